@@ -1,0 +1,122 @@
+//! Events: everything the core is ever told. Each is journaled before anything acts on it.
+
+use crate::effect::{Action, Outcome, Verdict};
+use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Sha};
+use crate::phase::PhaseReport;
+use crate::policy::Policy;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A project was registered or its policy changed.
+    ProjectSet { project: ProjectName, checkout: String, policy: Policy },
+    /// What the forge shows of an issue, a pull request or a review. Level-triggered: an
+    /// observation may repeat or come late, and says what is, not what changed.
+    Observed { project: ProjectName, observation: Observation, cursor: u64 },
+    /// An effect was performed.
+    Performed { action: Action, outcome: Outcome },
+    /// A session's phase file was written. `stamp` tells one writing from the next.
+    PhaseWritten { epoch: Epoch, stamp: String, report: PhaseReport },
+    /// A session's phase file holds something that is no phase.
+    PhaseUnreadable { epoch: Epoch, stamp: String, first_line: String },
+    /// A reviewer's result file was written.
+    ResultWritten { epoch: Epoch },
+    /// A session's process is proven gone.
+    SessionExited { epoch: Epoch, status: Option<i32> },
+    /// An agent took a message: its turn has started.
+    MessageTaken { message: MessageId, epoch: Epoch },
+    /// A person answered a question.
+    Answered { project: ProjectName, issue: IssueNumber, text: String },
+    /// A person ended a job.
+    Cancelled { project: ProjectName, issue: IssueNumber },
+    /// A deadline has passed.
+    Tick,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "seen", rename_all = "snake_case")]
+pub enum Observation {
+    Issue {
+        number: IssueNumber,
+        title: String,
+        labels: Vec<String>,
+        open: bool,
+        /// Numbers the issue's text says it depends on.
+        deps: Vec<IssueNumber>,
+        created_at: Time,
+    },
+    Review {
+        pr: PrNumber,
+        head: Sha,
+        verdict: Verdict,
+        /// Bounded; the forge has the whole.
+        text: String,
+        author: String,
+        id: u64,
+    },
+    Pr {
+        number: PrNumber,
+        open: bool,
+    },
+}
+
+/// Something that happened, for people and other tools: written to the journal, shown by every UI.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: NoteKind,
+    pub project: ProjectName,
+    pub issue: Option<IssueNumber>,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum NoteKind {
+    AgentRegistered,
+    AgentCrashed,
+    AgentTerminated,
+    JobStarted,
+    JobState,
+    JobEnded,
+    CiResult,
+    ReviewResult,
+    MergeReady,
+    MergeConflict,
+    MergeFailed,
+    MergeComplete,
+    MessageQueued,
+    MessageTaken,
+    MessageUndelivered,
+    StaleSignal,
+    NeedsHuman,
+    Escalation,
+    Checkout,
+}
+
+impl NoteKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoteKind::AgentRegistered => "AGENT_REGISTERED",
+            NoteKind::AgentCrashed => "AGENT_CRASHED",
+            NoteKind::AgentTerminated => "AGENT_TERMINATED",
+            NoteKind::JobStarted => "JOB_STARTED",
+            NoteKind::JobState => "JOB_STATE",
+            NoteKind::JobEnded => "JOB_ENDED",
+            NoteKind::CiResult => "CI_RESULT",
+            NoteKind::ReviewResult => "REVIEW_RESULT",
+            NoteKind::MergeReady => "MERGE_READY",
+            NoteKind::MergeConflict => "MERGE_CONFLICT",
+            NoteKind::MergeFailed => "MERGE_FAILED",
+            NoteKind::MergeComplete => "MERGE_COMPLETE",
+            NoteKind::MessageQueued => "MESSAGE_QUEUED",
+            NoteKind::MessageTaken => "MESSAGE_TAKEN",
+            NoteKind::MessageUndelivered => "MESSAGE_UNDELIVERED",
+            NoteKind::StaleSignal => "STALE_SIGNAL",
+            NoteKind::NeedsHuman => "NEEDS_HUMAN",
+            NoteKind::Escalation => "ESCALATION",
+            NoteKind::Checkout => "CHECKOUT",
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A project's policy: the part of its configuration that decisions depend on. The binary makes
+//! one from `shopfloor.toml`; the core never reads a file.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How a branch joins the primary branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeMethod {
+    #[default]
+    Rebase,
+    Merge,
+    Squash,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub primary_branch: String,
+    pub review_required: bool,
+    /// The checks a commit must pass. None at all is green only if the project says so.
+    pub has_checks: bool,
+    pub allow_no_checks: bool,
+    pub merge_method: MergeMethod,
+    /// Jobs at work at once.
+    pub max_jobs: usize,
+    pub ci_fixes_max: u32,
+    pub review_rounds_max: u32,
+    pub merge_rounds_max: u32,
+    pub respawns_max: u32,
+    /// Reminders to an agent whose signal cannot be acted upon (no commits, nothing merged).
+    pub reminders_max: u32,
+    /// A whole CI run, all steps.
+    pub ci_timeout: Duration,
+    pub review_timeout: Duration,
+    /// An agent at work that shows no sign.
+    pub idle_timeout: Duration,
+    /// A message that its agent does not take.
+    pub delivery_timeout: Duration,
+    /// Before the first respawn; doubles with each.
+    pub respawn_backoff: Duration,
+    /// When a question is repeated, and when it is escalated.
+    pub renotify_after: Duration,
+    pub escalate_after: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        const MINUTE: Duration = Duration::from_secs(60);
+        Policy {
+            primary_branch: "main".into(),
+            review_required: true,
+            has_checks: true,
+            allow_no_checks: false,
+            merge_method: MergeMethod::Rebase,
+            max_jobs: 1,
+            ci_fixes_max: 3,
+            review_rounds_max: 5,
+            merge_rounds_max: 3,
+            respawns_max: 3,
+            reminders_max: 2,
+            ci_timeout: 30 * MINUTE,
+            review_timeout: 180 * MINUTE,
+            idle_timeout: 120 * MINUTE,
+            delivery_timeout: 30 * MINUTE,
+            respawn_backoff: Duration::from_secs(1),
+            renotify_after: 360 * MINUTE,
+            escalate_after: 1440 * MINUTE,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Text from outside: issues, reviews, logs, screens. Nothing of it reaches a terminal, a prompt
+//! or a comment before it went through here.
+
+/// Makes text safe to show and to type: escape sequences are removed whole, other control
+/// characters (and the invisible ones that reorder text) are dropped, line ends become `\n`.
+/// Tabs and newlines stay.
+pub fn neutralise(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_csi(&mut chars),
+            '\r' => {
+                if chars.peek() != Some(&'\n') {
+                    out.push('\n');
+                }
+            }
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || is_invisible(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_csi(chars);
+        }
+        // OSC, DCS, SOS, PM, APC: up to BEL or ST.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            chars.next();
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || c == '\u{9c}' || c == '\n' {
+                    break;
+                }
+                if c == '\u{1b}' {
+                    if chars.peek() == Some(&'\\') {
+                        chars.next();
+                    }
+                    break;
+                }
+            }
+        }
+        Some(c) if ('\u{20}'..='\u{2f}').contains(c) => {
+            while chars.next_if(|c| ('\u{20}'..='\u{2f}').contains(c)).is_some() {}
+            chars.next();
+        }
+        Some(_) => {
+            chars.next();
+        }
+        None => {}
+    }
+}
+
+fn skip_csi(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while let Some(c) = chars.peek().copied() {
+        if ('\u{20}'..='\u{3f}').contains(&c) {
+            chars.next();
+        } else {
+            if ('\u{40}'..='\u{7e}').contains(&c) {
+                chars.next();
+            }
+            break;
+        }
+    }
+}
+
+/// One line of it, neutralised: for titles, names and table cells.
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let flat: String = neutralise(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= chars_max {
+        return flat;
+    }
+    let mut cut: String = flat.chars().take(chars_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// The beginning of a text, at most `bytes_max` bytes, saying what was left out.
+pub fn head(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n[… {} more bytes left out]", &text[..end], text.len() - end)
+}
+
+/// The end of a text, at most `bytes_max` bytes, beginning at a line where possible.
+pub fn tail(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let mut start = text.len() - bytes_max;
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    if let Some(newline) = text[start..].find('\n')
+        && start + newline + 1 < text.len()
+    {
+        start += newline + 1;
+    }
+    format!("[… {start} bytes before this left out]\n{}", &text[start..])
+}
+
+/// Replaces secrets. Holds the values of every secret the configuration names, and knows the shape
+/// of common tokens, so that also a secret nobody configured is caught on its way out.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<String>,
+}
+
+pub const REDACTED: &str = "[redacted]";
+
+/// Prefixes of well-known tokens; what follows of `[A-Za-z0-9_-]` (at least 16) is the token.
+const TOKEN_PREFIXES: [&str; 12] = [
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "sk-ant-",
+    "sk-proj-",
+    "sk-",
+    "xoxb-",
+    "syt_",
+    "AKIA",
+];
+
+impl Redactor {
+    /// Values shorter than four characters are left alone: they would redact ordinary words.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<String> = secrets.into_iter().filter(|s| s.len() >= 4).collect();
+        secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
+        Redactor { secrets }
+    }
+
+    pub fn redact(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for secret in &self.secrets {
+            if out.contains(secret.as_str()) {
+                out = out.replace(secret.as_str(), REDACTED);
+            }
+        }
+        redact_url_credentials(&redact_shapes(&out))
+    }
+}
+
+/// Never shows what it hides.
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+fn redact_shapes(text: &str) -> String {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut previous = ' ';
+    while !rest.is_empty() {
+        let hit =
+            (!is_token(previous)).then(|| TOKEN_PREFIXES.iter().find(|p| rest.starts_with(**p))).flatten();
+        if let Some(prefix) = hit {
+            let len = rest.find(|c| !is_token(c)).unwrap_or(rest.len());
+            if len >= prefix.len() + 16 {
+                out.push_str(REDACTED);
+                previous = 'x';
+                rest = &rest[len..];
+                continue;
+            }
+        }
+        let c = rest.chars().next().expect("rest is not empty");
+        out.push(c);
+        previous = c;
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// `https://user:password@host` becomes `https://[redacted]@host`.
+fn redact_url_credentials(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after
+            .find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '<' | '>'))
+            .unwrap_or(after.len());
+        rest = match after[..end].rfind('@') {
+            Some(sign) if after[..sign].contains(':') => {
+                out.push_str(REDACTED);
+                &after[sign..]
+            }
+            _ => after,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_controls_vanish() {
+        let check = |input: &str, expect: &str| assert_eq!(neutralise(input), expect, "{input:?}");
+        check("plain\ttext\n", "plain\ttext\n");
+        check("\x1b[31mred\x1b[0m", "red");
+        check("\x1b]0;title\x07after", "after");
+        check("\x1b]8;;http://x\x1b\\link", "link");
+        check("\x1bPq#0\x1b\\six", "six");
+        check("\x1b[200~paste\x1b[201~", "paste");
+        check("\x1b(Bx\x1b=y\x1bcz", "xyz");
+        check("a\0b\x07c\x7fd\u{9b}31me", "abcde");
+        check("one\r\ntwo\rthree", "one\ntwo\nthree");
+        check("abc\u{202e}def\u{200b}", "abcdef");
+        check("\x1b", "");
+        check("\x1b[", "");
+        check("\x1b]never ends", "");
+    }
+
+    #[test]
+    fn cutting_keeps_characters_whole_and_says_so() {
+        assert_eq!(head("äöü", 3), "ä\n[… 4 more bytes left out]");
+        assert_eq!(tail("äöü", 3), "[… 4 bytes before this left out]\nü");
+        assert_eq!(tail("first\nsecond\n", 9), "[… 6 bytes before this left out]\nsecond\n");
+        assert_eq!(one_line(" a\n b\x1b[2J ", 10), "a b");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn secrets_are_replaced_wherever_they_stand() {
+        let r = Redactor::new(["hunter22".to_owned(), "abc".to_owned()]);
+        assert_eq!(r.redact("pw=hunter22, abc"), "pw=[redacted], abc");
+        assert_eq!(r.redact("sk-ant-REDACTED."), "[redacted].");
+        assert_eq!(r.redact("task-list and sk-short"), "task-list and sk-short");
+        assert_eq!(r.redact("risk-0123456789abcdefghij"), "risk-0123456789abcdefghij");
+        assert_eq!(r.redact("https://bob:pw@host/x"), "https://[redacted]@host/x");
+        assert_eq!(r.redact("https://host/a@b:c"), "https://host/a@b:c");
+        assert_eq!(format!("{r:?}"), "Redactor(1 secrets)");
+    }
+}

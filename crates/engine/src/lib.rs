@@ -1,0 +1,3 @@
+//! placeholder docs
+pub mod ports;
+pub mod proof;

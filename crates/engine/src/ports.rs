@@ -1,0 +1,241 @@
+//! The ports: what the engine needs of the world, as traits. An adapter implements one on a real
+//! tool, the simulator on a fake. Calls block; the engine makes them on worker threads.
+//!
+//! Every call is idempotent: called again with the same arguments, after a crash anywhere in the
+//! first call, it ends in the same world and gives an equivalent answer.
+
+use crate::proof::{MergedProof, QueueLock, RescueProof};
+use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState};
+use shopfloor_core::event::Observation;
+use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
+use shopfloor_core::policy::MergeMethod;
+use std::any::Any;
+use std::sync::Arc;
+
+/// Why a port could not do what it was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PortError {
+    /// It may work later: the engine tries again, with backoff, a bounded number of times.
+    #[error("{0}")]
+    Transient(String),
+    /// Trying again would not help; the core is told.
+    #[error("{0}")]
+    Permanent(String),
+}
+
+impl PortError {
+    pub fn transient(e: impl ToString) -> Self {
+        PortError::Transient(e.to_string())
+    }
+    pub fn permanent(e: impl ToString) -> Self {
+        PortError::Permanent(e.to_string())
+    }
+}
+
+pub type PortResult<T> = Result<T, PortError>;
+
+/// Which worktree: an issue's own (dev), or the one its pull request is reviewed in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tree {
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub role: Role,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchState {
+    pub head: Sha,
+    /// Commits on the branch that the primary branch lacks.
+    pub ahead: u32,
+    /// Changed or untracked files that no commit holds.
+    pub dirty: u32,
+    /// The branch's head on origin.
+    pub pushed: Option<Sha>,
+}
+
+/// A snapshot of a worktree, kept by a rescue ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub reference: String,
+    pub commit: Sha,
+}
+
+/// Git as the agents' workplace: worktrees of a floor-private clone.
+pub trait Workspace: Send + Sync {
+    /// Makes the branch and its worktree. What exists already is kept as it is: a worktree with an
+    /// agent's work in it is never reset. A new branch starts at origin's branch of that name, else
+    /// at origin's primary branch. For a review tree, `at` is checked out detached instead.
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)>;
+
+    fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
+
+    /// Pushes the worktree's branch to origin, fast-forward only. `Err(Permanent)` says why not.
+    fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha>;
+
+    /// What was done on the branch, for a successor: diff stat and diff against the primary
+    /// branch plus uncommitted changes, at most `bytes_max`.
+    fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String>;
+
+    /// Keeps HEAD and the dirty tree (tracked and untracked, not ignored) under a rescue ref,
+    /// without touching the worktree, its index or its HEAD. `None`: there is no such worktree.
+    fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>>;
+
+    /// Whether the snapshot's ref resolves to its commit and that holds what the worktree holds.
+    fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool>;
+
+    fn remove(&self, proof: RescueProof) -> PortResult<()>;
+
+    /// Deletes a merged branch, here and on origin, if it is still at the merged head.
+    fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()>;
+
+    /// Whether `commit` is reachable from origin's primary branch.
+    fn is_merged(&self, project: &ProjectName, commit: &Sha) -> PortResult<bool>;
+
+    /// Keeps a pull request's head under `refs/pull/N/head` on origin, as forges do.
+    fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()>;
+
+    /// Fast-forwards the user's checkout if it is clean and on the primary branch: whether it was
+    /// updated, and what to tell the user.
+    fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)>;
+}
+
+pub struct BuildRequest<'a> {
+    pub project: &'a ProjectName,
+    pub entry: EntryId,
+    pub pr: PrNumber,
+    pub branch: &'a str,
+    pub head: &'a Sha,
+    pub method: MergeMethod,
+    pub title: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Built {
+    Candidate { base: Sha, commit: Sha },
+    Conflict { base: Sha, files: Vec<String> },
+    NothingToMerge { base: Sha },
+    BranchMoved { head: Option<Sha> },
+}
+
+/// Git as the merge queue's private bare repository. Nothing here needs a checkout.
+pub trait Merger: Send + Sync {
+    /// Takes the project's queue for this process; dropping the value gives it back.
+    fn take_lock(&self, project: &ProjectName) -> PortResult<Box<dyn Any>>;
+    fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
+    /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`.
+    /// When it is at `new` already, that is success.
+    fn publish(&self, lock: &QueueLock, entry: EntryId, old: &Sha, new: &Sha) -> PortResult<Result<(), Sha>>;
+}
+
+pub struct CiRequest<'a> {
+    pub project: &'a ProjectName,
+    pub issue: IssueNumber,
+    pub run: RunId,
+    pub commit: &'a Sha,
+    pub source: CommitSource,
+}
+
+pub trait Ci: Send + Sync {
+    /// Runs the project's checks on a clean checkout of exactly that commit. A failing check is an
+    /// `Ok` report; an error means that nothing is known about the commit.
+    fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
+}
+
+/// An issue's text as an agent is to see it: neutralised and bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueText {
+    pub title: String,
+    pub body: String,
+    pub comments: Vec<String>,
+}
+
+pub struct NewPr<'a> {
+    pub issue: IssueNumber,
+    pub branch: &'a str,
+    pub head: &'a Sha,
+}
+
+pub struct Changes {
+    pub cursor: u64,
+    pub observations: Vec<Observation>,
+}
+
+pub trait Forge: Send + Sync {
+    /// What changed after `cursor`, at most a page; call again until nothing comes back.
+    fn changes(&self, project: &ProjectName, cursor: u64) -> PortResult<Changes>;
+    fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText>;
+    /// The latest reviews of a pull request, newest last, for a successor.
+    fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>>;
+    fn edit_labels(
+        &self,
+        project: &ProjectName,
+        issue: IssueNumber,
+        add: &[String],
+        remove: &[String],
+    ) -> PortResult<()>;
+    /// Posts once per marker.
+    fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()>;
+    fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()>;
+    /// The open pull request of that branch, made if there is none, with this head.
+    fn open_pr(&self, project: &ProjectName, pr: &NewPr<'_>) -> PortResult<PrNumber>;
+    fn close_pr(&self, project: &ProjectName, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()>;
+    /// Posts once per marker.
+    fn post_review(
+        &self,
+        project: &ProjectName,
+        pr: PrNumber,
+        head: &Sha,
+        marker: &str,
+        review: &Review,
+    ) -> PortResult<()>;
+    fn post_status(
+        &self,
+        project: &ProjectName,
+        commit: &Sha,
+        run: RunId,
+        state: StatusState,
+        text: &str,
+    ) -> PortResult<()>;
+}
+
+/// What a session is started with, beside its [`StartSession`].
+#[derive(Clone, Debug, Default)]
+pub struct Briefing {
+    pub issue: IssueText,
+    /// The worktree the agent runs in.
+    pub worktree: String,
+    /// For a successor: what was done, and the latest reviews.
+    pub work_done: String,
+    pub reviews: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    pub tmux: String,
+    pub process: ProcessId,
+    pub phase_file: String,
+}
+
+/// Agents in their terminals.
+pub trait Agents: Send + Sync {
+    /// Starts the session, or adopts it if a session of this epoch runs already.
+    fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started>;
+    /// The end of what the session printed, redacted and neutralised. Empty when it is gone.
+    fn last_output(&self, epoch: Epoch) -> PortResult<String>;
+    /// Ends the session's whole process tree and verifies that it is gone. Only what this floor
+    /// started is ended; a session that is gone already is fine.
+    fn end(&self, epoch: Epoch) -> PortResult<()>;
+    fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()>;
+    /// The verdict a reviewer left, or why what it left is of no use.
+    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>>;
+}
+
+/// All ports of a floor.
+#[derive(Clone)]
+pub struct Ports {
+    pub workspace: Arc<dyn Workspace>,
+    pub merger: Arc<dyn Merger>,
+    pub ci: Arc<dyn Ci>,
+    pub forge: Arc<dyn Forge>,
+    pub agents: Arc<dyn Agents>,
+}
