@@ -28,8 +28,14 @@ pub struct Resume {
     pub predecessor: Epoch,
     /// The last phase signalled, or `unknown`.
     pub phase: String,
-    /// Messages the predecessor never took.
-    pub unread: Vec<String>,
+    /// Messages the predecessor never took; they are in the successor's prompt.
+    pub unread: Vec<Unread>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    pub message: MessageId,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +93,7 @@ pub enum Action {
     RunCi {
         job: JobId,
         project: ProjectName,
+        issue: IssueNumber,
         run: RunId,
         commit: Sha,
         source: CommitSource,

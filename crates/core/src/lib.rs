@@ -1,8 +1,17 @@
-//! The pure core of the factory.
+//! The pure core of the factory: what is decided, and nothing that is done.
+//!
+//! No clock, no randomness, no I/O. [`step::step`] takes the floor's [`state::Floor`], the time and
+//! an [`event::Event`] and gives back [`effect::Action`]s to perform and [`event::Note`]s to tell.
+//! Everything that decides lives here, so everything that decides can be simulated.
+
 pub mod effect;
 pub mod event;
 pub mod ids;
 pub mod phase;
 pub mod policy;
+pub mod state;
+pub mod step;
+pub mod table;
 pub mod text;
 pub mod time;
+pub mod verdict;

@@ -18,6 +18,8 @@ pub enum MergeMethod {
 pub struct Policy {
     pub primary_branch: String,
     pub review_required: bool,
+    /// Whether an agent reviews; else a person does.
+    pub review_agent: bool,
     /// The checks a commit must pass. None at all is green only if the project says so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
@@ -50,6 +52,7 @@ impl Default for Policy {
         Policy {
             primary_branch: "main".into(),
             review_required: true,
+            review_agent: true,
             has_checks: true,
             allow_no_checks: false,
             merge_method: MergeMethod::Rebase,

@@ -1,3 +1,22 @@
-//! placeholder docs
+//! The engine: load, step, commit, perform.
+//!
+//! [`Engine`] takes an event, runs the pure step on the floor, and commits journal, state and
+//! outbox in one transaction; only then are effects performed ([`perform`]), through the [`ports`],
+//! at least once. There is no separate recovery: starting is loading what was committed and
+//! performing what is still in the outbox.
+//!
+//! [`Runner`] is the daemon's loop around that. Any other process may use an [`Engine`] on the same
+//! store to submit an event of its own: a commit based on an old state is refused and redone.
+
+mod commit;
+mod dispatch;
+mod perform;
 pub mod ports;
 pub mod proof;
+mod rows;
+mod runner;
+
+pub use commit::{Applied, Engine};
+pub use dispatch::{ATTEMPTS_MAX, Dispatch, backoff, runnable};
+pub use perform::{Attempt, attempt};
+pub use runner::{Handle, Input, Runner, RunnerOptions, Stop, Watches};

@@ -1,0 +1,413 @@
+//! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
+
+use crate::effect::{ProcessId, Verdict};
+use crate::ids::{
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
+};
+use crate::phase::Phase;
+use crate::policy::Policy;
+use crate::table::{Record, Table};
+use crate::time::Time;
+use crate::verdict::Green;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// One factory's whole state.
+#[derive(Clone, Debug, Default)]
+pub struct Floor {
+    pub counters: Table<Counters>,
+    pub projects: Table<Project>,
+    pub issues: Table<Issue>,
+    pub jobs: Table<Job>,
+    pub sessions: Table<Session>,
+    pub agents: Table<Agent>,
+    pub entries: Table<Entry>,
+    pub messages: Table<Message>,
+}
+
+macro_rules! record {
+    ($type:ty, $kind:literal, $key:ty, $get:expr, $text:expr) => {
+        impl Record for $type {
+            const KIND: &'static str = $kind;
+            type Key = $key;
+            fn key(&self) -> $key {
+                let get: fn(&$type) -> $key = $get;
+                get(self)
+            }
+            fn key_text(key: &$key) -> String {
+                let text: fn(&$key) -> String = $text;
+                text(key)
+            }
+        }
+    };
+}
+
+/// The last number given out of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    pub job: u64,
+    pub epoch: u64,
+    pub entry: u64,
+    pub message: u64,
+    pub run: u64,
+}
+record!(Counters, "counters", (), |_| (), |_| "all".into());
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub name: ProjectName,
+    /// The user's own checkout.
+    pub checkout: String,
+    pub policy: Policy,
+    /// How far the forge was read.
+    pub cursor: u64,
+}
+record!(Project, "project", ProjectName, |p| p.name.clone(), |k| k.to_string());
+
+/// What the forge shows of an issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    pub project: ProjectName,
+    pub number: IssueNumber,
+    pub title: String,
+    pub labels: BTreeSet<String>,
+    pub open: bool,
+    pub deps: Vec<IssueNumber>,
+    pub created_at: Time,
+    /// Label changes of ours on their way to the forge. Until they arrived the labels here are
+    /// not to be trusted for claiming.
+    pub edits_pending: u32,
+}
+record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
+    "{}/{}",
+    k.0, k.1
+));
+
+/// What a signal of the agent is to lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    Ci,
+    Review,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Merged,
+    /// Somebody has to look.
+    Blocked,
+    /// The agent gave up.
+    Failed,
+    /// A person ended it.
+    Cancelled,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum JobState {
+    /// Branch and worktree are being made.
+    Preparing,
+    /// A session is being started.
+    Starting,
+    /// A session died; its successor starts at the job's deadline.
+    Respawning,
+    /// The agent works.
+    Working,
+    /// The branch is being pushed and its pull request opened.
+    Publishing {
+        goal: Goal,
+    },
+    /// The checks run on `head`.
+    Checking {
+        goal: Goal,
+        run: RunId,
+        head: Sha,
+    },
+    /// `head` waits for a review.
+    Reviewing {
+        head: Sha,
+    },
+    /// In the merge queue.
+    Merging {
+        entry: EntryId,
+    },
+    /// A person has to decide something.
+    NeedsHuman {
+        question: String,
+        reminded: u32,
+    },
+    /// The job's last effects are under way: `remaining` names them.
+    Finishing {
+        end: End,
+        remaining: BTreeSet<String>,
+    },
+    Ended {
+        end: End,
+    },
+}
+
+impl JobState {
+    pub fn name(&self) -> &'static str {
+        match self {
+            JobState::Preparing => "preparing",
+            JobState::Starting => "starting",
+            JobState::Respawning => "respawning",
+            JobState::Working => "working",
+            JobState::Publishing { .. } => "publishing",
+            JobState::Checking { .. } => "checking",
+            JobState::Reviewing { .. } => "reviewing",
+            JobState::Merging { .. } => "merging",
+            JobState::NeedsHuman { .. } => "needs_human",
+            JobState::Finishing { .. } => "finishing",
+            JobState::Ended { end: End::Merged } => "merged",
+            JobState::Ended { end: End::Blocked } => "blocked",
+            JobState::Ended { end: End::Failed } => "failed",
+            JobState::Ended { end: End::Cancelled } => "cancelled",
+        }
+    }
+}
+
+/// When a job entered a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    pub state: String,
+    pub at: Time,
+}
+
+/// The newest review seen, whatever commit it is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenReview {
+    pub id: u64,
+    pub head: Sha,
+    pub verdict: Verdict,
+    pub text: String,
+    pub author: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    pub id: JobId,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub title: String,
+    pub branch: String,
+    pub state: JobState,
+    pub created_at: Time,
+    /// When somebody is told that nothing happened.
+    pub deadline: Option<Time>,
+    pub worktree: Option<String>,
+    pub pr: Option<PrNumber>,
+    /// The branch's head when last looked at.
+    pub head: Option<Sha>,
+    /// The newest head that passed the checks.
+    pub green: Option<Green>,
+    /// The dev session that owns the job now, and the newest there ever was.
+    pub session: Option<Epoch>,
+    pub last_session: Option<Epoch>,
+    pub review_session: Option<Epoch>,
+    pub review: Option<SeenReview>,
+    /// The review the agent was last told of.
+    pub review_told: Option<u64>,
+    pub ci_fixes: u32,
+    pub ci_retries: u32,
+    pub review_rounds: u32,
+    pub review_attempts: u32,
+    pub merge_rounds: u32,
+    pub respawns: u32,
+    pub reminders: u32,
+    pub merged: Option<Sha>,
+    /// Why it ended, or what is wrong.
+    pub reason: Option<String>,
+    pub rescue: Option<String>,
+    pub history: Vec<Stage>,
+}
+record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
+
+impl Job {
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state, JobState::Ended { .. })
+    }
+
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            JobState::Ended { end } => Some(end),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    Starting,
+    Live,
+    /// Its end was ordered.
+    Ending,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub epoch: Epoch,
+    pub job: JobId,
+    pub role: Role,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub state: SessionState,
+    pub tmux: String,
+    pub process: Option<ProcessId>,
+    pub phase_file: Option<String>,
+    pub phase: Option<Phase>,
+    /// Tells one writing of the phase file from the next.
+    pub phase_stamp: Option<String>,
+    pub created_at: Time,
+    pub last_seen: Time,
+    pub exit_status: Option<i32>,
+    pub predecessor: Option<Epoch>,
+}
+record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStatus {
+    Active,
+    Crashed,
+    Terminated,
+}
+
+/// A permanent identity; its sessions come and go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub role: Role,
+    /// Without the role: `{project}-{issue}`.
+    pub name: String,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub session: Epoch,
+    pub predecessor: Option<Epoch>,
+    pub status: AgentStatus,
+    pub created_at: Time,
+    pub last_seen: Time,
+}
+record!(Agent, "agent", String, |a| agent_name(a.role, &a.project, a.issue), |k| k.clone());
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum EntryState {
+    Queued,
+    /// The candidate is being built.
+    Preparing,
+    Testing {
+        base: Sha,
+        candidate: Sha,
+        run: RunId,
+    },
+    /// The intent to publish is on record; the branch may or may not have moved.
+    Merging {
+        old: Sha,
+        green: Green,
+    },
+    Merged {
+        commit: Sha,
+    },
+    Conflicted {
+        files: Vec<String>,
+    },
+    Failed {
+        reason: String,
+    },
+    Cancelled {
+        reason: String,
+    },
+}
+
+impl EntryState {
+    pub fn name(&self) -> &'static str {
+        match self {
+            EntryState::Queued => "queued",
+            EntryState::Preparing => "preparing",
+            EntryState::Testing { .. } => "testing",
+            EntryState::Merging { .. } => "merging",
+            EntryState::Merged { .. } => "merged",
+            EntryState::Conflicted { .. } => "conflicted",
+            EntryState::Failed { .. } => "failed",
+            EntryState::Cancelled { .. } => "cancelled",
+        }
+    }
+
+    /// Whether the entry holds the queue.
+    pub fn is_active(&self) -> bool {
+        matches!(self, EntryState::Preparing | EntryState::Testing { .. } | EntryState::Merging { .. })
+    }
+}
+
+/// One branch on its way through the merge queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub id: EntryId,
+    pub project: ProjectName,
+    pub job: JobId,
+    pub issue: IssueNumber,
+    pub pr: PrNumber,
+    pub branch: String,
+    /// The approved and checked head.
+    pub head: Sha,
+    pub state: EntryState,
+    pub requested_at: Time,
+    pub infra_retries: u32,
+}
+record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageState {
+    Queued,
+    /// The agent took it: its turn has started.
+    Taken,
+    Undelivered,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub id: MessageId,
+    pub job: JobId,
+    /// The session it is for now; a successor inherits what was not taken.
+    pub to: Option<Epoch>,
+    pub text: String,
+    pub state: MessageState,
+    pub queued_at: Time,
+    pub taken_at: Option<Time>,
+    pub deadline: Option<Time>,
+}
+record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());
+
+impl Floor {
+    pub fn live_jobs<'a>(&'a self, project: &'a ProjectName) -> impl Iterator<Item = &'a Job> {
+        self.jobs.iter().filter(move |j| j.project == *project && j.is_live())
+    }
+
+    /// The live job of an issue, else its newest.
+    pub fn job_of(&self, project: &ProjectName, issue: IssueNumber) -> Option<&Job> {
+        let mine = |j: &&Job| j.project == *project && j.issue == issue;
+        self.jobs.iter().filter(mine).find(|j| j.is_live()).or_else(|| self.jobs.iter().rfind(mine))
+    }
+
+    pub fn session_of(&self, job: &Job) -> Option<&Session> {
+        self.sessions.get(&job.session?)
+    }
+
+    /// The oldest message an agent has not taken.
+    pub fn next_message(&self, epoch: Epoch) -> Option<&Message> {
+        self.messages.iter().find(|m| m.to == Some(epoch) && m.state == MessageState::Queued)
+    }
+
+    /// When something has to be done though nothing happens.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let jobs = self.jobs.iter().filter(|j| j.is_live()).filter_map(|j| j.deadline);
+        let messages =
+            self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
+        jobs.chain(messages).min()
+    }
+}

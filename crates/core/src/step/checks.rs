@@ -1,0 +1,203 @@
+//! From a signal to a verdict: the branch is pushed, has a pull request, and its exact head is
+//! checked.
+
+use super::Turn;
+use super::scheduler::START_WITHIN;
+use crate::effect::{Action, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
+use crate::event::NoteKind;
+use crate::ids::{JobId, RunId, Sha};
+use crate::state::{Goal, JobState};
+use crate::verdict::Green;
+use std::time::Duration;
+
+/// How often a run that failed for no fault of the change is repeated.
+pub(super) const INFRA_RETRIES_MAX: u32 = 2;
+/// On top of the project's own limit, for checkout and clean-up.
+const CHECKS_SLACK: Duration = Duration::from_secs(120);
+
+impl Turn<'_> {
+    pub(super) fn branch_published(&mut self, id: JobId, outcome: &Outcome) {
+        let Outcome::Branch { head, ahead, dirty, note } = outcome else { return };
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if !matches!(job.state, JobState::Publishing { .. }) {
+            return;
+        }
+        job.head = Some(head.clone());
+        let branch = job.branch.clone();
+        if let Some(note) = note {
+            // The branch could not be pushed: the agent has to sort that out.
+            self.remind(
+                id,
+                &format!(
+                    "CI failed\nThe branch {branch} could not be pushed, so nothing was checked: {note}"
+                ),
+                "the agent's branch cannot be pushed",
+            );
+            return;
+        }
+        if *ahead == 0 {
+            let loose = match dirty {
+                0 => String::new(),
+                n => format!(" {n} changed files are not committed."),
+            };
+            self.remind(
+                id,
+                &format!("CI failed\nThe branch {branch} has no commits beyond the primary branch, so there is nothing to check.{loose} Commit your work, push it and signal awaiting_ci again."),
+                "the agent signals, but its branch is empty",
+            );
+            return;
+        }
+        let Some(job) = self.job(id) else { return };
+        let action = Action::OpenPr {
+            job: id,
+            project: job.project.clone(),
+            issue: job.issue,
+            branch,
+            head: head.clone(),
+        };
+        self.act(action);
+    }
+
+    pub(super) fn pr_open(&mut self, id: JobId, head: &Sha, outcome: &Outcome) {
+        let Outcome::PrOpen { pr } = outcome else { return };
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.pr = Some(*pr);
+        let JobState::Publishing { goal } = job.state else { return };
+        if job.head.as_ref() != Some(head) {
+            return;
+        }
+        // The reminders were for an agent that had nothing to show.
+        job.reminders = 0;
+        job.respawns = 0;
+        job.ci_retries = 0;
+        if job.green.as_ref().is_some_and(|g| g.commit() == head) {
+            self.passed(id, goal, head.clone());
+        } else {
+            self.check(id, goal, head.clone());
+        }
+    }
+
+    /// Runs the checks on the exact head.
+    fn check(&mut self, id: JobId, goal: Goal, head: Sha) {
+        let run = RunId(self.number(|c| &mut c.run));
+        let within = self.policy_of(id).ci_timeout + CHECKS_SLACK;
+        let Some(job) = self.job(id) else { return };
+        let (project, issue) = (job.project.clone(), job.issue);
+        self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
+        self.act(Action::PostStatus {
+            project: project.clone(),
+            commit: head.clone(),
+            run,
+            state: StatusState::Pending,
+            text: "checks run".into(),
+        });
+        self.act(Action::RunCi {
+            job: id,
+            project,
+            issue,
+            run,
+            commit: head,
+            source: CommitSource::Hub,
+            entry: None,
+        });
+    }
+
+    pub(super) fn checks_finished(&mut self, id: JobId, run: RunId, commit: &Sha, report: &CiReport) {
+        let policy = self.policy_of(id);
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let project = job.project.clone();
+        let current = match &job.state {
+            JobState::Checking { goal, run: expected, .. } if *expected == run => Some(*goal),
+            _ => None,
+        };
+        let green = Green::judge(&policy, commit, run, report);
+        let (state, text) = match (&green, report.verdict) {
+            (Some(_), _) => (StatusState::Success, "checks passed".to_owned()),
+            (None, CiVerdict::Infra) => (StatusState::Error, "the checks could not run".to_owned()),
+            (None, _) => (StatusState::Failure, describe(report)),
+        };
+        if green.is_some() {
+            job.green = green.clone();
+            job.ci_fixes = 0;
+        }
+        self.act(Action::PostStatus { project, commit: commit.clone(), run, state, text: text.clone() });
+        self.note_job(NoteKind::CiResult, id, format!("run {run} on {}: {text}", commit.short()));
+        let Some(goal) = current else {
+            self.stale(id, format!("run {run} is not the one waited for"));
+            return;
+        };
+        if green.is_some() {
+            self.passed(id, goal, commit.clone());
+            return;
+        }
+        if report.verdict == CiVerdict::Infra {
+            let Some(job) = self.floor.jobs.edit(&id) else { return };
+            job.ci_retries += 1;
+            if job.ci_retries > INFRA_RETRIES_MAX {
+                self.block(id, &format!("the checks cannot run: {}", describe(report)));
+            } else {
+                self.check(id, goal, commit.clone());
+            }
+            return;
+        }
+        if report.verdict == CiVerdict::NoChecks {
+            self.block(
+                id,
+                "the project has no checks configured: add [ci] steps to shopfloor.toml, or say no_checks = true",
+            );
+            return;
+        }
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.ci_fixes += 1;
+        if job.ci_fixes > policy.ci_fixes_max {
+            self.block(id, &format!("CI failed {} times: {}", policy.ci_fixes_max + 1, describe(report)));
+            return;
+        }
+        self.tell(id, &ci_message(report, commit));
+    }
+
+    /// The head is green: to the agent, or straight on.
+    fn passed(&mut self, id: JobId, goal: Goal, head: Sha) {
+        let agent_there = self.job(id).is_some_and(|j| j.session.is_some());
+        match goal {
+            // The agent answers with awaiting_review. One that left has said all it had to say.
+            Goal::Ci if agent_there => {
+                self.tell(id, &format!("CI passed\nCommit {head} is green. Signal awaiting_review when it is ready to be reviewed."));
+            }
+            Goal::Ci | Goal::Review => self.await_review(id, head),
+        }
+    }
+
+    /// The branch moved under a queued entry: look at it again.
+    pub(super) fn republish(&mut self, id: JobId) {
+        self.publish(id, Goal::Review);
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.deadline = Some(self.now + START_WITHIN);
+        }
+    }
+}
+
+/// A report in a line.
+pub(super) fn describe(report: &CiReport) -> String {
+    let step = report.step.as_deref().unwrap_or("checks");
+    match report.verdict {
+        CiVerdict::Green => "checks passed".into(),
+        CiVerdict::Red => format!("step {step:?} failed"),
+        CiVerdict::TimedOut => format!("step {step:?} took too long"),
+        CiVerdict::Infra => format!("{step}: {}", crate::text::one_line(&report.excerpt, 200)),
+        CiVerdict::NoChecks => "no checks are configured".into(),
+    }
+}
+
+fn ci_message(report: &CiReport, commit: &Sha) -> String {
+    let first = match report.verdict {
+        CiVerdict::TimedOut => "CI timeout",
+        _ => "CI failed",
+    };
+    format!(
+        "{first}\nCommit {commit}: {}. Fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
+        describe(report),
+        report.log,
+        report.excerpt
+    )
+}

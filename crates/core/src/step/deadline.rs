@@ -1,0 +1,97 @@
+//! Every wait has a deadline. Here is what happens at each.
+
+use super::Turn;
+use crate::effect::Action;
+use crate::event::NoteKind;
+use crate::ids::{JobId, MessageId};
+use crate::state::{JobState, MessageState};
+use std::time::Duration;
+
+impl Turn<'_> {
+    pub(super) fn tick(&mut self) {
+        let now = self.now;
+        let due = |deadline: Option<crate::time::Time>| deadline.is_some_and(|d| d <= now);
+        let messages: Vec<MessageId> = self
+            .floor
+            .messages
+            .iter()
+            .filter(|m| m.state == MessageState::Queued && due(m.deadline))
+            .map(|m| m.id)
+            .collect();
+        for message in messages {
+            self.undelivered(message);
+        }
+        let jobs: Vec<JobId> =
+            self.floor.jobs.iter().filter(|j| j.is_live() && due(j.deadline)).map(|j| j.id).collect();
+        for job in jobs {
+            self.job_due(job);
+        }
+    }
+
+    fn job_due(&mut self, id: JobId) {
+        let policy = self.policy_of(id);
+        let Some(job) = self.job(id) else { return };
+        match job.state.clone() {
+            JobState::Respawning => self.start_dev(id),
+            JobState::Working => {
+                self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
+            }
+            JobState::NeedsHuman { question, reminded } => {
+                let within = if reminded == 0 {
+                    policy.escalate_after.saturating_sub(policy.renotify_after)
+                } else {
+                    policy.escalate_after
+                };
+                let kind = if reminded == 0 { NoteKind::NeedsHuman } else { NoteKind::Escalation };
+                self.note_job(kind, id, format!("still waits for an answer: {question}"));
+                self.enter(
+                    id,
+                    JobState::NeedsHuman { question, reminded: reminded + 1 },
+                    within.max(Duration::from_secs(60)),
+                );
+            }
+            JobState::Reviewing { head } => {
+                let text = format!("no review of {} in {}", head.short(), minutes(policy.review_timeout));
+                self.escalate_job(id, &text);
+                let (project, issue, pr) = (job_project(self, id), job_issue(self, id), job_pr(self, id));
+                self.act(Action::Comment {
+                    project,
+                    issue,
+                    marker: format!("no-review-{id}-{}", head.short()),
+                    body: format!("Pull request #{pr} waits for a review: {text}. Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."),
+                });
+                self.enter(id, JobState::Reviewing { head }, policy.review_timeout);
+            }
+            // Effects under way: the engine repeats them and gives up on its own; until then
+            // somebody is told, again and again, that it takes long.
+            state @ (JobState::Preparing
+            | JobState::Starting
+            | JobState::Publishing { .. }
+            | JobState::Checking { .. }
+            | JobState::Merging { .. }
+            | JobState::Finishing { .. }) => {
+                self.escalate_job(id, &format!("{} takes longer than expected", state.name()));
+                self.enter(id, state, Duration::from_secs(3600));
+            }
+            JobState::Ended { .. } => {}
+        }
+    }
+}
+
+fn job_project(turn: &Turn<'_>, id: JobId) -> crate::ids::ProjectName {
+    turn.job(id).expect("a due job exists").project.clone()
+}
+fn job_issue(turn: &Turn<'_>, id: JobId) -> crate::ids::IssueNumber {
+    turn.job(id).expect("a due job exists").issue
+}
+fn job_pr(turn: &Turn<'_>, id: JobId) -> crate::ids::PrNumber {
+    turn.job(id).and_then(|j| j.pr).unwrap_or_default()
+}
+
+fn minutes(d: Duration) -> String {
+    match d.as_secs() {
+        s if s >= 7200 && s % 3600 == 0 => format!("{} h", s / 3600),
+        s if s >= 120 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}

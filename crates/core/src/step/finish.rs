@@ -1,0 +1,205 @@
+//! The end of a job, as a saga whose log is the outbox: all its effects are committed with the
+//! decision, each is repeated until it is done, and the job has ended when none is left.
+
+use super::{Turn, labels, names};
+use crate::effect::{Action, Merged};
+use crate::event::NoteKind;
+use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, Role};
+use crate::state::{End, JobState};
+use crate::text::{neutralise, tail};
+use std::time::Duration;
+
+const FINISH_WITHIN: Duration = Duration::from_secs(900);
+
+/// Names an effect of a finishing job.
+pub(super) fn action_key(action: &Action) -> String {
+    match action {
+        Action::EndSession { epoch, .. } => format!("end_session {epoch}"),
+        Action::ReleaseWorktree { role, .. } => format!("release_worktree {role}"),
+        other => other.name().to_owned(),
+    }
+}
+
+impl Turn<'_> {
+    /// Ends a job that needs a person.
+    pub(super) fn block(&mut self, id: JobId, reason: &str) {
+        self.finish(id, End::Blocked, reason);
+    }
+
+    /// Ends a job without a merge. Its branch and worktree stay.
+    pub(super) fn finish(&mut self, id: JobId, end: End, reason: &str) {
+        let Some(job) = self.job(id) else { return };
+        if matches!(job.state, JobState::Finishing { .. } | JobState::Ended { .. }) {
+            return;
+        }
+        if !self.withdraw(id, reason) {
+            // What is being published lands first; then the job ends as merged.
+            self.escalate_job(id, &format!("not ended ({reason}): its publication is under way"));
+            return;
+        }
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.reason = Some(reason.to_owned());
+        let (project, issue) = (job.project.clone(), job.issue);
+        let mut actions = self.end_sessions(id);
+        let add = match end {
+            End::Blocked | End::Failed => labels(&["blocked"]),
+            End::Cancelled | End::Merged => Vec::new(),
+        };
+        let edit = Action::EditLabels {
+            project: project.clone(),
+            issue,
+            add,
+            remove: labels(&["in-progress", "backlog"]),
+        };
+        self.act(edit.clone());
+        actions.push(edit);
+        if matches!(end, End::Blocked | End::Failed) {
+            self.note_job(NoteKind::Escalation, id, reason);
+            // Posted when the session has ended, with the end of its output.
+            if !actions.iter().any(|a| matches!(a, Action::EndSession { role: Role::Dev, .. })) {
+                let comment = self.end_comment(id, end, "");
+                self.act(comment.clone());
+                actions.push(comment);
+            }
+        }
+        self.enter(id, JobState::Finishing { end, remaining: names(&actions) }, FINISH_WITHIN);
+    }
+
+    /// Ends a job whose change has landed.
+    pub(super) fn finish_merged(&mut self, id: JobId) {
+        let Some(job) = self.job(id).cloned() else { return };
+        let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
+            return;
+        };
+        let (project, issue) = (job.project.clone(), job.issue);
+        let mut actions = self.end_sessions(id);
+        let release = |role, merged| Action::ReleaseWorktree {
+            job: id,
+            role,
+            project: project.clone(),
+            issue,
+            branch: job.branch.clone(),
+            merged,
+        };
+        let merged = Merged { pr, head, commit: commit.clone() };
+        let after = [
+            release(Role::Review, None),
+            release(Role::Dev, Some(merged)),
+            Action::ClosePr { project: project.clone(), pr, merged: Some(commit) },
+            Action::EditLabels {
+                project: project.clone(),
+                issue,
+                add: Vec::new(),
+                remove: labels(&["in-progress", "backlog", "blocked"]),
+            },
+            Action::CloseIssue { project: project.clone(), issue },
+        ];
+        for action in after {
+            self.act(action.clone());
+            actions.push(action);
+        }
+        self.enter(id, JobState::Finishing { end: End::Merged, remaining: names(&actions) }, FINISH_WITHIN);
+    }
+
+    fn end_sessions(&mut self, id: JobId) -> Vec<Action> {
+        let Some(job) = self.job(id) else { return Vec::new() };
+        let sessions = [job.session, job.review_session];
+        sessions.into_iter().flatten().filter_map(|epoch| self.end_session(epoch)).collect()
+    }
+
+    /// With the session's end its last words are known: the one diagnostic comment is posted.
+    pub(super) fn report_end(&mut self, id: JobId, last_output: &str) {
+        let Some(JobState::Finishing { end, remaining }) = self.job(id).map(|j| j.state.clone()) else {
+            return;
+        };
+        if !matches!(end, End::Blocked | End::Failed) || remaining.contains("comment") {
+            return;
+        }
+        let comment = self.end_comment(id, end, last_output);
+        let key = action_key(&comment);
+        self.act(comment);
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && let JobState::Finishing { remaining, .. } = &mut job.state
+        {
+            remaining.insert(key);
+        }
+    }
+
+    fn end_comment(&self, id: JobId, end: End, last_output: &str) -> Action {
+        let job = self.job(id).expect("a finishing job exists");
+        let word = if end == End::Failed { "failed" } else { "blocked" };
+        let reason = job.reason.as_deref().unwrap_or("no reason is known");
+        let mut body = format!("Job {id} ended {word}: {}\n", neutralise(reason));
+        if let Some(rescue) = &job.rescue {
+            body.push_str(&format!("\nThe work is kept at `{rescue}`.\n"));
+        }
+        if let Some(worktree) = &job.worktree {
+            body.push_str(&format!("\nThe worktree is kept at `{worktree}`, branch `{}`.\n", job.branch));
+        }
+        let output = tail(neutralise(last_output).trim_end(), 4096);
+        if !output.is_empty() {
+            // A fence longer than any in the output keeps it inside.
+            let fence = "`".repeat(longest_run(&output, '`').max(2) + 1);
+            body.push_str(&format!("\nThe session's last output:\n\n{fence}text\n{output}\n{fence}\n"));
+        }
+        body.push_str("\nTo try again: remove the label `blocked` and add `backlog`.\n");
+        Action::Comment {
+            project: job.project.clone(),
+            issue: job.issue,
+            marker: format!("job-{id}-end"),
+            body,
+        }
+    }
+
+    pub(super) fn finishing_done(&mut self, id: JobId, action: &Action) {
+        let Some(job) = self.floor.jobs.get(&id) else { return };
+        let JobState::Finishing { end, remaining } = &job.state else { return };
+        let key = action_key(action);
+        if !remaining.contains(&key) {
+            return;
+        }
+        let (end, left) = (*end, remaining.len() - 1);
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && let JobState::Finishing { remaining, .. } = &mut job.state
+        {
+            remaining.remove(&key);
+        }
+        if left == 0 {
+            self.forget_messages(id);
+            self.enter(id, JobState::Ended { end }, Duration::ZERO);
+            let reason = self
+                .job(id)
+                .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
+            let name = JobState::Ended { end }.name();
+            self.note_job(NoteKind::JobEnded, id, format!("{name}: {}", reason.unwrap_or_default()));
+        }
+    }
+
+    pub(super) fn finishing_done_by_issue(
+        &mut self,
+        project: &ProjectName,
+        issue: IssueNumber,
+        action: &Action,
+    ) {
+        let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
+        if let Some(job) = job {
+            self.finishing_done(job, action);
+        }
+    }
+
+    pub(super) fn finishing_done_by_pr(&mut self, project: &ProjectName, pr: PrNumber, action: &Action) {
+        let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
+        if let Some(job) = job {
+            self.finishing_done(job, action);
+        }
+    }
+}
+
+fn longest_run(text: &str, c: char) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for x in text.chars() {
+        run = if x == c { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}

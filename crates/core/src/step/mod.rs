@@ -1,0 +1,297 @@
+//! The state machine: one pure function from an event to a changed floor, effects and notes.
+//!
+//! [`step`] has no clock, no randomness and no I/O, and it never fails: an event that does not fit
+//! the state any more (a stale answer, a signal of a session that was replaced) changes nothing
+//! but is noted. Each topic has its file; all of them act on a [`Turn`].
+
+mod checks;
+mod deadline;
+mod finish;
+mod message;
+mod phase;
+mod queue;
+mod review;
+mod scheduler;
+mod session;
+
+#[cfg(test)]
+mod tests;
+
+pub use scheduler::{Waiting, why_not_started};
+
+use crate::effect::{Action, Outcome};
+use crate::event::{Event, Note, NoteKind, Observation};
+use crate::ids::{IssueNumber, JobId, ProjectName};
+use crate::policy::Policy;
+use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
+use crate::time::Time;
+use std::collections::BTreeSet;
+
+/// What a step wants done and told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    pub effects: Vec<Action>,
+    pub notes: Vec<Note>,
+}
+
+/// Takes in one event.
+pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
+    let mut turn = Turn { floor, now, step: Step::default() };
+    turn.take_in(event);
+    turn.step
+}
+
+/// How many entries of a job's history are kept.
+const HISTORY_MAX: usize = 64;
+
+/// One step under way.
+struct Turn<'a> {
+    floor: &'a mut Floor,
+    now: Time,
+    step: Step,
+}
+
+impl Turn<'_> {
+    fn take_in(&mut self, event: &Event) {
+        match event {
+            Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
+            Event::Observed { project, observation, cursor } => self.observed(project, observation, *cursor),
+            Event::Performed { action, outcome } => self.performed(action, outcome),
+            Event::PhaseWritten { epoch, stamp, report } => self.phase_written(*epoch, stamp, report),
+            Event::PhaseUnreadable { epoch, stamp, first_line } => {
+                self.phase_unreadable(*epoch, stamp, first_line);
+            }
+            Event::ResultWritten { epoch } => self.result_written(*epoch),
+            Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
+            Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
+            Event::Answered { project, issue, text } => self.answered(project, *issue, text),
+            Event::Cancelled { project, issue } => self.cancelled(project, *issue),
+            Event::Tick => self.tick(),
+        }
+        // Whatever happened may have freed a slot, closed a dependency or filled the queue.
+        let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
+        for project in projects {
+            self.pump_queue(&project);
+            self.claim_ready(&project);
+        }
+    }
+
+    fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
+        let cursor = self.floor.projects.get(project).map_or(0, |p| p.cursor);
+        self.floor.projects.put(Project {
+            name: project.clone(),
+            checkout: checkout.to_owned(),
+            policy: policy.clone(),
+            cursor,
+        });
+    }
+
+    fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64) {
+        let Some(known) = self.floor.projects.edit(project) else { return };
+        known.cursor = known.cursor.max(cursor);
+        match observation {
+            Observation::Issue { number, title, labels, open, deps, created_at } => {
+                let edits_pending =
+                    self.floor.issues.get(&(project.clone(), *number)).map_or(0, |i| i.edits_pending);
+                self.floor.issues.put(Issue {
+                    project: project.clone(),
+                    number: *number,
+                    title: title.clone(),
+                    labels: labels.iter().cloned().collect(),
+                    open: *open,
+                    deps: deps.clone(),
+                    created_at: *created_at,
+                    edits_pending,
+                });
+                if !open {
+                    self.issue_closed(project, *number);
+                }
+            }
+            Observation::Review { pr, head, verdict, text, author, id } => {
+                self.review_seen(project, *pr, head, *verdict, text, author, *id);
+            }
+            // Pull requests matter through their reviews and their head, which are looked at when
+            // the job needs them.
+            Observation::Pr { .. } => {}
+        }
+    }
+
+    /// The answer to an action of ours.
+    fn performed(&mut self, action: &Action, outcome: &Outcome) {
+        if let Outcome::Impossible { why } = outcome {
+            self.impossible(action, why);
+            return;
+        }
+        match action {
+            Action::PrepareWorktree { job, .. } => self.worktree_ready(*job, outcome),
+            Action::StartSession(start) => self.session_started(start, outcome),
+            Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
+            Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
+            Action::OpenPr { job, head, .. } => self.pr_open(*job, head, outcome),
+            Action::RunCi { job, run, commit, entry, .. } => {
+                if let Outcome::CiFinished(report) = outcome {
+                    match entry {
+                        None => self.checks_finished(*job, *run, commit, report),
+                        Some(entry) => self.candidate_checked(*entry, *run, commit, report),
+                    }
+                }
+            }
+            Action::CollectReview { job, epoch, pr, head, .. } => {
+                self.review_collected(*job, *epoch, *pr, head, outcome);
+            }
+            Action::PostReview { job, epoch, .. } => self.review_posted(*job, *epoch),
+            Action::EditLabels { project, issue, .. } => {
+                if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
+                    issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                }
+                self.finishing_done_by_issue(project, *issue, action);
+            }
+            Action::Comment { project, issue, .. } | Action::CloseIssue { project, issue } => {
+                self.finishing_done_by_issue(project, *issue, action);
+            }
+            Action::ClosePr { project, pr, .. } => self.finishing_done_by_pr(project, *pr, action),
+            Action::ReleaseWorktree { job, .. } => self.finishing_done(*job, action),
+            Action::BuildCandidate { entry, head, .. } => self.candidate_built(*entry, head, outcome),
+            Action::Publish { entry, old, new, .. } => self.publish_answered(*entry, old, new, outcome),
+            Action::SyncCheckout { project, .. } => {
+                if let Outcome::Checkout { note, .. } = outcome {
+                    self.note(NoteKind::Checkout, project, None, note.clone());
+                }
+            }
+            Action::RingInbox { .. } | Action::PostStatus { .. } => {}
+        }
+    }
+
+    /// An action that will never work. Somebody is told, and what waited for it does not wait on.
+    fn impossible(&mut self, action: &Action, why: &str) {
+        let reason = format!("{} failed: {why}", action.name().replace('_', " "));
+        match action {
+            Action::PrepareWorktree { job, .. }
+            | Action::PublishBranch { job, .. }
+            | Action::OpenPr { job, .. } => self.block(*job, &reason),
+            Action::StartSession(start) => self.session_impossible(start, &reason),
+            Action::RunCi { job, entry: None, .. } => self.block(*job, &reason),
+            Action::RunCi { entry: Some(entry), .. }
+            | Action::BuildCandidate { entry, .. }
+            | Action::Publish { entry, .. } => self.entry_impossible(*entry, &reason),
+            Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
+                self.reviewer_failed(*job, *epoch, &reason);
+            }
+            Action::EndSession { job, .. } | Action::ReleaseWorktree { job, .. } => {
+                self.escalate_job(*job, &reason);
+                self.finishing_done(*job, action);
+            }
+            Action::EditLabels { project, issue, .. } => {
+                if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
+                    issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                }
+                self.note(NoteKind::Escalation, project, Some(*issue), reason);
+                self.finishing_done_by_issue(project, *issue, action);
+            }
+            Action::Comment { project, issue, .. } | Action::CloseIssue { project, issue } => {
+                self.note(NoteKind::Escalation, project, Some(*issue), reason);
+                self.finishing_done_by_issue(project, *issue, action);
+            }
+            Action::ClosePr { project, pr, .. } => {
+                self.note(NoteKind::Escalation, project, None, reason);
+                self.finishing_done_by_pr(project, *pr, action);
+            }
+            Action::PostStatus { project, .. } | Action::SyncCheckout { project, .. } => {
+                self.note(NoteKind::Escalation, project, None, reason);
+            }
+            // The message's own deadline reports it.
+            Action::RingInbox { .. } => {}
+        }
+    }
+
+    // ---- what the topics share -----------------------------------------------------------------
+
+    fn note(
+        &mut self,
+        kind: NoteKind,
+        project: &ProjectName,
+        issue: Option<IssueNumber>,
+        text: impl Into<String>,
+    ) {
+        self.step.notes.push(Note { kind, project: project.clone(), issue, text: text.into() });
+    }
+
+    fn note_job(&mut self, kind: NoteKind, job: JobId, text: impl Into<String>) {
+        if let Some(job) = self.floor.jobs.get(&job) {
+            let (project, issue) = (job.project.clone(), job.issue);
+            self.note(kind, &project, Some(issue), text);
+        }
+    }
+
+    /// Somebody is told that a job is in trouble.
+    fn escalate_job(&mut self, job: JobId, text: &str) {
+        self.note_job(NoteKind::Escalation, job, text);
+    }
+
+    fn act(&mut self, action: Action) {
+        if let Action::EditLabels { project, issue, add, remove } = &action
+            && let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue))
+        {
+            issue.edits_pending += 1;
+            issue.labels.extend(add.iter().cloned());
+            for label in remove {
+                issue.labels.remove(label);
+            }
+        }
+        self.step.effects.push(action);
+    }
+
+    /// The next number of a kind.
+    fn number(&mut self, pick: fn(&mut Counters) -> &mut u64) -> u64 {
+        if self.floor.counters.get(&()).is_none() {
+            self.floor.counters.put(Counters::default());
+        }
+        let counters = self.floor.counters.edit(&()).expect("just put");
+        let number = pick(counters);
+        *number += 1;
+        *number
+    }
+
+    fn job(&self, id: JobId) -> Option<&Job> {
+        self.floor.jobs.get(&id)
+    }
+
+    fn policy(&self, project: &ProjectName) -> Policy {
+        self.floor.projects.get(project).map(|p| p.policy.clone()).unwrap_or_default()
+    }
+
+    fn policy_of(&self, job: JobId) -> Policy {
+        self.job(job).map(|j| self.policy(&j.project)).unwrap_or_default()
+    }
+
+    /// Changes a job's state. `within` is how long it may stay there before somebody is told.
+    fn enter(&mut self, id: JobId, state: JobState, within: std::time::Duration) {
+        let now = self.now;
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let name = state.name();
+        if job.state.name() != name {
+            job.history.push(Stage { state: name.into(), at: now });
+            if job.history.len() > HISTORY_MAX {
+                // The first says when it began, the newest what happened last.
+                job.history.remove(1);
+            }
+        }
+        job.state = state;
+        job.deadline = job.is_live().then(|| now + within);
+        self.note_job(NoteKind::JobState, id, name);
+    }
+
+    fn stale(&mut self, job: JobId, what: impl Into<String>) {
+        self.note_job(NoteKind::StaleSignal, job, what);
+    }
+}
+
+/// A set of labels, from literals.
+fn labels(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// A set of names, for a finishing job.
+fn names(actions: &[Action]) -> BTreeSet<String> {
+    actions.iter().map(finish::action_key).collect()
+}

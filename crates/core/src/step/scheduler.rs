@@ -1,0 +1,184 @@
+//! Which issue is started next. Claiming is part of the step that decides it, so two claims of one
+//! issue cannot happen: the second sees the first's job.
+
+use super::{Turn, labels};
+use crate::effect::Action;
+use crate::event::NoteKind;
+use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
+use crate::state::{End, Floor, Issue, Job, JobState, Stage};
+use std::cmp::Reverse;
+use std::time::Duration;
+
+/// Making a worktree and starting a session are quick or broken.
+pub(super) const START_WITHIN: Duration = Duration::from_secs(300);
+
+/// Why an open issue is not being worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Nothing stands in its way but the number of jobs.
+    Ready,
+    /// It has none of the labels that ask for work.
+    NotAsked,
+    Blocked,
+    Underspecified,
+    /// It waits for these.
+    On(Vec<IssueNumber>),
+    /// It waits for numbers that are no issues.
+    OnUnknown(Vec<IssueNumber>),
+    /// It waits for itself, through these.
+    Cycle(Vec<IssueNumber>),
+    /// Our own label changes have not reached the forge yet.
+    Settling,
+    /// It has a job already.
+    AtWork,
+    Closed,
+}
+
+/// Why nothing happens on an issue.
+pub fn why_not_started(floor: &Floor, issue: &Issue) -> Waiting {
+    if !issue.open {
+        return Waiting::Closed;
+    }
+    if floor.live_jobs(&issue.project).any(|j| j.issue == issue.number) {
+        return Waiting::AtWork;
+    }
+    if issue.edits_pending > 0 {
+        return Waiting::Settling;
+    }
+    let has = |label: &str| issue.labels.contains(label);
+    if has("blocked") {
+        return Waiting::Blocked;
+    }
+    if has("underspecified") {
+        return Waiting::Underspecified;
+    }
+    if !has("backlog") && !has("in-progress") {
+        return Waiting::NotAsked;
+    }
+    let find = |n: IssueNumber| floor.issues.get(&(issue.project.clone(), n));
+    let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_none()).collect();
+    if !unknown.is_empty() {
+        return Waiting::OnUnknown(unknown);
+    }
+    let open: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_some_and(|i| i.open)).collect();
+    if open.is_empty() {
+        return Waiting::Ready;
+    }
+    if let Some(cycle) = cycle_through(floor, issue) {
+        return Waiting::Cycle(cycle);
+    }
+    Waiting::On(open)
+}
+
+/// The open issues by which an issue depends on itself, in order, itself first.
+fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
+    let mut path = vec![issue.number];
+    let mut seen = std::collections::BTreeSet::from([issue.number]);
+    fn walk(
+        floor: &Floor,
+        at: &Issue,
+        goal: IssueNumber,
+        path: &mut Vec<IssueNumber>,
+        seen: &mut std::collections::BTreeSet<IssueNumber>,
+    ) -> bool {
+        for dep in &at.deps {
+            if *dep == goal {
+                return true;
+            }
+            let Some(next) = floor.issues.get(&(at.project.clone(), *dep)) else { continue };
+            if !next.open || !seen.insert(*dep) {
+                continue;
+            }
+            path.push(*dep);
+            if walk(floor, next, goal, path, seen) {
+                return true;
+            }
+            path.pop();
+        }
+        false
+    }
+    walk(floor, issue, issue.number, &mut path, &mut seen).then_some(path)
+}
+
+impl Turn<'_> {
+    /// Starts jobs while there are slots and ready issues.
+    pub(super) fn claim_ready(&mut self, project: &ProjectName) {
+        let max = self.policy(project).max_jobs.max(1);
+        while self.floor.live_jobs(project).count() < max {
+            let Some(issue) = self.next_ready(project) else { return };
+            self.claim(project, issue);
+        }
+    }
+
+    /// Orphaned in-progress issues first, then priority, then the oldest.
+    fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
+        self.floor
+            .issues
+            .iter()
+            .filter(|i| i.project == *project && why_not_started(self.floor, i) == Waiting::Ready)
+            .min_by_key(|i| {
+                let has = |label: &str| i.labels.contains(label);
+                (Reverse(has("in-progress")), Reverse(has("priority")), i.created_at, i.number)
+            })
+            .map(|i| i.number)
+    }
+
+    fn claim(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let id = JobId(self.number(|c| &mut c.job));
+        let title = self.floor.issues.get(&(project.clone(), issue)).map(|i| i.title.clone());
+        let branch = branch_for(issue);
+        self.floor.jobs.put(Job {
+            id,
+            project: project.clone(),
+            issue,
+            title: title.unwrap_or_default(),
+            branch: branch.clone(),
+            state: JobState::Preparing,
+            created_at: self.now,
+            deadline: Some(self.now + START_WITHIN),
+            worktree: None,
+            pr: None,
+            head: None,
+            green: None,
+            session: None,
+            last_session: None,
+            review_session: None,
+            review: None,
+            review_told: None,
+            ci_fixes: 0,
+            ci_retries: 0,
+            review_rounds: 0,
+            review_attempts: 0,
+            merge_rounds: 0,
+            respawns: 0,
+            reminders: 0,
+            merged: None,
+            reason: None,
+            rescue: None,
+            history: vec![Stage { state: "preparing".into(), at: self.now }],
+        });
+        self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}"));
+        self.act(Action::EditLabels {
+            project: project.clone(),
+            issue,
+            add: labels(&["in-progress"]),
+            remove: labels(&["backlog"]),
+        });
+        self.act(Action::PrepareWorktree { job: id, project: project.clone(), issue, branch });
+    }
+
+    /// A person closed the issue, or we did. A job at work on it ends; nothing of it is lost.
+    pub(super) fn issue_closed(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
+        if let Some(job) = job {
+            self.finish(job, End::Cancelled, "the issue was closed");
+        }
+    }
+
+    pub(super) fn cancelled(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
+        if let Some(job) = job {
+            self.finish(job, End::Cancelled, "cancelled by a person");
+        }
+    }
+}

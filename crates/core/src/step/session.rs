@@ -1,0 +1,260 @@
+//! Sessions: started with a fresh epoch, fenced by it, replaced when they die.
+
+use super::Turn;
+use super::scheduler::START_WITHIN;
+use crate::effect::{Action, Outcome, Resume, StartSession, Unread};
+use crate::event::NoteKind;
+use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
+use crate::state::{Agent, AgentStatus, JobState, MessageState, Session, SessionState};
+
+impl Turn<'_> {
+    pub(super) fn worktree_ready(&mut self, id: JobId, outcome: &Outcome) {
+        let Outcome::WorktreeReady { path, head } = outcome else { return };
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if job.state != JobState::Preparing {
+            return;
+        }
+        job.worktree = Some(path.clone());
+        job.head = Some(head.clone());
+        self.start_dev(id);
+    }
+
+    /// Starts the job's dev session, as a successor if there was one before.
+    pub(super) fn start_dev(&mut self, id: JobId) {
+        let Some(job) = self.job(id) else { return };
+        let resume = job.last_session.map(|predecessor| Resume {
+            predecessor,
+            phase: self
+                .floor
+                .sessions
+                .get(&predecessor)
+                .and_then(|s| s.phase)
+                .map_or_else(|| "unknown".to_owned(), |p| p.to_string()),
+            unread: self
+                .floor
+                .messages
+                .iter()
+                .filter(|m| m.job == id && m.state == MessageState::Queued)
+                .map(|m| Unread { message: m.id, text: m.text.clone() })
+                .collect(),
+        });
+        let epoch = self.start(id, Role::Dev, resume);
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.session = Some(epoch);
+        job.last_session = Some(epoch);
+        self.readdress(id, epoch);
+        self.enter(id, JobState::Starting, START_WITHIN);
+    }
+
+    pub(super) fn start_reviewer(&mut self, id: JobId) {
+        let epoch = self.start(id, Role::Review, None);
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.review_session = Some(epoch);
+            job.review_attempts += 1;
+        }
+    }
+
+    /// Registers a session and its agent, then orders the start: the registry is never behind.
+    fn start(&mut self, id: JobId, role: Role, resume: Option<Resume>) -> Epoch {
+        let epoch = Epoch(self.number(|c| &mut c.epoch));
+        let job = self.floor.jobs.get(&id).expect("sessions are started for jobs that exist").clone();
+        let predecessor = resume.as_ref().map(|r| r.predecessor);
+        self.floor.sessions.put(Session {
+            epoch,
+            job: id,
+            role,
+            project: job.project.clone(),
+            issue: job.issue,
+            state: SessionState::Starting,
+            tmux: tmux_name(role, &job.project, job.issue, epoch),
+            process: None,
+            phase_file: None,
+            phase: None,
+            phase_stamp: None,
+            created_at: self.now,
+            last_seen: self.now,
+            exit_status: None,
+            predecessor,
+        });
+        let identity = agent_name(role, &job.project, job.issue);
+        let created_at = self.floor.agents.get(&identity).map_or(self.now, |a| a.created_at);
+        self.floor.agents.put(Agent {
+            role,
+            name: format!("{}-{}", job.project, job.issue),
+            project: job.project.clone(),
+            issue: job.issue,
+            session: epoch,
+            predecessor,
+            status: AgentStatus::Active,
+            created_at,
+            last_seen: self.now,
+        });
+        self.note_job(NoteKind::AgentRegistered, id, format!("{identity}, session {epoch}"));
+        self.act(Action::StartSession(StartSession {
+            epoch,
+            job: id,
+            role,
+            project: job.project,
+            issue: job.issue,
+            branch: job.branch,
+            pr: job.pr,
+            head: (role == Role::Review).then_some(job.head).flatten(),
+            resume,
+        }));
+        epoch
+    }
+
+    pub(super) fn session_started(&mut self, start: &StartSession, outcome: &Outcome) {
+        let Outcome::SessionStarted { tmux, process, phase_file } = outcome else { return };
+        let now = self.now;
+        let Some(session) = self.floor.sessions.edit(&start.epoch) else { return };
+        session.tmux = tmux.clone();
+        session.process = Some(*process);
+        session.phase_file = Some(phase_file.clone());
+        session.last_seen = now;
+        if session.state != SessionState::Starting {
+            return;
+        }
+        session.state = SessionState::Live;
+        let idle = self.policy(&start.project).idle_timeout;
+        let Some(job) = self.job(start.job) else { return };
+        if start.role == Role::Dev && job.session == Some(start.epoch) && job.state == JobState::Starting {
+            self.enter(start.job, JobState::Working, idle);
+            // What the predecessor left unread is in the successor's prompt: taken with it.
+            for unread in start.resume.iter().flat_map(|r| &r.unread) {
+                self.take(unread.message);
+            }
+        }
+    }
+
+    pub(super) fn session_impossible(&mut self, start: &StartSession, reason: &str) {
+        self.set_session_ended(start.epoch, None, AgentStatus::Crashed);
+        match start.role {
+            Role::Dev => self.block(start.job, reason),
+            Role::Review => self.reviewer_failed(start.job, start.epoch, reason),
+        }
+    }
+
+    /// A process is proven gone.
+    pub(super) fn session_exited(&mut self, epoch: Epoch, status: Option<i32>) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let (id, role, ordered) = (session.job, session.role, session.state == SessionState::Ending);
+        if session.state == SessionState::Ended {
+            return;
+        }
+        let clean = ordered || status == Some(0);
+        let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
+        self.set_session_ended(epoch, status, agent);
+        let how = status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
+        let kind = if clean { NoteKind::AgentTerminated } else { NoteKind::AgentCrashed };
+        self.note_job(kind, id, format!("{role} session {epoch}: {how}"));
+        if ordered {
+            return;
+        }
+        let Some(job) = self.job(id) else { return };
+        match role {
+            Role::Review if job.review_session == Some(epoch) => self.result_written(epoch),
+            Role::Dev if job.session == Some(epoch) => {
+                let state = job.state.clone();
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.session = None;
+                }
+                match state {
+                    // Its turn: it is needed.
+                    JobState::Working | JobState::Starting => {
+                        self.respawn(id, &format!("the agent stopped ({how}) without a phase"));
+                    }
+                    // A question dies with the session that asked; its successor may ask again.
+                    JobState::NeedsHuman { .. } => {
+                        self.respawn(id, &format!("the agent stopped ({how}) while it waited for a person"));
+                    }
+                    // The factory's turn: what it left unread told it nothing to do. A successor is
+                    // started when there is something to tell it.
+                    _ => self.forget_unread(id),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts a successor after a pause, or gives up when too many died.
+    pub(super) fn respawn(&mut self, id: JobId, why: &str) {
+        let policy = self.policy_of(id);
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.respawns += 1;
+        if job.respawns > policy.respawns_max {
+            let reason = format!("{why}; {} successors were tried", policy.respawns_max);
+            self.block(id, &reason);
+            return;
+        }
+        let pause = policy.respawn_backoff * 2u32.saturating_pow(job.respawns.saturating_sub(1).min(10));
+        self.enter(id, JobState::Respawning, pause);
+    }
+
+    fn set_session_ended(&mut self, epoch: Epoch, status: Option<i32>, agent: AgentStatus) {
+        let now = self.now;
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        session.state = SessionState::Ended;
+        session.exit_status = status;
+        let identity = agent_name(session.role, &session.project, session.issue);
+        if let Some(row) = self.floor.agents.edit(&identity)
+            && row.session == epoch
+        {
+            row.status = agent;
+            row.last_seen = now;
+        }
+    }
+
+    /// Orders a session's end. Nothing happens if it ended already.
+    pub(super) fn end_session(&mut self, epoch: Epoch) -> Option<Action> {
+        let session = self.floor.sessions.edit(&epoch)?;
+        if session.state == SessionState::Ended {
+            return None;
+        }
+        session.state = SessionState::Ending;
+        let action = Action::EndSession {
+            job: session.job,
+            role: session.role,
+            project: session.project.clone(),
+            issue: session.issue,
+            epoch,
+        };
+        self.act(action.clone());
+        Some(action)
+    }
+
+    pub(super) fn session_ended(&mut self, id: JobId, epoch: Epoch, action: &Action, outcome: &Outcome) {
+        let Outcome::SessionEnded { rescue, last_output } = outcome else { return };
+        let already = self.floor.sessions.get(&epoch).is_some_and(|s| s.state == SessionState::Ended);
+        if !already {
+            self.set_session_ended(epoch, None, AgentStatus::Terminated);
+            self.note_job(NoteKind::AgentTerminated, id, format!("session {epoch} ended"));
+        }
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            if let Some(rescue) = rescue {
+                job.rescue = Some(rescue.clone());
+            }
+            if job.session == Some(epoch) {
+                job.session = None;
+            }
+            if job.review_session == Some(epoch) {
+                job.review_session = None;
+            }
+        }
+        self.report_end(id, last_output);
+        self.finishing_done(id, action);
+    }
+
+    /// Notes a sign of life.
+    pub(super) fn seen(&mut self, epoch: Epoch) {
+        let now = self.now;
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        session.last_seen = now;
+        let identity = agent_name(session.role, &session.project, session.issue);
+        if let Some(agent) = self.floor.agents.edit(&identity)
+            && agent.session == epoch
+        {
+            agent.last_seen = now;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A table of records that remembers which of them were touched, so that a step over the whole
+//! floor costs a write of only the rows it changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A record that knows its own key.
+pub trait Record {
+    const KIND: &'static str;
+    type Key: Ord + Clone;
+    fn key(&self) -> Self::Key;
+    /// The key as stored; unique within the kind.
+    fn key_text(key: &Self::Key) -> String;
+}
+
+#[derive(Clone, Debug)]
+pub struct Table<R: Record> {
+    rows: BTreeMap<R::Key, R>,
+    touched: BTreeSet<R::Key>,
+}
+
+impl<R: Record> Default for Table<R> {
+    fn default() -> Self {
+        Table { rows: BTreeMap::new(), touched: BTreeSet::new() }
+    }
+}
+
+impl<R: Record> Table<R> {
+    pub fn get(&self, key: &R::Key) -> Option<&R> {
+        self.rows.get(key)
+    }
+
+    /// The record, to be changed: it counts as touched whether it is changed or not.
+    pub fn edit(&mut self, key: &R::Key) -> Option<&mut R> {
+        let row = self.rows.get_mut(key)?;
+        self.touched.insert(key.clone());
+        Some(row)
+    }
+
+    pub fn put(&mut self, record: R) {
+        let key = record.key();
+        self.touched.insert(key.clone());
+        self.rows.insert(key, record);
+    }
+
+    pub fn remove(&mut self, key: &R::Key) -> Option<R> {
+        let row = self.rows.remove(key)?;
+        self.touched.insert(key.clone());
+        Some(row)
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &R> {
+        self.rows.values()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// What was touched since the last call: the key as stored, and the record unless removed.
+    pub fn take_touched(&mut self) -> Vec<(String, Option<&R>)> {
+        let touched = std::mem::take(&mut self.touched);
+        touched.into_iter().map(|key| (R::key_text(&key), self.rows.get(&key))).collect()
+    }
+
+    /// Puts a stored record in place without touching it.
+    pub fn load(&mut self, record: R) {
+        self.rows.insert(record.key(), record);
+    }
+
+    /// Forgets the record stored under that key, without touching it.
+    pub fn unload(&mut self, key_text: &str) {
+        self.rows.retain(|key, _| R::key_text(key) != key_text);
+    }
+}

@@ -1,0 +1,166 @@
+//! An effect, carried out through the ports. Each arm is safe to repeat from its beginning,
+//! whatever part of it was done before.
+
+use crate::ports::{Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Tree};
+use crate::proof::{MergedProof, QueueLock, RescueProof};
+use shopfloor_core::effect::{Action, Outcome, StartSession};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
+
+/// How much of the work done so far a successor is shown.
+const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
+
+/// How one attempt went.
+#[derive(Debug)]
+pub enum Attempt {
+    Done(Outcome),
+    /// It may work later.
+    Failed(String),
+}
+
+/// Performs an action once.
+pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
+    match perform(ports, action) {
+        Ok(outcome) => Attempt::Done(outcome),
+        Err(PortError::Transient(why)) => Attempt::Failed(why),
+        Err(PortError::Permanent(why)) => Attempt::Done(Outcome::Impossible { why }),
+    }
+}
+
+fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
+    match action {
+        Action::PrepareWorktree { project, issue, branch, .. } => {
+            let (path, head) = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
+            Ok(Outcome::WorktreeReady { path, head })
+        }
+        Action::StartSession(start) => start_session(ports, start),
+        Action::EndSession { role, project, issue, epoch, .. } => {
+            end_session(ports, &tree(project, *issue, *role), *epoch)
+        }
+        Action::RingInbox { epoch, message } => {
+            ports.agents.ring(*epoch, *message)?;
+            Ok(Outcome::Done)
+        }
+        Action::PublishBranch { project, issue, branch, .. } => {
+            publish_branch(ports, &tree(project, *issue, Role::Dev), branch)
+        }
+        Action::OpenPr { project, issue, branch, head, .. } => {
+            let pr = ports.forge.open_pr(project, &NewPr { issue: *issue, branch, head })?;
+            ports.workspace.pin_pr(project, pr, head)?;
+            Ok(Outcome::PrOpen { pr })
+        }
+        Action::RunCi { project, issue, run, commit, source, .. } => {
+            let request = CiRequest { project, issue: *issue, run: *run, commit, source: *source };
+            Ok(Outcome::CiFinished(ports.ci.run(&request)?))
+        }
+        Action::PostStatus { project, commit, run, state, text } => {
+            ports.forge.post_status(project, commit, *run, *state, text)?;
+            Ok(Outcome::Done)
+        }
+        Action::CollectReview { epoch, .. } => Ok(match ports.agents.review_result(*epoch)? {
+            Ok(review) => Outcome::ReviewCollected { review },
+            Err(why) => Outcome::ReviewUnusable { why },
+        }),
+        Action::PostReview { project, pr, head, epoch, review, .. } => {
+            ports.forge.post_review(project, *pr, head, &format!("review-session-{epoch}"), review)?;
+            Ok(Outcome::Done)
+        }
+        Action::EditLabels { project, issue, add, remove } => {
+            ports.forge.edit_labels(project, *issue, add, remove)?;
+            Ok(Outcome::Done)
+        }
+        Action::Comment { project, issue, marker, body } => {
+            ports.forge.comment(project, *issue, marker, body)?;
+            Ok(Outcome::Done)
+        }
+        Action::CloseIssue { project, issue } => {
+            ports.forge.close_issue(project, *issue)?;
+            Ok(Outcome::Done)
+        }
+        Action::ClosePr { project, pr, merged } => {
+            ports.forge.close_pr(project, *pr, merged.as_ref())?;
+            Ok(Outcome::Done)
+        }
+        Action::BuildCandidate { project, entry, pr, branch, head, method, title } => {
+            let lock = QueueLock::acquire(&*ports.merger, project)?;
+            let request =
+                BuildRequest { project, entry: *entry, pr: *pr, branch, head, method: *method, title };
+            Ok(match ports.merger.build(&lock, &request)? {
+                Built::Candidate { base, commit } => Outcome::Candidate { base, commit },
+                Built::Conflict { base, files } => Outcome::Conflict { base, files },
+                Built::NothingToMerge { base } => Outcome::NothingToMerge { base },
+                Built::BranchMoved { head } => Outcome::BranchMoved { head },
+            })
+        }
+        Action::Publish { project, entry, old, new } => {
+            let lock = QueueLock::acquire(&*ports.merger, project)?;
+            Ok(match ports.merger.publish(&lock, *entry, old, new)? {
+                Ok(()) => Outcome::Published,
+                Err(head) => Outcome::PrimaryMoved { head },
+            })
+        }
+        Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
+            let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;
+            ports.workspace.remove(proof)?;
+            if let Some(merged) = merged {
+                let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
+                ports.workspace.delete_branch(branch, proof)?;
+            }
+            Ok(Outcome::Done)
+        }
+        Action::SyncCheckout { project, .. } => {
+            let (updated, note) = ports.workspace.sync_checkout(project)?;
+            Ok(Outcome::Checkout { updated, note })
+        }
+    }
+}
+
+fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
+    Tree { project: project.clone(), issue, role }
+}
+
+fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
+    let tree = tree(&start.project, start.issue, start.role);
+    // Also for a successor: the worktree may have been deleted by hand meanwhile.
+    let (worktree, _) = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
+    let mut briefing = Briefing {
+        issue: ports.forge.issue_text(&start.project, start.issue)?,
+        worktree,
+        ..Briefing::default()
+    };
+    if start.resume.is_some() {
+        briefing.work_done = ports.workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
+        if let Some(pr) = start.pr {
+            briefing.reviews = ports.forge.review_texts(&start.project, pr)?;
+        }
+    }
+    let started = ports.agents.start(start, &briefing)?;
+    Ok(Outcome::SessionStarted {
+        tmux: started.tmux,
+        process: started.process,
+        phase_file: started.phase_file,
+    })
+}
+
+fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {
+    let last_output = ports.agents.last_output(epoch)?;
+    // Before anything is killed, what there is is kept. The agent may still be writing, so this
+    // one need not be the last word; the one after the end is.
+    ports.workspace.snapshot(tree)?;
+    ports.agents.end(epoch)?;
+    let proof = RescueProof::obtain(&*ports.workspace, tree)?;
+    let rescue = proof.snapshot().map(|s| s.reference.clone());
+    Ok(Outcome::SessionEnded { rescue, last_output })
+}
+
+fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
+    let state = ports.workspace.branch_state(tree, branch)?;
+    let mut note = None;
+    if state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
+        match ports.workspace.push(tree, branch) {
+            Ok(_) => {}
+            Err(PortError::Permanent(why)) => note = Some(why),
+            Err(transient) => return Err(transient),
+        }
+    }
+    Ok(Outcome::Branch { head: state.head, ahead: state.ahead, dirty: state.dirty, note })
+}

@@ -1,0 +1,57 @@
+//! The floor as stored rows, and back.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shopfloor_core::state::Floor;
+use shopfloor_core::table::{Record, Table};
+use shopfloor_store::{Row, StoreError, StoreResult};
+
+/// Rows for everything touched since the last call.
+pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
+    let mut rows = Vec::new();
+    collect(&mut floor.counters, &mut rows);
+    collect(&mut floor.projects, &mut rows);
+    collect(&mut floor.issues, &mut rows);
+    collect(&mut floor.jobs, &mut rows);
+    collect(&mut floor.sessions, &mut rows);
+    collect(&mut floor.agents, &mut rows);
+    collect(&mut floor.entries, &mut rows);
+    collect(&mut floor.messages, &mut rows);
+    rows
+}
+
+fn collect<R: Record + Serialize>(table: &mut Table<R>, rows: &mut Vec<Row>) {
+    for (key, record) in table.take_touched() {
+        let doc = record.map(|r| serde_json::to_string(r).expect("records have string keys only"));
+        rows.push(Row { kind: R::KIND.to_owned(), key, doc });
+    }
+}
+
+/// Puts stored rows in place. A row that cannot be read is damage, never skipped.
+pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
+    for row in rows {
+        match row.kind.as_str() {
+            "counters" => place(&mut floor.counters, row)?,
+            "project" => place(&mut floor.projects, row)?,
+            "issue" => place(&mut floor.issues, row)?,
+            "job" => place(&mut floor.jobs, row)?,
+            "session" => place(&mut floor.sessions, row)?,
+            "agent" => place(&mut floor.agents, row)?,
+            "entry" => place(&mut floor.entries, row)?,
+            "message" => place(&mut floor.messages, row)?,
+            other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+fn place<R: Record + DeserializeOwned>(table: &mut Table<R>, row: Row) -> StoreResult<()> {
+    let Some(doc) = row.doc else {
+        table.unload(&row.key);
+        return Ok(());
+    };
+    let record: R = serde_json::from_str(&doc)
+        .map_err(|e| StoreError::Corrupt(format!("{} {:?} cannot be read: {e}", row.kind, row.key)))?;
+    table.load(record);
+    Ok(())
+}
