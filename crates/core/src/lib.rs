@@ -1,4 +1,5 @@
 //! The pure core of the factory.
+pub mod deps;
 pub mod effect;
 pub mod event;
 pub mod ids;

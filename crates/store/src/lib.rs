@@ -94,6 +94,14 @@ pub enum StoreError {
     Corrupt(String),
     #[error("the store has schema {found}, this program knows up to {known}")]
     Newer { found: i64, known: i64 },
+    /// Only when opened read-only; opened for writing, an older store is migrated.
+    #[error(
+        "the store has schema {found}, this program needs {known}: open it for writing once to migrate it"
+    )]
+    Older { found: i64, known: i64 },
+    /// A commit must say in the journal what it is: positions are the journal's.
+    #[error("a commit needs at least one journal entry")]
+    NoEntry,
     #[error("the store is busy: another process holds it for too long")]
     Busy,
     #[error("{0}")]

@@ -1,1 +1,340 @@
-//! placeholder
+//! The store on disk: SQLite, embedded.
+//!
+//! Invariants: every write is one `BEGIN IMMEDIATE` transaction with `synchronous=FULL`, so what
+//! a commit returned survives the process and the machine; the newest journal position is read
+//! under the write lock, so two writers can never both extend the same state.
+
+mod migrations;
+mod open;
+
+pub use migrations::backup_path;
+pub(crate) use open::{connect, connect_read_only};
+
+use crate::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use shopfloor_core::effect::Action;
+use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::text;
+use shopfloor_core::time::Time;
+use std::path::Path;
+
+/// An effect's error is shown to people; its whole text is the adapter's log's business.
+const ERROR_BYTES_MAX: usize = 4096;
+
+/// One connection to a floor's store. Several, in any number of processes, may be open at once.
+#[derive(Debug)]
+pub struct SqliteStore {
+    conn: Connection,
+}
+
+impl SqliteStore {
+    /// Opens the store, makes it (mode 0600) if there is none, migrates it if it is older. The
+    /// folder must exist.
+    pub fn open(path: &Path) -> StoreResult<Self> {
+        Ok(SqliteStore { conn: connect(path)? })
+    }
+
+    /// Opens an existing store for reading; nothing is made or migrated.
+    pub fn open_read_only(path: &Path) -> StoreResult<Self> {
+        Ok(SqliteStore { conn: connect_read_only(path)? })
+    }
+
+    /// Reads the whole file and checks that it is sound: for `doctor`, not for every start.
+    pub fn verify(&mut self) -> StoreResult<()> {
+        let first: String =
+            self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(map_error)?;
+        if first != "ok" {
+            return Err(StoreError::Corrupt(first));
+        }
+        let tx = self.conn.transaction().map_err(map_error)?;
+        let dangling: Option<String> =
+            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional().map_err(map_error)?;
+        if let Some(table) = dangling {
+            return Err(StoreError::Corrupt(format!("{table} refers to rows that are not there")));
+        }
+        let newest = newest_seq(&tx)?;
+        let ahead: i64 = tx
+            .query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))
+            .map_err(map_error)?;
+        if ahead > 0 {
+            return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
+        }
+        read_outbox(&tx).map(drop)
+    }
+}
+
+impl Store for SqliteStore {
+    fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+        let tx = self.conn.transaction().map_err(map_error)?;
+        let newest = newest_seq(&tx)?;
+        let rows = {
+            // A reader from the start has no row to delete.
+            let sql = if seq == Seq(0) {
+                "SELECT kind, key, doc FROM state WHERE seq > ?1 AND doc IS NOT NULL ORDER BY kind, key"
+            } else {
+                "SELECT kind, key, doc FROM state WHERE seq > ?1 ORDER BY kind, key"
+            };
+            let mut query = tx.prepare_cached(sql).map_err(map_error)?;
+            let rows = query
+                .query_map([to_sql(seq.0)], |row| {
+                    Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? })
+                })
+                .map_err(map_error)?;
+            rows.collect::<Result<_, _>>().map_err(map_error)?
+        };
+        Ok((rows, newest))
+    }
+
+    fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
+        if commit.entries.is_empty() {
+            return Err(StoreError::NoEntry);
+        }
+        let tx = write(&mut self.conn)?;
+        if let Some(lease) = commit.lease
+            && to_sql(lease) != read_lease(&tx)?
+        {
+            return Err(StoreError::Fenced);
+        }
+        let newest = newest_seq(&tx)?;
+        if newest != commit.expected {
+            return Err(StoreError::Stale);
+        }
+        if let Some(id) = commit.performed {
+            take_performed(&tx, id)?;
+        }
+        let seq = write_entries(&tx, newest, commit)?;
+        write_rows(&tx, seq, &commit.rows)?;
+        let effects = write_effects(&tx, commit.at, &commit.effects)?;
+        tx.commit().map_err(map_error)?;
+        Ok(Committed { seq, effects })
+    }
+
+    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+        read_outbox(&self.conn)
+    }
+
+    fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
+        let tx = write(&mut self.conn)?;
+        let changed = tx
+            .execute(
+                "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
+                params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, ERROR_BYTES_MAX)],
+            )
+            .map_err(map_error)?;
+        if changed == 0 {
+            return Err(StoreError::AlreadyPerformed(id));
+        }
+        tx.commit().map_err(map_error)
+    }
+
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+        let mut query = self
+            .conn
+            .prepare_cached(
+                "SELECT seq, at, kind, project, issue, text, body FROM journal
+                 WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            )
+            .map_err(map_error)?;
+        let rows = query
+            .query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
+                Ok(Entry {
+                    seq: Seq(from_sql(row, 0)?),
+                    at: Time(from_sql(row, 1)?),
+                    kind: row.get(2)?,
+                    project: row.get(3)?,
+                    issue: optional_from_sql(row, 4)?,
+                    text: row.get(5)?,
+                    body: row.get(6)?,
+                })
+            })
+            .map_err(map_error)?;
+        rows.collect::<Result<_, _>>().map_err(map_error)
+    }
+
+    fn take_lease(&mut self) -> StoreResult<u64> {
+        let tx = write(&mut self.conn)?;
+        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", []).map_err(map_error)?;
+        let lease = read_lease(&tx)?;
+        tx.commit().map_err(map_error)?;
+        Ok(lease as u64)
+    }
+}
+
+/// A transaction that has the write lock from its start: what it reads cannot change under it.
+pub(crate) fn write(conn: &mut Connection) -> StoreResult<Transaction<'_>> {
+    conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(map_error)
+}
+
+fn newest_seq(conn: &Connection) -> StoreResult<Seq> {
+    conn.query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| from_sql(row, 0).map(Seq))
+        .map_err(map_error)
+}
+
+fn read_lease(tx: &Transaction<'_>) -> StoreResult<i64> {
+    tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0)).map_err(map_error)
+}
+
+fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<()> {
+    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)]).map_err(map_error)? {
+        0 => Err(StoreError::AlreadyPerformed(id)),
+        _ => Ok(()),
+    }
+}
+
+fn write_entries(tx: &Transaction<'_>, newest: Seq, commit: &Commit) -> StoreResult<Seq> {
+    let mut insert = tx
+        .prepare_cached(
+            "INSERT INTO journal (seq, at, kind, project, issue, text, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )
+        .map_err(map_error)?;
+    let mut seq = newest;
+    for entry in &commit.entries {
+        seq.0 += 1;
+        insert
+            .execute(params![
+                to_sql(seq.0),
+                to_sql(commit.at.0),
+                entry.kind,
+                entry.project,
+                entry.issue.map(to_sql),
+                entry.text,
+                entry.body
+            ])
+            .map_err(map_error)?;
+    }
+    Ok(seq)
+}
+
+fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
+    let mut upsert = tx
+        .prepare_cached(
+            "INSERT INTO state (kind, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (kind, key) DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
+        )
+        .map_err(map_error)?;
+    for row in rows {
+        upsert.execute(params![row.kind, row.key, to_sql(seq.0), row.doc]).map_err(map_error)?;
+    }
+    Ok(())
+}
+
+fn write_effects(tx: &Transaction<'_>, at: Time, effects: &[Action]) -> StoreResult<Vec<EffectId>> {
+    let mut insert =
+        tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)").map_err(map_error)?;
+    let mut ids = Vec::with_capacity(effects.len());
+    for action in effects {
+        let json = serde_json::to_string(action).map_err(|e| StoreError::Io(e.to_string()))?;
+        let id = insert.insert(params![json, to_sql(at.0)]).map_err(map_error)?;
+        ids.push(EffectId(id as u64));
+    }
+    Ok(ids)
+}
+
+fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
+    let mut query = conn
+        .prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")
+        .map_err(map_error)?;
+    let mut rows = query.query([]).map_err(map_error)?;
+    let mut queued = Vec::new();
+    while let Some(row) = rows.next().map_err(map_error)? {
+        let id = EffectId(from_sql(row, 0).map_err(map_error)?);
+        let json: String = row.get(1).map_err(map_error)?;
+        queued.push(Queued {
+            id,
+            action: serde_json::from_str(&json)
+                .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?,
+            attempts: row.get(2).map_err(map_error)?,
+            not_before: Time(from_sql(row, 3).map_err(map_error)?),
+            last_error: row.get(4).map_err(map_error)?,
+        });
+    }
+    Ok(queued)
+}
+
+/// SQLite's integers are signed; ours that are larger mean "never" and stay so.
+pub(crate) fn to_sql(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn from_sql(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
+}
+
+pub(crate) fn optional_from_sql(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    match row.get::<_, Option<i64>>(column)? {
+        None => Ok(None),
+        Some(_) => from_sql(row, column).map(Some),
+    }
+}
+
+/// What a failure of SQLite means to us: somebody else's lock, a damaged file, or the world.
+pub(crate) fn map_error(error: rusqlite::Error) -> StoreError {
+    use rusqlite::Error as E;
+    match &error {
+        E::SqliteFailure(failure, message) => {
+            let says = message.clone().unwrap_or_else(|| failure.to_string());
+            match failure.code {
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy,
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt(says),
+                // Our statements are fixed, so what they name is missing from the file.
+                ErrorCode::Unknown if says.starts_with("no such ") => StoreError::Corrupt(says),
+                _ => StoreError::Io(says),
+            }
+        }
+        E::SqlInputError { msg, .. } if msg.starts_with("no such ") => StoreError::Corrupt(msg.clone()),
+        E::FromSqlConversionFailure(..)
+        | E::IntegralValueOutOfRange(..)
+        | E::InvalidColumnType(..)
+        | E::Utf8Error(..)
+        | E::QueryReturnedNoRows => StoreError::Corrupt(error.to_string()),
+        _ => StoreError::Io(error.to_string()),
+    }
+}
+
+fn io_error(doing: &str, path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Io(format!("{doing} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NewEntry;
+    use std::time::Duration;
+
+    #[test]
+    fn a_held_lock_is_busy_and_nothing_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("floor.db");
+        let mut store = SqliteStore::open(&path).unwrap();
+        store.conn.busy_timeout(Duration::ZERO).unwrap();
+        let mut other = connect(&path).unwrap();
+        let held = write(&mut other).unwrap();
+        let entry =
+            NewEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body: "{}".into() };
+        let commit = Commit { entries: vec![entry], ..Commit::default() };
+        assert!(matches!(store.commit(&commit), Err(StoreError::Busy)));
+        // Readers are not kept waiting by a writer.
+        assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);
+        drop(held);
+        assert_eq!(store.commit(&commit).unwrap().seq, Seq(1));
+    }
+
+    #[test]
+    fn every_connection_is_durable_and_checks_references() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("floor.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            store
+                .conn
+                .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+                .map(|v| format!("{v:?}"))
+                .unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+        assert_eq!(pragma("busy_timeout"), "Integer(5000)");
+    }
+}
