@@ -68,7 +68,7 @@ fn fence_of(line: &str) -> Option<Fence> {
     let len = line.chars().take_while(|c| *c == mark).count();
     let info = &line[len..];
     // "```x```" on one line is a code span, not a fence.
-    (len >= 3 && !(mark == '`' && info.contains('`'))).then(|| Fence { mark, len, bare: info.is_empty() })
+    (len >= 3 && !(mark == '`' && info.contains('`'))).then_some(Fence { mark, len, bare: info.is_empty() })
 }
 
 /// The heading's text in lower case, without closing marks and a colon.

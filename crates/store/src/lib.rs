@@ -7,6 +7,8 @@
 //! that is no longer the newest is refused ([`StoreError::Stale`]), never merged; a damaged or
 //! newer store is an error, never an empty one.
 
+pub mod ci;
+pub mod forge;
 pub mod memory;
 pub mod sqlite;
 

@@ -41,21 +41,19 @@ impl SqliteStore {
 
     /// Reads the whole file and checks that it is sound: for `doctor`, not for every start.
     pub fn verify(&mut self) -> StoreResult<()> {
-        let first: String =
-            self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(map_error)?;
+        let first: String = self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if first != "ok" {
             return Err(StoreError::Corrupt(first));
         }
-        let tx = self.conn.transaction().map_err(map_error)?;
+        let tx = self.conn.transaction()?;
         let dangling: Option<String> =
-            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional().map_err(map_error)?;
+            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional()?;
         if let Some(table) = dangling {
             return Err(StoreError::Corrupt(format!("{table} refers to rows that are not there")));
         }
         let newest = newest_seq(&tx)?;
-        let ahead: i64 = tx
-            .query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))
-            .map_err(map_error)?;
+        let ahead: i64 =
+            tx.query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))?;
         if ahead > 0 {
             return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
         }
@@ -65,7 +63,7 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
-        let tx = self.conn.transaction().map_err(map_error)?;
+        let tx = self.conn.transaction()?;
         let newest = newest_seq(&tx)?;
         let rows = {
             // A reader from the start has no row to delete.
@@ -74,13 +72,11 @@ impl Store for SqliteStore {
             } else {
                 "SELECT kind, key, doc FROM state WHERE seq > ?1 ORDER BY kind, key"
             };
-            let mut query = tx.prepare_cached(sql).map_err(map_error)?;
-            let rows = query
-                .query_map([to_sql(seq.0)], |row| {
-                    Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? })
-                })
-                .map_err(map_error)?;
-            rows.collect::<Result<_, _>>().map_err(map_error)?
+            let mut query = tx.prepare_cached(sql)?;
+            let rows = query.query_map([to_sql(seq.0)], |row| {
+                Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? })
+            })?;
+            rows.collect::<Result<_, _>>()?
         };
         Ok((rows, newest))
     }
@@ -105,7 +101,7 @@ impl Store for SqliteStore {
         let seq = write_entries(&tx, newest, commit)?;
         write_rows(&tx, seq, &commit.rows)?;
         let effects = write_effects(&tx, commit.at, &commit.effects)?;
-        tx.commit().map_err(map_error)?;
+        tx.commit()?;
         Ok(Committed { seq, effects })
     }
 
@@ -115,138 +111,123 @@ impl Store for SqliteStore {
 
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
         let tx = write(&mut self.conn)?;
-        let changed = tx
-            .execute(
-                "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
-                params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, ERROR_BYTES_MAX)],
-            )
-            .map_err(map_error)?;
+        let changed = tx.execute(
+            "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
+            params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, ERROR_BYTES_MAX)],
+        )?;
         if changed == 0 {
             return Err(StoreError::AlreadyPerformed(id));
         }
-        tx.commit().map_err(map_error)
+        Ok(tx.commit()?)
     }
 
     fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
-        let mut query = self
-            .conn
-            .prepare_cached(
-                "SELECT seq, at, kind, project, issue, text, body FROM journal
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at, kind, project, issue, text, body FROM journal
                  WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-            )
-            .map_err(map_error)?;
-        let rows = query
-            .query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
-                Ok(Entry {
-                    seq: Seq(from_sql(row, 0)?),
-                    at: Time(from_sql(row, 1)?),
-                    kind: row.get(2)?,
-                    project: row.get(3)?,
-                    issue: optional_from_sql(row, 4)?,
-                    text: row.get(5)?,
-                    body: row.get(6)?,
-                })
+        )?;
+        let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
+            Ok(Entry {
+                seq: Seq(from_sql(row, 0)?),
+                at: Time(from_sql(row, 1)?),
+                kind: row.get(2)?,
+                project: row.get(3)?,
+                issue: optional_from_sql(row, 4)?,
+                text: row.get(5)?,
+                body: row.get(6)?,
             })
-            .map_err(map_error)?;
-        rows.collect::<Result<_, _>>().map_err(map_error)
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {
         let tx = write(&mut self.conn)?;
-        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", []).map_err(map_error)?;
+        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", [])?;
         let lease = read_lease(&tx)?;
-        tx.commit().map_err(map_error)?;
+        tx.commit()?;
         Ok(lease as u64)
     }
 }
 
 /// A transaction that has the write lock from its start: what it reads cannot change under it.
 pub(crate) fn write(conn: &mut Connection) -> StoreResult<Transaction<'_>> {
-    conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(map_error)
+    Ok(conn.transaction_with_behavior(TransactionBehavior::Immediate)?)
 }
 
 fn newest_seq(conn: &Connection) -> StoreResult<Seq> {
-    conn.query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| from_sql(row, 0).map(Seq))
-        .map_err(map_error)
+    let newest = "SELECT coalesce(max(seq), 0) FROM journal";
+    Ok(conn.query_row(newest, [], |row| from_sql(row, 0).map(Seq))?)
 }
 
 fn read_lease(tx: &Transaction<'_>) -> StoreResult<i64> {
-    tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0)).map_err(map_error)
+    Ok(tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0))?)
 }
 
 fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<()> {
-    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)]).map_err(map_error)? {
+    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)])? {
         0 => Err(StoreError::AlreadyPerformed(id)),
         _ => Ok(()),
     }
 }
 
 fn write_entries(tx: &Transaction<'_>, newest: Seq, commit: &Commit) -> StoreResult<Seq> {
-    let mut insert = tx
-        .prepare_cached(
-            "INSERT INTO journal (seq, at, kind, project, issue, text, body)
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO journal (seq, at, kind, project, issue, text, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )
-        .map_err(map_error)?;
+    )?;
     let mut seq = newest;
     for entry in &commit.entries {
         seq.0 += 1;
-        insert
-            .execute(params![
-                to_sql(seq.0),
-                to_sql(commit.at.0),
-                entry.kind,
-                entry.project,
-                entry.issue.map(to_sql),
-                entry.text,
-                entry.body
-            ])
-            .map_err(map_error)?;
+        insert.execute(params![
+            to_sql(seq.0),
+            to_sql(commit.at.0),
+            entry.kind,
+            entry.project,
+            entry.issue.map(to_sql),
+            entry.text,
+            entry.body
+        ])?;
     }
     Ok(seq)
 }
 
 fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
-    let mut upsert = tx
-        .prepare_cached(
-            "INSERT INTO state (kind, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
+    let mut upsert = tx.prepare_cached(
+        "INSERT INTO state (kind, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (kind, key) DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
-        )
-        .map_err(map_error)?;
+    )?;
     for row in rows {
-        upsert.execute(params![row.kind, row.key, to_sql(seq.0), row.doc]).map_err(map_error)?;
+        upsert.execute(params![row.kind, row.key, to_sql(seq.0), row.doc])?;
     }
     Ok(())
 }
 
 fn write_effects(tx: &Transaction<'_>, at: Time, effects: &[Action]) -> StoreResult<Vec<EffectId>> {
-    let mut insert =
-        tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)").map_err(map_error)?;
+    let mut insert = tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)")?;
     let mut ids = Vec::with_capacity(effects.len());
     for action in effects {
         let json = serde_json::to_string(action).map_err(|e| StoreError::Io(e.to_string()))?;
-        let id = insert.insert(params![json, to_sql(at.0)]).map_err(map_error)?;
+        let id = insert.insert(params![json, to_sql(at.0)])?;
         ids.push(EffectId(id as u64));
     }
     Ok(ids)
 }
 
 fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
-    let mut query = conn
-        .prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")
-        .map_err(map_error)?;
-    let mut rows = query.query([]).map_err(map_error)?;
+    let mut query =
+        conn.prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")?;
+    let mut rows = query.query([])?;
     let mut queued = Vec::new();
-    while let Some(row) = rows.next().map_err(map_error)? {
-        let id = EffectId(from_sql(row, 0).map_err(map_error)?);
-        let json: String = row.get(1).map_err(map_error)?;
+    while let Some(row) = rows.next()? {
+        let id = EffectId(from_sql(row, 0)?);
+        let json: String = row.get(1)?;
         queued.push(Queued {
             id,
             action: serde_json::from_str(&json)
                 .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?,
-            attempts: row.get(2).map_err(map_error)?,
-            not_before: Time(from_sql(row, 3).map_err(map_error)?),
-            last_error: row.get(4).map_err(map_error)?,
+            attempts: row.get(2)?,
+            not_before: Time(from_sql(row, 3)?),
+            last_error: row.get(4)?,
         });
     }
     Ok(queued)
@@ -269,8 +250,14 @@ pub(crate) fn optional_from_sql(row: &rusqlite::Row<'_>, column: usize) -> rusql
     }
 }
 
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        meaning(error)
+    }
+}
+
 /// What a failure of SQLite means to us: somebody else's lock, a damaged file, or the world.
-pub(crate) fn map_error(error: rusqlite::Error) -> StoreError {
+fn meaning(error: rusqlite::Error) -> StoreError {
     use rusqlite::Error as E;
     match &error {
         E::SqliteFailure(failure, message) => {

@@ -4,8 +4,8 @@
 //! step touches an existing store a whole copy of it stands beside it; whoever wrote under the old
 //! schema is fenced in the transaction that changes it.
 
+use super::io_error;
 use super::open::{fresh_name, sync_parent};
-use super::{io_error, map_error};
 use crate::{StoreError, StoreResult};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::fs;
@@ -21,12 +21,12 @@ pub(crate) const CURRENT: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
 /// Makes an empty database a store, in one transaction.
 pub(super) fn create(conn: &mut Connection, application_id: i32) -> StoreResult<()> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(map_error)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (version, sql) in MIGRATIONS {
         run_step(&tx, version, sql)?;
     }
-    tx.pragma_update(None, "application_id", application_id).map_err(map_error)?;
-    tx.commit().map_err(map_error)
+    tx.pragma_update(None, "application_id", application_id)?;
+    Ok(tx.commit()?)
 }
 
 /// Brings an older store up to date, after a copy of it was made.
@@ -36,26 +36,26 @@ pub(super) fn upgrade(conn: &mut Connection, path: &Path, from: i64) -> StoreRes
     }
     back_up(conn, path, from)?;
     for (version, sql) in MIGRATIONS {
-        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(map_error)?;
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read again under the write lock: another process may have done this step meanwhile.
         if user_version(&tx)? >= version {
             continue;
         }
         run_step(&tx, version, sql)?;
         // A daemon of the older program must not go on writing to tables it does not know.
-        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", []).map_err(map_error)?;
-        tx.commit().map_err(map_error)?;
+        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", [])?;
+        tx.commit()?;
     }
     Ok(())
 }
 
 fn run_step(tx: &Transaction<'_>, version: i64, sql: &str) -> StoreResult<()> {
-    tx.execute_batch(sql).map_err(map_error)?;
-    tx.pragma_update(None, "user_version", version).map_err(map_error)
+    tx.execute_batch(sql)?;
+    Ok(tx.pragma_update(None, "user_version", version)?)
 }
 
 pub(super) fn user_version(conn: &Connection) -> StoreResult<i64> {
-    conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(map_error)
+    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
 /// Where the copy of a store of `version` is put before it is migrated.
@@ -94,8 +94,8 @@ fn fill_backup(conn: &Connection, draft: &Path, from: i64) -> StoreResult<bool> 
     let name = draft.to_str().ok_or_else(|| {
         StoreError::Io(format!("{} is not UTF-8, so the store cannot be copied", draft.display()))
     })?;
-    conn.execute("VACUUM INTO ?1", [name]).map_err(map_error)?;
-    let copied = Connection::open(draft).map_err(map_error).and_then(|copy| user_version(&copy))?;
+    conn.execute("VACUUM INTO ?1", [name])?;
+    let copied = user_version(&Connection::open(draft)?)?;
     fs::File::open(draft).and_then(|f| f.sync_all()).map_err(|e| io_error("cannot write", draft, &e))?;
     Ok(copied == from)
 }

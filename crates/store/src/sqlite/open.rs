@@ -7,8 +7,8 @@
 //! Nothing here opens the store's file except through SQLite: closing any other descriptor of it
 //! would drop the POSIX locks of every connection this process has (SQLite's "how to corrupt").
 
+use super::io_error;
 use super::migrations::{self, CURRENT};
-use super::{io_error, map_error};
 use crate::{StoreError, StoreResult};
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub(crate) fn connect(path: &Path) -> StoreResult<Connection> {
     }
     let (mut conn, version) = open_existing(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // The mode is kept in the file; setting it again would need the file for ourselves.
-    let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(map_error)?;
+    let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
         set_wal(&conn)?;
     }
@@ -53,15 +53,15 @@ fn open_existing(path: &Path, access: OpenFlags) -> StoreResult<(Connection, i64
         return Err(StoreError::Corrupt(format!("{} is empty", path.display())));
     }
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(|e| with_path(path, map_error(e)))?;
+        .map_err(|e| with_path(path, e.into()))?;
     let version = configure(&conn, path).map_err(|e| with_path(path, e))?;
     Ok((conn, version))
 }
 
 /// Checks whose file it is, then sets what a connection does not keep; the schema's version.
 fn configure(conn: &Connection, path: &Path) -> StoreResult<i64> {
-    conn.busy_timeout(BUSY_TIMEOUT).map_err(map_error)?;
-    let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(map_error)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = migrations::user_version(conn)?;
     if id != APPLICATION_ID || version < 1 {
         return Err(StoreError::Corrupt(format!("{} is not a Shopfloor store", path.display())));
@@ -69,15 +69,14 @@ fn configure(conn: &Connection, path: &Path) -> StoreResult<i64> {
     if version > CURRENT {
         return Err(StoreError::Newer { found: version, known: CURRENT });
     }
-    conn.pragma_update(None, "synchronous", "FULL").map_err(map_error)?;
-    conn.pragma_update(None, "foreign_keys", true).map_err(map_error)?;
-    conn.pragma_update(None, "trusted_schema", false).map_err(map_error)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.pragma_update(None, "foreign_keys", true)?;
+    conn.pragma_update(None, "trusted_schema", false)?;
     Ok(version)
 }
 
 fn set_wal(conn: &Connection) -> StoreResult<()> {
-    let mode: String =
-        conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(map_error)?;
+    let mode: String = conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode == "wal" {
         Ok(())
     } else {
@@ -115,13 +114,12 @@ fn build(draft: &Path) -> StoreResult<()> {
         .mode(0o600)
         .open(draft)
         .map_err(|e| io_error("cannot make", draft, &e))?;
-    let mut conn =
-        Connection::open_with_flags(draft, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(map_error)?;
-    conn.pragma_update(None, "synchronous", "FULL").map_err(map_error)?;
+    let mut conn = Connection::open_with_flags(draft, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
     set_wal(&conn)?;
     migrations::create(&mut conn, APPLICATION_ID)?;
     // Closing writes the log back into the file, which is then whole by itself.
-    conn.close().map_err(|(_, e)| map_error(e))
+    conn.close().map_err(|(_, e)| e.into())
 }
 
 /// A name beside `path` that no other process or thread uses.

@@ -1,8 +1,10 @@
 //! The store's tests: one contract over every implementation, and what only a file can suffer.
 
+mod ci;
 mod conformance;
 mod crash;
 mod file;
+mod forge;
 mod migration;
 
 use shopfloor_core::effect::Action;
