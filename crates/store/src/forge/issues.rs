@@ -33,30 +33,19 @@ impl ForgeDb {
     /// The issue with all its comments.
     pub fn issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
         let tx = self.conn.transaction()?;
-        let found = tx
-            .prepare_cached(
-                "SELECT title, state, body, author, created_at, updated_at, closed_at
-                 FROM forge_issues WHERE project = ?1 AND number = ?2",
-            )?
-            .query_row(params![project.as_str(), to_sql(number.0)], |row| {
-                Ok(Issue {
-                    number,
-                    title: row.get(0)?,
-                    state: stored(row, 1, IssueState::parse)?,
-                    labels: vec![],
-                    body: row.get(2)?,
-                    author: row.get(3)?,
-                    created_at: Time(from_sql(row, 4)?),
-                    updated_at: Time(from_sql(row, 5)?),
-                    closed_at: optional_from_sql(row, 6)?.map(Time),
-                    comments: vec![],
-                })
-            })
-            .optional()?;
-        let mut issue = found.ok_or(ForgeError::NoSuchIssue(number))?;
-        issue.labels = labels::of_issue(&tx, project, number.0)?;
+        let mut issue = read(&tx, project, number)?;
         issue.comments = last_comments(&tx, project, number, usize::MAX)?;
         Ok(issue)
+    }
+
+    /// The issue without its comments, of which there may be many megabytes.
+    pub fn issue_without_comments(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+    ) -> ForgeResult<Issue> {
+        let tx = self.conn.transaction()?;
+        read(&tx, project, number)
     }
 
     /// The issues that pass the filter, by number.
@@ -230,6 +219,32 @@ pub(super) fn require(conn: &Connection, project: &ProjectName, number: IssueNum
         labels::require_project(conn, project)?;
     }
     found.ok_or(ForgeError::NoSuchIssue(number))
+}
+
+fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
+    let found = conn
+        .prepare_cached(
+            "SELECT title, state, body, author, created_at, updated_at, closed_at
+             FROM forge_issues WHERE project = ?1 AND number = ?2",
+        )?
+        .query_row(params![project.as_str(), to_sql(number.0)], |row| {
+            Ok(Issue {
+                number,
+                title: row.get(0)?,
+                state: stored(row, 1, IssueState::parse)?,
+                labels: vec![],
+                body: row.get(2)?,
+                author: row.get(3)?,
+                created_at: Time(from_sql(row, 4)?),
+                updated_at: Time(from_sql(row, 5)?),
+                closed_at: optional_from_sql(row, 6)?.map(Time),
+                comments: vec![],
+            })
+        })
+        .optional()?;
+    let mut issue = found.ok_or(ForgeError::NoSuchIssue(number))?;
+    issue.labels = labels::of_issue(conn, project, number.0)?;
+    Ok(issue)
 }
 
 fn touch(tx: &Transaction<'_>, project: &ProjectName, number: IssueNumber, now: Time) -> ForgeResult<()> {

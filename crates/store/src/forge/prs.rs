@@ -8,7 +8,7 @@ use shopfloor_core::ids::{IssueNumber, PrNumber, RunId};
 
 const SUMMARY: &str =
     "SELECT number, title, state, branch, head, issue, merged_commit, created_at, updated_at FROM forge_prs";
-const REVIEW: &str = "SELECT id, head, verdict, text, author, created_at, pr FROM forge_reviews";
+const REVIEW: &str = "SELECT id, head, verdict, text, author, created_at FROM forge_reviews";
 
 impl ForgeDb {
     /// The branch's open pull request with this head; made if the branch has none open.
@@ -67,6 +67,11 @@ impl ForgeDb {
             statuses: statuses_of(&tx, project, &summary.head)?,
             head: summary.head,
         })
+    }
+
+    /// The pull request without its texts.
+    pub fn pr_summary(&mut self, project: &ProjectName, number: PrNumber) -> ForgeResult<PrSummary> {
+        read(&self.conn, project, number)
     }
 
     /// The project's pull requests, by number.
@@ -159,17 +164,12 @@ impl ForgeDb {
         last_reviews(&tx, project, pr, last)
     }
 
-    /// One review and its pull request, if there is such a one.
-    pub fn review_by_id(
-        &mut self,
-        project: &ProjectName,
-        id: u64,
-    ) -> ForgeResult<Option<(PrNumber, Review)>> {
-        let mut query = self.conn.prepare_cached(&format!("{REVIEW} WHERE project = ?1 AND id = ?2"))?;
-        let found = query.query_row(params![project.as_str(), to_sql(id)], |row| {
-            Ok((PrNumber(from_sql(row, 6)?), review(row)?))
-        });
-        Ok(found.optional()?)
+    /// One review of a pull request.
+    pub fn review_by_id(&mut self, project: &ProjectName, pr: PrNumber, id: u64) -> ForgeResult<Review> {
+        let mut query =
+            self.conn.prepare_cached(&format!("{REVIEW} WHERE project = ?1 AND pr = ?2 AND id = ?3"))?;
+        let args = params![project.as_str(), to_sql(pr.0), to_sql(id)];
+        query.query_row(args, review).optional()?.ok_or(ForgeError::NoSuchReview { pr, id })
     }
 
     /// Sets a commit's status in a context; the latest wins.
@@ -184,7 +184,8 @@ impl ForgeDb {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (project, commit_sha, context) DO UPDATE SET
                  state = excluded.state, description = excluded.description,
-                 run = excluded.run, updated_at = excluded.updated_at",
+                 run = excluded.run, updated_at = excluded.updated_at
+             WHERE (state, description, run) IS NOT (excluded.state, excluded.description, excluded.run)",
             params![
                 project.as_str(),
                 new.commit.as_str(),

@@ -20,6 +20,8 @@ pub enum ForgeError {
     NoSuchIssue(IssueNumber),
     #[error("there is no pull request #{0}")]
     NoSuchPr(PrNumber),
+    #[error("pull request #{pr} has no review {id}")]
+    NoSuchReview { pr: PrNumber, id: u64 },
     #[error("there is no label {name:?}{}; this project has {}", did_you_mean(nearest), known.join(", "))]
     UnknownLabel { name: String, known: Vec<String>, nearest: Option<String> },
     #[error("{what} has {len} {unit}; at most {max} are allowed")]

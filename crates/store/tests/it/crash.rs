@@ -52,7 +52,7 @@ fn kill_nine_loses_no_commit() {
     let mut committed = 0;
     let mut reported = 0;
     for round in 0..ROUNDS {
-        if round % 6 == 0 {
+        if round.is_multiple_of(6) {
             // Now and then from nothing: the making of the store is interrupted too.
             dir = tempfile::tempdir().unwrap();
             committed = 0;
@@ -83,7 +83,7 @@ fn run_and_kill(path: &Path, round: u64) -> Option<u64> {
         }
     };
     // Every third round is killed on the clock alone, which may be before the first commit.
-    if round % 3 != 0 {
+    if !round.is_multiple_of(3) {
         for _ in 0..scramble % 25 {
             let mut line = String::new();
             assert!(lines.read_line(&mut line).unwrap() > 0, "the child ended by itself");

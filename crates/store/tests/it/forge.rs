@@ -249,9 +249,9 @@ fn reviews_and_statuses_belong_to_a_pull_request() {
     let id = forge.review(&app(), number, &review(Some("e7"))).unwrap();
     assert_eq!(forge.review(&app(), number, &review(Some("e7"))).unwrap(), id);
     let other = forge.review(&app(), number, &review(None)).unwrap();
-    let (pr_of, kept) = forge.review_by_id(&app(), id).unwrap().unwrap();
-    assert_eq!((pr_of, kept.verdict, kept.author.as_str()), (number, Verdict::RequestChanges, "bob"));
-    assert_eq!(forge.review_by_id(&app(), 99).unwrap(), None);
+    let kept = forge.review_by_id(&app(), number, id).unwrap();
+    assert_eq!((kept.verdict, kept.author.as_str()), (Verdict::RequestChanges, "bob"));
+    assert!(matches!(forge.review_by_id(&app(), number, 99), Err(ForgeError::NoSuchReview { id: 99, .. })));
     assert_eq!(forge.reviews(&app(), number, 1).unwrap()[0].id, other);
     let status = |context: &str, state, run| NewStatus {
         commit: sha('a'),

@@ -32,7 +32,7 @@ fn tables(conn: &Connection) -> Vec<String> {
 
 fn columns(conn: &Connection, table: &str) -> Vec<String> {
     let query = conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
-    query.column_names().into_iter().map(Into::into).collect()
+    query.column_names().map(Into::into).collect()
 }
 
 fn rows(conn: &Connection, table: &str, columns: &[String]) -> Vec<Vec<Value>> {
