@@ -110,6 +110,9 @@ pub enum StoreError {
     Io(String),
 }
 
+/// An effect's error is kept for people to see; the whole of it is for the log.
+pub const EFFECT_ERROR_BYTES_MAX: usize = 4096;
+
 pub type StoreResult<T> = Result<T, StoreError>;
 
 pub trait Store {

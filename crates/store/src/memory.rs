@@ -2,8 +2,9 @@
 //!
 //! Invariant: a refused commit changes nothing; everything is checked before anything is written.
 
-use crate::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
+use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
 use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::text;
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,7 +87,7 @@ impl Store for MemoryStore {
         let queued = self.outbox.get_mut(&id).ok_or(StoreError::AlreadyPerformed(id))?;
         queued.attempts = attempts;
         queued.not_before = not_before;
-        queued.last_error = Some(error.to_owned());
+        queued.last_error = Some(text::head(error, EFFECT_ERROR_BYTES_MAX));
         Ok(())
     }
 

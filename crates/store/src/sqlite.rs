@@ -10,16 +10,13 @@ mod open;
 pub use migrations::backup_path;
 pub(crate) use open::{connect, connect_read_only};
 
-use crate::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
 use std::path::Path;
-
-/// An effect's error is shown to people; its whole text is the adapter's log's business.
-const ERROR_BYTES_MAX: usize = 4096;
 
 /// One connection to a floor's store. Several, in any number of processes, may be open at once.
 #[derive(Debug)]
@@ -65,18 +62,15 @@ impl Store for SqliteStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
         let tx = self.conn.transaction()?;
         let newest = newest_seq(&tx)?;
-        let rows = {
+        let rows = if seq == Seq(0) {
             // A reader from the start has no row to delete.
-            let sql = if seq == Seq(0) {
-                "SELECT kind, key, doc FROM state WHERE seq > ?1 AND doc IS NOT NULL ORDER BY kind, key"
-            } else {
-                "SELECT kind, key, doc FROM state WHERE seq > ?1 ORDER BY kind, key"
-            };
-            let mut query = tx.prepare_cached(sql)?;
-            let rows = query.query_map([to_sql(seq.0)], |row| {
-                Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? })
-            })?;
-            rows.collect::<Result<_, _>>()?
+            let sql = "SELECT kind, key, doc FROM state WHERE doc IS NOT NULL ORDER BY kind, key";
+            collect_rows(&tx, sql, params![])?
+        } else {
+            // Named, or the planner may walk the whole table to save the sorting of a few rows.
+            let sql =
+                "SELECT kind, key, doc FROM state INDEXED BY state_seq WHERE seq > ?1 ORDER BY kind, key";
+            collect_rows(&tx, sql, params![to_sql(seq.0)])?
         };
         Ok((rows, newest))
     }
@@ -113,7 +107,7 @@ impl Store for SqliteStore {
         let tx = write(&mut self.conn)?;
         let changed = tx.execute(
             "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
-            params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, ERROR_BYTES_MAX)],
+            params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, EFFECT_ERROR_BYTES_MAX)],
         )?;
         if changed == 0 {
             return Err(StoreError::AlreadyPerformed(id));
@@ -124,7 +118,7 @@ impl Store for SqliteStore {
     fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at, kind, project, issue, text, body FROM journal
-                 WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+             WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )?;
         let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
             Ok(Entry {
@@ -152,6 +146,13 @@ impl Store for SqliteStore {
 /// A transaction that has the write lock from its start: what it reads cannot change under it.
 pub(crate) fn write(conn: &mut Connection) -> StoreResult<Transaction<'_>> {
     Ok(conn.transaction_with_behavior(TransactionBehavior::Immediate)?)
+}
+
+fn collect_rows(tx: &Transaction<'_>, sql: &str, args: &[&dyn ToSql]) -> StoreResult<Vec<Row>> {
+    let mut query = tx.prepare_cached(sql)?;
+    let rows =
+        query.query_map(args, |row| Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? }))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn newest_seq(conn: &Connection) -> StoreResult<Seq> {

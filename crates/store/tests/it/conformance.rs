@@ -42,6 +42,7 @@ conformance!(
     a_deferred_effect_keeps_its_place,
     the_journal_is_read_in_pages,
     two_handles_interleave,
+    writers_at_once_lose_no_step,
 );
 
 fn commit_at(expected: u64, body: &str) -> Commit {
@@ -168,6 +169,8 @@ fn a_deferred_effect_keeps_its_place<S: Store>(mut one: S, mut two: S) {
     assert_eq!((first.id, first.attempts, first.not_before), (made.effects[0], 3, Time(99)));
     assert_eq!(first.last_error.as_deref(), Some("no route"));
     assert_eq!(outbox[1].attempts, 0);
+    one.defer(made.effects[1], 1, Time(1), &"x".repeat(1_000_000)).unwrap();
+    assert!(two.outbox().unwrap()[1].last_error.as_ref().unwrap().len() < 5000);
     // Noting a failure is no step: the next commit is based on the same position.
     one.commit(&commit_at(1, "b")).unwrap();
 }
@@ -201,6 +204,33 @@ fn two_handles_interleave<S: Store>(mut one: S, mut two: S) {
         assert_eq!(loser.rows_since(commit.expected).unwrap(), (commit.rows, Seq(expected)));
     }
     assert_eq!(everything(&mut one), everything(&mut two));
+}
+
+/// Read, step, commit, and again from the newest state when somebody was faster.
+fn writers_at_once_lose_no_step<S: Store + Send>(one: S, two: S) {
+    const STEPS: u64 = 50;
+    let count = |mut store: S| {
+        let mut done = 0;
+        while done < STEPS {
+            let (rows, seq) = store.rows_since(Seq(0)).unwrap();
+            let n: u64 = rows.first().and_then(|r| r.doc.as_ref()).map_or(0, |doc| doc.parse().unwrap());
+            let doc = (n + 1).to_string();
+            let commit = Commit { rows: vec![row("count", "", Some(&doc))], ..commit_at(seq.0, &doc) };
+            match store.commit(&commit) {
+                Ok(_) => done += 1,
+                Err(StoreError::Stale) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        store
+    };
+    let mut store = std::thread::scope(|scope| {
+        let other = scope.spawn(|| count(two));
+        count(one);
+        other.join().unwrap()
+    });
+    let (rows, seq) = store.rows_since(Seq(0)).unwrap();
+    assert_eq!((rows[0].doc.as_deref(), seq), (Some("100"), Seq(2 * STEPS)));
 }
 
 #[test]
