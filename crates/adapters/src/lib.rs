@@ -1,2 +1,3 @@
 //! placeholder
+pub mod forge;
 pub mod layout;

@@ -7,6 +7,8 @@
 //! that is no longer the newest is refused ([`StoreError::Stale`]), never merged; a damaged or
 //! newer store is an error, never an empty one.
 
+pub mod ci;
+pub mod forge;
 pub mod memory;
 pub mod sqlite;
 
@@ -94,11 +96,22 @@ pub enum StoreError {
     Corrupt(String),
     #[error("the store has schema {found}, this program knows up to {known}")]
     Newer { found: i64, known: i64 },
+    /// Only when opened read-only; opened for writing, an older store is migrated.
+    #[error(
+        "the store has schema {found}, this program needs {known}: open it for writing once to migrate it"
+    )]
+    Older { found: i64, known: i64 },
+    /// A commit must say in the journal what it is: positions are the journal's.
+    #[error("a commit needs at least one journal entry")]
+    NoEntry,
     #[error("the store is busy: another process holds it for too long")]
     Busy,
     #[error("{0}")]
     Io(String),
 }
+
+/// An effect's error is kept for people to see; the whole of it is for the log.
+pub const EFFECT_ERROR_BYTES_MAX: usize = 4096;
 
 pub type StoreResult<T> = Result<T, StoreError>;
 

@@ -1,1 +1,328 @@
-//! placeholder
+//! The store on disk: SQLite, embedded.
+//!
+//! Invariants: every write is one `BEGIN IMMEDIATE` transaction with `synchronous=FULL`, so what
+//! a commit returned survives the process and the machine; the newest journal position is read
+//! under the write lock, so two writers can never both extend the same state.
+
+mod migrations;
+mod open;
+
+pub use migrations::backup_path;
+pub(crate) use open::{connect, connect_read_only};
+
+use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
+use shopfloor_core::effect::Action;
+use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::text;
+use shopfloor_core::time::Time;
+use std::path::Path;
+
+/// One connection to a floor's store. Several, in any number of processes, may be open at once.
+#[derive(Debug)]
+pub struct SqliteStore {
+    conn: Connection,
+}
+
+impl SqliteStore {
+    /// Opens the store, makes it (mode 0600) if there is none, migrates it if it is older. The
+    /// folder must exist.
+    pub fn open(path: &Path) -> StoreResult<Self> {
+        Ok(SqliteStore { conn: connect(path)? })
+    }
+
+    /// Opens an existing store for reading; nothing is made or migrated.
+    pub fn open_read_only(path: &Path) -> StoreResult<Self> {
+        Ok(SqliteStore { conn: connect_read_only(path)? })
+    }
+
+    /// Reads the whole file and checks that it is sound: for `doctor`, not for every start.
+    pub fn verify(&mut self) -> StoreResult<()> {
+        let first: String = self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if first != "ok" {
+            return Err(StoreError::Corrupt(first));
+        }
+        let tx = self.conn.transaction()?;
+        let dangling: Option<String> =
+            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional()?;
+        if let Some(table) = dangling {
+            return Err(StoreError::Corrupt(format!("{table} refers to rows that are not there")));
+        }
+        let newest = newest_seq(&tx)?;
+        let ahead: i64 =
+            tx.query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))?;
+        if ahead > 0 {
+            return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
+        }
+        read_outbox(&tx).map(drop)
+    }
+}
+
+impl Store for SqliteStore {
+    fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+        let tx = self.conn.transaction()?;
+        let newest = newest_seq(&tx)?;
+        let rows = if seq == Seq(0) {
+            // A reader from the start has no row to delete.
+            let sql = "SELECT kind, key, doc FROM state WHERE doc IS NOT NULL ORDER BY kind, key";
+            collect_rows(&tx, sql, params![])?
+        } else {
+            // Named, or the planner may walk the whole table to save the sorting of a few rows.
+            let sql =
+                "SELECT kind, key, doc FROM state INDEXED BY state_seq WHERE seq > ?1 ORDER BY kind, key";
+            collect_rows(&tx, sql, params![to_sql(seq.0)])?
+        };
+        Ok((rows, newest))
+    }
+
+    fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
+        if commit.entries.is_empty() {
+            return Err(StoreError::NoEntry);
+        }
+        let tx = write(&mut self.conn)?;
+        if let Some(lease) = commit.lease
+            && to_sql(lease) != read_lease(&tx)?
+        {
+            return Err(StoreError::Fenced);
+        }
+        let newest = newest_seq(&tx)?;
+        if newest != commit.expected {
+            return Err(StoreError::Stale);
+        }
+        if let Some(id) = commit.performed {
+            take_performed(&tx, id)?;
+        }
+        let seq = write_entries(&tx, newest, commit)?;
+        write_rows(&tx, seq, &commit.rows)?;
+        let effects = write_effects(&tx, commit.at, &commit.effects)?;
+        tx.commit()?;
+        Ok(Committed { seq, effects })
+    }
+
+    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+        read_outbox(&self.conn)
+    }
+
+    fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
+        let tx = write(&mut self.conn)?;
+        let changed = tx.execute(
+            "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
+            params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, EFFECT_ERROR_BYTES_MAX)],
+        )?;
+        if changed == 0 {
+            return Err(StoreError::AlreadyPerformed(id));
+        }
+        Ok(tx.commit()?)
+    }
+
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at, kind, project, issue, text, body FROM journal
+             WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        )?;
+        let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
+            Ok(Entry {
+                seq: Seq(from_sql(row, 0)?),
+                at: Time(from_sql(row, 1)?),
+                kind: row.get(2)?,
+                project: row.get(3)?,
+                issue: optional_from_sql(row, 4)?,
+                text: row.get(5)?,
+                body: row.get(6)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn take_lease(&mut self) -> StoreResult<u64> {
+        let tx = write(&mut self.conn)?;
+        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", [])?;
+        let lease = read_lease(&tx)?;
+        tx.commit()?;
+        Ok(lease as u64)
+    }
+}
+
+/// A transaction that has the write lock from its start: what it reads cannot change under it.
+pub(crate) fn write(conn: &mut Connection) -> StoreResult<Transaction<'_>> {
+    Ok(conn.transaction_with_behavior(TransactionBehavior::Immediate)?)
+}
+
+fn collect_rows(tx: &Transaction<'_>, sql: &str, args: &[&dyn ToSql]) -> StoreResult<Vec<Row>> {
+    let mut query = tx.prepare_cached(sql)?;
+    let rows =
+        query.query_map(args, |row| Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? }))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn newest_seq(conn: &Connection) -> StoreResult<Seq> {
+    let newest = "SELECT coalesce(max(seq), 0) FROM journal";
+    Ok(conn.query_row(newest, [], |row| from_sql(row, 0).map(Seq))?)
+}
+
+fn read_lease(tx: &Transaction<'_>) -> StoreResult<i64> {
+    Ok(tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0))?)
+}
+
+fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<()> {
+    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)])? {
+        0 => Err(StoreError::AlreadyPerformed(id)),
+        _ => Ok(()),
+    }
+}
+
+fn write_entries(tx: &Transaction<'_>, newest: Seq, commit: &Commit) -> StoreResult<Seq> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO journal (seq, at, kind, project, issue, text, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let mut seq = newest;
+    for entry in &commit.entries {
+        seq.0 += 1;
+        insert.execute(params![
+            to_sql(seq.0),
+            to_sql(commit.at.0),
+            entry.kind,
+            entry.project,
+            entry.issue.map(to_sql),
+            entry.text,
+            entry.body
+        ])?;
+    }
+    Ok(seq)
+}
+
+fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
+    let mut upsert = tx.prepare_cached(
+        "INSERT INTO state (kind, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (kind, key) DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
+    )?;
+    for row in rows {
+        upsert.execute(params![row.kind, row.key, to_sql(seq.0), row.doc])?;
+    }
+    Ok(())
+}
+
+fn write_effects(tx: &Transaction<'_>, at: Time, effects: &[Action]) -> StoreResult<Vec<EffectId>> {
+    let mut insert = tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)")?;
+    let mut ids = Vec::with_capacity(effects.len());
+    for action in effects {
+        let json = serde_json::to_string(action).map_err(|e| StoreError::Io(e.to_string()))?;
+        let id = insert.insert(params![json, to_sql(at.0)])?;
+        ids.push(EffectId(id as u64));
+    }
+    Ok(ids)
+}
+
+fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
+    let mut query =
+        conn.prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")?;
+    let mut rows = query.query([])?;
+    let mut queued = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = EffectId(from_sql(row, 0)?);
+        let json: String = row.get(1)?;
+        queued.push(Queued {
+            id,
+            action: serde_json::from_str(&json)
+                .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?,
+            attempts: row.get(2)?,
+            not_before: Time(from_sql(row, 3)?),
+            last_error: row.get(4)?,
+        });
+    }
+    Ok(queued)
+}
+
+/// SQLite's integers are signed; ours that are larger mean "never" and stay so.
+pub(crate) fn to_sql(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn from_sql(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
+}
+
+pub(crate) fn optional_from_sql(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    match row.get::<_, Option<i64>>(column)? {
+        None => Ok(None),
+        Some(_) => from_sql(row, column).map(Some),
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        meaning(error)
+    }
+}
+
+/// What a failure of SQLite means to us: somebody else's lock, a damaged file, or the world.
+fn meaning(error: rusqlite::Error) -> StoreError {
+    use rusqlite::Error as E;
+    match &error {
+        E::SqliteFailure(failure, message) => {
+            let says = message.clone().unwrap_or_else(|| failure.to_string());
+            match failure.code {
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy,
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt(says),
+                // Our statements are fixed, so what they name is missing from the file.
+                ErrorCode::Unknown if says.starts_with("no such ") => StoreError::Corrupt(says),
+                _ => StoreError::Io(says),
+            }
+        }
+        E::SqlInputError { msg, .. } if msg.starts_with("no such ") => StoreError::Corrupt(msg.clone()),
+        E::FromSqlConversionFailure(..)
+        | E::IntegralValueOutOfRange(..)
+        | E::InvalidColumnType(..)
+        | E::Utf8Error(..)
+        | E::QueryReturnedNoRows => StoreError::Corrupt(error.to_string()),
+        _ => StoreError::Io(error.to_string()),
+    }
+}
+
+fn io_error(doing: &str, path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Io(format!("{doing} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NewEntry;
+    use std::time::Duration;
+
+    #[test]
+    fn a_held_lock_is_busy_and_nothing_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("floor.db");
+        let mut store = SqliteStore::open(&path).unwrap();
+        store.conn.busy_timeout(Duration::ZERO).unwrap();
+        let mut other = connect(&path).unwrap();
+        let held = write(&mut other).unwrap();
+        let entry =
+            NewEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body: "{}".into() };
+        let commit = Commit { entries: vec![entry], ..Commit::default() };
+        assert!(matches!(store.commit(&commit), Err(StoreError::Busy)));
+        // Readers are not kept waiting by a writer.
+        assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);
+        drop(held);
+        assert_eq!(store.commit(&commit).unwrap().seq, Seq(1));
+    }
+
+    #[test]
+    fn every_connection_is_durable_and_checks_references() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("floor.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            store
+                .conn
+                .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+                .map(|v| format!("{v:?}"))
+                .unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+        assert_eq!(pragma("busy_timeout"), "Integer(5000)");
+    }
+}

@@ -1,0 +1,3 @@
+//! The forge port: where issues and pull requests live.
+
+pub mod local;

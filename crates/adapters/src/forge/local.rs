@@ -1,0 +1,214 @@
+//! The embedded forge as the engine's [`Forge`]: a thin layer over the floor's own database.
+//!
+//! Invariants: text leaves here neutralised and bounded, whatever was stored; a call that finds
+//! its work done writes nothing, so performing an effect again shows nothing new in `changes`.
+
+use shopfloor_core::deps;
+use shopfloor_core::effect::{Review, StatusState};
+use shopfloor_core::event::Observation;
+use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
+use shopfloor_core::text;
+use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult};
+use shopfloor_store::StoreError;
+use shopfloor_store::forge::{
+    BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueState, NewPr as NewPrRow, NewReview,
+    NewStatus, PrState, TITLE_CHARS_MAX,
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who the factory's own comments and reviews are from.
+pub const AUTHOR: &str = "shopfloor";
+/// The context of the factory's own statuses.
+pub const STATUS_CONTEXT: &str = "shopfloor/ci";
+
+const CHANGES_PAGE: usize = 200;
+const ISSUE_BODY_BYTES_MAX: usize = 64 * 1024;
+const COMMENTS_MAX: usize = 10;
+const COMMENT_BYTES_MAX: usize = 16 * 1024;
+const REVIEWS_MAX: usize = 5;
+const REVIEW_BYTES_MAX: usize = 16 * 1024;
+const STATUS_CHARS_MAX: usize = 300;
+/// What the factory posts is cut rather than refused; the note about the cut needs room too.
+const POST_BYTES_MAX: usize = BODY_BYTES_MAX - 100;
+
+pub struct LocalForge {
+    db: Mutex<ForgeDb>,
+}
+
+impl LocalForge {
+    pub fn new(db: ForgeDb) -> Self {
+        LocalForge { db: Mutex::new(db) }
+    }
+
+    fn db(&self) -> MutexGuard<'_, ForgeDb> {
+        // A panic rolls its transaction back, so the connection is as good as before.
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Forge for LocalForge {
+    fn changes(&self, project: &ProjectName, cursor: u64) -> PortResult<Changes> {
+        let mut db = self.db();
+        let changes = db.changes(project, cursor, CHANGES_PAGE).map_err(port_error)?;
+        let cursor = changes.last().map_or(cursor, |change| change.seq);
+        let observations = changes
+            .iter()
+            .map(|change| observe(&mut db, project, change))
+            .collect::<Result<_, _>>()
+            .map_err(port_error)?;
+        Ok(Changes { cursor, observations })
+    }
+
+    fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText> {
+        let mut db = self.db();
+        let found = db.issue_without_comments(project, issue).map_err(port_error)?;
+        let comments = db.comments(project, issue, COMMENTS_MAX).map_err(port_error)?;
+        Ok(IssueText {
+            title: text::one_line(&found.title, TITLE_CHARS_MAX),
+            body: text::head(&text::neutralise(&found.body), ISSUE_BODY_BYTES_MAX),
+            comments: comments
+                .iter()
+                .map(|c| {
+                    let body = text::head(&text::neutralise(&c.body), COMMENT_BYTES_MAX);
+                    format!("{}:\n{body}", text::one_line(&c.author, 80))
+                })
+                .collect(),
+        })
+    }
+
+    fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>> {
+        let reviews = self.db().reviews(project, pr, REVIEWS_MAX).map_err(port_error)?;
+        let show = |review: &shopfloor_store::forge::Review| {
+            format!(
+                "{} of {} by {}:\n{}",
+                review.verdict.as_str(),
+                review.head.short(),
+                text::one_line(&review.author, 80),
+                review_text(&review.text)
+            )
+        };
+        Ok(reviews.iter().map(show).collect())
+    }
+
+    fn edit_labels(
+        &self,
+        project: &ProjectName,
+        issue: IssueNumber,
+        add: &[String],
+        remove: &[String],
+    ) -> PortResult<()> {
+        self.db().edit_labels(project, issue, add, remove).map_err(port_error)
+    }
+
+    fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()> {
+        let body = text::head(body, POST_BYTES_MAX);
+        self.db().comment(project, issue, AUTHOR, &body, Some(marker)).map_err(port_error).map(drop)
+    }
+
+    fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()> {
+        self.db().close_issue(project, issue).map_err(port_error)
+    }
+
+    fn open_pr(&self, project: &ProjectName, pr: &NewPr<'_>) -> PortResult<PrNumber> {
+        let mut db = self.db();
+        let issue = db.issue_without_comments(project, pr.issue).map_err(port_error)?;
+        let new = NewPrRow {
+            title: issue.title,
+            body: format!("Fixes #{}", pr.issue),
+            branch: pr.branch.to_owned(),
+            head: pr.head.clone(),
+            issue: pr.issue,
+        };
+        db.open_pr(project, &new).map_err(port_error)
+    }
+
+    fn close_pr(&self, project: &ProjectName, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()> {
+        self.db().close_pr(project, pr, merged).map_err(port_error)
+    }
+
+    fn post_review(
+        &self,
+        project: &ProjectName,
+        pr: PrNumber,
+        head: &Sha,
+        marker: &str,
+        review: &Review,
+    ) -> PortResult<()> {
+        let whole = [review.reason.trim(), review.markdown.trim()].map(str::to_owned);
+        let said: Vec<String> = whole.into_iter().filter(|part| !part.is_empty()).collect();
+        let new = NewReview {
+            head: head.clone(),
+            verdict: review.verdict,
+            text: text::head(&said.join("\n\n"), POST_BYTES_MAX),
+            author: AUTHOR.to_owned(),
+            marker: Some(marker.to_owned()),
+        };
+        self.db().review(project, pr, &new).map_err(port_error).map(drop)
+    }
+
+    fn post_status(
+        &self,
+        project: &ProjectName,
+        commit: &Sha,
+        run: RunId,
+        state: StatusState,
+        description: &str,
+    ) -> PortResult<()> {
+        let new = NewStatus {
+            commit: commit.clone(),
+            context: STATUS_CONTEXT.to_owned(),
+            state,
+            description: text::one_line(description, STATUS_CHARS_MAX),
+            run: Some(run),
+        };
+        self.db().set_status(project, &new).map_err(port_error)
+    }
+}
+
+/// What the forge shows of an object now, which may be later than the change that names it.
+fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<Observation, ForgeError> {
+    match change.kind {
+        ChangeKind::Issue => {
+            let issue = db.issue_without_comments(project, IssueNumber(change.number))?;
+            Ok(Observation::Issue {
+                number: issue.number,
+                title: text::one_line(&issue.title, TITLE_CHARS_MAX),
+                labels: issue.labels,
+                open: issue.state == IssueState::Open,
+                deps: deps::parse(&issue.body),
+                created_at: issue.created_at,
+            })
+        }
+        ChangeKind::Pr => {
+            let pr = db.pr_summary(project, PrNumber(change.number))?;
+            Ok(Observation::Pr { number: pr.number, open: pr.state == PrState::Open })
+        }
+        ChangeKind::Review => {
+            let pr = PrNumber(change.number);
+            let review = db.review_by_id(project, pr, change.id)?;
+            Ok(Observation::Review {
+                pr,
+                head: review.head,
+                verdict: review.verdict,
+                text: review_text(&review.text),
+                author: text::one_line(&review.author, 80),
+                id: review.id,
+            })
+        }
+    }
+}
+
+fn review_text(stored: &str) -> String {
+    text::head(&text::neutralise(stored), REVIEW_BYTES_MAX)
+}
+
+/// A lock or a full disk may pass; what the forge refuses it will refuse again.
+fn port_error(error: ForgeError) -> PortError {
+    match error {
+        ForgeError::Store(StoreError::Busy | StoreError::Io(_)) => PortError::transient(error),
+        _ => PortError::permanent(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! Issues and their comments.
+
+use super::types::{body, title};
+use super::*;
+use crate::sqlite::optional_from_sql;
+use shopfloor_core::deps;
+use shopfloor_core::ids::IssueNumber;
+
+impl ForgeDb {
+    /// Makes an issue. Its labels must be the project's, its dependencies issues of the project.
+    pub fn create_issue(&mut self, project: &ProjectName, new: &NewIssue) -> ForgeResult<IssueNumber> {
+        let now = (self.clock)();
+        let title = title("issue title", &new.title)?;
+        let body = body("issue body", &with_deps(&new.body, &new.deps))?;
+        let tx = write(&mut self.conn)?;
+        let number = take_number(&tx, project)?;
+        for dep in &new.deps {
+            require(&tx, project, *dep)?;
+        }
+        tx.execute(
+            "INSERT INTO forge_issues (project, number, title, body, author, state, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?6)",
+            params![project.as_str(), to_sql(number), title, body, new.author, to_sql(now.0)],
+        )?;
+        for label in &new.labels {
+            labels::add(&tx, project, number, label)?;
+        }
+        changed(&tx, project, ChangeKind::Issue, number, 0)?;
+        tx.commit()?;
+        Ok(IssueNumber(number))
+    }
+
+    /// The issue with all its comments.
+    pub fn issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
+        let tx = self.conn.transaction()?;
+        let mut issue = read(&tx, project, number)?;
+        issue.comments = last_comments(&tx, project, number, usize::MAX)?;
+        Ok(issue)
+    }
+
+    /// The issue without its comments, of which there may be many megabytes.
+    pub fn issue_without_comments(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+    ) -> ForgeResult<Issue> {
+        let tx = self.conn.transaction()?;
+        read(&tx, project, number)
+    }
+
+    /// The issues that pass the filter, by number.
+    pub fn issues(&mut self, project: &ProjectName, filter: &IssueFilter) -> ForgeResult<Vec<IssueSummary>> {
+        let tx = self.conn.transaction()?;
+        labels::require_project(&tx, project)?;
+        if let Some(label) = &filter.label {
+            labels::require(&tx, project, label)?;
+        }
+        let mut query = tx.prepare_cached(
+            "SELECT number, title, state, created_at, updated_at FROM forge_issues i
+             WHERE project = ?1 AND (?2 IS NULL OR state = ?2)
+               AND (?3 IS NULL OR EXISTS (SELECT 1 FROM forge_issue_labels l
+                    WHERE l.project = i.project AND l.number = i.number AND l.label = ?3))
+             ORDER BY number",
+        )?;
+        let args = params![project.as_str(), filter.state.map(IssueState::as_str), filter.label];
+        let rows = query.query_map(args, |row| {
+            Ok(IssueSummary {
+                number: IssueNumber(from_sql(row, 0)?),
+                title: row.get(1)?,
+                state: stored(row, 2, IssueState::parse)?,
+                labels: vec![],
+                created_at: Time(from_sql(row, 3)?),
+                updated_at: Time(from_sql(row, 4)?),
+            })
+        })?;
+        let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
+        for issue in &mut issues {
+            issue.labels = labels::of_issue(&tx, project, issue.number.0)?;
+        }
+        Ok(issues)
+    }
+
+    /// Changes the title, the body or both.
+    pub fn edit_issue(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+        new_title: Option<&str>,
+        new_body: Option<&str>,
+    ) -> ForgeResult<()> {
+        let now = (self.clock)();
+        let new_title = new_title.map(|text| title("issue title", text)).transpose()?;
+        let new_body = new_body.map(|text| body("issue body", text)).transpose()?;
+        let tx = write(&mut self.conn)?;
+        require(&tx, project, number)?;
+        let edited = tx.execute(
+            "UPDATE forge_issues SET title = coalesce(?3, title), body = coalesce(?4, body)
+             WHERE project = ?1 AND number = ?2
+               AND (title IS NOT coalesce(?3, title) OR body IS NOT coalesce(?4, body))",
+            params![project.as_str(), to_sql(number.0), new_title, new_body],
+        )?;
+        if edited > 0 {
+            touch(&tx, project, number, now)?;
+        }
+        Ok(tx.commit()?)
+    }
+
+    /// Adds and removes labels in one go. A label in both ends up removed.
+    pub fn edit_labels<S: AsRef<str>>(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+        add: &[S],
+        remove: &[S],
+    ) -> ForgeResult<()> {
+        let now = (self.clock)();
+        let tx = write(&mut self.conn)?;
+        require(&tx, project, number)?;
+        let before = labels::of_issue(&tx, project, number.0)?;
+        for label in add {
+            labels::add(&tx, project, number.0, label.as_ref())?;
+        }
+        for label in remove {
+            labels::remove(&tx, project, number.0, label.as_ref())?;
+        }
+        if labels::of_issue(&tx, project, number.0)? != before {
+            touch(&tx, project, number, now)?;
+        }
+        Ok(tx.commit()?)
+    }
+
+    /// Posts a comment, once for each marker; its id.
+    pub fn comment(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+        author: &str,
+        text: &str,
+        marker: Option<&str>,
+    ) -> ForgeResult<u64> {
+        let now = (self.clock)();
+        let text = body("comment", text)?;
+        if text.trim().is_empty() {
+            return Err(ForgeError::Empty { what: "comment" });
+        }
+        let tx = write(&mut self.conn)?;
+        require(&tx, project, number)?;
+        let posted = tx
+            .query_row(
+                "SELECT id FROM forge_comments WHERE project = ?1 AND number = ?2 AND marker = ?3",
+                params![project.as_str(), to_sql(number.0), marker],
+                |row| from_sql(row, 0),
+            )
+            .optional()?;
+        if let Some(id) = posted {
+            return Ok(id);
+        }
+        tx.execute(
+            "INSERT INTO forge_comments (project, number, author, body, created_at, marker)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![project.as_str(), to_sql(number.0), author, text, to_sql(now.0), marker],
+        )?;
+        let id = tx.last_insert_rowid() as u64;
+        touch(&tx, project, number, now)?;
+        tx.commit()?;
+        Ok(id)
+    }
+
+    /// The last comments of an issue, oldest first.
+    pub fn comments(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+        last: usize,
+    ) -> ForgeResult<Vec<Comment>> {
+        require(&self.conn, project, number)?;
+        last_comments(&self.conn, project, number, last)
+    }
+
+    pub fn close_issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<()> {
+        self.set_issue_state(project, number, IssueState::Closed)
+    }
+
+    pub fn reopen_issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<()> {
+        self.set_issue_state(project, number, IssueState::Open)
+    }
+
+    fn set_issue_state(
+        &mut self,
+        project: &ProjectName,
+        number: IssueNumber,
+        state: IssueState,
+    ) -> ForgeResult<()> {
+        let now = (self.clock)();
+        let tx = write(&mut self.conn)?;
+        require(&tx, project, number)?;
+        let closed_at = (state == IssueState::Closed).then(|| to_sql(now.0));
+        let moved = tx.execute(
+            "UPDATE forge_issues SET state = ?3, closed_at = ?4
+             WHERE project = ?1 AND number = ?2 AND state <> ?3",
+            params![project.as_str(), to_sql(number.0), state.as_str(), closed_at],
+        )?;
+        if moved > 0 {
+            touch(&tx, project, number, now)?;
+        }
+        Ok(tx.commit()?)
+    }
+}
+
+pub(super) fn require(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<()> {
+    let found = conn
+        .query_row(
+            "SELECT 1 FROM forge_issues WHERE project = ?1 AND number = ?2",
+            params![project.as_str(), to_sql(number.0)],
+            |_| Ok(()),
+        )
+        .optional()?;
+    if found.is_none() {
+        labels::require_project(conn, project)?;
+    }
+    found.ok_or(ForgeError::NoSuchIssue(number))
+}
+
+fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
+    let found = conn
+        .prepare_cached(
+            "SELECT title, state, body, author, created_at, updated_at, closed_at
+             FROM forge_issues WHERE project = ?1 AND number = ?2",
+        )?
+        .query_row(params![project.as_str(), to_sql(number.0)], |row| {
+            Ok(Issue {
+                number,
+                title: row.get(0)?,
+                state: stored(row, 1, IssueState::parse)?,
+                labels: vec![],
+                body: row.get(2)?,
+                author: row.get(3)?,
+                created_at: Time(from_sql(row, 4)?),
+                updated_at: Time(from_sql(row, 5)?),
+                closed_at: optional_from_sql(row, 6)?.map(Time),
+                comments: vec![],
+            })
+        })
+        .optional()?;
+    let mut issue = found.ok_or(ForgeError::NoSuchIssue(number))?;
+    issue.labels = labels::of_issue(conn, project, number.0)?;
+    Ok(issue)
+}
+
+fn touch(tx: &Transaction<'_>, project: &ProjectName, number: IssueNumber, now: Time) -> ForgeResult<()> {
+    tx.execute(
+        "UPDATE forge_issues SET updated_at = ?3 WHERE project = ?1 AND number = ?2",
+        params![project.as_str(), to_sql(number.0), to_sql(now.0)],
+    )?;
+    changed(tx, project, ChangeKind::Issue, number.0, 0)
+}
+
+fn last_comments(
+    conn: &Connection,
+    project: &ProjectName,
+    number: IssueNumber,
+    last: usize,
+) -> ForgeResult<Vec<Comment>> {
+    let mut query = conn.prepare_cached(
+        "SELECT id, author, body, created_at FROM forge_comments
+         WHERE project = ?1 AND number = ?2 ORDER BY id DESC LIMIT ?3",
+    )?;
+    let args = params![project.as_str(), to_sql(number.0), to_sql(last as u64)];
+    let rows = query.query_map(args, |row| {
+        Ok(Comment {
+            id: from_sql(row, 0)?,
+            author: row.get(1)?,
+            body: row.get(2)?,
+            created_at: Time(from_sql(row, 3)?),
+        })
+    })?;
+    let mut comments = rows.collect::<Result<Vec<_>, _>>()?;
+    comments.reverse();
+    Ok(comments)
+}
+
+/// The body with a section for the dependencies that it does not name itself: the text is the
+/// one place dependencies are read from, so people see what the scheduler sees.
+fn with_deps(body: &str, deps: &[IssueNumber]) -> String {
+    let named = deps::parse(body);
+    let mut missing: Vec<_> = deps.iter().filter(|dep| !named.contains(dep)).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return body.to_owned();
+    }
+    let mut out = body.trim_end().to_owned();
+    if !out.is_empty() {
+        out.push_str("\n\n");
+    }
+    out.push_str("## Dependencies\n");
+    for dep in missing {
+        out.push_str(&format!("- #{dep}\n"));
+    }
+    out
+}

@@ -1,0 +1,101 @@
+//! The schema and its history: an ordered list of steps, each run in one transaction.
+//!
+//! Invariants: a step, once released, is never edited, only followed by another; before the first
+//! step touches an existing store a whole copy of it stands beside it; whoever wrote under the old
+//! schema is fenced in the transaction that changes it.
+
+use super::io_error;
+use super::open::{fresh_name, sync_parent};
+use crate::{StoreError, StoreResult};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Each brings a store from the version before to `version`.
+const MIGRATIONS: [(i64, &str); 2] =
+    [(1, include_str!("migrations/0001.sql")), (2, include_str!("migrations/0002.sql"))];
+
+/// The schema this program reads and writes.
+pub(crate) const CURRENT: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+
+/// Makes an empty database a store, in one transaction.
+pub(super) fn create(conn: &mut Connection, application_id: i32) -> StoreResult<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (version, sql) in MIGRATIONS {
+        run_step(&tx, version, sql)?;
+    }
+    tx.pragma_update(None, "application_id", application_id)?;
+    Ok(tx.commit()?)
+}
+
+/// Brings an older store up to date, after a copy of it was made.
+pub(super) fn upgrade(conn: &mut Connection, path: &Path, from: i64) -> StoreResult<()> {
+    if from == CURRENT {
+        return Ok(());
+    }
+    back_up(conn, path, from)?;
+    for (version, sql) in MIGRATIONS {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Read again under the write lock: another process may have done this step meanwhile.
+        if user_version(&tx)? >= version {
+            continue;
+        }
+        run_step(&tx, version, sql)?;
+        // A daemon of the older program must not go on writing to tables it does not know.
+        tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", [])?;
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+fn run_step(tx: &Transaction<'_>, version: i64, sql: &str) -> StoreResult<()> {
+    tx.execute_batch(sql)?;
+    Ok(tx.pragma_update(None, "user_version", version)?)
+}
+
+pub(super) fn user_version(conn: &Connection) -> StoreResult<i64> {
+    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Where the copy of a store of `version` is put before it is migrated.
+pub fn backup_path(path: &Path, version: i64) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".v{version}.bak"));
+    name.into()
+}
+
+fn back_up(conn: &Connection, path: &Path, from: i64) -> StoreResult<()> {
+    let target = backup_path(path, from);
+    let draft = fresh_name(&target);
+    // VACUUM INTO takes an empty file, and leaves it the mode it was made with.
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(|e| io_error("cannot make", &draft, &e))?;
+    let made = fill_backup(conn, &draft, from).and_then(|ours| match ours {
+        true => fs::rename(&draft, &target)
+            .map_err(|e| io_error("cannot make", &target, &e))
+            .and_then(|()| sync_parent(&target)),
+        // Another process has migrated since `from` was read, and made its copy before that.
+        false => fs::remove_file(&draft).map_err(|e| io_error("cannot remove", &draft, &e)),
+    });
+    if made.is_err() {
+        // The store is untouched, so the copy is not needed; the first error matters more.
+        let _ = fs::remove_file(&draft);
+    }
+    made
+}
+
+/// Copies the store; whether what was copied still had the schema `from`.
+fn fill_backup(conn: &Connection, draft: &Path, from: i64) -> StoreResult<bool> {
+    let name = draft.to_str().ok_or_else(|| {
+        StoreError::Io(format!("{} is not UTF-8, so the store cannot be copied", draft.display()))
+    })?;
+    conn.execute("VACUUM INTO ?1", [name])?;
+    let copied = user_version(&Connection::open(draft)?)?;
+    fs::File::open(draft).and_then(|f| f.sync_all()).map_err(|e| io_error("cannot write", draft, &e))?;
+    Ok(copied == from)
+}

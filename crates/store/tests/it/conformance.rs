@@ -1,0 +1,244 @@
+//! One suite over every [`Store`]. Each case gets a fresh store through two handles, as a daemon
+//! and a command have.
+
+use crate::{entry, ring, row};
+use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::time::Time;
+use shopfloor_store::memory::{MemoryStore, SharedMemoryStore};
+use shopfloor_store::sqlite::SqliteStore;
+use shopfloor_store::{Commit, Store, StoreError};
+
+macro_rules! conformance {
+    ($($case:ident),* $(,)?) => {
+        mod memory {
+            $(#[test]
+            fn $case() {
+                let one = super::SharedMemoryStore::default();
+                let two = one.clone();
+                super::$case(one, two);
+            })*
+        }
+        mod sqlite {
+            $(#[test]
+            fn $case() {
+                let dir = tempfile::tempdir().unwrap();
+                let path = dir.path().join("floor.db");
+                let one = super::SqliteStore::open(&path).unwrap();
+                let two = super::SqliteStore::open(&path).unwrap();
+                super::$case(one, two);
+            })*
+        }
+    };
+}
+
+conformance!(
+    positions_count_entries,
+    a_stale_commit_changes_nothing,
+    an_older_lease_is_fenced,
+    an_outcome_is_taken_once,
+    a_commit_needs_an_entry,
+    rows_are_followed_incrementally,
+    the_outbox_keeps_order_and_never_reuses_an_id,
+    a_deferred_effect_keeps_its_place,
+    the_journal_is_read_in_pages,
+    two_handles_interleave,
+    writers_at_once_lose_no_step,
+);
+
+fn commit_at(expected: u64, body: &str) -> Commit {
+    Commit {
+        expected: Seq(expected),
+        at: Time(1000 + expected),
+        entries: vec![entry(body)],
+        ..Commit::default()
+    }
+}
+
+/// Everything a store holds, to see that something did or did not change.
+fn everything<S: Store>(store: &mut S) -> String {
+    let (rows, seq) = store.rows_since(Seq(0)).unwrap();
+    format!("{rows:?} {seq:?} {:?} {:?}", store.outbox().unwrap(), store.journal(Seq(0), 1000).unwrap())
+}
+
+fn positions_count_entries<S: Store>(mut store: S, _: S) {
+    assert_eq!(store.rows_since(Seq(0)).unwrap(), (vec![], Seq(0)));
+    assert_eq!(store.outbox().unwrap(), vec![]);
+    let commit = Commit { entries: vec![entry("a"), entry("b"), entry("c")], ..commit_at(0, "") };
+    assert_eq!(store.commit(&commit).unwrap().seq, Seq(3));
+    assert_eq!(store.commit(&commit_at(3, "d")).unwrap().seq, Seq(4));
+    let journal = store.journal(Seq(0), 10).unwrap();
+    let seen: Vec<_> = journal.iter().map(|e| (e.seq.0, e.at.0, e.body.as_str())).collect();
+    assert_eq!(seen, [(1, 1000, "a"), (2, 1000, "b"), (3, 1000, "c"), (4, 1003, "d")]);
+    assert_eq!((journal[0].project.as_deref(), journal[0].issue), (Some("app"), Some(7)));
+}
+
+fn a_stale_commit_changes_nothing<S: Store>(mut one: S, mut two: S) {
+    one.commit(&Commit { effects: vec![ring(1)], ..commit_at(0, "a") }).unwrap();
+    let before = everything(&mut one);
+    for expected in [0, 2] {
+        let stale = Commit {
+            rows: vec![row("job", "1", Some("{}"))],
+            effects: vec![ring(2)],
+            performed: Some(EffectId(1)),
+            ..commit_at(expected, "b")
+        };
+        assert!(matches!(two.commit(&stale), Err(StoreError::Stale)));
+        assert_eq!(everything(&mut two), before);
+    }
+}
+
+fn an_older_lease_is_fenced<S: Store>(mut one: S, mut two: S) {
+    let first = one.take_lease().unwrap();
+    let held = Commit { lease: Some(first), ..commit_at(0, "a") };
+    one.commit(&held).unwrap();
+    let second = two.take_lease().unwrap();
+    assert!(second > first);
+    let before = everything(&mut one);
+    let fenced = Commit { lease: Some(first), rows: vec![row("job", "1", Some("{}"))], ..commit_at(1, "b") };
+    assert!(matches!(one.commit(&fenced), Err(StoreError::Fenced)));
+    // Fenced comes first: a writer that lost its lease must not reload and try again.
+    assert!(matches!(one.commit(&Commit { expected: Seq(0), ..fenced }), Err(StoreError::Fenced)));
+    assert_eq!(everything(&mut one), before);
+    two.commit(&Commit { lease: Some(second), ..commit_at(1, "b") }).unwrap();
+    // Who holds no lease is not fenced: a command beside the daemon.
+    one.commit(&commit_at(2, "c")).unwrap();
+}
+
+fn an_outcome_is_taken_once<S: Store>(mut one: S, mut two: S) {
+    let made = one.commit(&Commit { effects: vec![ring(1), ring(2)], ..commit_at(0, "a") }).unwrap();
+    let id = made.effects[0];
+    let take = |expected| Commit { performed: Some(id), effects: vec![ring(3)], ..commit_at(expected, "b") };
+    two.commit(&take(1)).unwrap();
+    let before = everything(&mut one);
+    assert!(matches!(one.commit(&take(2)), Err(StoreError::AlreadyPerformed(gone)) if gone == id));
+    assert!(matches!(one.defer(id, 1, Time(5), "late"), Err(StoreError::AlreadyPerformed(_))));
+    assert_eq!(everything(&mut one), before);
+}
+
+fn a_commit_needs_an_entry<S: Store>(mut store: S, _: S) {
+    let empty = Commit { entries: vec![], rows: vec![row("job", "1", Some("{}"))], ..commit_at(0, "") };
+    assert!(matches!(store.commit(&empty), Err(StoreError::NoEntry)));
+    assert_eq!(store.rows_since(Seq(0)).unwrap(), (vec![], Seq(0)));
+}
+
+fn rows_are_followed_incrementally<S: Store>(mut one: S, mut two: S) {
+    let rows = vec![row("job", "1", Some("a")), row("job", "2", Some("b")), row("agent", "1", Some("c"))];
+    // Two entries: the rows belong to the last one.
+    one.commit(&Commit { entries: vec![entry("x"), entry("y")], rows, ..commit_at(0, "") }).unwrap();
+    assert_eq!(two.rows_since(Seq(1)).unwrap().0.len(), 3);
+    let (all, seq) = two.rows_since(Seq(0)).unwrap();
+    assert_eq!(all, [row("agent", "1", Some("c")), row("job", "1", Some("a")), row("job", "2", Some("b"))]);
+    assert_eq!(seq, Seq(2));
+    let rows = vec![
+        row("job", "1", None),
+        row("job", "2", Some("old")),
+        row("job", "2", Some("B")),
+        row("job", "9", None),
+    ];
+    one.commit(&Commit { rows, ..commit_at(2, "z") }).unwrap();
+    let (changed, seq) = two.rows_since(Seq(2)).unwrap();
+    assert_eq!(changed, [row("job", "1", None), row("job", "2", Some("B")), row("job", "9", None)]);
+    assert_eq!(seq, Seq(3));
+    assert_eq!(two.rows_since(Seq(3)).unwrap(), (vec![], Seq(3)));
+    // From the start there is nothing to delete.
+    let (all, _) = two.rows_since(Seq(0)).unwrap();
+    assert_eq!(all, [row("agent", "1", Some("c")), row("job", "2", Some("B"))]);
+    // What was deleted may come back.
+    one.commit(&Commit { rows: vec![row("job", "1", Some("again"))], ..commit_at(3, "w") }).unwrap();
+    assert_eq!(two.rows_since(Seq(3)).unwrap().0, [row("job", "1", Some("again"))]);
+}
+
+fn the_outbox_keeps_order_and_never_reuses_an_id<S: Store>(mut store: S, _: S) {
+    let first = store.commit(&Commit { effects: vec![ring(1), ring(2)], ..commit_at(0, "a") }).unwrap();
+    let [a, b] = first.effects[..] else { panic!("two effects, {first:?}") };
+    assert!(a < b);
+    store.commit(&Commit { performed: Some(b), ..commit_at(1, "b") }).unwrap();
+    let third = store.commit(&Commit { effects: vec![ring(3)], ..commit_at(2, "c") }).unwrap();
+    assert!(third.effects[0] > b);
+    let outbox = store.outbox().unwrap();
+    let seen: Vec<_> = outbox.iter().map(|q| (q.id, q.action.clone())).collect();
+    assert_eq!(seen, [(a, ring(1)), (third.effects[0], ring(3))]);
+    assert!(outbox.iter().all(|q| q.attempts == 0 && q.not_before == Time(0) && q.last_error.is_none()));
+}
+
+fn a_deferred_effect_keeps_its_place<S: Store>(mut one: S, mut two: S) {
+    let made = one.commit(&Commit { effects: vec![ring(1), ring(2)], ..commit_at(0, "a") }).unwrap();
+    one.defer(made.effects[0], 3, Time(99), "no route").unwrap();
+    let outbox = two.outbox().unwrap();
+    let first = &outbox[0];
+    assert_eq!((first.id, first.attempts, first.not_before), (made.effects[0], 3, Time(99)));
+    assert_eq!(first.last_error.as_deref(), Some("no route"));
+    assert_eq!(outbox[1].attempts, 0);
+    one.defer(made.effects[1], 1, Time(1), &"x".repeat(1_000_000)).unwrap();
+    assert!(two.outbox().unwrap()[1].last_error.as_ref().unwrap().len() < 5000);
+    // Noting a failure is no step: the next commit is based on the same position.
+    one.commit(&commit_at(1, "b")).unwrap();
+}
+
+fn the_journal_is_read_in_pages<S: Store>(mut store: S, _: S) {
+    let entries = (1..=25).map(|n| entry(&n.to_string())).collect();
+    store.commit(&Commit { entries, ..commit_at(0, "") }).unwrap();
+    let mut after = Seq(0);
+    let mut seen = Vec::new();
+    loop {
+        let page = store.journal(after, 10).unwrap();
+        assert!(page.len() <= 10);
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        seen.extend(page.into_iter().map(|e| e.body));
+    }
+    assert_eq!(seen, (1..=25).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(store.journal(Seq(99), 10).unwrap(), vec![]);
+    assert_eq!(store.journal(Seq(0), 0).unwrap(), vec![]);
+}
+
+fn two_handles_interleave<S: Store>(mut one: S, mut two: S) {
+    let mut expected = 0;
+    for round in 0..20 {
+        let key = round.to_string();
+        let commit = Commit { rows: vec![row("n", &key, Some(&key))], ..commit_at(expected, &key) };
+        let (writer, loser) = if round % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
+        expected = writer.commit(&commit).unwrap().seq.0;
+        assert!(matches!(loser.commit(&commit), Err(StoreError::Stale)));
+        // The loser sees what happened and could go on from there.
+        assert_eq!(loser.rows_since(commit.expected).unwrap(), (commit.rows, Seq(expected)));
+    }
+    assert_eq!(everything(&mut one), everything(&mut two));
+}
+
+/// Read, step, commit, and again from the newest state when somebody was faster.
+fn writers_at_once_lose_no_step<S: Store + Send>(one: S, two: S) {
+    const STEPS: u64 = 50;
+    let count = |mut store: S| {
+        let mut done = 0;
+        while done < STEPS {
+            let (rows, seq) = store.rows_since(Seq(0)).unwrap();
+            let n: u64 = rows.first().and_then(|r| r.doc.as_ref()).map_or(0, |doc| doc.parse().unwrap());
+            let doc = (n + 1).to_string();
+            let commit = Commit { rows: vec![row("count", "", Some(&doc))], ..commit_at(seq.0, &doc) };
+            match store.commit(&commit) {
+                Ok(_) => done += 1,
+                Err(StoreError::Stale) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        store
+    };
+    let mut store = std::thread::scope(|scope| {
+        let other = scope.spawn(|| count(two));
+        count(one);
+        other.join().unwrap()
+    });
+    let (rows, seq) = store.rows_since(Seq(0)).unwrap();
+    assert_eq!((rows[0].doc.as_deref(), seq), (Some("100"), Seq(2 * STEPS)));
+}
+
+#[test]
+fn a_cloned_memory_store_shares_nothing() {
+    let mut original = MemoryStore::default();
+    original.commit(&commit_at(0, "a")).unwrap();
+    let mut copy = original.clone();
+    copy.commit(&commit_at(1, "b")).unwrap();
+    assert_eq!(original.journal(Seq(0), 10).unwrap().len(), 1);
+    assert_eq!(copy.journal(Seq(0), 10).unwrap().len(), 2);
+}

@@ -1,0 +1,132 @@
+//! Every migration on rows of the version before it.
+
+use crate::{entry, ring};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use shopfloor_core::ids::Seq;
+use shopfloor_store::sqlite::{SqliteStore, backup_path};
+use shopfloor_store::{Commit, Store, StoreError};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A store as version 1 wrote it: its schema and rows in every table.
+const VERSION_1: &str = include_str!("fixtures/v1.sql");
+
+fn version_1() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("floor.db");
+    Connection::open(&path).unwrap().execute_batch(VERSION_1).unwrap();
+    (dir, path)
+}
+
+fn tables(conn: &Connection) -> Vec<String> {
+    let mut query = conn
+        .prepare(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+        )
+        .unwrap();
+    let names = query.query_map([], |row| row.get(0)).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+fn columns(conn: &Connection, table: &str) -> Vec<String> {
+    let query = conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
+    query.column_names().map(Into::into).collect()
+}
+
+fn rows(conn: &Connection, table: &str, columns: &[String]) -> Vec<Vec<Value>> {
+    let mut query =
+        conn.prepare(&format!("SELECT {} FROM {table} ORDER BY 1, 2", columns.join(", "))).unwrap();
+    let rows = query.query_map([], |row| (0..columns.len()).map(|c| row.get(c)).collect()).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// Every table, with the columns it had, holds the rows it had.
+fn check_same_rows(before: &Path, after: &Path) {
+    let (before, after) = (Connection::open(before).unwrap(), Connection::open(after).unwrap());
+    for table in tables(&before) {
+        let columns = columns(&before, &table);
+        let had = rows(&before, &table, &columns);
+        assert!(!had.is_empty(), "the fixture has no row in {table}");
+        if table != "meta" {
+            assert_eq!(rows(&after, &table, &columns), had, "{table}");
+        }
+    }
+}
+
+#[test]
+fn version_1_keeps_every_row() {
+    let (dir, path) = version_1();
+    let original = dir.path().join("original.db");
+    std::fs::copy(&path, &original).unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.verify().unwrap();
+    check_same_rows(&original, &path);
+    let outbox = store.outbox().unwrap();
+    assert_eq!(outbox.iter().map(|q| (q.id.0, q.attempts)).collect::<Vec<_>>(), [(4, 0), (7, 2)]);
+    assert!(outbox.iter().all(|q| q.last_error.is_none()));
+    // It goes on where it was: positions and ids continue.
+    let commit =
+        Commit { expected: Seq(3), entries: vec![entry("new")], effects: vec![ring(1)], ..Commit::default() };
+    let done = store.commit(&commit).unwrap();
+    assert_eq!((done.seq, done.effects[0].0), (Seq(4), 8));
+}
+
+#[test]
+fn a_copy_of_the_old_store_is_kept() {
+    let (dir, path) = version_1();
+    let original = dir.path().join("original.db");
+    std::fs::copy(&path, &original).unwrap();
+    SqliteStore::open(&path).unwrap();
+    let backup = backup_path(&path, 1);
+    assert_eq!(backup.file_name().unwrap(), "floor.db.v1.bak");
+    assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+    check_same_rows(&original, &backup);
+    let version: i64 =
+        Connection::open(&backup).unwrap().pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
+    assert_eq!(version, 1);
+    // The copy opens by itself, as somebody who goes back would need it to.
+    SqliteStore::open(&backup).unwrap().verify().unwrap();
+}
+
+#[test]
+fn a_migrated_store_has_the_schema_of_a_new_one() {
+    let (dir, path) = version_1();
+    SqliteStore::open(&path).unwrap();
+    let new = dir.path().join("new.db");
+    SqliteStore::open(&new).unwrap();
+    let schema = |path: &Path| -> Vec<(String, Vec<String>)> {
+        let conn = Connection::open(path).unwrap();
+        tables(&conn).into_iter().map(|t| (t.clone(), columns(&conn, &t))).collect()
+    };
+    assert_eq!(schema(&path), schema(&new));
+}
+
+#[test]
+fn who_held_the_lease_under_the_old_schema_is_fenced() {
+    let (_dir, path) = version_1();
+    let mut store = SqliteStore::open(&path).unwrap();
+    let commit =
+        Commit { expected: Seq(3), entries: vec![entry("old")], lease: Some(5), ..Commit::default() };
+    assert!(matches!(store.commit(&commit), Err(StoreError::Fenced)));
+}
+
+#[test]
+fn many_may_migrate_at_once() {
+    let (_dir, path) = version_1();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| SqliteStore::open(&path).unwrap().verify().unwrap());
+        }
+    });
+    assert!(backup_path(&path, 1).exists());
+}
+
+#[test]
+fn reading_does_not_migrate() {
+    let (_dir, path) = version_1();
+    let error = SqliteStore::open_read_only(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Older { found: 1, known: 2 }), "{error:?}");
+    assert!(!backup_path(&path, 1).exists());
+}
