@@ -1,2 +1,3 @@
-//! placeholder
+//! Shopfloor's edges: the ports on real tools, one folder each.
+pub mod git;
 pub mod layout;
