@@ -34,13 +34,32 @@ pub(crate) struct Commit {
 
 impl Commit {
     pub(crate) fn read(repo: &Repo, commit: &Sha) -> GitResult<Commit> {
-        let call = repo.call("cat-file").args(["commit", commit.as_str()]);
+        Ok(Commit::read_all(repo, &[commit])?.remove(0))
+    }
+
+    /// Reads them in one process, in the order asked for.
+    pub(crate) fn read_all(repo: &Repo, commits: &[&Sha]) -> GitResult<Vec<Commit>> {
+        let call = repo.call("cat-file").arg("--batch");
         let command = call.shown();
-        let bytes = call.run()?;
-        Commit::parse(&command, &bytes)?.ok_or_else(|| GitError::Answer {
-            command,
-            answer: text::head(&text::neutralise(&String::from_utf8_lossy(&bytes)), 200),
-        })
+        let asked: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let bytes = call.stdin(asked).run()?;
+        let unexpected = |bytes: &[u8]| GitError::Answer {
+            command: command.clone(),
+            answer: text::one_line(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), 200),
+        };
+        let mut rest = bytes.as_slice();
+        let mut read = Vec::with_capacity(commits.len());
+        for _ in commits {
+            // `<name> commit <size>`, a line end, the commit, a line end.
+            let line_end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| unexpected(rest))?;
+            let line = String::from_utf8_lossy(&rest[..line_end]);
+            let size = line.split_once(" commit ").and_then(|(_, size)| size.parse::<usize>().ok());
+            let body = size.and_then(|size| rest.get(line_end + 1..line_end + 1 + size));
+            let body = body.ok_or_else(|| unexpected(rest))?;
+            read.push(Commit::parse(&command, body)?.ok_or_else(|| unexpected(body))?);
+            rest = rest.get(line_end + body.len() + 2..).unwrap_or_default();
+        }
+        Ok(read)
     }
 
     fn parse(command: &str, bytes: &[u8]) -> GitResult<Option<Commit>> {

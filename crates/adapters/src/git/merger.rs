@@ -94,11 +94,8 @@ impl Merger for GitMerger {
             return Ok(Built::BranchMoved { head });
         }
         queue.obtain(&base, &branch, request.head)?;
-        queue.pin("refs/queue", request.entry, request.head)?;
         let joined = queue.join(&base, request)?;
-        if let Built::Candidate { commit, .. } = &joined {
-            queue.pin("refs/candidates", request.entry, commit)?;
-        }
+        queue.pin(request, &joined)?;
         Ok(joined)
     }
 
@@ -161,28 +158,30 @@ impl Queue {
     /// Has both commits here, fetched if need be.
     fn obtain(&self, base: &Sha, branch: &str, head: &Sha) -> PortResult<()> {
         let missing = || -> GitResult<bool> {
-            Ok(self.repo.commit(base.as_str())?.is_none() || self.repo.commit(head.as_str())?.is_none())
+            let call = self.repo.call("cat-file").arg("--batch-check");
+            Ok(call.stdin(format!("{base}\n{head}\n")).text()?.lines().any(|line| !line.contains(" commit ")))
         };
         if missing()? {
             self.fetch(&[&self.primary, branch])?;
-        }
-        if missing()? {
-            return Err(PortError::transient("origin's branches moved while they were fetched"));
+            if missing()? {
+                return Err(PortError::transient("origin's branches moved while they were fetched"));
+            }
         }
         Ok(())
     }
 
-    fn pin(&self, kind: &str, entry: EntryId, commit: &Sha) -> GitResult<()> {
-        let line = format!("update {kind}/{entry}\0{commit}\0\0");
-        self.repo.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+    fn pin(&self, request: &BuildRequest<'_>, joined: &Built) -> GitResult<()> {
+        let BuildRequest { entry, head, .. } = request;
+        let mut lines = format!("update refs/queue/{entry}\0{head}\0\0");
+        if let Built::Candidate { commit, .. } = joined {
+            lines.push_str(&format!("update refs/candidates/{entry}\0{commit}\0\0"));
+        }
+        self.repo.call("update-ref").args(["-z", "--stdin"]).stdin(lines).run()?;
         Ok(())
     }
 
     fn join(&self, base: &Sha, request: &BuildRequest<'_>) -> PortResult<Built> {
         let head = request.head;
-        if self.repo.is_ancestor(head, base)? {
-            return Ok(Built::NothingToMerge { base: base.clone() });
-        }
         let ancestor = self.repo.call("merge-base").args([base.as_str(), head.as_str()]).output()?;
         if ancestor.code != Some(0) {
             return Err(PortError::permanent(format!(
@@ -190,7 +189,11 @@ impl Queue {
                 text::one_line(request.branch, 80)
             )));
         }
-        let on_top = ancestor.text() == base.as_str();
+        let ancestor = ancestor.text();
+        if ancestor == head.as_str() {
+            return Ok(Built::NothingToMerge { base: base.clone() });
+        }
+        let on_top = ancestor == base.as_str();
         let joined = match request.method {
             MergeMethod::Rebase if on_top => Join::Commit(head.clone()),
             MergeMethod::Rebase => {
@@ -218,13 +221,9 @@ impl Queue {
         let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", &range, "--"]);
         let command = call.shown();
         let list = call.text()?;
-        list.lines()
-            .map(|line| {
-                let sha = parse_sha(&command, line)?;
-                let commit = Commit::read(&self.repo, &sha)?;
-                Ok((sha, commit))
-            })
-            .collect()
+        let names = list.lines().map(|line| parse_sha(&command, line)).collect::<GitResult<Vec<Sha>>>()?;
+        let commits = Commit::read_all(&self.repo, &names.iter().collect::<Vec<_>>())?;
+        Ok(names.into_iter().zip(commits).collect())
     }
 
     fn rebase(&self, base: &Sha, commits: &[(Sha, Commit)]) -> GitResult<Join> {
@@ -256,9 +255,13 @@ impl Queue {
         Ok(if onto == *base { Join::Nothing } else { Join::Commit(onto) })
     }
 
+    fn pair(&self, base: &Sha, head: &Sha) -> GitResult<[Commit; 2]> {
+        let read = Commit::read_all(&self.repo, &[base, head])?;
+        Ok(read.try_into().expect("as many as asked for"))
+    }
+
     fn merge(&self, base: &Sha, request: &BuildRequest<'_>) -> GitResult<Join> {
-        let base_commit = Commit::read(&self.repo, base)?;
-        let head_commit = Commit::read(&self.repo, request.head)?;
+        let [base_commit, head_commit] = self.pair(base, request.head)?;
         let tree = match self.merge_trees(base, request.head)? {
             Ok(tree) if tree == base_commit.tree => return Ok(Join::Nothing),
             Ok(tree) => tree,
@@ -271,8 +274,7 @@ impl Queue {
     }
 
     fn squash(&self, base: &Sha, request: &BuildRequest<'_>) -> GitResult<Join> {
-        let base_commit = Commit::read(&self.repo, base)?;
-        let head_commit = Commit::read(&self.repo, request.head)?;
+        let [base_commit, head_commit] = self.pair(base, request.head)?;
         let tree = match self.merge_trees(base, request.head)? {
             Ok(tree) if tree == base_commit.tree => return Ok(Join::Nothing),
             Ok(tree) => tree,

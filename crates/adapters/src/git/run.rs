@@ -28,8 +28,8 @@ pub const IDENTITY_EMAIL: &str = "shopfloor@localhost";
 /// What a git process may inherit.
 const ENVIRONMENT_KEPT: [&str; 7] = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME"];
 
-/// No local git operation takes this long; one that does hangs.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// Not even the first push of a huge repository takes this long on one machine.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 const STDERR_BYTES_MAX: usize = 2_000;
 

@@ -85,7 +85,7 @@ impl GitWorkspace {
                     return Ok(Some(worktree));
                 }
                 // No agent was ever in it. All the same, nothing is deleted unrescued.
-                rescue::keep(&self.git, &site.clone, &worktree, tree)?;
+                self.keep(site, &worktree, tree)?;
                 worktree::discard(&site.clone, &worktree.path)?;
                 Ok(None)
             }
@@ -131,11 +131,15 @@ impl GitWorkspace {
         };
         if worktree.head()?.as_ref() != Some(at) {
             // What a reviewer changed is of no further use, but it is kept.
-            rescue::keep(&self.git, &site.clone, &worktree, tree)?;
+            self.keep(site, &worktree, tree)?;
             let call = worktree.repo.call("checkout").args(["--quiet", "--force", "--detach"]);
             call.arg(at.as_str()).arg("--").run()?;
         }
         Ok(worktree)
+    }
+
+    fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
+        rescue::keep(&self.git, &site.clone, worktree, tree).map_err(moving)
     }
 
     fn finish(&self, tree: &Tree) -> PortResult<Worktree> {
@@ -284,7 +288,7 @@ impl Workspace for GitWorkspace {
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
         let site = self.site(&tree.project)?;
         let worktree = self.must_open(tree)?;
-        let content = rescue::Content::of(&self.git, &worktree)?;
+        let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
         let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).output()?;
@@ -313,7 +317,7 @@ impl Workspace for GitWorkspace {
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
         let site = self.site(&tree.project)?;
         match self.open(tree)? {
-            Some(worktree) => Ok(Some(rescue::keep(&self.git, &site.clone, &worktree, tree)?)),
+            Some(worktree) => Ok(Some(self.keep(&site, &worktree, tree)?)),
             None => Ok(None),
         }
     }
@@ -321,7 +325,7 @@ impl Workspace for GitWorkspace {
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
         let site = self.site(&tree.project)?;
         let worktree = self.open(tree)?;
-        Ok(rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot)?)
+        rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
     }
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
@@ -331,7 +335,9 @@ impl Workspace for GitWorkspace {
             return self.clear_dead(&site, tree);
         };
         let held = match proof.snapshot() {
-            Some(snapshot) => rescue::holds(&self.git, &site.clone, Some(&worktree), snapshot)?,
+            Some(snapshot) => {
+                rescue::holds(&self.git, &site.clone, Some(&worktree), snapshot).map_err(moving)?
+            }
             None => false,
         };
         if !held {
@@ -390,6 +396,11 @@ impl Workspace for GitWorkspace {
         let hub = self.layout.hub(project);
         checkout::sync(&self.git, Path::new(&hub), &site.project)
     }
+}
+
+/// A live agent may delete a file while git reads it: whatever failed, it is worth another try.
+fn moving(error: GitError) -> PortError {
+    PortError::transient(error)
 }
 
 /// At most that many bytes, the note about what was left out included.
