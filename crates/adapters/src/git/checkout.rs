@@ -17,11 +17,15 @@ pub(crate) fn sync(git: &Git, hub: &Path, project: &GitProject) -> PortResult<(b
     let left = |why: String| Ok((false, format!("{at} {why}; {pull}")));
 
     let repo = git.tree(&project.checkout);
-    let inside = repo.call("rev-parse").arg("--is-inside-work-tree").output();
-    if !inside.is_ok_and(|output| output.code == Some(0) && output.text() == "true") {
+    let inside = match repo.call("rev-parse").arg("--is-inside-work-tree").text() {
+        Ok(answer) => answer == "true",
+        Err(e) if e.is_transient() => return Err(e.into()),
+        Err(_) => false,
+    };
+    if !inside {
         return Ok((false, format!("there is no checkout of {} at {at} any more", project.name)));
     }
-    let on = repo.call("symbolic-ref").args(["--quiet", "HEAD"]).output()?.text();
+    let on = repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text();
     if on != primary {
         let on = on.strip_prefix("refs/heads/").map_or("no branch".into(), |name| text::one_line(name, 80));
         return left(format!("is on {on}, not {branch}, and was left as it is"));

@@ -182,8 +182,8 @@ impl Queue {
 
     fn join(&self, base: &Sha, request: &BuildRequest<'_>) -> PortResult<Built> {
         let head = request.head;
-        let ancestor = self.repo.call("merge-base").args([base.as_str(), head.as_str()]).output()?;
-        if ancestor.code != Some(0) {
+        let ancestor = self.repo.call("merge-base").args([base.as_str(), head.as_str()]).ending(&[0, 1])?;
+        if ancestor.code != 0 {
             return Err(PortError::permanent(format!(
                 "{} shares no history with the primary branch",
                 text::one_line(request.branch, 80)
@@ -306,13 +306,10 @@ impl Queue {
         let call = self.repo.call("merge-tree").args(["--write-tree", "-z", "--name-only", "--no-messages"]);
         let call = call.args([ours.as_str(), theirs.as_str()]);
         let command = call.shown();
-        let output = call.output()?;
-        if !matches!(output.code, Some(0 | 1)) {
-            return Err(output.into_error(command));
-        }
+        let output = call.ending(&[0, 1])?;
         let mut fields = output.stdout.split(|byte| *byte == 0);
         let tree = fields.next().unwrap_or_default();
-        if output.code == Some(0) {
+        if output.code == 0 {
             return parse_sha(&command, &String::from_utf8_lossy(tree)).map(Ok);
         }
         let names = fields.take_while(|name| !name.is_empty());

@@ -139,8 +139,12 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
     let mut new = dir.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
-    let format = git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text();
-    let format = format.unwrap_or_else(|_| "sha1".to_owned());
+    let format = match git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text() {
+        Ok(format) => format,
+        Err(e) if e.is_transient() => return Err(e),
+        // There is no checkout (any more) to go by.
+        Err(_) => "sha1".to_owned(),
+    };
     git.call("init")
         .args(["--quiet", "--bare", "--template="])
         .arg(format!("--object-format={format}"))
@@ -204,7 +208,7 @@ pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
 /// The branch the user most likely means: the one checked out, else `main`, else `master`.
 pub fn guess_primary(git: &Git, checkout: &Path) -> Result<String, RegisterError> {
     let repo = git.tree(checkout);
-    let current = repo.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).output()?;
+    let current = repo.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).ending(&[0, 1])?;
     let branches = branches(&repo)?;
     let current = current.text();
     let guess = [current.as_str(), "main", "master"]

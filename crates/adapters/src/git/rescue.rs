@@ -6,6 +6,7 @@
 //! repositories nested in the worktree (not their history). Changes inside a submodule are not
 //! in it.
 
+use super::call::Call;
 use super::commit::{Commit, Stamp, factory};
 use super::run::{Git, GitError, GitResult, Repo};
 use super::worktree::Worktree;
@@ -286,7 +287,7 @@ impl TemporaryIndex {
         }
     }
 
-    fn call(&self, repo: &Repo, subcommand: &str) -> super::run::Call {
+    fn call(&self, repo: &Repo, subcommand: &str) -> Call {
         repo.call(subcommand).env("GIT_INDEX_FILE", &self.path)
     }
 }

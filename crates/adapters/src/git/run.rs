@@ -8,15 +8,13 @@
 //! Writes are durable when a call returns: objects and refs are synced (`core.fsync`). Hooks of the
 //! repository at hand do not run; the hub's own hooks do, because a push starts git anew there.
 
+use super::call::{Call, TIME_LIMIT};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortError;
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::process::Command;
 
 /// The oldest git this is written for and tested with (Debian 12's).
 pub const GIT_MINIMUM: (u32, u32) = (2, 39);
@@ -27,11 +25,6 @@ pub const IDENTITY_EMAIL: &str = "shopfloor@localhost";
 
 /// What a git process may inherit.
 const ENVIRONMENT_KEPT: [&str; 7] = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME"];
-
-/// Not even the first push of a huge repository takes this long on one machine.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
-
-const STDERR_BYTES_MAX: usize = 2_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -110,7 +103,7 @@ impl Git {
     /// The program's version, for `doctor`.
     pub fn version(&self) -> GitResult<(u32, u32)> {
         let call = self.call("version");
-        let command = call.shown.clone();
+        let command = call.shown();
         let text = call.text()?;
         let number = text.trim_start_matches("git version ");
         let mut parts = number.split('.').map_while(|part| part.parse().ok());
@@ -166,14 +159,7 @@ impl Git {
         ] {
             command.args(["-c", setting]);
         }
-        Call {
-            program: self.program.clone(),
-            command,
-            shown: format!("git {subcommand}"),
-            subcommand: subcommand.to_owned(),
-            begun: false,
-            stdin: None,
-        }
+        Call::new(self.program.clone(), command, subcommand)
     }
 }
 
@@ -204,21 +190,21 @@ impl Repo {
         let mut call = self.git.call(subcommand);
         match &self.place {
             Place::Bare(dir) => {
-                call.command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-                call.command.arg("--git-dir").arg(dir);
+                call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
+                call.command().arg("--git-dir").arg(dir);
             }
             Place::Shared(dir) => {
-                call.command.arg("--git-dir").arg(dir);
+                call.command().arg("--git-dir").arg(dir);
             }
             Place::Tree(dir) => {
                 if let Some(above) = dir.parent() {
-                    call.command.env("GIT_CEILING_DIRECTORIES", above);
+                    call.command().env("GIT_CEILING_DIRECTORIES", above);
                 }
-                call.command.arg("-C").arg(dir);
+                call.command().arg("-C").arg(dir);
             }
             Place::Folder { git_dir, folder } => {
-                call.command.arg("-C").arg(folder);
-                call.command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(folder);
+                call.command().arg("-C").arg(folder);
+                call.command().arg("--git-dir").arg(git_dir).arg("--work-tree").arg(folder);
             }
         }
         call
@@ -227,13 +213,9 @@ impl Repo {
     /// The object a name stands for, if it is there.
     pub(crate) fn resolve(&self, name: &str) -> GitResult<Option<Sha>> {
         let call = self.call("rev-parse").args(["--verify", "--quiet", "--end-of-options", name]);
-        let command = call.shown.clone();
-        let output = call.output()?;
-        match output.code {
-            Some(0) => parse_sha(&command, &output.text()).map(Some),
-            Some(1) => Ok(None),
-            _ => Err(output.into_error(command)),
-        }
+        let command = call.shown();
+        let output = call.ending(&[0, 1])?;
+        if output.code == 0 { parse_sha(&command, &output.text()).map(Some) } else { Ok(None) }
     }
 
     /// The commit a name stands for, if it is there.
@@ -243,13 +225,13 @@ impl Repo {
 
     pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
         let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
-        call.yes_or_no()
+        Ok(call.ending(&[0, 1])?.code == 0)
     }
 
     /// Which of these full ref names exist at `remote`, and where they point.
     pub(crate) fn remote_refs(&self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
         let call = self.call("ls-remote").args(["--quiet", "--refs", "--"]).arg(remote).args(names);
-        let command = call.shown.clone();
+        let command = call.shown();
         let text = call.text()?;
         let mut found = vec![None; names.len()];
         // git matches the end of a name; only the whole name counts here.
@@ -260,170 +242,6 @@ impl Repo {
         }
         Ok(found)
     }
-}
-
-/// One git process to be.
-#[must_use]
-pub(crate) struct Call {
-    program: OsString,
-    command: Command,
-    shown: String,
-    subcommand: String,
-    begun: bool,
-    stdin: Option<Vec<u8>>,
-}
-
-/// What a git process left.
-pub(crate) struct Output {
-    pub code: Option<i32>,
-    pub stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl Output {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).trim_end().to_owned()
-    }
-
-    pub(crate) fn into_error(self, command: String) -> GitError {
-        let mut said = String::from_utf8_lossy(&self.stderr).into_owned();
-        if said.trim().is_empty() {
-            said = String::from_utf8_lossy(&self.stdout).into_owned();
-        }
-        let stderr = text::tail(text::neutralise(&said).trim(), STDERR_BYTES_MAX);
-        GitError::Failed { command, code: self.code, stderr }
-    }
-}
-
-impl Call {
-    /// The subcommand goes behind every global option, so it waits for the first of its arguments.
-    fn begin(&mut self) {
-        if !self.begun {
-            self.begun = true;
-            self.command.arg(&self.subcommand);
-        }
-    }
-
-    /// Runs it in that folder. Only before the first argument.
-    pub(crate) fn at(mut self, dir: &Path) -> Self {
-        debug_assert!(!self.begun, "the folder goes before the subcommand");
-        self.command.arg("-C").arg(dir);
-        self
-    }
-
-    /// A setting for this call alone. Only before the first argument.
-    pub(crate) fn set(mut self, setting: &str) -> Self {
-        debug_assert!(!self.begun, "a setting goes before the subcommand");
-        self.command.args(["-c", setting]);
-        self
-    }
-
-    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.begin();
-        self.shown.push(' ');
-        self.shown.push_str(&text::one_line(&arg.as_ref().to_string_lossy(), 200));
-        self.command.arg(arg);
-        self
-    }
-
-    pub(crate) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(self, args: I) -> Self {
-        args.into_iter().fold(self, |call, arg| call.arg(arg))
-    }
-
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
-        self
-    }
-
-    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Some(bytes.into());
-        self
-    }
-
-    pub(crate) fn shown(&self) -> String {
-        self.shown.clone()
-    }
-
-    /// Runs it; whatever the exit code, that is the caller's to read.
-    pub(crate) fn output(self) -> GitResult<Output> {
-        self.output_bounded(u64::MAX)
-    }
-
-    /// As [`Call::output`], of which at most the first `bytes_max` bytes are kept.
-    fn output_bounded(mut self, bytes_max: u64) -> GitResult<Output> {
-        self.begin();
-        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            self.command.spawn().map_err(|source| GitError::Start { program: self.program, source })?;
-        if let (Some(bytes), Some(mut pipe)) = (self.stdin, child.stdin.take()) {
-            // A git that stops reading says so by its exit code, not by a broken pipe.
-            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-        }
-        let stdout = read_all(child.stdout.take(), bytes_max);
-        let stderr = read_all(child.stderr.take(), u64::MAX);
-        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
-        else {
-            stop(&mut child);
-            return Err(GitError::TimedOut { command: self.shown });
-        };
-        let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
-        Ok(Output { code: status.code(), stdout, stderr })
-    }
-
-    /// Its standard output; an exit code other than 0 is an error.
-    pub(crate) fn run(self) -> GitResult<Vec<u8>> {
-        let shown = self.shown();
-        let output = self.output()?;
-        if output.code == Some(0) { Ok(output.stdout) } else { Err(output.into_error(shown)) }
-    }
-
-    pub(crate) fn text(self) -> GitResult<String> {
-        Ok(String::from_utf8_lossy(&self.run()?).trim_end().to_owned())
-    }
-
-    /// The beginning of its output, however it ended: for texts that may be huge.
-    pub(crate) fn beginning(self, bytes_max: usize) -> GitResult<String> {
-        let output = self.output_bounded(bytes_max as u64)?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    pub(crate) fn sha(self) -> GitResult<Sha> {
-        let shown = self.shown();
-        parse_sha(&shown, &self.text()?)
-    }
-
-    /// Exit code 0 is yes, 1 is no.
-    pub(crate) fn yes_or_no(self) -> GitResult<bool> {
-        let shown = self.shown();
-        let output = self.output()?;
-        match output.code {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            _ => Err(output.into_error(shown)),
-        }
-    }
-}
-
-/// Reads a pipe on a thread of its own, so that a full pipe never blocks git and a git that hangs
-/// never blocks us. Dropping the pipe early ends a git that still writes.
-fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
-    let (done, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // What was read before an error is still what git said.
-            let _ = pipe.take(bytes_max).read_to_end(&mut bytes);
-        }
-        let _ = done.send(bytes);
-    });
-    receiver
-}
-
-fn stop(child: &mut Child) {
-    // It may have ended on its own in this instant; either way it is reaped.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 pub(crate) fn parse_sha(command: &str, text: &str) -> GitResult<Sha> {

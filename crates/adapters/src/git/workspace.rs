@@ -291,8 +291,8 @@ impl Workspace for GitWorkspace {
         let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).output()?;
-        let base = if base.code == Some(0) { base.text() } else { primary.to_string() };
+        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+        let base = if base.code == 0 { base.text() } else { primary.to_string() };
         let show = |subcommand: &str, args: &[&str]| {
             site.clone.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
         };

@@ -44,16 +44,16 @@ impl Worktree {
             return Ok(Found::Open(found));
         }
         // The `.git` file may be what is missing; the clone knows where its worktrees are.
-        git.shared(clone).call("worktree").arg("repair").output()?;
+        git.shared(clone).call("worktree").arg("repair").ending(&[0, 1, 128])?;
         Ok(Self::open(git, clone, path)?.map_or(Found::Foreign, Found::Open))
     }
 
     fn open(git: &Git, clone: &Path, path: &Path) -> GitResult<Option<Worktree>> {
         let repo = git.tree(path);
         let call = repo.call("rev-parse").arg("--path-format=absolute");
-        let output = call.args(["--show-toplevel", "--git-common-dir", "--git-dir"]).output()?;
+        let output = call.args(["--show-toplevel", "--git-common-dir", "--git-dir"]).ending(&[0, 128])?;
         let lines: Vec<&[u8]> = output.stdout.split(|byte| *byte == b'\n').collect();
-        let (Some(0), [top, common, git_dir, ..]) = (output.code, lines.as_slice()) else { return Ok(None) };
+        let (0, [top, common, git_dir, ..]) = (output.code, lines.as_slice()) else { return Ok(None) };
         let real = |path: &Path| std::fs::canonicalize(path).ok();
         let as_path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
         let meant = real(&as_path(top)) == real(path) && real(&as_path(common)) == real(clone);

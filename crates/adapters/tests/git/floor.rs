@@ -61,16 +61,29 @@ impl Floor {
         floor
     }
 
+    /// Puts a script before the git that the adapters run; `$real` in it is git itself.
+    pub fn intercept(&mut self, script: &str) {
+        let path = self.home.path().join("intercepting git");
+        let real = self.program.display();
+        std::fs::write(&path, format!("#!/bin/sh\nreal='{real}'\n{script}\nexec \"$real\" \"$@\"\n"))
+            .expect("script");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+        self.adapt(&path);
+    }
+
+    /// Makes the adapters anew, on that git program.
+    fn adapt(&mut self, program: &Path) {
+        self.git = git(program, self.home.path());
+        let known = self.project.clone();
+        let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
+        self.workspace = GitWorkspace::new(self.git.clone(), self.layout.clone(), projects.clone());
+        self.merger = GitMerger::new(self.git.clone(), self.layout.clone(), projects);
+    }
+
     /// The checkout is an empty folder.
     pub fn unregistered(program: &Path) -> Floor {
         let home = tempfile::tempdir().expect("tempdir");
-        let environment = [
-            ("PATH", std::env::var_os("PATH").expect("PATH")),
-            ("HOME", home.path().as_os_str().to_owned()),
-            // Must not get through to git.
-            ("GIT_DIR", OsString::from("/nonexistent")),
-        ];
-        let git = Git::new(program, environment.map(|(name, value)| (OsString::from(name), value)));
+        let git = git(program, home.path());
         // Reached through a link, as a home folder may be.
         std::fs::create_dir(home.path().join("real floor")).expect("floor");
         std::os::unix::fs::symlink("real floor", home.path().join("a floor")).expect("link");
@@ -203,6 +216,16 @@ impl Floor {
             other => panic!("not a candidate: {other:?}"),
         }
     }
+}
+
+fn git(program: &Path, home: &Path) -> Git {
+    let environment = [
+        ("PATH", std::env::var_os("PATH").expect("PATH")),
+        ("HOME", home.as_os_str().to_owned()),
+        // Must not get through to git.
+        ("GIT_DIR", OsString::from("/nonexistent")),
+    ];
+    Git::new(program, environment.map(|(name, value)| (OsString::from(name), value)))
 }
 
 pub fn branch(issue: u64) -> String {

@@ -235,6 +235,25 @@ fn a_push_in_the_middle_of_publishing_wins_too() {
 }
 
 #[test]
+fn a_push_between_the_look_and_the_push_wins_too() {
+    for program in gits() {
+        let mut floor = Floor::new(&program);
+        let head = two_commits(&floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        let theirs = floor.human_push("d", "4");
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        let hub = floor.hub();
+        floor.intercept(&format!(
+            "case \" $* \" in *' push '*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
+            hub.display()
+        ));
+        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(floor.head(&hub, "main"), theirs);
+    }
+}
+
+#[test]
 fn a_sha256_repository_goes_the_whole_way() {
     for program in gits() {
         let floor = Floor::with_objects(&program, "sha256");

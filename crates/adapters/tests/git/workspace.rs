@@ -114,6 +114,9 @@ fn something_else_in_a_worktrees_place_is_left_alone() {
         // Not even when a repository lies above it.
         floor.git_in(floor.layout.root(), &["init", "--quiet", "."]);
         assert!(floor.workspace.snapshot(&floor.tree(1)).is_err());
+        // Nor when the folder was made a repository of its own.
+        floor.git_in(&dir, &["init", "--quiet", "."]);
+        assert!(floor.workspace.snapshot(&floor.tree(1)).is_err());
         assert!(file.exists());
     });
 }
