@@ -90,16 +90,6 @@ impl Commit {
 
     /// Writes it with the factory as committer.
     pub(crate) fn write(&self, repo: &Repo) -> GitResult<Sha> {
-        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(self.bytes()).sha()
-    }
-
-    /// As [`Commit::write`], for a commit that need not outlive this process: it is not synced.
-    pub(crate) fn write_passing(&self, repo: &Repo) -> GitResult<Sha> {
-        let call = repo.call("hash-object").set("core.fsync=none");
-        call.args(["-t", "commit", "-w", "--stdin"]).stdin(self.bytes()).sha()
-    }
-
-    fn bytes(&self) -> Vec<u8> {
         let mut bytes = format!("tree {}\n", self.tree).into_bytes();
         for parent in &self.parents {
             bytes.extend_from_slice(format!("parent {parent}\n").as_bytes());
@@ -114,7 +104,7 @@ impl Commit {
         }
         bytes.extend_from_slice(b"\n\n");
         bytes.extend_from_slice(&self.message);
-        bytes
+        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(bytes).sha()
     }
 
     /// `Name <mail>` of the author.

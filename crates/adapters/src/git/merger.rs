@@ -240,7 +240,7 @@ impl Queue {
                 encoding: None,
                 ..onto_commit.clone()
             };
-            let tree = match self.merge_trees(&stand_in.write_passing(&self.repo)?, sha)? {
+            let tree = match self.merge_trees(&stand_in.write(&self.repo)?, sha)? {
                 Ok(tree) => tree,
                 Err(files) => return Ok(Join::Conflict(files)),
             };
