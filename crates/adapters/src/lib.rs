@@ -1,3 +1,12 @@
-//! placeholder
+//! The thin edges: each folder implements one port of the engine on a real tool.
+//!
+//! Nothing here decides, reads the process environment, prints or exits; what an adapter needs of
+//! those it is given by the binary.
+
+pub mod ci;
 pub mod forge;
+pub mod git;
+pub mod host;
 pub mod layout;
+pub mod phase_file;
+pub mod terminal;

@@ -1,0 +1,200 @@
+//! One git process: its arguments, its end, its output.
+//!
+//! Which exit codes are answers is said at each call; any other end is an error. A process that
+//! takes too long is stopped.
+
+use super::run::{GitError, GitResult, parse_sha};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::text;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Not even the first push of a huge repository takes this long on one machine.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+const STDERR_BYTES_MAX: usize = 2_000;
+
+/// One git process to be.
+#[must_use]
+pub(crate) struct Call {
+    program: OsString,
+    command: Command,
+    shown: String,
+    subcommand: String,
+    begun: bool,
+    stdin: Option<Vec<u8>>,
+}
+
+/// What a git process left.
+pub(crate) struct Output {
+    pub code: i32,
+    pub stdout: Vec<u8>,
+}
+
+impl Output {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end().to_owned()
+    }
+}
+
+impl Call {
+    /// `command` has git's global options; more may follow until the first argument.
+    pub(crate) fn new(program: OsString, command: Command, subcommand: &str) -> Self {
+        let shown = format!("git {subcommand}");
+        Call { program, command, shown, subcommand: subcommand.to_owned(), begun: false, stdin: None }
+    }
+
+    /// For global options. Only before the first argument.
+    pub(crate) fn command(&mut self) -> &mut Command {
+        debug_assert!(!self.begun, "global options go before the subcommand");
+        &mut self.command
+    }
+
+    /// The subcommand goes behind every global option, so it waits for the first of its arguments.
+    fn begin(&mut self) {
+        if !self.begun {
+            self.begun = true;
+            self.command.arg(&self.subcommand);
+        }
+    }
+
+    /// Runs it in that folder. Only before the first argument.
+    pub(crate) fn at(mut self, dir: &Path) -> Self {
+        self.command().arg("-C").arg(dir);
+        self
+    }
+
+    /// A setting for this call alone. Only before the first argument.
+    pub(crate) fn set(mut self, setting: &str) -> Self {
+        self.command().args(["-c", setting]);
+        self
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.begin();
+        self.shown.push(' ');
+        self.shown.push_str(&text::one_line(&arg.as_ref().to_string_lossy(), 200));
+        self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(self, args: I) -> Self {
+        args.into_iter().fold(self, |call, arg| call.arg(arg))
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.shown.clone()
+    }
+
+    /// Runs it. An exit code not among these is an error, and so is an end by a signal: a git that
+    /// was killed has said nothing about the repository.
+    pub(crate) fn ending(self, codes: &[i32]) -> GitResult<Output> {
+        let shown = self.shown();
+        let ended = self.end(u64::MAX)?;
+        match ended.code {
+            Some(code) if codes.contains(&code) => Ok(Output { code, stdout: ended.stdout }),
+            _ => Err(ended.into_error(shown)),
+        }
+    }
+
+    /// Runs it and keeps at most the first `bytes_max` bytes of its output.
+    fn end(mut self, bytes_max: u64) -> GitResult<Ended> {
+        self.begin();
+        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            self.command.spawn().map_err(|source| GitError::Start { program: self.program, source })?;
+        if let (Some(bytes), Some(mut pipe)) = (self.stdin, child.stdin.take()) {
+            // A git that stops reading says so by its exit code, not by a broken pipe.
+            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+        }
+        let stdout = read_all(child.stdout.take(), bytes_max);
+        let stderr = read_all(child.stderr.take(), u64::MAX);
+        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
+        else {
+            stop(&mut child);
+            return Err(GitError::TimedOut { command: self.shown });
+        };
+        let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
+        Ok(Ended { code: status.code(), stdout, stderr })
+    }
+
+    /// Its standard output; an exit code other than 0 is an error.
+    pub(crate) fn run(self) -> GitResult<Vec<u8>> {
+        Ok(self.ending(&[0])?.stdout)
+    }
+
+    pub(crate) fn text(self) -> GitResult<String> {
+        Ok(self.ending(&[0])?.text())
+    }
+
+    /// The beginning of its output, for texts that may be huge.
+    pub(crate) fn beginning(self, bytes_max: usize) -> GitResult<String> {
+        let shown = self.shown();
+        let ended = self.end(bytes_max as u64)?;
+        // One that wrote more was stopped by that.
+        if ended.code != Some(0) && ended.stdout.len() < bytes_max {
+            return Err(ended.into_error(shown));
+        }
+        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+    }
+
+    pub(crate) fn sha(self) -> GitResult<Sha> {
+        let shown = self.shown();
+        parse_sha(&shown, &self.text()?)
+    }
+}
+
+/// However a process ended.
+struct Ended {
+    /// `None`: by a signal.
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Ended {
+    fn into_error(self, command: String) -> GitError {
+        let mut said = String::from_utf8_lossy(&self.stderr).into_owned();
+        if said.trim().is_empty() {
+            said = String::from_utf8_lossy(&self.stdout).into_owned();
+        }
+        let stderr = text::tail(text::neutralise(&said).trim(), STDERR_BYTES_MAX);
+        GitError::Failed { command, code: self.code, stderr }
+    }
+}
+
+/// Reads a pipe on a thread of its own, so that a full pipe never blocks git and a git that hangs
+/// never blocks us. Dropping the pipe early ends a git that still writes.
+fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
+    let (done, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            // What was read before an error is still what git said.
+            let _ = pipe.take(bytes_max).read_to_end(&mut bytes);
+        }
+        let _ = done.send(bytes);
+    });
+    receiver
+}
+
+fn stop(child: &mut Child) {
+    // It may have ended on its own in this instant; either way it is reaped.
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,158 @@
+//! Commits, read and written as the bytes they are.
+//!
+//! Written with `hash-object` rather than `commit-tree`: the author line, the encoding and the
+//! message of a replayed commit go through unchanged whatever is in them, and the same input gives
+//! the same commit, so that rebuilding a candidate after a crash finds the one built before.
+
+use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, parse_sha};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::text;
+
+/// A moment as git writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub seconds: u64,
+    pub zone: String,
+}
+
+impl Stamp {
+    pub(crate) fn later(self, other: &Stamp) -> Stamp {
+        if other.seconds > self.seconds { other.clone() } else { self }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Commit {
+    pub tree: Sha,
+    pub parents: Vec<Sha>,
+    /// `Name <mail> seconds zone`.
+    pub author: Vec<u8>,
+    pub committed: Stamp,
+    pub encoding: Option<Vec<u8>>,
+    pub message: Vec<u8>,
+}
+
+impl Commit {
+    pub(crate) fn read(repo: &Repo, commit: &Sha) -> GitResult<Commit> {
+        Ok(Commit::read_all(repo, &[commit])?.remove(0))
+    }
+
+    /// Reads them in one process, in the order asked for.
+    pub(crate) fn read_all(repo: &Repo, commits: &[&Sha]) -> GitResult<Vec<Commit>> {
+        let call = repo.call("cat-file").arg("--batch");
+        let command = call.shown();
+        let asked: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let bytes = call.stdin(asked).run()?;
+        let unexpected = |bytes: &[u8]| GitError::Answer {
+            command: command.clone(),
+            answer: text::one_line(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), 200),
+        };
+        let mut rest = bytes.as_slice();
+        let mut read = Vec::with_capacity(commits.len());
+        for _ in commits {
+            // `<name> commit <size>`, a line end, the commit, a line end.
+            let line_end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| unexpected(rest))?;
+            let line = String::from_utf8_lossy(&rest[..line_end]);
+            let size = line.split_once(" commit ").and_then(|(_, size)| size.parse::<usize>().ok());
+            let body = size.and_then(|size| rest.get(line_end + 1..line_end + 1 + size));
+            let body = body.ok_or_else(|| unexpected(rest))?;
+            read.push(Commit::parse(&command, body)?.ok_or_else(|| unexpected(body))?);
+            rest = rest.get(line_end + body.len() + 2..).unwrap_or_default();
+        }
+        Ok(read)
+    }
+
+    fn parse(command: &str, bytes: &[u8]) -> GitResult<Option<Commit>> {
+        let Some(end) = bytes.windows(2).position(|pair| pair == b"\n\n") else { return Ok(None) };
+        let (headers, message) = (&bytes[..end], bytes[end + 2..].to_vec());
+        let (mut tree, mut parents, mut author, mut committed, mut encoding) =
+            (None, vec![], None, None, None);
+        for line in headers.split(|byte| *byte == b'\n') {
+            let Some(space) = line.iter().position(|byte| *byte == b' ') else { continue };
+            let value = &line[space + 1..];
+            let sha = || parse_sha(command, &String::from_utf8_lossy(value));
+            match &line[..space] {
+                b"tree" => tree = Some(sha()?),
+                b"parent" => parents.push(sha()?),
+                b"author" => author = Some(value.to_vec()),
+                b"committer" => committed = Some(stamp(value)),
+                b"encoding" => encoding = Some(value.to_vec()),
+                _ => {}
+            }
+        }
+        Ok(match (tree, author, committed) {
+            (Some(tree), Some(author), Some(committed)) => {
+                Some(Commit { tree, parents, author, committed, encoding, message })
+            }
+            _ => None,
+        })
+    }
+
+    /// Writes it with the factory as committer.
+    pub(crate) fn write(&self, repo: &Repo) -> GitResult<Sha> {
+        let mut bytes = format!("tree {}\n", self.tree).into_bytes();
+        for parent in &self.parents {
+            bytes.extend_from_slice(format!("parent {parent}\n").as_bytes());
+        }
+        bytes.extend_from_slice(b"author ");
+        bytes.extend_from_slice(&self.author);
+        bytes.extend_from_slice(b"\ncommitter ");
+        bytes.extend_from_slice(&factory(&self.committed));
+        if let Some(encoding) = &self.encoding {
+            bytes.extend_from_slice(b"\nencoding ");
+            bytes.extend_from_slice(encoding);
+        }
+        bytes.extend_from_slice(b"\n\n");
+        bytes.extend_from_slice(&self.message);
+        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(bytes).sha()
+    }
+
+    /// `Name <mail>` of the author.
+    pub(crate) fn author_name(&self) -> String {
+        let line = String::from_utf8_lossy(&self.author);
+        let name = line.rfind('>').map_or(line.as_ref(), |end| &line[..=end]);
+        text::one_line(name, 200)
+    }
+
+    pub(crate) fn subject(&self) -> String {
+        let message = String::from_utf8_lossy(&self.message);
+        text::one_line(message.trim_start().lines().next().unwrap_or_default(), 200)
+    }
+}
+
+/// The factory's identity at a moment, as an author or committer line.
+pub(crate) fn factory(when: &Stamp) -> Vec<u8> {
+    format!("{IDENTITY_NAME} <{IDENTITY_EMAIL}> {} {}", when.seconds, when.zone).into_bytes()
+}
+
+/// The moment at the end of an author or committer line; the epoch for a line without one.
+fn stamp(line: &[u8]) -> Stamp {
+    let line = String::from_utf8_lossy(line);
+    let mut words = line[line.rfind('>').map_or(0, |end| end + 1)..].split_whitespace();
+    let seconds = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let zone = words.next().filter(|zone| zone.len() == 5 && zone.starts_with(['+', '-']));
+    Stamp { seconds, zone: zone.unwrap_or("+0000").to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_read_with_odd_headers_and_bytes() {
+        let tree = "a".repeat(40);
+        let bytes = [
+            format!("tree {tree}\nparent {tree}\nauthor A > B <a@x> 12 +0130\ncommitter C <c@x> 34 -0200\n")
+                .as_bytes(),
+            b"encoding latin1\ngpgsig -----BEGIN\n line\n\nsubject \xe4\n\nbody\n",
+        ]
+        .concat();
+        let commit = Commit::parse("test", &bytes).expect("shas").expect("whole");
+        assert_eq!(commit.parents.len(), 1);
+        assert_eq!(commit.author_name(), "A > B <a@x>");
+        assert_eq!(commit.committed, Stamp { seconds: 34, zone: "-0200".into() });
+        assert_eq!(commit.encoding.as_deref(), Some(&b"latin1"[..]));
+        assert_eq!(commit.message, b"subject \xe4\n\nbody\n");
+        assert_eq!(commit.subject(), "subject \u{fffd}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Lock files that a killed git left behind. A live git holds one for milliseconds, so age tells;
+//! a fresh one is left alone and the call that meets it is tried again.
+
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const STALE_AFTER: Duration = Duration::from_secs(10);
+
+/// Removes one lock file if it is that old. That it is gone already is fine.
+pub(crate) fn remove_stale(lock: &Path, age_min: Duration) {
+    let age = std::fs::symlink_metadata(lock)
+        .and_then(|meta| meta.modified())
+        .map(|modified| modified.elapsed().unwrap_or_default());
+    if age.is_ok_and(|age| age >= age_min) {
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
+/// Removes stale locks in a bare repository's folder and everywhere among its refs.
+pub(crate) fn sweep_repository(git_dir: &Path) {
+    sweep(git_dir, false);
+    sweep(&git_dir.join("refs"), true);
+}
+
+fn sweep(dir: &Path, below: bool) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let path = entry.path();
+        if kind.is_dir() && below {
+            sweep(&path, true);
+        } else if kind.is_file() && path.extension().is_some_and(|ext| ext == "lock") {
+            remove_stale(&path, STALE_AFTER);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn old_locks_go_and_fresh_ones_stay() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        std::fs::create_dir_all(dir.path().join("refs/heads")).expect("refs");
+        let lock = |name: &str, age: u64| {
+            let path = dir.path().join(name);
+            let file = std::fs::File::create(&path).expect("lock");
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("age");
+            path
+        };
+        let (old, deep, fresh) =
+            (lock("HEAD.lock", 60), lock("refs/heads/a.lock", 60), lock("packed-refs.lock", 0));
+        sweep_repository(dir.path());
+        assert!(!old.exists() && !deep.exists() && fresh.exists());
+    }
+}

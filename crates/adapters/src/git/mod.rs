@@ -1,0 +1,18 @@
+//! Git: the agents' worktrees ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]) and
+//! the floor's repositories of a project ([`repos`]). All of it runs the git program.
+
+mod call;
+mod checkout;
+mod commit;
+mod locks;
+mod merger;
+pub mod repos;
+mod rescue;
+mod run;
+mod workspace;
+mod worktree;
+
+pub use merger::GitMerger;
+pub use repos::{CheckoutProblem, GitProject, HubState, Projects, RegisterError};
+pub use run::{GIT_MINIMUM, Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME};
+pub use workspace::GitWorkspace;

@@ -1,0 +1,288 @@
+//! A project's repositories on the floor, and the user's checkout it comes from.
+//!
+//! * `hub.git` is origin when the floor is its own forge. Its `update` hook keeps a session to its
+//!   own branch.
+//! * `clone.git` is the agents': their worktrees, branches and rescue refs.
+//! * `queue.git` is the merge queue's alone; its HEAD points at no branch that ever exists.
+//!
+//! A repository is made beside its place and renamed into it, so it is there whole or not at all.
+//! What the factory needs configured is in a file of its own that the repository's `config`
+//! includes: it is rewritten when it differs, and settings made by others stay.
+
+use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref};
+use crate::layout::Layout;
+use shopfloor_core::ids::{ProjectName, Sha};
+use shopfloor_core::text;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitProject {
+    pub name: ProjectName,
+    pub primary_branch: String,
+    /// The user's own checkout.
+    pub checkout: PathBuf,
+}
+
+/// How the adapters look a project up.
+pub type Projects = Arc<dyn Fn(&ProjectName) -> Option<GitProject> + Send + Sync>;
+
+/// Why a folder cannot become a project, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckoutProblem {
+    #[error("{} is not in a git repository: run `git init` there and commit something", .0.display())]
+    NotARepository(PathBuf),
+    #[error("{} is a bare repository: run this in a checkout of it (`git clone`)", .0.display())]
+    Bare(PathBuf),
+    #[error("the repository has no commit yet: commit something first")]
+    NoCommits,
+    #[error("the repository is a shallow clone: run `git fetch --unshallow` first")]
+    Shallow,
+    #[error("there is no branch {wanted:?}; set `primary_branch` to one of: {}", available.join(", "))]
+    NoPrimaryBranch { wanted: String, available: Vec<String> },
+    #[error("{} tracked file(s) have uncommitted changes ({}): commit or stash them first", files.len(), list(files))]
+    Dirty { files: Vec<String> },
+}
+
+fn list(files: &[String]) -> String {
+    let shown = files.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if files.len() > 5 { format!("{shown}, …") } else { shown }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    #[error(transparent)]
+    Checkout(#[from] CheckoutProblem),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Where the hub's primary branch is, compared with the checkout's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HubState {
+    /// The hub had none, or an older one: it now has the checkout's.
+    Pushed,
+    Same,
+    /// The checkout can be fast-forwarded.
+    HubAhead,
+    /// Neither contains the other; the hub is left as it is.
+    Diverged {
+        hub: Sha,
+        checkout: Sha,
+    },
+}
+
+const MANAGED: &str = "shopfloor.config";
+
+const UPDATE_HOOK: &str = r#"#!/bin/sh
+# Written by shopfloor, which writes it again when it differs.
+# Keeps an agent's session to its own branch, and that to going forward.
+[ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
+refuse() {
+    echo "shopfloor: refused to update $1: $2" >&2
+    exit 1
+}
+own="refs/heads/${SHOPFLOOR_BRANCH:-}"
+[ "$1" = "$own" ] ||
+    refuse "$1" "a session may push only its own branch ($own); the merge queue moves the primary branch"
+case $3 in
+*[!0]*) ;;
+*) refuse "$1" "a session may not delete its branch; shopfloor does that once it is merged" ;;
+esac
+case $2 in
+*[!0]*)
+    git merge-base --is-ancestor "$2" "$3" ||
+        refuse "$1" "this would drop commits that are pushed already; merge or rebase onto origin's branch and push without force"
+    ;;
+esac
+"#;
+
+/// Makes the project's repositories, or brings their settings up to date.
+pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()> {
+    let (hub, clone, queue) =
+        (layout.hub(&project.name), layout.clone_repo(&project.name), layout.queue_repo(&project.name));
+    let common = format!(
+        "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
+         [core]\n\tfsync = committed,reference\n\tlogAllRefUpdates = always\n\
+         [gc]\n\tauto = 0\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
+         [maintenance]\n\tauto = false\n"
+    );
+    // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
+    let serves = "[uploadpack]\n\tallowAnySHA1InWant = true\n";
+    // A hooksPath in somebody's global configuration must not switch the hub's hook off.
+    let hub_config = format!("{common}{serves}[core]\n\thooksPath = hooks\n[receive]\n\tautogc = false\n");
+    let mut clone_config = common.clone().into_bytes();
+    clone_config.extend_from_slice(b"[push]\n\tdefault = current\n[remote \"origin\"]\n\turl = ");
+    clone_config.extend_from_slice(&quoted(hub.as_os_str()));
+    clone_config.extend_from_slice(b"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
+
+    make(git, project, &hub, &project.primary_branch)?;
+    write_if_different(&hub.join(MANAGED), hub_config.as_bytes(), 0o644)?;
+    write_if_different(&hub.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
+    make(git, project, &clone, &project.primary_branch)?;
+    write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
+    make(git, project, &queue, "shopfloor-queue-has-no-branch")?;
+    write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)
+}
+
+/// A bare repository at `dir` with that HEAD, unless there is one.
+fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()> {
+    if dir.join("HEAD").exists() {
+        return Ok(());
+    }
+    let parent = dir.parent().expect("the layout puts repositories in the project's folder");
+    std::fs::create_dir_all(parent).map_err(|e| GitError::io(format!("making {}", parent.display()), e))?;
+    let mut new = dir.as_os_str().to_owned();
+    new.push(format!(".new-{}", std::process::id()));
+    let new = PathBuf::from(new);
+    let format = match git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text() {
+        Ok(format) => format,
+        Err(e) if e.is_transient() => return Err(e),
+        // There is no checkout (any more) to go by.
+        Err(_) => "sha1".to_owned(),
+    };
+    git.call("init")
+        .args(["--quiet", "--bare", "--template="])
+        .arg(format!("--object-format={format}"))
+        .arg(format!("--initial-branch={head}"))
+        .arg("--")
+        .arg(&new)
+        .run()?;
+    let io = |e| GitError::io(format!("setting up {}", new.display()), e);
+    let mut config = std::fs::OpenOptions::new().append(true).open(new.join("config")).map_err(io)?;
+    write!(config, "[include]\n\tpath = {MANAGED}\n").map_err(io)?;
+    config.sync_all().map_err(io)?;
+    std::fs::rename(&new, dir).map_err(io)
+}
+
+fn write_if_different(path: &Path, bytes: &[u8], mode: u32) -> GitResult<()> {
+    let io = |e| GitError::io(format!("writing {}", path.display()), e);
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let parent = path.parent().expect("a file in a repository");
+    std::fs::create_dir_all(parent).map_err(io)?;
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let mut file = std::fs::File::create(&new).map_err(io)?;
+    file.write_all(bytes).map_err(io)?;
+    file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    std::fs::rename(&new, path).map_err(io)
+}
+
+/// A value as git's configuration files quote it.
+fn quoted(value: &OsStr) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for byte in value.as_bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+    out
+}
+
+/// The top of the checkout that `path` is in.
+pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
+    let found = git.call("rev-parse").at(path).arg("--show-toplevel").run();
+    match found {
+        Ok(bytes) => {
+            let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            Ok(PathBuf::from(OsString::from_vec(line.to_vec())))
+        }
+        Err(e) if e.says("not a git repository") || e.says("cannot change to") => {
+            Err(CheckoutProblem::NotARepository(path.to_owned()).into())
+        }
+        Err(e) if e.says("must be run in a work tree") => Err(CheckoutProblem::Bare(path.to_owned()).into()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The branch the user most likely means: the one checked out, else `main`, else `master`.
+pub fn guess_primary(git: &Git, checkout: &Path) -> Result<String, RegisterError> {
+    let repo = git.tree(checkout);
+    let current = repo.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).ending(&[0, 1])?;
+    let branches = branches(&repo)?;
+    let current = current.text();
+    let guess = [current.as_str(), "main", "master"]
+        .into_iter()
+        .find(|name| branches.iter().any(|branch| branch == name))
+        .map(str::to_owned);
+    match guess {
+        Some(name) => Ok(name),
+        None if branches.is_empty() => Err(CheckoutProblem::NoCommits.into()),
+        None => Err(CheckoutProblem::NoPrimaryBranch { wanted: "main".into(), available: branches }.into()),
+    }
+}
+
+fn branches(repo: &Repo) -> GitResult<Vec<String>> {
+    let text = repo.call("for-each-ref").args(["--format=%(refname)", "refs/heads/"]).text()?;
+    Ok(text.lines().filter_map(|name| name.strip_prefix("refs/heads/")).map(str::to_owned).collect())
+}
+
+/// Whether the checkout can become a project.
+pub fn validate(git: &Git, project: &GitProject) -> Result<(), RegisterError> {
+    let top = find_checkout(git, &project.checkout)?;
+    let repo = git.tree(&top);
+    let branches = branches(&repo)?;
+    if repo.commit("HEAD")?.is_none() && branches.is_empty() {
+        return Err(CheckoutProblem::NoCommits.into());
+    }
+    if !branches.contains(&project.primary_branch) || branch_ref(&project.primary_branch).is_err() {
+        let wanted = text::one_line(&project.primary_branch, 80);
+        return Err(CheckoutProblem::NoPrimaryBranch { wanted, available: branches }.into());
+    }
+    if repo.call("rev-parse").arg("--is-shallow-repository").text()? == "true" {
+        return Err(CheckoutProblem::Shallow.into());
+    }
+    let files = tracked_changes(&repo)?;
+    if !files.is_empty() {
+        return Err(CheckoutProblem::Dirty { files }.into());
+    }
+    Ok(())
+}
+
+/// Tracked files that differ from HEAD, staged or not.
+pub(crate) fn tracked_changes(repo: &Repo) -> GitResult<Vec<String>> {
+    let call = repo.call("status").args(["--porcelain", "-z", "--no-renames", "--untracked-files=no"]);
+    let bytes = call.run()?;
+    let entries = bytes.split(|byte| *byte == 0).filter(|entry| entry.len() > 3);
+    Ok(entries.map(|entry| text::one_line(&String::from_utf8_lossy(&entry[3..]), 200)).collect())
+}
+
+/// Makes the project's repositories, gives the checkout a remote `shopfloor` and brings the hub's
+/// primary branch to the checkout's where that only adds commits. May be repeated at will.
+pub fn register(git: &Git, layout: &Layout, project: &GitProject) -> Result<HubState, RegisterError> {
+    validate(git, project)?;
+    ensure(git, layout, project)?;
+    let repo = git.tree(&project.checkout);
+    let hub = layout.hub(&project.name);
+    let primary = format!("refs/heads/{}", project.primary_branch);
+    repo.call("config").args(["--replace-all", "remote.shopfloor.url"]).arg(&hub).run()?;
+    let fetch = "+refs/heads/*:refs/remotes/shopfloor/*";
+    repo.call("config").args(["--replace-all", "remote.shopfloor.fetch", fetch]).run()?;
+
+    let ours = repo.commit(&primary)?.ok_or(CheckoutProblem::NoCommits)?;
+    if let Some(theirs) = repo.remote_refs(hub.as_os_str(), &[&primary])?.remove(0) {
+        if theirs == ours {
+            return Ok(HubState::Same);
+        }
+        let tracking = format!("+{primary}:refs/remotes/shopfloor/{}", project.primary_branch);
+        repo.call("fetch").args(["--quiet", "--no-tags", "--"]).arg(&hub).arg(tracking).run()?;
+        if repo.is_ancestor(&ours, &theirs)? {
+            return Ok(HubState::HubAhead);
+        }
+        if !repo.is_ancestor(&theirs, &ours)? {
+            return Ok(HubState::Diverged { hub: theirs, checkout: ours });
+        }
+    }
+    repo.call("push").args(["--quiet", "--"]).arg(&hub).arg(format!("{ours}:{primary}")).run()?;
+    Ok(HubState::Pushed)
+}

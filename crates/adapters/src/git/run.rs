@@ -1,0 +1,298 @@
+//! Running git.
+//!
+//! Every git process of the factory is started here, with an environment made from nothing: no
+//! `GIT_*` variable, editor, pager or prompt of whoever started the daemon reaches it. No shell is
+//! involved. Callers pass what came from outside only where git cannot take it for an option:
+//! as a full ref name, after `--`, or on standard input.
+//!
+//! Writes are durable when a call returns: objects and refs are synced (`core.fsync`). Hooks of the
+//! repository at hand do not run; the hub's own hooks do, because a push starts git anew there.
+
+use super::call::{Call, TIME_LIMIT};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::text;
+use shopfloor_engine::ports::PortError;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest git this is written for and tested with (Debian 12's).
+pub const GIT_MINIMUM: (u32, u32) = (2, 39);
+
+/// Who the factory commits as.
+pub const IDENTITY_NAME: &str = "Shopfloor";
+pub const IDENTITY_EMAIL: &str = "shopfloor@localhost";
+
+/// What a git process may inherit.
+const ENVIRONMENT_KEPT: [&str; 7] = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME"];
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git could not be started as {program:?}: {source}")]
+    Start { program: OsString, source: std::io::Error },
+    #[error("`{command}` failed: {stderr}")]
+    Failed { command: String, code: Option<i32>, stderr: String },
+    #[error("`{command}` did not end within {} s and was stopped", TIME_LIMIT.as_secs())]
+    TimedOut { command: String },
+    #[error("`{command}` answered what was not expected: {answer}")]
+    Answer { command: String, answer: String },
+    #[error("{what}: {source}")]
+    Io { what: String, source: std::io::Error },
+}
+
+impl GitError {
+    pub(crate) fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        GitError::Io { what: what.into(), source }
+    }
+
+    /// Whether the same call may work later: a lock another git holds, a full disk, a signal.
+    pub fn is_transient(&self) -> bool {
+        const PASSING: [&str; 9] = [
+            ".lock'",
+            "cannot lock ref",
+            "No space left on device",
+            "Disk quota exceeded",
+            "Resource temporarily unavailable",
+            "Cannot allocate memory",
+            "Too many open files",
+            "Could not resolve host",
+            "Connection ",
+        ];
+        match self {
+            GitError::Start { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
+            GitError::Failed { code: None, .. } | GitError::TimedOut { .. } | GitError::Io { .. } => true,
+            GitError::Failed { stderr, .. } => PASSING.iter().any(|sign| stderr.contains(sign)),
+            GitError::Answer { .. } => false,
+        }
+    }
+
+    /// Whether git itself said this.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        matches!(self, GitError::Failed { stderr, .. } if stderr.contains(words))
+    }
+}
+
+impl From<GitError> for PortError {
+    fn from(error: GitError) -> Self {
+        if error.is_transient() { PortError::transient(error) } else { PortError::permanent(error) }
+    }
+}
+
+pub type GitResult<T> = Result<T, GitError>;
+
+/// The git program and the environment it runs in.
+#[derive(Clone, Debug)]
+pub struct Git {
+    program: OsString,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Git {
+    /// `environment` is the caller's; the little of it that git needs is kept.
+    pub fn new(
+        program: impl Into<OsString>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        let environment = environment
+            .into_iter()
+            .filter(|(name, _)| ENVIRONMENT_KEPT.iter().any(|kept| name.as_os_str() == OsStr::new(kept)))
+            .collect();
+        Git { program: program.into(), environment }
+    }
+
+    /// The program's version, for `doctor`.
+    pub fn version(&self) -> GitResult<(u32, u32)> {
+        let call = self.call("version");
+        let command = call.shown();
+        let text = call.text()?;
+        let number = text.trim_start_matches("git version ");
+        let mut parts = number.split('.').map_while(|part| part.parse().ok());
+        match (parts.next(), parts.next()) {
+            (Some(major), Some(minor)) => Ok((major, minor)),
+            _ => Err(GitError::Answer { command, answer: text }),
+        }
+    }
+
+    /// A bare repository of the factory's own. The user's global configuration does not apply:
+    /// what the queue computes must not depend on it.
+    pub(crate) fn bare(&self, dir: &Path) -> Repo {
+        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()) }
+    }
+
+    /// The agents' clone, bare too, but worked in with the user's configuration (filters,
+    /// credential helpers).
+    pub(crate) fn shared(&self, dir: &Path) -> Repo {
+        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()) }
+    }
+
+    /// A working tree, found from its folder and never from a folder above it.
+    pub(crate) fn tree(&self, dir: &Path) -> Repo {
+        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()) }
+    }
+
+    /// A folder seen as the working tree of a git directory that does not know it as that.
+    pub(crate) fn folder(&self, git_dir: &Path, folder: &Path) -> Repo {
+        Repo {
+            git: self.clone(),
+            place: Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() },
+        }
+    }
+
+    /// A call that needs no repository.
+    pub(crate) fn call(&self, subcommand: &str) -> Call {
+        let mut command = Command::new(&self.program);
+        command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
+        command.envs([
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_EDITOR", "false"),
+            ("GIT_PAGER", "cat"),
+            ("LC_ALL", "C"),
+        ]);
+        for setting in [
+            "core.hooksPath=/dev/null",
+            "core.fsmonitor=false",
+            "core.fsync=committed,reference",
+            "gc.auto=0",
+            "maintenance.auto=false",
+        ] {
+            command.args(["-c", setting]);
+        }
+        Call::new(self.program.clone(), command, subcommand)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Bare(PathBuf),
+    Shared(PathBuf),
+    Tree(PathBuf),
+    Folder { git_dir: PathBuf, folder: PathBuf },
+}
+
+/// A repository or working tree to run git in.
+#[derive(Clone, Debug)]
+pub(crate) struct Repo {
+    git: Git,
+    place: Place,
+}
+
+impl Repo {
+    pub(crate) fn path(&self) -> &Path {
+        match &self.place {
+            Place::Bare(dir) | Place::Shared(dir) | Place::Tree(dir) => dir,
+            Place::Folder { folder, .. } => folder,
+        }
+    }
+
+    pub(crate) fn call(&self, subcommand: &str) -> Call {
+        let mut call = self.git.call(subcommand);
+        match &self.place {
+            Place::Bare(dir) => {
+                call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
+                call.command().arg("--git-dir").arg(dir);
+            }
+            Place::Shared(dir) => {
+                call.command().arg("--git-dir").arg(dir);
+            }
+            Place::Tree(dir) => {
+                if let Some(above) = dir.parent() {
+                    call.command().env("GIT_CEILING_DIRECTORIES", above);
+                }
+                call.command().arg("-C").arg(dir);
+            }
+            Place::Folder { git_dir, folder } => {
+                call.command().arg("-C").arg(folder);
+                call.command().arg("--git-dir").arg(git_dir).arg("--work-tree").arg(folder);
+            }
+        }
+        call
+    }
+
+    /// The object a name stands for, if it is there.
+    pub(crate) fn resolve(&self, name: &str) -> GitResult<Option<Sha>> {
+        let call = self.call("rev-parse").args(["--verify", "--quiet", "--end-of-options", name]);
+        let command = call.shown();
+        let output = call.ending(&[0, 1])?;
+        if output.code == 0 { parse_sha(&command, &output.text()).map(Some) } else { Ok(None) }
+    }
+
+    /// The commit a name stands for, if it is there.
+    pub(crate) fn commit(&self, name: &str) -> GitResult<Option<Sha>> {
+        self.resolve(&format!("{name}^{{commit}}"))
+    }
+
+    pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
+        let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
+        Ok(call.ending(&[0, 1])?.code == 0)
+    }
+
+    /// Which of these full ref names exist at `remote`, and where they point.
+    pub(crate) fn remote_refs(&self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
+        let call = self.call("ls-remote").args(["--quiet", "--refs", "--"]).arg(remote).args(names);
+        let command = call.shown();
+        let text = call.text()?;
+        let mut found = vec![None; names.len()];
+        // git matches the end of a name; only the whole name counts here.
+        for (sha, name) in text.lines().filter_map(|line| line.split_once('\t')) {
+            if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+                found[at] = Some(parse_sha(&command, sha)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+pub(crate) fn parse_sha(command: &str, text: &str) -> GitResult<Sha> {
+    text.trim()
+        .parse()
+        .map_err(|_| GitError::Answer { command: command.to_owned(), answer: text::one_line(text, 200) })
+}
+
+/// The full name of a branch, if git would accept it as one (see git-check-ref-format).
+pub(crate) fn branch_ref(branch: &str) -> Result<String, PortError> {
+    let bad_char = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    let bad = branch.starts_with('-')
+        || branch.ends_with('.')
+        || branch == "@"
+        || branch.contains("..")
+        || branch.contains("@{")
+        || branch.contains(bad_char)
+        || branch.split('/').any(bad_part);
+    if bad {
+        let shown = text::one_line(branch, 80);
+        return Err(PortError::permanent(format!("{shown:?} is not a valid branch name")));
+    }
+    Ok(format!("refs/heads/{branch}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branch_names_git_would_refuse_or_misread_are_refused() {
+        for bad in
+            ["", "-x", "a b", "a..b", "a//b", "/a", "a/", ".a", "a/.b", "a.lock", "a@{1}", "@", "a:b", "a\n"]
+        {
+            assert!(branch_ref(bad).is_err(), "{bad:?}");
+        }
+        for good in ["main", "fix/issue-12", "a.b", "ä", "@a"] {
+            assert!(branch_ref(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn a_held_lock_is_worth_another_try_and_a_bad_object_is_not() {
+        let failed = |stderr: &str| GitError::Failed {
+            command: "git x".into(),
+            code: Some(128),
+            stderr: stderr.into(),
+        };
+        assert!(failed("fatal: Unable to create '/x/index.lock': File exists.").is_transient());
+        assert!(failed("error: No space left on device").is_transient());
+        assert!(!failed("fatal: bad object 123").is_transient());
+    }
+}

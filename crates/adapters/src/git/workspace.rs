@@ -1,0 +1,410 @@
+//! The [`Workspace`] port: worktrees of the floor's private clone.
+//!
+//! A worktree that exists is an agent's and is never reset. Commits, untracked files and a rebase
+//! in progress survive every call here but [`Workspace::remove`], which wants proof of a rescue.
+//! The clone's branches go forward only, and a branch is deleted only at the head that was merged.
+
+use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use super::worktree::{self, Found, Worktree};
+use super::{GitProject, Projects, checkout, locks, rescue};
+use crate::layout::Layout;
+use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::text;
+use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::proof::{MergedProof, RescueProof};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+pub struct GitWorkspace {
+    git: Git,
+    layout: Layout,
+    projects: Projects,
+}
+
+/// A project with its clone at hand.
+struct Site {
+    project: GitProject,
+    clone: Repo,
+    primary: String,
+}
+
+impl GitWorkspace {
+    pub fn new(git: Git, layout: Layout, projects: Projects) -> Self {
+        GitWorkspace { git, layout, projects }
+    }
+
+    fn site(&self, name: &ProjectName) -> PortResult<Site> {
+        let project = (self.projects)(name)
+            .ok_or_else(|| PortError::permanent(format!("there is no project {name} on this floor")))?;
+        let primary = branch_ref(&project.primary_branch)?;
+        Ok(Site { clone: self.git.shared(&self.layout.clone_repo(name)), project, primary })
+    }
+
+    fn path(&self, tree: &Tree) -> PathBuf {
+        self.layout.worktree(&tree.project, tree.role, tree.issue)
+    }
+
+    /// The worktree, if there is one. Anything else in its place is an error: it may be work.
+    fn open(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
+        let path = self.path(tree);
+        match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
+            Found::Absent => Ok(None),
+            Found::Open(worktree) => Ok(Some(worktree)),
+            Found::Foreign => Err(PortError::permanent(format!(
+                "{} exists but is not a worktree of project {}: look at what is in it and move it away",
+                path.display(),
+                tree.project
+            ))),
+        }
+    }
+
+    fn must_open(&self, tree: &Tree) -> PortResult<Worktree> {
+        self.open(tree)?.ok_or_else(|| {
+            PortError::permanent(format!("there is no worktree {}", self.path(tree).display()))
+        })
+    }
+
+    /// Clears the way for a new worktree without losing what a dead one still records.
+    fn clear_dead(&self, site: &Site, tree: &Tree) -> PortResult<()> {
+        let path = self.path(tree);
+        if let Some(dead) = worktree::listed(&site.clone, &path)? {
+            if let Some(head) = &dead.head {
+                rescue::keep_commit(&site.clone, tree, head)?;
+            }
+            worktree::discard(&site.clone, &dead.path)?;
+        }
+        Ok(())
+    }
+
+    /// The worktree if it is usable; one whose making was cut short is cleared away.
+    fn usable(&self, site: &Site, tree: &Tree) -> PortResult<Option<Worktree>> {
+        match self.open(tree)? {
+            Some(worktree) => {
+                worktree.unlock();
+                if worktree.is_ready() {
+                    return Ok(Some(worktree));
+                }
+                // No agent was ever in it. All the same, nothing is deleted unrescued.
+                self.keep(site, &worktree, tree)?;
+                worktree::discard(&site.clone, &worktree.path)?;
+                Ok(None)
+            }
+            None => {
+                self.clear_dead(site, tree)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn prepare_dev(&self, site: &Site, tree: &Tree, branch: &str) -> PortResult<Worktree> {
+        let full = branch_ref(branch)?;
+        if full == site.primary {
+            return Err(PortError::permanent(format!(
+                "{branch} is the primary branch: no agent works on it"
+            )));
+        }
+        if let Some(worktree) = self.usable(site, tree)? {
+            return Ok(worktree);
+        }
+        locks::sweep_repository(site.clone.path());
+        site.fetch()?;
+        site.start_branch(branch, &full)?;
+        self.release_branch(site, &full)?;
+        let path = self.path(tree);
+        let call = site.clone.call("worktree").args(["add", "--quiet", "--"]);
+        call.arg(&path).arg(branch).run()?;
+        self.finish(tree)
+    }
+
+    fn prepare_review(&self, site: &Site, tree: &Tree, at: &Sha) -> PortResult<Worktree> {
+        let existing = self.usable(site, tree)?;
+        if site.clone.commit(at.as_str())?.is_none() {
+            site.fetch()?;
+        }
+        if site.clone.commit(at.as_str())?.is_none() {
+            return Err(PortError::permanent(format!("commit {} is not on origin", at.short())));
+        }
+        let Some(worktree) = existing else {
+            let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
+            call.arg(self.path(tree)).arg(at.as_str()).run()?;
+            return self.finish(tree);
+        };
+        if worktree.head()?.as_ref() != Some(at) {
+            // What a reviewer changed is of no further use, but it is kept.
+            self.keep(site, &worktree, tree)?;
+            let call = worktree.repo.call("checkout").args(["--quiet", "--force", "--detach"]);
+            call.arg(at.as_str()).arg("--").run()?;
+        }
+        Ok(worktree)
+    }
+
+    fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
+        rescue::keep(&self.git, &site.clone, worktree, tree).map_err(moving)
+    }
+
+    fn finish(&self, tree: &Tree) -> PortResult<Worktree> {
+        let worktree = self.must_open(tree)?;
+        worktree.set_ready()?;
+        Ok(worktree)
+    }
+
+    /// Makes sure that no other worktree has the branch checked out.
+    fn release_branch(&self, site: &Site, full: &str) -> PortResult<()> {
+        let all = worktree::list(&site.clone)?;
+        let Some(other) = all.into_iter().find(|entry| entry.branch.as_deref() == Some(full)) else {
+            return Ok(());
+        };
+        if !other.path.exists() {
+            // The branch itself keeps its commits.
+            return Ok(worktree::discard(&site.clone, &other.path)?);
+        }
+        let is_review =
+            other.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"review-"));
+        let clone = self.layout.clone_repo(&site.project.name);
+        if is_review && let Found::Open(worktree) = Worktree::find(&self.git, &clone, &other.path)? {
+            // HEAD lets go of the branch and stays at its commit; no file changes.
+            worktree.repo.call("checkout").args(["--quiet", "--detach"]).run()?;
+            return Ok(());
+        }
+        Err(PortError::permanent(format!("{full} is checked out in {}", other.path.display())))
+    }
+}
+
+impl Site {
+    fn fetch(&self) -> GitResult<()> {
+        self.clone.call("fetch").args(["--quiet", "--no-tags", "--prune", "origin"]).run()?;
+        Ok(())
+    }
+
+    fn tracking(&self, branch: &str) -> String {
+        format!("refs/remotes/origin/{branch}")
+    }
+
+    /// Origin's refs of these full names, asked now.
+    fn on_origin(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
+        self.clone.remote_refs(OsStr::new("origin"), names)
+    }
+
+    /// Origin's primary branch as it is now, with its commits here.
+    fn primary_now(&self) -> PortResult<Sha> {
+        let head = self.on_origin(&[&self.primary])?.remove(0);
+        self.have_primary(head)
+    }
+
+    fn have_primary(&self, head: Option<Sha>) -> PortResult<Sha> {
+        let branch = &self.project.primary_branch;
+        let head = head.ok_or_else(|| PortError::permanent(format!("origin has no branch {branch}")))?;
+        if self.clone.resolve(&self.tracking(branch))?.as_ref() != Some(&head) {
+            self.fetch()?;
+        }
+        Ok(head)
+    }
+
+    /// Makes the branch if there is none, and brings one that merely lags to origin's.
+    fn start_branch(&self, branch: &str, full: &str) -> PortResult<()> {
+        let theirs = self.clone.commit(&self.tracking(branch))?;
+        let ours = self.clone.commit(full)?;
+        let (start, old) = match (ours, theirs) {
+            (Some(ours), Some(theirs)) if ours != theirs && self.clone.is_ancestor(&ours, &theirs)? => {
+                (theirs, Some(ours))
+            }
+            (Some(_), _) => return Ok(()),
+            (None, Some(theirs)) => (theirs, None),
+            (None, None) => {
+                let primary = self.clone.commit(&self.tracking(&self.project.primary_branch))?;
+                let primary = primary.ok_or_else(|| {
+                    PortError::permanent(format!("origin has no branch {}", self.project.primary_branch))
+                })?;
+                (primary, None)
+            }
+        };
+        let line = match old {
+            Some(old) => format!("update {full}\0{start}\0{old}\0"),
+            None => format!("create {full}\0{start}\0"),
+        };
+        self.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+        Ok(())
+    }
+}
+
+impl Workspace for GitWorkspace {
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
+        let site = self.site(&tree.project)?;
+        let worktree = match (tree.role, at) {
+            (Role::Dev, _) => self.prepare_dev(&site, tree, branch)?,
+            (Role::Review, Some(at)) => self.prepare_review(&site, tree, at)?,
+            (Role::Review, None) => {
+                return Err(PortError::permanent("a review needs the commit it is about"));
+            }
+        };
+        // An agent may have left a branch without a commit checked out; then the branch speaks.
+        let head = match worktree.head()? {
+            Some(head) => Some(head),
+            None => site.clone.commit(&branch_ref(branch)?)?,
+        };
+        let head = head.ok_or_else(|| {
+            PortError::permanent(format!("{} has no commit checked out", worktree.path.display()))
+        })?;
+        let path =
+            worktree.path.to_str().ok_or_else(|| PortError::permanent("the floor's path is not UTF-8"))?;
+        Ok((path.to_owned(), head))
+    }
+
+    fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
+        let site = self.site(&tree.project)?;
+        let full = branch_ref(branch)?;
+        let head = site.clone.commit(&full)?;
+        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
+        let mut origin = site.on_origin(&[&full, &site.primary])?;
+        let primary = site.have_primary(origin.remove(1))?;
+        let range = format!("{primary}..{head}");
+        let call = site.clone.call("rev-list").args(["--count", &range, "--"]);
+        let (command, text) = (call.shown(), call.text()?);
+        let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
+        let dirty = self.open(tree)?.map_or(Ok(0), |worktree| worktree.dirty())?;
+        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0) })
+    }
+
+    fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
+        let site = self.site(&tree.project)?;
+        let full = branch_ref(branch)?;
+        if full == site.primary {
+            return Err(PortError::permanent(format!("only the merge queue moves {branch}")));
+        }
+        let head = site.clone.commit(&full)?;
+        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
+        let pushed = site.clone.call("push").args(["--quiet", "origin"]).arg(format!("{head}:{full}")).run();
+        match pushed {
+            Ok(_) => Ok(head),
+            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => {
+                Err(PortError::permanent(format!(
+                    "origin's {branch} has commits that the worktree's lacks: fetch, then merge or rebase onto origin/{branch}"
+                )))
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
+        let site = self.site(&tree.project)?;
+        let worktree = self.must_open(tree)?;
+        let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
+        let primary = site.primary_now()?;
+        let head = content.head.unwrap_or_else(|| primary.clone());
+        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+        let base = if base.code == 0 { base.text() } else { primary.to_string() };
+        let show = |subcommand: &str, args: &[&str]| {
+            site.clone.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
+        };
+        let plain = ["--no-color", "--no-ext-diff", "--no-textconv"];
+        let diff = |args: &[&str]| show("diff", &[&plain[..], args, &["--"]].concat());
+        let range = format!("{base}..{head}");
+        let now = content.tree.as_str();
+        let parts = [
+            ("Commits", show("log", &["--no-color", "--oneline", "--no-decorate", &range, "--"])?),
+            ("Not committed", diff(&["--stat=100", head.as_str(), now])?),
+            ("All changes", diff(&["--stat=100", &base, now])?),
+            ("Diff", diff(&[&base, now])?),
+        ];
+        let mut all = String::new();
+        for (title, body) in parts {
+            let body = text::neutralise(body.trim_end());
+            all.push_str(&format!("{title}:\n{}\n\n", if body.is_empty() { "(none)" } else { &body }));
+        }
+        Ok(bounded(&all, bytes_max))
+    }
+
+    fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
+        let site = self.site(&tree.project)?;
+        match self.open(tree)? {
+            Some(worktree) => Ok(Some(self.keep(&site, &worktree, tree)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
+        let site = self.site(&tree.project)?;
+        let worktree = self.open(tree)?;
+        rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
+    }
+
+    fn remove(&self, proof: RescueProof) -> PortResult<()> {
+        let tree = proof.tree();
+        let site = self.site(&tree.project)?;
+        let Some(worktree) = self.open(tree)? else {
+            return self.clear_dead(&site, tree);
+        };
+        let held = match proof.snapshot() {
+            Some(snapshot) => {
+                rescue::holds(&self.git, &site.clone, Some(&worktree), snapshot).map_err(moving)?
+            }
+            None => false,
+        };
+        if !held {
+            let path = worktree.path.display();
+            return Err(PortError::transient(format!("{path} changed after it was rescued, so it is kept")));
+        }
+        Ok(worktree::discard(&site.clone, &worktree.path)?)
+    }
+
+    fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()> {
+        let site = self.site(proof.project())?;
+        let full = branch_ref(branch)?;
+        if full == site.primary {
+            return Err(PortError::permanent(format!("{branch} is the primary branch: it is not deleted")));
+        }
+        let head = &proof.merged().head;
+        if site.on_origin(&[&full])?.remove(0).as_ref() == Some(head) {
+            let lease = format!("--force-with-lease={full}:{head}");
+            site.clone.call("push").args(["--quiet", &lease, "origin"]).arg(format!(":{full}")).run()?;
+        }
+        if site.clone.commit(&full)?.as_ref() == Some(head) {
+            let holder = worktree::list(&site.clone)?.into_iter().find(|w| w.branch.as_ref() == Some(&full));
+            if let Some(holder) = holder {
+                let path = holder.path.display();
+                return Err(PortError::permanent(format!(
+                    "{branch} is checked out in {path}, so it is kept"
+                )));
+            }
+            let line = format!("delete {full}\0{head}\0");
+            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+        }
+        Ok(())
+    }
+
+    fn is_merged(&self, project: &ProjectName, commit: &Sha) -> PortResult<bool> {
+        let site = self.site(project)?;
+        let primary = site.primary_now()?;
+        Ok(site.clone.commit(commit.as_str())?.is_some() && site.clone.is_ancestor(commit, &primary)?)
+    }
+
+    fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        let site = self.site(project)?;
+        let name = format!("refs/pull/{pr}/head");
+        if site.on_origin(&[&name])?.remove(0).as_ref() == Some(head) {
+            return Ok(());
+        }
+        if site.clone.commit(head.as_str())?.is_none() {
+            site.fetch()?;
+        }
+        site.clone.call("push").args(["--quiet", "origin"]).arg(format!("+{head}:{name}")).run()?;
+        Ok(())
+    }
+
+    fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
+        let site = self.site(project)?;
+        let hub = self.layout.hub(project);
+        checkout::sync(&self.git, Path::new(&hub), &site.project)
+    }
+}
+
+/// A live agent may delete a file while git reads it: whatever failed, it is worth another try.
+fn moving(error: GitError) -> PortError {
+    PortError::transient(error)
+}
+
+/// At most that many bytes, the note about what was left out included.
+fn bounded(all: &str, bytes_max: usize) -> String {
+    const NOTE: usize = 48;
+    if all.len() <= bytes_max { all.to_owned() } else { text::head(all, bytes_max.saturating_sub(NOTE)) }
+}

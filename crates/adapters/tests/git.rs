@@ -1,0 +1,14 @@
+//! The git adapter on real git: every story is told with each git program found on PATH.
+
+#[path = "git/crash.rs"]
+mod crash;
+#[path = "git/floor.rs"]
+mod floor;
+#[path = "git/merger.rs"]
+mod merger;
+#[path = "git/repos.rs"]
+mod repos;
+#[path = "git/rescue.rs"]
+mod rescue;
+#[path = "git/workspace.rs"]
+mod workspace;

@@ -1,0 +1,270 @@
+use crate::floor::{Floor, branch, each, gits};
+use shopfloor_core::ids::{EntryId, Sha};
+use shopfloor_core::policy::MergeMethod;
+use shopfloor_engine::ports::{Built, Merger, PortError};
+
+fn log(floor: &Floor, format: &str, range: &str) -> String {
+    floor.git_in(&floor.queue(), &["log", "--reverse", &format!("--format={format}"), range])
+}
+
+fn show(floor: &Floor, commit: &Sha, path: &str) -> String {
+    floor.git_in(&floor.queue(), &["show", &format!("{commit}:{path}")])
+}
+
+/// Two commits by two authors on issue 1, and a human's commit on the primary branch.
+fn two_commits(floor: &Floor) -> Sha {
+    floor.commit("Ada", 1, "a", "1\n", "add a\n\nbody -- of it");
+    floor.commit("Bob", 1, "b", "2\n", "add b");
+    let head = floor.push(1);
+    floor.human_push("c", "3\n");
+    head
+}
+
+#[test]
+fn a_branch_on_top_is_its_own_candidate() {
+    each(|floor| {
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        let head = floor.push(1);
+        assert_eq!(floor.candidate(1, &head, MergeMethod::Rebase).1, head);
+        assert_eq!(floor.head(&floor.queue(), "refs/queue/1"), head);
+        assert_eq!(floor.head(&floor.queue(), "refs/candidates/1"), head);
+    });
+}
+
+#[test]
+fn rebasing_keeps_authors_dates_and_messages_and_repeats_exactly() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        assert_eq!(base, floor.head(&floor.hub(), "main"));
+        let range = |tip: &Sha| format!("{base}..{tip}");
+        let authored = "%an <%ae> %ad%n%B";
+        assert_eq!(log(floor, authored, &range(&commit)), log(floor, authored, &range(&head)));
+        assert_eq!(log(floor, "%cn <%ce>", &range(&commit)), "Shopfloor <shopfloor@localhost>\n".repeat(2));
+        assert_eq!(log(floor, "%p", &format!("{commit}~1")).lines().last(), Some(&base.as_str()[..7]));
+        for (path, content) in [("a", "1\n"), ("b", "2\n"), ("c", "3\n")] {
+            assert_eq!(show(floor, &commit, path), content);
+        }
+        assert_eq!(floor.candidate(1, &head, MergeMethod::Rebase).1, commit);
+        assert_eq!(floor.head(&floor.queue(), "refs/candidates/1"), commit);
+    });
+}
+
+#[test]
+fn a_message_that_is_not_utf8_comes_through() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        floor.write(&dir, "a", "1");
+        floor.write(floor.home.path(), "message", b"gr\xfc\xdfe\n");
+        floor.git_as("Ada", &dir, &["add", "-A"]);
+        let message = floor.home.path().join("message");
+        let message = message.to_str().expect("utf-8");
+        floor.git_as("Ada", &dir, &["-c", "i18n.commitEncoding=latin1", "commit", "--quiet", "-F", message]);
+        let head = floor.push(1);
+        floor.human_push("c", "3\n");
+        let (_, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        assert_eq!(floor.git_in(&floor.queue(), &["show", "-s", "--format=%s", commit.as_str()]), "grüße\n");
+    });
+}
+
+#[test]
+fn commits_already_there_are_left_out() {
+    each(|floor| {
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        floor.commit("Ada", 1, "b", "2\n", "add b");
+        let head = floor.push(1);
+        floor.human_push("a", "1\n");
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        assert_eq!(log(floor, "%s", &format!("{base}..{commit}")), "add b\n");
+        floor.human_push("b", "2\n");
+        for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
+            let built = floor.build(1, &head, method).expect("build");
+            assert!(matches!(built, Built::NothingToMerge { .. }), "{method:?}: {built:?}");
+        }
+    });
+}
+
+#[test]
+fn a_branch_without_commits_has_nothing_to_merge() {
+    each(|floor| {
+        floor.prepare(1);
+        let head = floor.push(1);
+        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
+        assert_eq!(built, Built::NothingToMerge { base: head });
+    });
+}
+
+#[test]
+fn a_branch_with_merges_is_joined_by_a_merge() {
+    each(|floor| {
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        floor.human_push("c", "3\n");
+        let dir = floor.prepare(1);
+        floor.git_as("Ada", &dir, &["fetch", "--quiet", "origin"]);
+        floor.git_as("Ada", &dir, &["merge", "--quiet", "--no-edit", "origin/main"]);
+        let head = floor.push(1);
+        floor.human_push("d", "4\n");
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        assert_eq!(log(floor, "%P", &commit.to_string()).lines().last(), Some(&*format!("{base} {head}")));
+        for path in ["a", "c", "d"] {
+            show(floor, &commit, path);
+        }
+    });
+}
+
+#[test]
+fn a_merge_has_both_parents_and_a_tame_title() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Merge);
+        let show = |format: &str| {
+            floor.git_in(&floor.queue(), &["show", "-s", &format!("--format={format}"), commit.as_str()])
+        };
+        assert_eq!(show("%P"), format!("{base} {head}\n"));
+        assert_eq!(show("%s"), "-m Add it now (#1)\n");
+        assert_eq!(show("%an <%ae>"), "Shopfloor <shopfloor@localhost>\n");
+        assert_eq!(floor.candidate(1, &head, MergeMethod::Merge).1, commit);
+    });
+}
+
+#[test]
+fn a_squash_credits_everybody() {
+    each(|floor| {
+        floor.commit("Ada", 1, "x", "0\n", "add x\n\nCo-authored-by: Cy <cy@example.org>");
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
+        let show =
+            floor.git_in(&floor.queue(), &["show", "-s", "--format=%P%n%an <%ae>%n%B", commit.as_str()]);
+        let expected = format!(
+            "{base}\nAda <Ada@example.org>\n-m Add it now (#1)\n\n* add x\n* add a\n* add b\n\n\
+             Co-authored-by: Cy <cy@example.org>\nCo-authored-by: Bob <Bob@example.org>\n"
+        );
+        assert_eq!(show.trim_end(), expected.trim_end());
+        assert_eq!(floor.candidate(1, &head, MergeMethod::Squash).1, commit);
+    });
+}
+
+#[test]
+fn conflicts_name_their_files() {
+    each(|floor| {
+        floor.commit("Ada", 1, "readme", "ours\n", "edit");
+        floor.commit("Ada", 1, "other file", "fine\n", "fine");
+        let head = floor.push(1);
+        let base = floor.human_push("readme", "theirs\n");
+        for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
+            let built = floor.build(1, &head, method).expect("build");
+            assert_eq!(built, Built::Conflict { base: base.clone(), files: vec!["readme".into()] });
+        }
+    });
+}
+
+#[test]
+fn a_branch_that_moved_or_went_is_reported() {
+    each(|floor| {
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        let head = floor.push(1);
+        let moved = floor.commit("Ada", 1, "a", "2\n", "change a");
+        floor.push(1);
+        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
+        assert_eq!(built, Built::BranchMoved { head: Some(moved) });
+        floor.user(&["push", "--quiet", "shopfloor", &format!(":{}", branch(1))]);
+        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
+        assert_eq!(built, Built::BranchMoved { head: None });
+    });
+}
+
+#[test]
+fn publishing_swaps_once_and_repeats_harmlessly() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        let publish = |old: &Sha, new: &Sha| floor.merger.publish(&floor.lock(), EntryId(1), old, new);
+        publish(&base, &commit).expect("publish").expect("was at base");
+        assert_eq!(floor.head(&floor.hub(), "main"), commit);
+        publish(&base, &commit).expect("publish").expect("is at new");
+        // A human goes on from there: it is still published.
+        floor.user(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
+        let later = floor.human_push("d", "4");
+        publish(&base, &commit).expect("publish").expect("contains new");
+        assert_eq!(floor.head(&floor.hub(), "main"), later);
+        // Never backwards.
+        assert!(matches!(publish(&later, &commit), Err(PortError::Permanent(_))));
+        assert_eq!(floor.head(&floor.hub(), "main"), later);
+    });
+}
+
+#[test]
+fn a_human_who_is_faster_wins() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
+        let theirs = floor.human_push("d", "4");
+        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(floor.head(&floor.hub(), "main"), theirs);
+    });
+}
+
+#[test]
+fn one_process_holds_the_queue() {
+    each(|floor| {
+        let held = floor.lock();
+        assert!(matches!(floor.merger.take_lock(&floor.project.name), Err(PortError::Transient(_))));
+        drop(held);
+        floor.lock();
+    });
+}
+
+#[test]
+fn a_push_in_the_middle_of_publishing_wins_too() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        // The hub's own hook is the human who moves the branch after the queue looked.
+        let theirs = floor.human_push("d", "4");
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        let hook = floor.hub().join("hooks/pre-receive");
+        let script =
+            format!("#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/main {theirs}\n");
+        std::fs::write(&hook, script).expect("hook");
+        std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(floor.head(&floor.hub(), "main"), theirs);
+    });
+}
+
+#[test]
+fn a_push_between_the_look_and_the_push_wins_too() {
+    for program in gits() {
+        let mut floor = Floor::new(&program);
+        let head = two_commits(&floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        let theirs = floor.human_push("d", "4");
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        let hub = floor.hub();
+        floor.intercept(&format!(
+            "case \" $* \" in *' push '*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
+            hub.display()
+        ));
+        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(floor.head(&hub, "main"), theirs);
+    }
+}
+
+#[test]
+fn a_sha256_repository_goes_the_whole_way() {
+    for program in gits() {
+        let floor = Floor::with_objects(&program, "sha256");
+        let head = two_commits(&floor);
+        assert_eq!(head.as_str().len(), 64);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        floor
+            .merger
+            .publish(&floor.lock(), EntryId(1), &base, &commit)
+            .expect("publish")
+            .expect("was at base");
+        assert_eq!(floor.head(&floor.hub(), "main"), commit);
+    }
+}
