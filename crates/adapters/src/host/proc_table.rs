@@ -13,6 +13,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// A zombie has ended; only its exit status is left. (One with threads still running has not.)
     pub(crate) ended: bool,
+    /// Of a process that ended and was not collected: its exit code, or 128 + the signal.
+    pub(crate) status: Option<i32>,
 }
 
 impl Stat {
@@ -37,18 +39,28 @@ impl Stat {
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3).copied();
         let threads: u32 = field(20)?.parse().ok()?;
+        let ended = match field(3)? {
+            "Z" => threads <= 1,
+            "X" | "x" => true,
+            _ => false,
+        };
         Some(Stat {
             id: ProcessId { pid, start: field(22)?.parse().ok()? },
             parent: field(4)?.parse().ok()?,
             // -1 for a process without one.
             group: field(5)?.parse().unwrap_or(0),
             session: field(6)?.parse().unwrap_or(0),
-            ended: match field(3)? {
-                "Z" => threads <= 1,
-                "X" | "x" => true,
-                _ => false,
-            },
+            ended,
+            status: field(52).and_then(|code| code.parse().ok()).filter(|_| ended).map(status),
         })
+    }
+}
+
+/// A wait status as a shell would give it.
+fn status(wait: i32) -> i32 {
+    match wait & 0x7f {
+        0 => (wait >> 8) & 0xff,
+        signal => 128 + signal,
     }
 }
 

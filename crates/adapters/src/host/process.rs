@@ -35,6 +35,24 @@ pub fn identify(pid: u32) -> Option<ProcessId> {
     Stat::read(pid).ok().flatten().filter(|stat| !stat.ended).map(|stat| stat.id)
 }
 
+/// A process as its parent has it.
+pub(crate) enum Child {
+    Running(ProcessId),
+    /// Not collected yet: the exit code, or 128 + the signal.
+    Ended(Option<i32>),
+    /// Collected, or never `parent`'s child.
+    Gone,
+}
+
+/// What became of a child of `parent`. That it has not collected the child vouches for the pid.
+pub(crate) fn child(pid: u32, parent: u32) -> Child {
+    match Stat::read(pid) {
+        Ok(Some(stat)) if stat.parent == parent && stat.ended => Child::Ended(stat.status),
+        Ok(Some(stat)) if stat.parent == parent => Child::Running(stat.id),
+        _ => Child::Gone,
+    }
+}
+
 /// Whether that process, and not a later one with its pid, runs.
 pub fn is_same(process: ProcessId) -> Liveness {
     match Stat::read(process.pid) {

@@ -35,6 +35,9 @@ const HISTORY_LINES: &str = "5000";
 const SOCKET_BYTES_MAX: usize = 107;
 /// The server ends with its last session; one that is ending can not take a new one.
 const START_TRIES: u32 = 3;
+/// How often tmux is asked whether it has read what a program printed before it ended. There is
+/// nothing to wait on; each question lets the server's event loop go round.
+const SETTLE_TRIES: u32 = 50;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TmuxError {
@@ -137,6 +140,7 @@ impl Tmux {
             let output = self.run(&args)?;
             if output.status.success() {
                 let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
+                // Its parent is not known here, but it was started a moment ago.
                 return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
             }
             if output.stderr.contains("duplicate session")
@@ -160,7 +164,12 @@ impl Tmux {
 
     pub fn probe(&self, name: &str) -> TmuxResult<Probe> {
         check_name(name)?;
-        Ok(self.pane(name)?.map_or(Probe::Absent, |pane| pane.probe()))
+        let look = || Ok(self.pane(name)?.map_or(Probe::Absent, |pane| pane.probe()));
+        match look()? {
+            // Collected between tmux's answer and our look: now tmux knows the status.
+            Probe::Dead { status: None } => look(),
+            known => Ok(known),
+        }
     }
 
     /// All sessions on the socket.
@@ -175,18 +184,25 @@ impl Tmux {
         check_name(name)?;
         let target = pane_target(name);
         let start = format!("-{lines}");
-        let output = self.run(&words(&["capture-pane", "-p", "-J", "-S", &start, "-t", &target]))?;
-        if !output.status.success() {
-            return if is_absent(&output.stderr) {
-                Ok(String::new())
-            } else {
-                Err(failed("capture-pane", &output.stderr))
-            };
+        let mut args = words(&["list-panes", "-s", "-t", &target, "-F", Pane::FORMAT, ";"]);
+        args.extend(words(&["capture-pane", "-p", "-J", "-S", &start, "-t", &target]));
+        for attempt in 1.. {
+            let output = self.run(&args)?;
+            if !output.status.success() {
+                return if is_absent(&output.stderr) {
+                    Ok(String::new())
+                } else {
+                    Err(failed("capture-pane", &output.stderr))
+                };
+            }
+            let (pane, screen) = output.stdout.split_once('\n').unwrap_or((&output.stdout, ""));
+            let pane = Pane::parse(pane).ok_or_else(|| failed("list-panes", pane))?;
+            // A program's last words are read only after it ended; tmux is about to.
+            if pane.closed || attempt == SETTLE_TRIES || matches!(pane.probe(), Probe::Alive(_)) {
+                return Ok(printed(screen, lines as usize));
+            }
         }
-        // The rows below the last printed one are blank.
-        let text: Vec<&str> = output.stdout.trim_end().lines().collect();
-        let skip = text.len().saturating_sub(lines as usize);
-        Ok(text[skip..].join("\n"))
+        unreachable!("the loop returns")
     }
 
     /// Ends all of the session's processes, also those that left its process group or terminal,
@@ -295,33 +311,55 @@ impl Tmux {
 struct Pane {
     session: String,
     pid: u32,
-    dead: bool,
+    server: u32,
+    /// The terminal was closed, after all that was printed was read.
+    closed: bool,
     status: Option<i32>,
     signal: Option<i32>,
 }
 
 impl Pane {
-    const FORMAT: &str = "#{session_name}|#{pane_pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}";
+    const FORMAT: &str =
+        "#{session_name}|#{pane_pid}|#{pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}";
 
     fn parse(line: &str) -> Option<Pane> {
         let mut fields = line.split('|');
         Some(Pane {
             session: fields.next()?.to_owned(),
             pid: fields.next()?.parse().ok()?,
-            dead: fields.next()? == "1",
+            server: fields.next()?.parse().ok()?,
+            closed: fields.next()? == "1",
             status: fields.next()?.parse().ok(),
             signal: fields.next()?.parse().ok(),
         })
     }
 
+    /// By the exit status that tmux collected, not by whether the terminal is closed: a program may
+    /// let go of its terminal and go on.
     fn probe(&self) -> Probe {
-        if self.dead {
-            return Probe::Dead { status: self.signal.map(|signal| 128 + signal).or(self.status) };
+        if let Some(status) = self.signal.map(|signal| 128 + signal).or(self.status) {
+            return Probe::Dead { status: Some(status) };
         }
-        // tmux has not collected its child, so the pid is still that child's. If it has ended,
-        // tmux is about to notice.
-        process::identify(self.pid).map_or(Probe::Dead { status: None }, Probe::Alive)
+        // Not collected, so the pid is still the child's. tmux may never collect it: built with
+        // libutempter it misses the end of a program that ends while it is being recorded there.
+        match process::child(self.pid, self.server) {
+            process::Child::Running(process) => Probe::Alive(process),
+            process::Child::Ended(status) => Probe::Dead { status },
+            process::Child::Gone => Probe::Dead { status: None },
+        }
     }
+}
+
+/// The last lines of a screen that were printed by the program: the rows below are blank, and in a
+/// dead pane tmux adds a line of its own at the bottom.
+fn printed(screen: &str, lines: usize) -> String {
+    let screen = screen.trim_end();
+    let printed = match screen.rsplit_once('\n') {
+        Some((above, last)) if last.starts_with("Pane is dead") => above.trim_end(),
+        _ => screen,
+    };
+    let all: Vec<&str> = printed.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 fn words<'a>(words: &[&'a str]) -> Vec<&'a OsStr> {
