@@ -38,8 +38,13 @@ pub(super) fn script(cwd: &Path, argv: &[OsString], env: &[(OsString, OsString)]
     }
     out.extend_from_slice(b"\ncd ");
     quote(&mut out, cwd.as_os_str())?;
-    // 126: found but can not be run, as shells say.
-    out.extend_from_slice(b" || exit 126\nunset OLDPWD SHLVL\nexec");
+    // Exit codes as shells have them: 126 can not be run, 127 not found. The message must be on the
+    // screen before the shell ends, since tmux may not read on after it.
+    out.extend_from_slice(b" || { sleep 1; exit 126; }\ncommand -v ");
+    quote(&mut out, program)?;
+    out.extend_from_slice(b" >/dev/null || { echo ");
+    quote(&mut out, program)?;
+    out.extend_from_slice(b": not found; sleep 1; exit 127; }\nunset OLDPWD SHLVL\nexec");
     for word in std::iter::once(program).chain(arguments) {
         out.push(b' ');
         quote(&mut out, word)?;

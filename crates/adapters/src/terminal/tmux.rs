@@ -11,6 +11,7 @@
 //! - An error means that nothing is known; only an answer of the server, or there being none, makes
 //!   a session absent.
 //! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`].
+//!   (What a program prints in the very instant it ends, tmux may lose: it does not read on.)
 
 use super::launch;
 use crate::host::command;
@@ -33,8 +34,9 @@ const END_GRACE: Duration = Duration::from_secs(3);
 const HISTORY_LINES: &str = "5000";
 /// The longest path a Unix socket can have is 107 bytes.
 const SOCKET_BYTES_MAX: usize = 107;
-/// The server ends with its last session; one that is ending can not take a new one.
-const START_TRIES: u32 = 3;
+/// The server ends with its last session, and does not answer whoever it had let in by then. The
+/// next question finds no server, or a new one.
+const ENDING_TRIES: u32 = 20;
 /// How often tmux is asked whether it has read what a program printed before it ended. There is
 /// nothing to wait on; each question lets the server's event loop go round.
 const SETTLE_TRIES: u32 = 50;
@@ -136,23 +138,19 @@ impl Tmux {
         args.extend(words(&["--", "env", "-i", "/bin/sh"]));
         args.push(file.as_os_str());
 
-        for attempt in 1.. {
-            let output = self.run(&args)?;
-            if output.status.success() {
-                let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
-                // Its parent is not known here, but it was started a moment ago.
-                return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
-            }
-            if output.stderr.contains("duplicate session")
-                && let Some(process) = self.adopt(&spec.name)?
-            {
-                return Ok(process);
-            }
-            if attempt == START_TRIES || !is_server_ending(&output.stderr) {
-                return Err(failed("new-session", &output.stderr));
-            }
+        let output = self.run(&args)?;
+        if output.status.success() {
+            let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
+            // Its parent is not known here, but it was started a moment ago.
+            return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
         }
-        unreachable!("the loop returns")
+        // Somebody else was faster.
+        if output.stderr.contains("duplicate session")
+            && let Some(process) = self.adopt(&spec.name)?
+        {
+            return Ok(process);
+        }
+        Err(failed("new-session", &output.stderr))
     }
 
     fn adopt(&self, name: &str) -> TmuxResult<Option<ProcessId>> {
@@ -221,8 +219,7 @@ impl Tmux {
 
         let target = format!("={name}");
         let output = self.run(&words(&["kill-session", "-t", &target]))?;
-        // Also when the server ended with its last session before it could answer.
-        if !output.status.success() && !is_absent(&output.stderr) && !is_server_ending(&output.stderr) {
+        if !output.status.success() && !is_absent(&output.stderr) {
             return Err(failed("kill-session", &output.stderr));
         }
         if self.pane(name)?.is_some() {
@@ -297,6 +294,16 @@ impl Tmux {
     }
 
     fn run(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
+        for attempt in 1.. {
+            let output = self.run_once(args)?;
+            if output.status.success() || attempt == ENDING_TRIES || !is_ending(&output.stderr) {
+                return Ok(output);
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    fn run_once(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
         let mut tmux = Command::new("tmux");
         // The first call's environment becomes the server's.
         tmux.env_clear().env("PATH", &self.path).arg("-u").arg("-S").arg(&self.socket);
@@ -383,11 +390,13 @@ fn check_name(name: &str) -> TmuxResult<()> {
 fn is_absent(stderr: &str) -> bool {
     let no_server = stderr.contains("no server running on")
         || stderr.contains("error connecting to") && stderr.contains("(No such file or directory)");
-    no_server || stderr.contains("can't find session") || stderr.contains("can't find pane")
+    // The last two are a server's without any session.
+    let signs = ["can't find session", "can't find pane", "no current target", "no sessions"];
+    no_server || signs.iter().any(|sign| stderr.contains(sign))
 }
 
-fn is_server_ending(stderr: &str) -> bool {
-    ["server exited", "lost server", "no server running on"].iter().any(|sign| stderr.contains(sign))
+fn is_ending(stderr: &str) -> bool {
+    ["server exited", "lost server"].iter().any(|sign| stderr.contains(sign))
 }
 
 fn failed(command: &str, stderr: &str) -> TmuxError {

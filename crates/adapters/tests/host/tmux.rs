@@ -1,4 +1,4 @@
-use super::support::{Fifo, path_variable, wait_gone};
+use super::support::{BOUND, Fifo, path_variable, wait_gone};
 use shopfloor_adapters::host::process::{Liveness, is_same};
 use shopfloor_adapters::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use shopfloor_core::effect::ProcessId;
@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 /// A tmux server of the test's own, ended with it.
 struct Server {
@@ -161,18 +162,34 @@ fn a_session_is_probed_captured_adopted_and_ended() {
 #[test]
 fn a_dead_pane_keeps_its_status_and_its_screen() {
     let server = Server::new();
-    for (name, script, status) in [
-        ("exits", "echo last words; exit 3", Some(3)),
-        ("killed", "echo last words; kill -KILL $$", Some(137)),
-        ("passes", "echo last words", Some(0)),
-    ] {
-        let process = server.spawn(name, script);
+    let fifo = Fifo::make(server.folder.path(), "fifo");
+    for (name, end, status) in
+        [("exits", "exit 3", Some(3)), ("killed", "kill -KILL $$", Some(137)), ("passes", "exit 0", Some(0))]
+    {
+        // It ends when its last words were seen on the screen.
+        let process = server.spawn(name, &format!("echo last words; read go < fifo; {end}"));
+        let deadline = Instant::now() + BOUND;
+        let seen = || server.tmux.capture(name, 5).expect("captured") == "last words";
+        while !seen() {
+            assert!(Instant::now() < deadline, "{name} prints");
+        }
+        fs::write(&fifo.0, "go\n").expect("told");
         wait_gone(process);
         assert_eq!(server.probe(name), Probe::Dead { status });
-        assert!(server.tmux.capture(name, 5).expect("captured").contains("last words"));
+        assert!(seen(), "{name}");
         assert_eq!(server.spawn(name, "sleep 300").start, 0, "adopted, and known to be gone");
         server.tmux.end(name).expect("ended");
         assert_eq!(server.probe(name), Probe::Absent);
+    }
+}
+
+#[test]
+fn a_program_that_ends_at_once_has_a_status() {
+    let server = Server::new();
+    for number in 0..20 {
+        let name = format!("quick-{number}");
+        wait_gone(server.spawn(&name, "exit 5"));
+        assert_eq!(server.probe(&name), Probe::Dead { status: Some(5) });
     }
 }
 
