@@ -2,7 +2,7 @@
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
-use shopfloor_adapters::host::process::{Liveness, end_tree, identify, is_same};
+use shopfloor_adapters::host::process::{Liveness, end_tree, identify, is_same, start_time};
 use shopfloor_core::effect::ProcessId;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -30,7 +30,9 @@ impl Script {
             .process_group(0)
             .spawn()
             .expect("sh starts");
-        let id = identify(child.id()).expect("the script runs");
+        // It may have ended, but is not collected.
+        let start = start_time(child.id()).expect("read").expect("not collected");
+        let id = ProcessId { pid: child.id(), start };
         let lines = BufReader::new(child.stdout.take().expect("piped"));
         Script { child, id, lines }
     }
