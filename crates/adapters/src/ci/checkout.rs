@@ -1,0 +1,89 @@
+//! A clean checkout of exactly one commit, for a CI run.
+
+use crate::host::command::{self, Finished};
+use shopfloor_core::ids::Sha;
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const GIT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Checks `commit` out of `repository` into `tree`, which must not exist. The clone shares the
+/// repository's objects, so a commit that no ref names (a merge candidate) is found too.
+/// `Ok(Err(why))`: git could not.
+pub(super) fn checkout(
+    repository: &Path,
+    commit: &Sha,
+    tree: &Path,
+    path: &OsStr,
+) -> io::Result<Result<(), String>> {
+    let mut clone = git(path);
+    clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(repository).arg(tree);
+    if let Err(why) = finish("clone", command::run(&mut clone, GIT_TIMEOUT))? {
+        return Ok(Err(why));
+    }
+    let mut checkout = git(path);
+    checkout.arg("-C").arg(tree).args(["checkout", "--quiet", "--detach", commit.as_str()]);
+    finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))
+}
+
+/// Git without the user's or the machine's configuration, hooks or questions.
+fn git(path: &OsStr) -> Command {
+    let mut git = Command::new("git");
+    git.env_clear()
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]);
+    git
+}
+
+fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result<(), String>> {
+    match run {
+        Ok(finished) if finished.status.success() => Ok(Ok(())),
+        Ok(finished) => {
+            Ok(Err(format!("git {what} failed ({}): {}", finished.status, finished.stderr.trim())))
+        }
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+            Ok(Err(format!("git {what} did not end in {} s", GIT_TIMEOUT.as_secs())))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Ok(Err("git is not installed (or not on the PATH of the checks)".to_owned()))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Removes a checkout and all that the checks left in it, also folders they made read-only (as some
+/// package caches are). A tree that is gone already is fine.
+pub(super) fn remove(tree: &Path) -> io::Result<()> {
+    let remove = || match fs::remove_dir_all(tree) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    match remove() {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            unlock(tree)?;
+            remove()
+        }
+        other => other,
+    }
+}
+
+fn unlock(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // Of the entry itself: a symbolic link to a folder is not one.
+        if entry.file_type()?.is_dir() {
+            unlock(&entry.path())?;
+        }
+    }
+    Ok(())
+}

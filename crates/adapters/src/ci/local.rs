@@ -1,0 +1,215 @@
+//! The checks, run on this machine: the [`Ci`] port for a floor without a CI service.
+//!
+//! Invariants:
+//! - The checks see a clean checkout of exactly the commit, and a clean environment.
+//! - Green means that every step ran and exited 0. What failed through no fault of the change (git,
+//!   a process killed by the kernel) is never red.
+//! - A run leaves no process and no checkout behind, also when the daemon died in the middle of it
+//!   and the run is asked for again. Its processes are known by pid and start time, and by a
+//!   variable in their environment that names the run's folder.
+//! - A finished run is answered from its report, not run again.
+
+use super::checkout;
+use super::log::RunLog;
+use super::record;
+use super::step::{self, StepEnd, StepPlace};
+use crate::host::process::end_marked_tree;
+use crate::layout::Layout;
+use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource};
+use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_engine::ports::{Ci, CiRequest, PortError, PortResult};
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// In the environment of a run's processes: the run's folder.
+const MARKER: &str = "SHOPFLOOR_CI_RUN";
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const END_GRACE: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiStep {
+    pub name: String,
+    /// Run with `sh -euc`.
+    pub run: String,
+    pub timeout: Duration,
+}
+
+/// How a project's checks are run.
+#[derive(Clone, Debug)]
+pub struct CiConfig {
+    pub steps: Vec<CiStep>,
+    /// The steps' environment, to which `CI=true` and `SHOPFLOOR_CI=1` are added.
+    pub env: Vec<(OsString, OsString)>,
+    pub log_bytes_max: usize,
+    pub redactor: Redactor,
+}
+
+/// A project's configuration, or `None` for a project this floor does not have.
+pub type CiConfigs = Arc<dyn Fn(&ProjectName) -> Option<CiConfig> + Send + Sync>;
+
+/// What a run is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiRun {
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub run: RunId,
+    pub commit: Sha,
+}
+
+/// Where a run stands. A run that is answered from its report makes no progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CiProgress {
+    Started { run: CiRun, log: String },
+    StepStarted { run: CiRun, step: String, number: u32, of: u32 },
+    Finished { run: CiRun, report: CiReport },
+}
+
+pub type CiObserver = Arc<dyn Fn(&CiProgress) + Send + Sync>;
+
+pub struct LocalCi {
+    layout: Layout,
+    configs: CiConfigs,
+    on_progress: Option<CiObserver>,
+}
+
+impl LocalCi {
+    pub fn new(layout: Layout, configs: CiConfigs, on_progress: Option<CiObserver>) -> Self {
+        LocalCi { layout, configs, on_progress }
+    }
+
+    fn tell(&self, progress: CiProgress) {
+        if let Some(observer) = &self.on_progress {
+            observer(&progress);
+        }
+    }
+
+    fn run_in(&self, folder: &Path, request: &CiRequest<'_>, config: &CiConfig) -> io::Result<CiReport> {
+        if let Some(report) = record::load_report(folder, request.commit, &config.steps)? {
+            return Ok(report);
+        }
+        let started = Instant::now();
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let tree = folder.join("tree");
+        let marker = marker(folder);
+        // What an earlier try of this run left when it was cut short.
+        end_marked_tree(record::load_process(folder)?, marker.as_bytes(), END_GRACE)?;
+        record::remove_process(folder)?;
+        checkout::remove(&tree)?;
+
+        let run = CiRun {
+            project: request.project.clone(),
+            issue: request.issue,
+            run: request.run,
+            commit: request.commit.clone(),
+        };
+        let log_path = folder.join("log");
+        let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
+        let log_name = log_path.display().to_string();
+        self.tell(CiProgress::Started { run: run.clone(), log: log_name.clone() });
+        let mut report = CiReport {
+            verdict: CiVerdict::NoChecks,
+            step: None,
+            excerpt: String::new(),
+            log: log_name,
+            steps_run: 0,
+            duration_ms: 0,
+        };
+        if !config.steps.is_empty() {
+            let place =
+                StepPlace { folder, tree: &tree, env: &step_env(config, folder), marker: marker.as_bytes() };
+            self.run_steps(&place, request, &run, config, &mut log, &mut report)?;
+        }
+        checkout::remove(&tree)?;
+        log.finish()?;
+        report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        record::save_report(folder, request.commit, &config.steps, &report)?;
+        self.tell(CiProgress::Finished { run, report: report.clone() });
+        Ok(report)
+    }
+
+    /// Runs the steps in order, up to the first that does not pass.
+    fn run_steps(
+        &self,
+        place: &StepPlace<'_>,
+        request: &CiRequest<'_>,
+        run: &CiRun,
+        config: &CiConfig,
+        log: &mut RunLog,
+        report: &mut CiReport,
+    ) -> io::Result<()> {
+        let repository = match request.source {
+            CommitSource::Hub => self.layout.hub(request.project),
+            CommitSource::Queue => self.layout.queue_repo(request.project),
+        };
+        log.begin_step("checkout")?;
+        let path = config.env.iter().find(|(name, _)| name == "PATH");
+        let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
+        if let Err(why) = checkout::checkout(&repository, request.commit, place.tree, path)? {
+            log.write(why.as_bytes())?;
+            report.verdict = CiVerdict::Infra;
+            report.step = Some("checkout".to_owned());
+            report.excerpt = log.excerpt()?;
+            return Ok(());
+        }
+        let of = u32::try_from(config.steps.len()).unwrap_or(u32::MAX);
+        for (number, step) in (1..).zip(&config.steps) {
+            let name = one_line(&step.name, 80);
+            self.tell(CiProgress::StepStarted { run: run.clone(), step: name.clone(), number, of });
+            log.begin_step(&name)?;
+            let end = step::run(place, step, log)?;
+            report.steps_run = number;
+            let (verdict, note) = match end {
+                StepEnd::Passed => continue,
+                StepEnd::Failed(code) => (CiVerdict::Red, format!("exit code {code}")),
+                StepEnd::Killed => (
+                    CiVerdict::Infra,
+                    "killed from outside (exit code 137): most often out of memory".to_owned(),
+                ),
+                StepEnd::TimedOut => {
+                    (CiVerdict::TimedOut, format!("not done after {:?}, and ended", step.timeout))
+                }
+            };
+            report.verdict = verdict;
+            report.step = Some(name);
+            log.write(format!("\n[{note}]").as_bytes())?;
+            report.excerpt = log.excerpt()?;
+            return Ok(());
+        }
+        report.verdict = CiVerdict::Green;
+        Ok(())
+    }
+}
+
+impl Ci for LocalCi {
+    fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport> {
+        let config = (self.configs)(request.project).ok_or_else(|| {
+            PortError::Permanent(format!("there is no project {} on this floor", request.project))
+        })?;
+        let folder = self.layout.ci_run(request.project, request.run);
+        self.run_in(&folder, request, &config)
+            .map_err(|e| PortError::Transient(format!("CI run {}: {e}", request.run)))
+    }
+}
+
+fn marker(folder: &Path) -> OsString {
+    let mut marker = OsString::from(MARKER);
+    marker.push("=");
+    marker.push(folder);
+    marker
+}
+
+fn step_env(config: &CiConfig, folder: &Path) -> Vec<(OsString, OsString)> {
+    let ours = [
+        (OsString::from("CI"), OsString::from("true")),
+        ("SHOPFLOOR_CI".into(), "1".into()),
+        (MARKER.into(), folder.into()),
+    ];
+    config.env.iter().cloned().chain(ours).collect()
+}

@@ -1,0 +1,74 @@
+//! What a CI run leaves on disk: the process that runs, for whoever comes after a crash, and the
+//! report, by which a run that is asked for again is answered without being run again.
+
+use super::local::CiStep;
+use crate::host::atomic::write_atomic;
+use crate::host::digest::Digest;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use shopfloor_core::effect::{CiReport, ProcessId};
+use shopfloor_core::ids::Sha;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    commit: Sha,
+    steps: String,
+    report: CiReport,
+}
+
+/// Identifies the steps a report is about.
+fn digest(steps: &[CiStep]) -> String {
+    let digest = steps.iter().fold(Digest::new(), |digest, step| {
+        let timeout = step.timeout.as_millis().to_le_bytes();
+        digest.field(step.name.as_bytes()).field(step.run.as_bytes()).field(&timeout)
+    });
+    format!("{:016x}", digest.finish())
+}
+
+/// The report of this run, if it is about that commit and those steps. One that can not be read is
+/// as good as none: the run is made again.
+pub(super) fn load_report(folder: &Path, commit: &Sha, steps: &[CiStep]) -> io::Result<Option<CiReport>> {
+    let record: Option<Record> = load(&folder.join("report.json"))?;
+    Ok(record.filter(|r| r.commit == *commit && r.steps == digest(steps)).map(|r| r.report))
+}
+
+pub(super) fn save_report(
+    folder: &Path,
+    commit: &Sha,
+    steps: &[CiStep],
+    report: &CiReport,
+) -> io::Result<()> {
+    let record = Record { commit: commit.clone(), steps: digest(steps), report: report.clone() };
+    save(&folder.join("report.json"), &record)
+}
+
+/// The process (and group leader) of the step that runs, or ran when the machine went down.
+pub(super) fn load_process(folder: &Path) -> io::Result<Option<ProcessId>> {
+    load(&folder.join("process.json"))
+}
+
+pub(super) fn save_process(folder: &Path, process: ProcessId) -> io::Result<()> {
+    save(&folder.join("process.json"), &process)
+}
+
+pub(super) fn remove_process(folder: &Path) -> io::Result<()> {
+    match fs::remove_file(folder.join("process.json")) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn load<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn save(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    write_atomic(path, &serde_json::to_vec(value)?, 0o600)
+}

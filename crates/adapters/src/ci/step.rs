@@ -1,0 +1,149 @@
+//! Running one step of the checks: a shell in its own process group, bounded in time, with nothing
+//! of it left behind however it ends.
+
+use super::local::CiStep;
+use super::log::RunLog;
+use super::record;
+use crate::host::process::{self, end_marked_tree, timespec};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use shopfloor_core::effect::ProcessId;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long processes have to obey SIGTERM.
+const END_GRACE: Duration = Duration::from_secs(2);
+const SIGKILL: i32 = 9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepEnd {
+    Passed,
+    /// The exit code, or 128 + the signal.
+    Failed(i32),
+    /// Killed, and not by us: most often the kernel, out of memory.
+    Killed,
+    TimedOut,
+}
+
+/// Where and how a run's steps are run.
+pub(super) struct StepPlace<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) tree: &'a Path,
+    pub(super) env: &'a [(OsString, OsString)],
+    /// In every process' environment, and only there.
+    pub(super) marker: &'a [u8],
+}
+
+pub(super) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
+    let deadline = Instant::now() + step.timeout;
+    let (output, child_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Only our end: a child that finds its output non-blocking may lose some.
+    fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
+    let mut child = Command::new("sh")
+        .args(["-euc", &step.run])
+        .env_clear()
+        .envs(place.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(place.tree)
+        .stdin(Stdio::null())
+        .stdout(child_end.try_clone()?)
+        .stderr(child_end)
+        .process_group(0)
+        .spawn()?;
+    // Not waited for, so the pid is the child's, running or not.
+    let root = process::start_time(child.id())?.map(|start| ProcessId { pid: child.id(), start });
+    let mut output = File::from(output);
+    let ended = match root.map(|root| record::save_process(place.folder, root)) {
+        Some(Err(e)) => Err(e),
+        _ => follow(&mut child, &mut output, deadline, log),
+    };
+    // Whatever happened, nothing of the step may go on: not what it started in the background
+    // after a pass, not all of it after a timeout or an error of ours.
+    let swept = end_marked_tree(root, place.marker, END_GRACE);
+    // Last words of the processes just ended.
+    let drained = drain(&mut output, log);
+    if let Err(e) = swept {
+        // Waiting could be for ever; if it did end it is collected, else init will.
+        let _ = child.try_wait();
+        return Err(e);
+    }
+    let status = child.wait()?;
+    drained?;
+    record::remove_process(place.folder)?;
+    Ok(if ended? { outcome(status) } else { StepEnd::TimedOut })
+}
+
+fn outcome(status: ExitStatus) -> StepEnd {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => StepEnd::Passed,
+        // How a shell reports that a command of it was killed.
+        (Some(code), _) if code == 128 + SIGKILL => StepEnd::Killed,
+        (Some(code), _) => StepEnd::Failed(code),
+        (None, Some(SIGKILL)) => StepEnd::Killed,
+        (None, signal) => StepEnd::Failed(128 + signal.unwrap_or(0)),
+    }
+}
+
+/// Takes in the step's output until its shell ends: whether it did before the deadline. The output
+/// is not waited for to end, since a process in the background may hold it open for ever.
+fn follow(child: &mut Child, output: &mut File, deadline: Instant, log: &mut RunLog) -> io::Result<bool> {
+    let exit: OwnedFd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let mut open = true;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let mut polled = vec![PollFd::new(&exit, PollFlags::IN)];
+        if open {
+            polled.push(PollFd::new(output, PollFlags::IN));
+        }
+        match poll(&mut polled, Some(&timespec(left))) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(e) => return Err(e.into()),
+        }
+        let exited = !polled[0].revents().is_empty();
+        let readable = polled.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        if exited {
+            drain(output, log)?;
+            return Ok(true);
+        }
+        if readable {
+            open = read_some(output, log)?;
+        }
+    }
+}
+
+/// Takes in what is there now: at most what a pipe holds, in case a writer never rests.
+fn drain(output: &mut File, log: &mut RunLog) -> io::Result<()> {
+    const READS_MAX: u32 = 32;
+    for _ in 0..READS_MAX {
+        match read_some(output, log) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// `false` at the end of the output.
+fn read_some(output: &mut File, log: &mut RunLog) -> io::Result<bool> {
+    let mut buffer = [0; 64 * 1024];
+    match output.read(&mut buffer) {
+        Ok(0) => Ok(false),
+        Ok(read) => log.write(&buffer[..read]).map(|()| true),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
+        Err(e) => Err(e),
+    }
+}

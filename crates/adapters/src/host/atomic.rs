@@ -1,0 +1,49 @@
+//! Writing a file so that a reader, or a crash, sees the old content or the new, never a part.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// Replaces the file's content, durably: temporary file in the same folder, fsync, rename, fsync of
+/// the folder. A symbolic link at `path` is replaced, not followed.
+pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (folder, temporary) = temporary_beside(path)?;
+    let written = write_new(&temporary, bytes, mode).and_then(|()| fs::rename(&temporary, path));
+    if let Err(e) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(e);
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn temporary_beside(path: &Path) -> io::Result<(&Path, PathBuf)> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()));
+    let name = path.file_name().ok_or_else(no_name)?;
+    let folder = path.parent().ok_or_else(no_name)?;
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    temporary.push(format!(".{}-{count}.tmp", std::process::id()));
+    Ok((folder, folder.join(temporary)))
+}
+
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let open = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let mut file = match open() {
+        // Left by a process that had our pid and died here.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            open()?
+        }
+        other => other?,
+    };
+    // The mode asked for, whatever the umask.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,49 @@
+//! A lock that ends with its holder: `flock` on a file, which the kernel releases however the
+//! process dies. The file stays; only the lock on it counts.
+
+use super::process::{Liveness, is_same, start_time};
+use shopfloor_core::effect::ProcessId;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// A held lock; dropping it gives it back.
+#[derive(Debug)]
+pub struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// `Ok(None)`: somebody else holds it ([`holder`] says who).
+    pub fn try_exclusive(path: &Path) -> io::Result<Option<FileLock>> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
+        let pid = std::process::id();
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{pid} {}", start_time(pid)?.unwrap_or(0))?;
+        Ok(Some(FileLock { _file: file }))
+    }
+}
+
+/// The pid of the process that took the lock last and still runs. For people: whether the lock is
+/// held, only [`FileLock::try_exclusive`] says.
+pub fn holder(path: &Path) -> Option<u32> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(64).read_to_string(&mut text).ok()?;
+    let (pid, start) = text.trim_end().split_once(' ')?;
+    let process = ProcessId { pid: pid.parse().ok()?, start: start.parse().ok()? };
+    (is_same(process) == Liveness::Alive).then_some(process.pid)
+}

@@ -1,0 +1,12 @@
+//! The machine the floor runs on: processes, files, locks, environment. Linux only.
+
+pub mod atomic;
+pub mod command;
+pub(crate) mod digest;
+pub mod env;
+pub mod exit_watch;
+pub mod file_watch;
+pub mod lock;
+mod proc_table;
+pub mod process;
+mod wake;

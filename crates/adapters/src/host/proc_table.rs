@@ -1,0 +1,135 @@
+//! `/proc` as a table: one reading of it, and who belongs to whom in it.
+
+use shopfloor_core::effect::ProcessId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::{fs, io};
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) id: ProcessId,
+    pub(crate) parent: u32,
+    pub(crate) group: u32,
+    pub(crate) session: u32,
+    /// A zombie has ended; only its exit status is left. (One with threads still running has not.)
+    pub(crate) ended: bool,
+    /// Of a process that ended and was not collected: its exit code, or 128 + the signal.
+    pub(crate) status: Option<i32>,
+}
+
+impl Stat {
+    /// `Ok(None)`: there is no such process.
+    pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
+        match fs::read(format!("/proc/{pid}/stat")) {
+            Ok(bytes) => match Stat::parse(pid, &bytes) {
+                Some(stat) => Ok(Some(stat)),
+                None => Err(io::Error::other(format!("/proc/{pid}/stat is not as expected"))),
+            },
+            // ESRCH: it ended between opening and reading.
+            Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(3) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The command's name is in parentheses and may hold anything, also `)` and spaces: what
+    /// follows the last `)` is the third field.
+    fn parse(pid: u32, bytes: &[u8]) -> Option<Stat> {
+        let end = bytes.iter().rposition(|b| *b == b')')?;
+        let rest = std::str::from_utf8(&bytes[end + 1..]).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3).copied();
+        let threads: u32 = field(20)?.parse().ok()?;
+        let ended = match field(3)? {
+            "Z" => threads <= 1,
+            "X" | "x" => true,
+            _ => false,
+        };
+        Some(Stat {
+            id: ProcessId { pid, start: field(22)?.parse().ok()? },
+            parent: field(4)?.parse().ok()?,
+            // -1 for a process without one.
+            group: field(5)?.parse().unwrap_or(0),
+            session: field(6)?.parse().unwrap_or(0),
+            ended,
+            status: field(52).and_then(|code| code.parse().ok()).filter(|_| ended).map(status),
+        })
+    }
+}
+
+/// A wait status as a shell would give it.
+fn status(wait: i32) -> i32 {
+    match wait & 0x7f {
+        0 => (wait >> 8) & 0xff,
+        signal => 128 + signal,
+    }
+}
+
+/// One reading of `/proc`.
+pub(crate) struct ProcTable {
+    processes: BTreeMap<u32, Stat>,
+}
+
+impl ProcTable {
+    pub(crate) fn read() -> io::Result<Self> {
+        let mut processes = BTreeMap::new();
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+            // One process that cannot be read must not hide the others.
+            if let Ok(Some(stat)) = Stat::read(pid) {
+                processes.insert(pid, stat);
+            }
+        }
+        Ok(ProcTable { processes })
+    }
+
+    pub(crate) fn get(&self, pid: u32) -> Option<&Stat> {
+        self.processes.get(&pid)
+    }
+
+    /// Processes whose environment, as it was when they were started, holds the entry `marker`
+    /// (`NAME=value`). Others' processes cannot be read, and are not ours.
+    pub(crate) fn marked(&self, marker: &[u8]) -> Vec<u32> {
+        let holds = |pid: &u32| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.split(|b| *b == 0).any(|entry| entry == marker))
+        };
+        self.processes.keys().copied().filter(holds).collect()
+    }
+
+    /// `seeds` and all that belong to them: children of members, and members of a session or
+    /// process group that a member leads or one of `leaders` led. The latter finds grandchildren
+    /// whose parent ended, which the kernel gave to another parent.
+    pub(crate) fn closure(&self, seeds: &BTreeSet<u32>, leaders: &BTreeSet<u32>) -> Vec<Stat> {
+        let mut members: BTreeSet<u32> =
+            seeds.iter().copied().filter(|pid| self.processes.contains_key(pid)).collect();
+        loop {
+            let before = members.len();
+            for stat in self.processes.values() {
+                let leads = |id: &u32| *id > 1 && (members.contains(id) || leaders.contains(id));
+                if members.contains(&stat.parent) || leads(&stat.group) || leads(&stat.session) {
+                    members.insert(stat.id.pid);
+                }
+            }
+            if members.len() == before {
+                return members.iter().map(|pid| self.processes[pid]).collect();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_may_hold_anything() {
+        let tail = " S 1 20 30 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 3 0 12345 0 0";
+        for name in ["sh", "a) R 9 9", "tmux: server", ")", ""] {
+            let stat = Stat::parse(7, format!("7 ({name}){tail}").as_bytes()).expect("parses");
+            assert_eq!((stat.parent, stat.group, stat.session, stat.id.start), (1, 20, 30, 12345));
+            assert!(!stat.ended);
+        }
+        assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
+    }
+}

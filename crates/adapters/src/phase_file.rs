@@ -1,0 +1,95 @@
+//! The phase file on disk: where an agent says what it waits for.
+//!
+//! It is in a folder others may write to (`/tmp`, by the protocol), so nothing there is trusted:
+//! a symbolic link is never followed, a file that is not ours is neither read nor written, and a
+//! pipe planted there can not block us. Invariant: what [`read`] returns was in a regular file of
+//! this user.
+
+use crate::host::atomic::write_atomic;
+use crate::host::digest::Digest;
+use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, ftruncate, open};
+use rustix::io::Errno;
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::phase::PHASE_FILE_BYTES_MAX;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const OWNER_ONLY: u32 = 0o600;
+
+/// `{dir}/dev-session-{project}-{issue}.phase`, or `review-session-…` for a reviewer.
+pub fn path(dir: &Path, role: Role, project: &ProjectName, issue: IssueNumber) -> PathBuf {
+    dir.join(format!("{role}-session-{project}-{issue}.phase"))
+}
+
+/// Makes the file, or empties it, so that a predecessor's phase is not taken for the new session's.
+pub fn reset(path: &Path) -> io::Result<()> {
+    // Not O_TRUNC: nothing is changed before it is known to be ours.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(OWNER_ONLY);
+    let fd = open(path, flags, mode).map_err(|e| explain(path, e))?;
+    check(path, &fd)?;
+    ftruncate(&fd, 0)?;
+    fchmod(&fd, mode)?;
+    Ok(())
+}
+
+/// The file's content, at most [`PHASE_FILE_BYTES_MAX`] bytes of it, after a stamp that changes
+/// whenever the file is written or replaced. `None`: there is no file.
+pub fn read(path: &Path) -> io::Result<Option<(String, String)>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = match open(path, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(e) => return Err(explain(path, e)),
+    };
+    let stat = check(path, &fd)?;
+    let mut bytes = Vec::new();
+    File::from(fd).take(PHASE_FILE_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    let digest = Digest::new().field(&bytes).finish();
+    let stamp = format!("{:x}-{:x}.{:09}-{digest:016x}", stat.st_ino, stat.st_mtime, stat.st_mtime_nsec);
+    Ok(Some((stamp, String::from_utf8_lossy(&bytes).into_owned())))
+}
+
+/// Replaces the file's content in one step: a reader sees the old or the new.
+pub fn write(path: &Path, content: &str) -> io::Result<()> {
+    write_atomic(path, content.as_bytes(), OWNER_ONLY)
+}
+
+fn check(path: &Path, fd: &OwnedFd) -> io::Result<Stat> {
+    let stat = fstat(fd)?;
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return Err(refused(path, "is not a regular file"));
+    }
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(refused(path, "belongs to another user"));
+    }
+    // None: it was replaced after it was opened, which is what `write` does.
+    if stat.st_nlink > 1 {
+        return Err(refused(path, "has a second name (a hard link)"));
+    }
+    Ok(stat)
+}
+
+fn explain(path: &Path, errno: Errno) -> io::Error {
+    match errno {
+        Errno::LOOP => refused(path, "is a symbolic link"),
+        Errno::ISDIR => refused(path, "is a folder"),
+        Errno::NXIO => refused(path, "is not a regular file"),
+        // Also what the kernel answers for another user's file in a folder like /tmp.
+        Errno::ACCESS | Errno::PERM => refused(path, "belongs to another user or is not writable"),
+        other => io::Error::from(other),
+    }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "the phase file {} {why}; look at who made it (`ls -l`), remove it, and try again, or set \
+             another folder for phase files",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,4 @@
+//! Terminals that agents run in.
+
+mod launch;
+pub mod tmux;

@@ -1,0 +1,404 @@
+//! Agents' terminals: tmux sessions on a private socket.
+//!
+//! Invariants:
+//! - Only the server on our own socket is talked to, with no configuration of the user's.
+//! - Nothing of a command, its environment or its folder is interpreted by tmux or by a shell: they
+//!   reach the program through a launch file of single-quoted words. (Given directly, tmux would
+//!   take an argument that ends in `;` for a separator and expand `#(…)` in a folder's name, and
+//!   it refuses commands beyond 16 KB.)
+//! - The program's environment is exactly the one asked for, plus [`MARKER`] (by which what a
+//!   session leaves behind is found) and a `TERM`; never the server's, nor `TMUX`.
+//! - An error means that nothing is known; only an answer of the server, or there being none, makes
+//!   a session absent.
+//! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`].
+//!   (What a program prints in the very instant it ends, tmux may lose: it does not read on.)
+
+use super::launch;
+use crate::host::command;
+use crate::host::process;
+use shopfloor_core::effect::ProcessId;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The variable that marks a session's processes: its value names the socket and the session.
+pub const MARKER: &str = "SHOPFLOOR_PANE";
+
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const END_GRACE: Duration = Duration::from_secs(3);
+const HISTORY_LINES: &str = "5000";
+/// The longest path a Unix socket can have is 107 bytes.
+const SOCKET_BYTES_MAX: usize = 107;
+/// The server ends with its last session, and does not answer whoever it had let in by then. The
+/// next question finds no server, or a new one.
+const ENDING_TRIES: u32 = 20;
+/// How often tmux is asked whether it has read what a program printed before it ended. There is
+/// nothing to wait on; each question lets the server's event loop go round.
+const SETTLE_TRIES: u32 = 50;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TmuxError {
+    #[error(
+        "tmux is not installed (or not on the PATH): install it with your package manager, \
+         such as `apt install tmux` or `brew install tmux`"
+    )]
+    Missing,
+    /// What was asked for can not be done, now or later.
+    #[error("{0}")]
+    Refused(String),
+    #[error("tmux {command} failed: {stderr}")]
+    Failed { command: String, stderr: String },
+    #[error("{what}: {source}")]
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl TmuxError {
+    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> TmuxError {
+        let what = what.into();
+        move |source| TmuxError::Io { what, source }
+    }
+
+    /// Whether trying again may help.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, TmuxError::Failed { .. } | TmuxError::Io { .. })
+    }
+}
+
+pub type TmuxResult<T> = Result<T, TmuxError>;
+
+/// What to run in a session.
+#[derive(Clone, Debug)]
+pub struct SpawnSpec {
+    /// Of `A-Z a-z 0-9 - _`.
+    pub name: String,
+    pub cwd: PathBuf,
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    Alive(ProcessId),
+    /// The program ended. `status` is its exit code, or 128 + the signal that ended it.
+    Dead {
+        status: Option<i32>,
+    },
+    Absent,
+}
+
+#[derive(Clone, Debug)]
+pub struct Tmux {
+    socket: PathBuf,
+    path: OsString,
+}
+
+impl Tmux {
+    /// `path` is the `PATH` that tmux itself is found on.
+    pub fn new(socket: impl Into<PathBuf>, path: impl Into<OsString>) -> Self {
+        Tmux { socket: socket.into(), path: path.into() }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Starts a session, or adopts the one of that name: the process in its pane. If the program
+    /// ended before it was looked at, the process has start time 0, which no process has: gone.
+    pub fn spawn(&self, spec: &SpawnSpec) -> TmuxResult<ProcessId> {
+        check_name(&spec.name)?;
+        self.check_folder()?;
+        if let Some(process) = self.adopt(&spec.name)? {
+            return Ok(process);
+        }
+        let mut env = spec.env.clone();
+        env.push((MARKER.into(), self.marker_value(&spec.name)));
+        let script = launch::script(&spec.cwd, &spec.argv, &env).map_err(TmuxError::Refused)?;
+        let file = self.launch_file(&spec.name);
+        launch::write(&file, &script).map_err(TmuxError::io(format!("write {}", file.display())))?;
+
+        // Options first, in the same call: a program that ends at once must find them set.
+        let mut args: Vec<&OsStr> = words(&["start-server", ";"]);
+        args.extend(words(&["set-option", "-wg", "remain-on-exit", "on", ";"]));
+        args.extend(words(&["set-option", "-g", "history-limit", HISTORY_LINES, ";"]));
+        args.extend(words(&["set-option", "-g", "default-terminal", launch::TERM, ";"]));
+        args.extend(words(&["set-option", "-g", "status", "off", ";"]));
+        args.extend(words(&["new-session", "-d", "-x", "200", "-y", "50", "-P", "-F", "#{pane_pid}", "-s"]));
+        args.push(spec.name.as_ref());
+        // Several words after the options are executed as they are, without a shell.
+        args.extend(words(&["--", "env", "-i", "/bin/sh"]));
+        args.push(file.as_os_str());
+
+        let output = self.run(&args)?;
+        if output.status.success() {
+            let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
+            // Its parent is not known here, but it was started a moment ago.
+            return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
+        }
+        // Somebody else was faster.
+        if output.stderr.contains("duplicate session")
+            && let Some(process) = self.adopt(&spec.name)?
+        {
+            return Ok(process);
+        }
+        Err(failed("new-session", &output.stderr))
+    }
+
+    fn adopt(&self, name: &str) -> TmuxResult<Option<ProcessId>> {
+        Ok(self.pane(name)?.map(|pane| match pane.probe() {
+            Probe::Alive(process) => process,
+            _ => ProcessId { pid: pane.pid, start: 0 },
+        }))
+    }
+
+    pub fn probe(&self, name: &str) -> TmuxResult<Probe> {
+        check_name(name)?;
+        let look = || Ok(self.pane(name)?.map_or(Probe::Absent, |pane| pane.probe()));
+        match look()? {
+            // Collected between tmux's answer and our look: now tmux knows the status.
+            Probe::Dead { status: None } => look(),
+            known => Ok(known),
+        }
+    }
+
+    /// All sessions on the socket.
+    pub fn list(&self) -> TmuxResult<Vec<(String, Probe)>> {
+        let panes = self.panes(&["-a"])?;
+        Ok(panes.into_iter().map(|pane| (pane.session.clone(), pane.probe())).collect())
+    }
+
+    /// The end of what the session printed, at most `lines` lines, without escape sequences. Empty
+    /// if there is no such session.
+    pub fn capture(&self, name: &str, lines: u32) -> TmuxResult<String> {
+        check_name(name)?;
+        let target = pane_target(name);
+        let start = format!("-{lines}");
+        let mut args = words(&["list-panes", "-s", "-t", &target, "-F", Pane::FORMAT, ";"]);
+        args.extend(words(&["capture-pane", "-p", "-J", "-S", &start, "-t", &target]));
+        for attempt in 1.. {
+            let output = self.run(&args)?;
+            if !output.status.success() {
+                return if is_absent(&output.stderr) {
+                    Ok(String::new())
+                } else {
+                    Err(failed("capture-pane", &output.stderr))
+                };
+            }
+            let (pane, screen) = output.stdout.split_once('\n').unwrap_or((&output.stdout, ""));
+            let pane = Pane::parse(pane).ok_or_else(|| failed("list-panes", pane))?;
+            // A program's last words are read only after it ended; tmux is about to.
+            if pane.closed || attempt == SETTLE_TRIES || matches!(pane.probe(), Probe::Alive(_)) {
+                return Ok(printed(screen, lines as usize));
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    /// Ends all of the session's processes, also those that left its process group or terminal,
+    /// removes the session, and verifies both. A session that is gone already is fine.
+    pub fn end(&self, name: &str) -> TmuxResult<()> {
+        check_name(name)?;
+        let root = match self.probe(name)? {
+            Probe::Alive(process) => Some(process),
+            Probe::Dead { .. } | Probe::Absent => None,
+        };
+        let mut marker = OsString::from(MARKER);
+        marker.push("=");
+        marker.push(self.marker_value(name));
+        process::end_marked_tree(root, marker.as_bytes(), END_GRACE)
+            .map_err(TmuxError::io(format!("end session {name}")))?;
+
+        let target = format!("={name}");
+        let output = self.run(&words(&["kill-session", "-t", &target]))?;
+        if !output.status.success() && !is_absent(&output.stderr) {
+            return Err(failed("kill-session", &output.stderr));
+        }
+        if self.pane(name)?.is_some() {
+            return Err(failed("kill-session", "the session is still there"));
+        }
+        match fs::remove_file(self.launch_file(name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(TmuxError::io("remove the launch file".to_owned())(e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The value of [`MARKER`]: no other session, of this floor or another, has it.
+    fn marker_value(&self, name: &str) -> OsString {
+        let mut value = self.socket.clone().into_os_string();
+        value.push(":");
+        value.push(name);
+        value
+    }
+
+    fn launch_file(&self, name: &str) -> PathBuf {
+        self.socket.with_extension("launch").join(name)
+    }
+
+    /// The socket's folder is ours alone: whoever reaches the socket controls the agents.
+    fn check_folder(&self) -> TmuxResult<()> {
+        if !self.socket.is_absolute() || self.socket.as_os_str().len() > SOCKET_BYTES_MAX {
+            return Err(TmuxError::Refused(format!(
+                "{} can not be a tmux socket: the path must be absolute and at most {SOCKET_BYTES_MAX} bytes \
+                 long; choose a shorter home for the floor",
+                self.socket.display()
+            )));
+        }
+        let folder = self.socket.parent().unwrap_or(Path::new("/"));
+        let launch = self.socket.with_extension("launch");
+        for made in [folder, &launch] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(made)
+                .map_err(TmuxError::io(format!("make {}", made.display())))?;
+        }
+        let meta = fs::symlink_metadata(folder).map_err(TmuxError::io(folder.display().to_string()))?;
+        if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
+            let folder = folder.display();
+            return Err(TmuxError::Refused(format!(
+                "{folder} is open to other users, who could control the agents in it: run `chmod 700 {folder}` \
+                 as its owner"
+            )));
+        }
+        Ok(())
+    }
+
+    fn pane(&self, name: &str) -> TmuxResult<Option<Pane>> {
+        let panes = self.panes(&["-s", "-t", &pane_target(name)])?;
+        Ok(panes.into_iter().find(|pane| pane.session == name))
+    }
+
+    fn panes(&self, which: &[&str]) -> TmuxResult<Vec<Pane>> {
+        let mut args = words(&["list-panes", "-F", Pane::FORMAT]);
+        args.extend(words(which));
+        let output = self.run(&args)?;
+        if output.status.success() {
+            let parse = |line| Pane::parse(line).ok_or_else(|| failed("list-panes", line));
+            output.stdout.lines().map(parse).collect()
+        } else if is_absent(&output.stderr) {
+            Ok(Vec::new())
+        } else {
+            Err(failed("list-panes", &output.stderr))
+        }
+    }
+
+    fn run(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
+        for attempt in 1.. {
+            let output = self.run_once(args)?;
+            if output.status.success() || attempt == ENDING_TRIES || !is_ending(&output.stderr) {
+                return Ok(output);
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    fn run_once(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
+        let mut tmux = Command::new("tmux");
+        // The first call's environment becomes the server's.
+        tmux.env_clear().env("PATH", &self.path).arg("-u").arg("-S").arg(&self.socket);
+        tmux.args(["-f", "/dev/null"]).args(args).current_dir("/");
+        command::run(&mut tmux, ANSWER_TIMEOUT).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => TmuxError::Missing,
+            _ => TmuxError::Io { what: "run tmux".to_owned(), source: e },
+        })
+    }
+}
+
+struct Pane {
+    session: String,
+    pid: u32,
+    server: u32,
+    /// The terminal was closed, after all that was printed was read.
+    closed: bool,
+    status: Option<i32>,
+    signal: Option<i32>,
+}
+
+impl Pane {
+    const FORMAT: &str =
+        "#{session_name}|#{pane_pid}|#{pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}";
+
+    fn parse(line: &str) -> Option<Pane> {
+        let mut fields = line.split('|');
+        Some(Pane {
+            session: fields.next()?.to_owned(),
+            pid: fields.next()?.parse().ok()?,
+            server: fields.next()?.parse().ok()?,
+            closed: fields.next()? == "1",
+            status: fields.next()?.parse().ok(),
+            signal: fields.next()?.parse().ok(),
+        })
+    }
+
+    /// By the exit status that tmux collected, not by whether the terminal is closed: a program may
+    /// let go of its terminal and go on.
+    fn probe(&self) -> Probe {
+        if let Some(status) = self.signal.map(|signal| 128 + signal).or(self.status) {
+            return Probe::Dead { status: Some(status) };
+        }
+        // Not collected, so the pid is still the child's. tmux may never collect it: built with
+        // libutempter it misses the end of a program that ends while it is being recorded there.
+        match process::child(self.pid, self.server) {
+            process::Child::Running(process) => Probe::Alive(process),
+            process::Child::Ended(status) => Probe::Dead { status },
+            process::Child::Gone => Probe::Dead { status: None },
+        }
+    }
+}
+
+/// The last lines of a screen that were printed by the program: the rows below are blank, and in a
+/// dead pane tmux adds a line of its own at the bottom.
+fn printed(screen: &str, lines: usize) -> String {
+    let screen = screen.trim_end();
+    let printed = match screen.rsplit_once('\n') {
+        Some((above, last)) if last.starts_with("Pane is dead") => above.trim_end(),
+        _ => screen,
+    };
+    let all: Vec<&str> = printed.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+fn words<'a>(words: &[&'a str]) -> Vec<&'a OsStr> {
+    words.iter().map(|word| OsStr::new(*word)).collect()
+}
+
+/// Exactly that session; without the colon tmux would also take a window's name or a prefix.
+fn pane_target(name: &str) -> String {
+    format!("={name}:")
+}
+
+fn check_name(name: &str) -> TmuxResult<()> {
+    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    if !name.is_empty() && name.len() <= 200 && !name.starts_with('-') && name.bytes().all(good) {
+        return Ok(());
+    }
+    Err(TmuxError::Refused(format!("{name:?} can not name a session: use letters, digits, '-' and '_'")))
+}
+
+/// The server's answer, or there being no server, says that there is no such session.
+fn is_absent(stderr: &str) -> bool {
+    let no_server = stderr.contains("no server running on")
+        || stderr.contains("error connecting to") && stderr.contains("(No such file or directory)");
+    // The last two are a server's without any session.
+    let signs = ["can't find session", "can't find pane", "no current target", "no sessions"];
+    no_server || signs.iter().any(|sign| stderr.contains(sign))
+}
+
+fn is_ending(stderr: &str) -> bool {
+    ["server exited", "lost server"].iter().any(|sign| stderr.contains(sign))
+}
+
+fn failed(command: &str, stderr: &str) -> TmuxError {
+    TmuxError::Failed { command: command.to_owned(), stderr: stderr.trim().to_owned() }
+}

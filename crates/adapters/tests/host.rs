@@ -1,0 +1,15 @@
+//! The host, terminal and CI adapters on real processes, a real tmux and a real git. Nothing here
+//! sleeps: tests wait for what they caused, with an upper bound.
+
+#[path = "host/ci.rs"]
+mod ci;
+#[path = "host/ci_crash.rs"]
+mod ci_crash;
+#[path = "host/files.rs"]
+mod files;
+#[path = "host/process.rs"]
+mod process;
+#[path = "host/support.rs"]
+mod support;
+#[path = "host/tmux.rs"]
+mod tmux;
