@@ -6,9 +6,40 @@ use super::load::{choose, kind};
 use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime};
 use super::source::Source;
 use std::path::Path;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 type Checked = Result<(), ConfigError>;
+
+/// The keys whose values are tables, in either file.
+const TABLES: [&str; 12] = [
+    "project", "forge", "ci", "agents", "dev", "review", "merge", "limits", "secrets", "sessions", "git",
+    "defaults",
+];
+
+/// Serde takes an array for a struct, element by element in the order of its fields. Nobody means
+/// that, and an empty one would silently stand for all defaults.
+pub(super) fn no_array_for_a_table(source: &Source<'_>) -> Checked {
+    arrays_in(source, source.tree().get_ref())
+}
+
+fn arrays_in(source: &Source<'_>, table: &DeTable<'_>) -> Checked {
+    for (key, value) in table.iter() {
+        let name = key.get_ref().as_ref();
+        match value.get_ref() {
+            DeValue::Table(inner) => arrays_in(source, inner)?,
+            DeValue::Array(_) if TABLES.contains(&name) => {
+                return Err(source.at(key.span(), format!("`{name}`: expected a table, found an array")));
+            }
+            DeValue::Array(items) if name == "steps" => {
+                if let Some(item) = items.iter().find(|item| item.get_ref().is_array()) {
+                    return Err(source.at(item.span(), "a step: expected a table, found an array"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// Before anything else looks at the values: a literal secret must not reach an error message.
 pub(super) fn secrets(source: &Source<'_>) -> Checked {

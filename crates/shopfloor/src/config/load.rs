@@ -109,6 +109,7 @@ fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
 }
 
 fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigError> {
+    check::no_array_for_a_table(source)?;
     T::deserialize(toml::de::Deserializer::from(source.tree().clone())).map_err(|e| explain(source, &e))
 }
 
@@ -124,18 +125,18 @@ fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
         (Some(_), Some(range)) => source.at(range, message),
         _ => source.whole(message),
     };
-    let quoted = quoted(message);
+    // Taken from the tree, not from the message: a key may itself hold backticks.
+    let name = path.last().map_or("", String::as_str);
+    let (what, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
+    let valid = quoted(expected);
 
-    if message.starts_with("unknown field")
-        && let [key, valid @ ..] = &quoted[..]
-    {
+    if what.starts_with("unknown field") {
         let table = &path[..path.len().saturating_sub(1)];
-        return at(format!("unknown key `{key}` {}", source.title(table))).hint(choose(key, valid, "keys"));
+        return at(format!("unknown key `{name}` {}", source.title(table)))
+            .hint(choose(name, &valid, "keys"));
     }
-    if message.starts_with("missing field")
-        && let [key, ..] = &quoted[..]
-    {
-        return match *key {
+    if what.starts_with("missing field") {
+        return match quoted(what).first().copied().unwrap_or_default() {
             "project" => at("missing table [project]".into())
                 .hint("begin the file with [project] and a line name = \"…\""),
             key => at(format!("missing key `{key}` {}", source.title(&path))),
@@ -147,21 +148,19 @@ fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
         [key] => format!("`{key}`"),
         [table @ .., key] => format!("`{key}` {}", source.title(table)),
     };
-    if message.starts_with("unknown variant")
-        && let [value, valid @ ..] = &quoted[..]
-    {
-        return at(format!("{subject}: unknown value \"{value}\"")).hint(choose(value, valid, "values"));
+    let value = found.as_ref().map(|found| found.value);
+    let kind = value.map_or("nothing", kind);
+    if what.starts_with("unknown variant") {
+        let given = value.and_then(DeValue::as_str).unwrap_or_default();
+        return at(format!("{subject}: unknown value {given:?}")).hint(choose(given, &valid, "values"));
     }
-    let kind = found.as_ref().map_or("nothing", |found| kind(found.value));
-    if let Some(("invalid type", rest)) = message.split_once(": ")
-        && let Some((_, expected)) = rest.rsplit_once(", expected ")
-    {
+    if what.starts_with("invalid type: ") {
         return at(format!("{subject}: expected {}, found {kind}", in_toml_words(expected)));
     }
-    if let Some(("invalid value", rest)) = message.split_once(": ")
-        && let Some((_, expected)) = rest.rsplit_once(", expected ")
-    {
-        return at(format!("{subject}: {} is out of range: expected {}", quoted[0], in_toml_words(expected)));
+    if what.starts_with("invalid value: integer") {
+        let given = quoted(what).first().copied().unwrap_or("this");
+        let range = if expected == "u32" { "from 0 to 4294967295" } else { "from 0 up" };
+        return at(format!("{subject}: {given} is out of range: expected a whole number {range}"));
     }
     // What toml says of an enum that is neither.
     if message == "wanted string or table" {
@@ -191,8 +190,7 @@ pub(super) fn choose(given: &str, valid: &[&str], what: &str) -> String {
 
 fn in_toml_words(expected: &str) -> &str {
     match expected {
-        "u32" => "a whole number from 0 to 4294967295",
-        "u64" => "a whole number from 0 up",
+        "u32" | "u64" => "a whole number",
         "a boolean" => "true or false",
         "a sequence" => "an array",
         "a map" => "a table",

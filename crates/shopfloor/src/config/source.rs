@@ -194,8 +194,11 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 /// does not parse.
 fn mask_secret(text: &str, line_start: usize, shown: &str) -> Option<String> {
     let is_secrets = |name: &str| name.trim_start_matches(['[', ' ', '\t', '"', '\'']).starts_with("secrets");
-    if shown.starts_with('[') && shown.contains(']') {
-        return None;
+    if shown.starts_with('[')
+        && let Some((header, rest)) = shown.split_once(']')
+    {
+        let rest = rest.trim_start_matches(']');
+        return (is_secrets(header) && !rest.is_empty()).then(|| format!("{header}] …"));
     }
     let mut lines = text[..line_start].lines().rev();
     let header = lines.find(|line| line.trim_start().starts_with('[') && line.contains(']'));

@@ -1,16 +1,6 @@
 //! Wrong files and what is said about them, as whole texts: this is what a user reads.
 
 use super::*;
-use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{MergeMethod, Policy};
-use std::path::Path;
-use std::time::Duration;
-
-const MINIMAL: &str = "[project]\nname = \"harb\"\n[ci]\nno_checks = true\n";
-
-fn load_text(text: &str) -> Result<ProjectConfig, ConfigError> {
-    load::project_from(Path::new("shopfloor.toml"), text, &FloorConfig::default())
-}
 
 #[track_caller]
 fn check(text: &str, expect: &str) {
@@ -31,126 +21,6 @@ fn check_floor(text: &str, expect: &str) {
 }
 
 #[test]
-fn a_minimal_file_has_the_default_policy() {
-    let config = load_text(MINIMAL).unwrap();
-    let expect = Policy { has_checks: false, allow_no_checks: true, ..Policy::default() };
-    assert_eq!(config.policy(), expect);
-    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
-    assert_eq!(config.agent(Role::Review).unwrap().runtime, Runtime::Demo);
-    assert_eq!((config.merge.slots, config.ci.log_max), (1, 4 * 1024 * 1024));
-}
-
-const FULL: &str = r#"
-[project]
-name = "harb"
-primary_branch = "trunk"
-[forge]
-kind = "local"
-[ci]
-steps = [{ name = "build", run = "make" }, { name = "test", run = "make test", timeout = "1h30m" }]
-timeout = "2h"
-pass_env = ["HOME"]
-log_max = 2048
-[agents.dev]
-runtime = "generic"
-command = ["bot", "--fast"]
-model = "big"
-pass_env = ["TOKEN"]
-[agents.review]
-runtime = "demo"
-[review]
-required = false
-timeout = "1h"
-rounds = 2
-[merge]
-method = "squash"
-rounds = 4
-slots = 3
-[limits]
-max_jobs = 7
-ci_fixes = 0
-respawns = 1
-reminders = 5
-idle = "1m"
-delivery = "2m"
-respawn_backoff = "500ms"
-renotify = "3m"
-escalate = "4m"
-[secrets]
-TOKEN = { env = "GH_TOKEN" }
-KEY = { file = "keys/deploy" }
-"#;
-
-#[test]
-fn every_key_reaches_its_place() {
-    let config = load_text(FULL).unwrap();
-    assert_eq!(config.ci.steps[0].timeout, Span::mins(10));
-    assert_eq!(config.ci.steps[1].timeout, Span::mins(90));
-    assert_eq!(config.agent(Role::Dev).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
-    assert_eq!(config.merge.slots, 3);
-    let minutes = |n: u64| Duration::from_secs(60 * n);
-    assert_eq!(
-        config.policy(),
-        Policy {
-            primary_branch: "trunk".into(),
-            review_required: false,
-            has_checks: true,
-            allow_no_checks: false,
-            merge_method: MergeMethod::Squash,
-            max_jobs: 7,
-            ci_fixes_max: 0,
-            review_rounds_max: 2,
-            merge_rounds_max: 4,
-            respawns_max: 1,
-            reminders_max: 5,
-            ci_timeout: minutes(120),
-            review_timeout: minutes(60),
-            idle_timeout: minutes(1),
-            delivery_timeout: minutes(2),
-            respawn_backoff: Duration::from_millis(500),
-            renotify_after: minutes(3),
-            escalate_after: minutes(4),
-        }
-    );
-}
-
-#[test]
-fn what_is_shown_loads_again_to_the_same() {
-    for text in [MINIMAL, FULL] {
-        let config = load_text(text).unwrap();
-        let shown = show::as_toml(&config);
-        assert_eq!(load_text(&shown).unwrap(), config, "{shown}");
-        let json: serde_json::Value = serde_json::from_str(&show::as_json(&config)).unwrap();
-        assert_eq!(json["project"]["name"], "harb");
-    }
-    let shown = show::as_toml(&load_text(FULL).unwrap());
-    assert!(shown.contains("[secrets.TOKEN]\nenv = \"GH_TOKEN\"\n"), "{shown}");
-    assert!(show::as_toml(&load_text(MINIMAL).unwrap()).contains("idle = \"2h\"\n"));
-
-    let floor = load::floor_from(Path::new("floor.toml"), "[limits]\nmax_jobs = 4").unwrap();
-    assert_eq!(load::floor_from(Path::new("floor.toml"), &show::as_toml(&floor)).unwrap(), floor);
-}
-
-#[test]
-fn the_floors_agents_stand_in_for_missing_ones() {
-    let floor = load::floor_from(
-        Path::new("floor.toml"),
-        "[defaults.agents.dev]\nruntime = \"generic\"\ncommand = [\"bot\"]\n\
-         [defaults.agents.review]\nruntime = \"generic\"\ncommand = [\"critic\"]\n",
-    )
-    .unwrap();
-    let text = format!("{MINIMAL}[agents.dev]\nruntime = \"demo\"\n");
-    let config = load::project_from(Path::new("shopfloor.toml"), &text, &floor).unwrap();
-    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
-    assert_eq!(config.agent(Role::Review).unwrap().command.as_ref().unwrap(), &["critic"]);
-    // Nobody reviews where nobody needs to.
-    let text = format!(
-        "{MINIMAL}[agents.dev]\nruntime = \"generic\"\ncommand = [\"a\"]\n[review]\nrequired = false\n"
-    );
-    assert_eq!(load_text(&text).unwrap().agent(Role::Review), None);
-}
-
-#[test]
 fn unknown_keys_name_the_nearest() {
     check(
         "[project]\nname = \"harb\"\n[[ci.steps]]\nname = \"test\"\nrun = \"make\"\n  tiemout = \"10m\"\n",
@@ -163,7 +33,7 @@ shopfloor.toml:6:3: unknown key `tiemout` in [[ci.steps]]
     check(
         "[project]\nname = \"harb\"\n[ci]\nsteps = [\n  { name = \"test\", cmd = \"make\" },\n]\n",
         r#"
-shopfloor.toml:5:21: unknown key `cmd` in [[ci.steps]]
+shopfloor.toml:5:20: unknown key `cmd` in [[ci.steps]]
   5 | { name = "test", cmd = "make" },
     |                  ^^^
   hint: valid keys here: name, run, timeout"#,
@@ -226,30 +96,25 @@ fn wrong_types_are_said_in_tomls_words() {
         let place = error.place.unwrap();
         assert_eq!((place.line, place.column), (line, column), "{section}");
     };
-    let u32s = "a whole number from 0 to 4294967295";
+    let u32s = "expected a whole number from 0 to 4294967295";
     check(
         "[limits]\nmax_jobs = \"2\"",
         6,
         12,
-        &format!("`max_jobs` in [limits]: expected {u32s}, found a string"),
+        "`max_jobs` in [limits]: expected a whole number, found a string",
     );
     check(
         "[limits]\nmax_jobs = 1.5",
         6,
         12,
-        &format!("`max_jobs` in [limits]: expected {u32s}, found a number with a fraction"),
+        "`max_jobs` in [limits]: expected a whole number, found a number with a fraction",
     );
-    check(
-        "[limits]\nmax_jobs = -1",
-        6,
-        12,
-        &format!("`max_jobs` in [limits]: -1 is out of range: expected {u32s}"),
-    );
+    check("[limits]\nmax_jobs = -1", 6, 12, &format!("`max_jobs` in [limits]: -1 is out of range: {u32s}"));
     check(
         "[limits]\nci_fixes = 4294967296",
         6,
         12,
-        &format!("`ci_fixes` in [limits]: 4294967296 is out of range: expected {u32s}"),
+        &format!("`ci_fixes` in [limits]: 4294967296 is out of range: {u32s}"),
     );
     check(
         "[review]\nrequired = \"yes\"",
@@ -288,7 +153,14 @@ fn wrong_types_are_said_in_tomls_words() {
         19,
         "in `agents.dev.command`: expected a string, found a whole number",
     );
-    check("[[limits]]\n", 5, 1, "`limits`: expected a table, found an array");
+    check("[[limits]]\n", 5, 3, "`limits`: expected a table, found an array");
+    check("[agents]\ndev = [\"demo\"]\n", 6, 1, "`dev`: expected a table, found an array");
+    check(
+        "[limits]\nidle = []\n",
+        6,
+        8,
+        "`idle` in [limits]: expected a duration in quotes, such as \"30s\", \"10m\" or \"1h30m\", found an array",
+    );
     check(
         "[agents.dev]\nruntime = 2026-01-01",
         6,
@@ -524,4 +396,22 @@ fn files_that_cannot_be_read_are_said_to_be() {
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
     assert_eq!(shown(), "DIR/shopfloor.toml: is not a file");
+}
+
+/// Whatever is mistyped: there is an answer, and it never holds a secret.
+#[test]
+fn no_single_slip_panics_or_shows_a_secret() {
+    let text = format!("{FULL}OOPS = \"hunter22\"\n[secrets.MORE]\nvalue = 'hunter22'\n");
+    for (at, c) in text.char_indices() {
+        let (before, after) = (&text[..at], &text[at + c.len_utf8()..]);
+        let mut slips = vec![before.to_owned(), format!("{before}{after}")];
+        slips.extend(
+            ["`", "\"", "[", "]", "=", "\n", "ä", "-"].map(|slip| format!("{before}{slip}{}", &text[at..])),
+        );
+        for slip in slips {
+            if let Err(error) = load_text(&slip) {
+                assert!(!format!("{error} {error:?}").contains("hunter22"), "{error}\n{slip}");
+            }
+        }
+    }
 }
