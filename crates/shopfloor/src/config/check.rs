@@ -4,7 +4,7 @@ use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
 use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime};
-use super::source::Source;
+use super::source::{Source, title};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -16,25 +16,39 @@ const TABLES: [&str; 12] = [
     "defaults",
 ];
 
-/// Serde takes an array for a struct, element by element in the order of its fields. Nobody means
-/// that, and an empty one would silently stand for all defaults.
-pub(super) fn no_array_for_a_table(source: &Source<'_>) -> Checked {
-    arrays_in(source, source.tree().get_ref())
+/// The keys whose values are one word of a few.
+const WORDS: [&str; 3] = ["runtime", "kind", "method"];
+
+/// Serde takes an array for a struct, element by element in the order of its fields, and a table for
+/// an enum. Nobody means that, and an empty array would silently stand for all defaults.
+pub(super) fn shapes(source: &Source<'_>) -> Checked {
+    shapes_in(source, source.tree().get_ref(), &mut Vec::new())
 }
 
-fn arrays_in(source: &Source<'_>, table: &DeTable<'_>) -> Checked {
+fn shapes_in(source: &Source<'_>, table: &DeTable<'_>, path: &mut Vec<String>) -> Checked {
     for (key, value) in table.iter() {
         let name = key.get_ref().as_ref();
+        let found = kind(value.get_ref());
+        let wrong = |expected| {
+            let subject =
+                if path.is_empty() { format!("`{name}`") } else { format!("`{name}` {}", title(path)) };
+            Err(source.at(key.span(), format!("{subject}: expected {expected}, found {found}")))
+        };
         match value.get_ref() {
-            DeValue::Table(inner) => arrays_in(source, inner)?,
-            DeValue::Array(_) if TABLES.contains(&name) => {
-                return Err(source.at(key.span(), format!("`{name}`: expected a table, found an array")));
+            // Of an unknown table the unknown name is said, not what is wrong inside.
+            DeValue::Table(inner) if TABLES.contains(&name) && name != "secrets" => {
+                path.push(name.to_owned());
+                shapes_in(source, inner, path)?;
+                path.pop();
             }
+            DeValue::Array(_) if TABLES.contains(&name) => return wrong("a table"),
             DeValue::Array(items) if name == "steps" => {
                 if let Some(item) = items.iter().find(|item| item.get_ref().is_array()) {
                     return Err(source.at(item.span(), "a step: expected a table, found an array"));
                 }
             }
+            DeValue::String(_) => {}
+            _ if WORDS.contains(&name) => return wrong("a string"),
             _ => {}
         }
     }

@@ -17,16 +17,8 @@ const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 const MILLIS_MAX: u64 = 366 * 86_400_000;
 
 impl Span {
-    pub const fn secs(secs: u64) -> Self {
-        Span(Duration::from_secs(secs))
-    }
-
     pub const fn mins(mins: u64) -> Self {
-        Span::secs(mins * 60)
-    }
-
-    pub const fn hours(hours: u64) -> Self {
-        Span::mins(hours * 60)
+        Span(Duration::from_secs(mins * 60))
     }
 }
 

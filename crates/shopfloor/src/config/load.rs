@@ -3,7 +3,7 @@
 use super::check;
 use super::error::ConfigError;
 use super::model::{Agent, FloorConfig, ProjectConfig, Runtime};
-use super::source::{Source, error_at};
+use super::source::{Source, error_at, title};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read};
@@ -109,7 +109,7 @@ fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
 }
 
 fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigError> {
-    check::no_array_for_a_table(source)?;
+    check::shapes(source)?;
     T::deserialize(toml::de::Deserializer::from(source.tree().clone())).map_err(|e| explain(source, &e))
 }
 
@@ -132,21 +132,20 @@ fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
 
     if what.starts_with("unknown field") {
         let table = &path[..path.len().saturating_sub(1)];
-        return at(format!("unknown key `{name}` {}", source.title(table)))
-            .hint(choose(name, &valid, "keys"));
+        return at(format!("unknown key `{name}` {}", title(table))).hint(choose(name, &valid, "keys"));
     }
     if what.starts_with("missing field") {
         return match quoted(what).first().copied().unwrap_or_default() {
             "project" => at("missing table [project]".into())
                 .hint("begin the file with [project] and a line name = \"…\""),
-            key => at(format!("missing key `{key}` {}", source.title(&path))),
+            key => at(format!("missing key `{key}` {}", title(&path))),
         };
     }
     let subject = match &path[..] {
         [] => return at(message.into()),
         [table @ .., index] if index.parse::<usize>().is_ok() => format!("in `{}`", table.join(".")),
         [key] => format!("`{key}`"),
-        [table @ .., key] => format!("`{key}` {}", source.title(table)),
+        [table @ .., key] => format!("`{key}` {}", title(table)),
     };
     let value = found.as_ref().map(|found| found.value);
     let kind = value.map_or("nothing", kind);
@@ -154,17 +153,12 @@ fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
         let given = value.and_then(DeValue::as_str).unwrap_or_default();
         return at(format!("{subject}: unknown value {given:?}")).hint(choose(given, &valid, "values"));
     }
+    if let (Some(DeValue::Integer(given)), "u32" | "u64") = (value, expected) {
+        let range = if expected == "u32" { "from 0 to 4294967295" } else { "from 0 up" };
+        return at(format!("{subject}: {} is out of range: expected a whole number {range}", given.as_str()));
+    }
     if what.starts_with("invalid type: ") {
         return at(format!("{subject}: expected {}, found {kind}", in_toml_words(expected)));
-    }
-    if what.starts_with("invalid value: integer") {
-        let given = quoted(what).first().copied().unwrap_or("this");
-        let range = if expected == "u32" { "from 0 to 4294967295" } else { "from 0 up" };
-        return at(format!("{subject}: {given} is out of range: expected a whole number {range}"));
-    }
-    // What toml says of an enum that is neither.
-    if message == "wanted string or table" {
-        return at(format!("{subject}: expected a string, found {kind}"));
     }
     at(message.into())
 }

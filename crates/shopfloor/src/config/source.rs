@@ -1,7 +1,7 @@
 //! A parsed file that still knows where everything stands, so that every error can point at it.
 
 use super::error::{ConfigError, Place};
-use shopfloor_core::text::{Redactor, neutralise};
+use shopfloor_core::text::{Redactor, neutralise, one_line};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -9,6 +9,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Characters of a line that are shown.
 const EXCERPT_MAX: usize = 120;
+/// Characters of a message: it may quote a key, and a key may be as long as the file.
+const MESSAGE_MAX: usize = 400;
 
 pub(super) struct Source<'a> {
     file: &'a Path,
@@ -64,7 +66,7 @@ impl<'a> Source<'a> {
     }
 
     pub fn whole(&self, message: impl AsRef<str>) -> ConfigError {
-        ConfigError::whole_file(self.file, clean(message.as_ref()))
+        ConfigError::whole_file(self.file, one_line(&clean(message.as_ref()), MESSAGE_MAX))
     }
 
     /// The key or value that stands at exactly that range. Tables made by a header span the header,
@@ -72,14 +74,14 @@ impl<'a> Source<'a> {
     pub fn find(&self, range: &Range<usize>) -> Option<Found<'_>> {
         find_in_table(self.tree.get_ref(), range, &mut Vec::new())
     }
+}
 
-    /// A table's name as it is written in the file.
-    pub fn title(&self, path: &[String]) -> String {
-        match path {
-            [] => "at the top level".into(),
-            [names @ .., last] if last.parse::<usize>().is_ok() => format!("in [[{}]]", names.join(".")),
-            names => format!("in [{}]", names.join(".")),
-        }
+/// Where a key stands, in the words of the file.
+pub(super) fn title(path: &[String]) -> String {
+    match path {
+        [] => "at the top level".into(),
+        [names @ .., last] if last.parse::<usize>().is_ok() => format!("in [[{}]]", names.join(".")),
+        names => format!("in [{}]", names.join(".")),
     }
 }
 
@@ -135,12 +137,12 @@ pub(super) fn error_at(file: &Path, text: &str, range: Range<usize>, message: &s
     ConfigError {
         file: file.to_owned(),
         place: Some(Box::new(place(text, range))),
-        message: clean(message),
+        message: one_line(&clean(message), MESSAGE_MAX),
         hint: None,
     }
 }
 
-/// A message may quote the file, and the file may hold anything.
+/// What is shown may quote the file, and the file may hold anything.
 fn clean(message: &str) -> String {
     Redactor::default().redact(&neutralise(message))
 }

@@ -138,7 +138,7 @@ fn wrong_types_are_said_in_tomls_words() {
     check(
         "[agents.dev]\nruntime = true",
         6,
-        11,
+        1,
         "`runtime` in [agents.dev]: expected a string, found a boolean",
     );
     check(
@@ -153,8 +153,15 @@ fn wrong_types_are_said_in_tomls_words() {
         19,
         "in `agents.dev.command`: expected a string, found a whole number",
     );
+    check(
+        "[limits]\nmax_jobs = 99999999999999999999",
+        6,
+        12,
+        &format!("`max_jobs` in [limits]: 99999999999999999999 is out of range: {u32s}"),
+    );
+    check("[merge]\nmethod = { a = 1 }", 6, 1, "`method` in [merge]: expected a string, found a table");
     check("[[limits]]\n", 5, 3, "`limits`: expected a table, found an array");
-    check("[agents]\ndev = [\"demo\"]\n", 6, 1, "`dev`: expected a table, found an array");
+    check("[agents]\ndev = [\"demo\"]\n", 6, 1, "`dev` in [agents]: expected a table, found an array");
     check(
         "[limits]\nidle = []\n",
         6,
@@ -164,7 +171,7 @@ fn wrong_types_are_said_in_tomls_words() {
     check(
         "[agents.dev]\nruntime = 2026-01-01",
         6,
-        11,
+        1,
         "`runtime` in [agents.dev]: expected a string, found a date",
     );
 }
@@ -365,6 +372,7 @@ shopfloor.toml:3:1: duplicate key
     let long =
         format!("[project]\nname = \"harb\"\nprimary_branch = {{ a = \"{}\", b = ? }}\n", "x".repeat(5000));
     assert!(shown(&long).len() < 500, "{}", shown(&long));
+    assert!(shown(&format!("{} = 1\n", "k".repeat(100_000))).len() < 1000);
     assert!(!shown("[project]\nname = \"\\u001b[31m\x1b\"\n").contains('\x1b'));
     assert!(!shown("[project]\nname = \"\\u001b[31m\"\n").contains('\x1b'));
 }
