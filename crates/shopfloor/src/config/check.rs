@@ -1,0 +1,302 @@
+//! What a type cannot say: rules between keys, and the values that no part further on could use.
+
+use super::duration::Span;
+use super::error::ConfigError;
+use super::load::{choose, kind};
+use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime};
+use super::source::{Source, title};
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+type Checked = Result<(), ConfigError>;
+
+/// The keys whose values are tables, in either file.
+const TABLES: [&str; 12] = [
+    "project", "forge", "ci", "agents", "dev", "review", "merge", "limits", "secrets", "sessions", "git",
+    "defaults",
+];
+
+/// The keys whose values are one word of a few.
+const WORDS: [&str; 3] = ["runtime", "kind", "method"];
+
+/// Serde takes an array for a struct, element by element in the order of its fields, and a table for
+/// an enum. Nobody means that, and an empty array would silently stand for all defaults.
+pub(super) fn shapes(source: &Source<'_>) -> Checked {
+    shapes_in(source, source.tree().get_ref(), &mut Vec::new())
+}
+
+fn shapes_in(source: &Source<'_>, table: &DeTable<'_>, path: &mut Vec<String>) -> Checked {
+    for (key, value) in table.iter() {
+        let name = key.get_ref().as_ref();
+        let found = kind(value.get_ref());
+        let wrong = |expected| {
+            let subject =
+                if path.is_empty() { format!("`{name}`") } else { format!("`{name}` {}", title(path)) };
+            Err(source.at(key.span(), format!("{subject}: expected {expected}, found {found}")))
+        };
+        match value.get_ref() {
+            // Of an unknown table the unknown name is said, not what is wrong inside.
+            DeValue::Table(inner) if TABLES.contains(&name) && name != "secrets" => {
+                path.push(name.to_owned());
+                shapes_in(source, inner, path)?;
+                path.pop();
+            }
+            DeValue::Array(_) if TABLES.contains(&name) => return wrong("a table"),
+            DeValue::Array(items) if name == "steps" => {
+                if let Some(item) = items.iter().find(|item| item.get_ref().is_array()) {
+                    return Err(source.at(item.span(), "a step: expected a table, found an array"));
+                }
+            }
+            DeValue::String(_) => {}
+            _ if WORDS.contains(&name) => return wrong("a string"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Before anything else looks at the values: a literal secret must not reach an error message.
+pub(super) fn secrets(source: &Source<'_>) -> Checked {
+    let table = source.tree().get_ref().get("secrets").and_then(|value| value.get_ref().as_table());
+    for (name, value) in table.into_iter().flatten() {
+        let range = name.span();
+        let name = name.get_ref();
+        if !is_env_name(name) {
+            return Err(source
+                .at(range, format!("`{name}` is not a name for a secret"))
+                .hint("use letters, digits and `_`, not beginning with a digit"));
+        }
+        let DeValue::Table(reference) = value.get_ref() else {
+            return Err(source
+                .at(
+                    range,
+                    format!("`{name}` in [secrets]: expected a reference, found {}", kind(value.get_ref())),
+                )
+                .hint(
+                    "this file is committed and read by agents, so it says only where a secret is found: \
+                     { env = \"VAR\" } or { file = \"path\" }; replace the secret if it was ever committed",
+                ));
+        };
+        for (key, value) in reference {
+            let word = key.get_ref().as_ref();
+            if !["env", "file"].contains(&word) {
+                return Err(source
+                    .at(key.span(), format!("unknown key `{word}` in the secret `{name}`"))
+                    .hint(choose(word, &["env", "file"], "keys")));
+            }
+            let Some(text) = value.get_ref().as_str() else {
+                return Err(source.at(
+                    key.span(),
+                    format!(
+                        "`{word}` of the secret `{name}`: expected a string, found {}",
+                        kind(value.get_ref())
+                    ),
+                ));
+            };
+            if word == "env" && !is_env_name(text) {
+                return Err(source
+                    .at(key.span(), format!("`env` of the secret `{name}` is not the name of a variable"))
+                    .hint("write the variable's name, without `$`, not its value"));
+            }
+            if word == "file" && (text.is_empty() || text.starts_with('~')) {
+                return Err(source
+                    .at(key.span(), format!("`file` of the secret `{name}` is not a path that can be used"))
+                    .hint(
+                        "`~` is not expanded; write an absolute path, or one relative to this file's folder",
+                    ));
+            }
+        }
+        if reference.len() != 1 {
+            return Err(source
+                .at(range, format!("the secret `{name}` needs exactly one of `env` and `file`"))
+                .hint("write { env = \"VAR\" } or { file = \"path\" }"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
+    if let Some(rule) = bad_branch(&config.project.primary_branch) {
+        return Err(source.at_key(
+            &["project", "primary_branch"],
+            format!("{:?} cannot be the name of a branch: {rule}", config.project.primary_branch),
+        ));
+    }
+    ci(source, &config.ci)?;
+    agents(source, &config.agents, &["agents"])?;
+    let limits = &config.limits;
+    count(source, &["review", "rounds"], config.review.rounds, 1..=1000)?;
+    count(source, &["merge", "rounds"], config.merge.rounds, 1..=1000)?;
+    count(source, &["merge", "slots"], config.merge.slots, 1..=64)?;
+    count(source, &["limits", "max_jobs"], limits.max_jobs, 1..=1000)?;
+    count(source, &["limits", "ci_fixes"], limits.ci_fixes, 0..=1000)?;
+    count(source, &["limits", "respawns"], limits.respawns, 0..=1000)?;
+    count(source, &["limits", "reminders"], limits.reminders, 0..=1000)?;
+    deadline(source, &["review", "timeout"], config.review.timeout)?;
+    deadline(source, &["limits", "idle"], limits.idle)?;
+    deadline(source, &["limits", "delivery"], limits.delivery)?;
+    deadline(source, &["limits", "renotify"], limits.renotify)?;
+    deadline(source, &["limits", "escalate"], limits.escalate)
+}
+
+pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
+    if !Path::new(&config.sessions.phase_dir).is_absolute() {
+        return Err(source
+            .at_key(&["sessions", "phase_dir"], "`phase_dir` in [sessions] must be an absolute path")
+            .hint(
+                "agents find their phase file under it whatever folder they are in, for example \"/tmp\"",
+            ));
+    }
+    if config.git.program.trim().is_empty() {
+        return Err(source
+            .at_key(&["git", "program"], "`program` in [git] is empty")
+            .hint("leave the line out to use the git on your PATH"));
+    }
+    if let Some(max_jobs) = config.limits.max_jobs {
+        count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
+    }
+    agents(source, &config.defaults.agents, &["defaults", "agents"])
+}
+
+fn ci(source: &Source<'_>, ci: &Ci) -> Checked {
+    if ci.no_checks && !ci.steps.is_empty() {
+        return Err(source
+            .at_key(&["ci", "no_checks"], "`no_checks` says that there are no checks, but `steps` lists some")
+            .hint("remove one of the two"));
+    }
+    if !ci.no_checks && ci.steps.is_empty() {
+        return Err(source.at_key(&["ci"], "the project has no checks, and does not say that it wants none").hint(
+            "add steps = [{ name = \"test\", run = \"…\" }] to [ci]; or, to let changes land unchecked, no_checks = true",
+        ));
+    }
+    for (index, step) in ci.steps.iter().enumerate() {
+        let index = index.to_string();
+        let at = |key: &str, message: String| source.at_key(&["ci", "steps", &index, key], message);
+        if step.name.trim().is_empty() || step.name.chars().any(char::is_control) || step.name.len() > 80 {
+            return Err(at("name", "a step's name is one line of 1 to 80 characters".into()));
+        }
+        if step.run.trim().is_empty() {
+            return Err(at("run", format!("the step {:?} runs nothing", step.name))
+                .hint("write the command that checks the project, for example run = \"make test\""));
+        }
+        if ci.steps.iter().filter(|other| other.name == step.name).count() > 1 {
+            return Err(at("name", format!("two steps are named {:?}", step.name)));
+        }
+        deadline(source, &["ci", "steps", &index, "timeout"], step.timeout)?;
+    }
+    deadline(source, &["ci", "timeout"], ci.timeout)?;
+    if !(1024..=1 << 30).contains(&ci.log_max) {
+        return Err(source.at_key(
+            &["ci", "log_max"],
+            format!("`log_max` in [ci] is {}: it must be from 1024 to 1073741824 bytes", ci.log_max),
+        ));
+    }
+    env_names(source, &["ci", "pass_env"], &ci.pass_env)
+}
+
+fn agents(source: &Source<'_>, agents: &Agents, path: &[&str]) -> Checked {
+    for (role, agent) in [("dev", &agents.dev), ("review", &agents.review)] {
+        if let Some(agent) = agent {
+            self::agent(source, agent, &[path, &[role]].concat())?;
+        }
+    }
+    Ok(())
+}
+
+fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
+    let at = |key, message: String| source.at_key(&[path, &[key]].concat(), message);
+    let table = path.join(".");
+    match (agent.runtime, &agent.command) {
+        (Runtime::Claude | Runtime::Codex, _) => {
+            let name = if agent.runtime == Runtime::Claude { "claude" } else { "codex" };
+            return Err(at(
+                "runtime",
+                format!("runtime \"{name}\" is not in this version yet; use generic with a command"),
+            )
+            .hint("write runtime = \"generic\" and command = [\"your-agent\", \"its\", \"arguments\"]"));
+        }
+        (Runtime::Generic, None) => {
+            return Err(at("runtime", format!("runtime \"generic\" needs a `command` in [{table}]"))
+                .hint("add command = [\"program\", \"argument\"]: what is run in the worktree"));
+        }
+        (Runtime::Generic, Some(command))
+            if command.first().is_none_or(|program| program.trim().is_empty()) =>
+        {
+            return Err(at("command", format!("`command` in [{table}] names no program"))
+                .hint("the first element is the program, the others are its arguments"));
+        }
+        (Runtime::Generic, Some(command)) if command.iter().any(|word| word.contains('\0')) => {
+            return Err(at("command", format!("`command` in [{table}] holds a NUL character")));
+        }
+        (Runtime::Demo, Some(_)) => {
+            return Err(at("command", "runtime \"demo\" runs no command".into())
+                .hint("remove the line, or write runtime = \"generic\" to run the command"));
+        }
+        (Runtime::Generic, Some(_)) | (Runtime::Demo, None) => {}
+    }
+    if agent.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
+        return Err(at("model", format!("`model` in [{table}] is empty")).hint("leave the line out instead"));
+    }
+    env_names(source, &[path, &["pass_env"]].concat(), &agent.pass_env)
+}
+
+fn env_names(source: &Source<'_>, path: &[&str], names: &[String]) -> Checked {
+    for (index, name) in names.iter().enumerate() {
+        if !is_env_name(name) {
+            let index = index.to_string();
+            return Err(source
+                .at_key(&[path, &[&index]].concat(), format!("{name:?} is not the name of a variable"))
+                .hint(
+                    "`pass_env` lists names only, such as \"HOME\"; the values come from the environment",
+                ));
+        }
+    }
+    Ok(())
+}
+
+fn is_env_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 100
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.as_bytes()[0].is_ascii_digit()
+}
+
+fn count(source: &Source<'_>, path: &[&str; 2], value: u32, range: std::ops::RangeInclusive<u32>) -> Checked {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let [table, key] = path;
+    let (min, max) = (range.start(), range.end());
+    Err(source.at_key(path, format!("`{key}` in [{table}] is {value}: it must be from {min} to {max}")))
+}
+
+/// A deadline of zero has always passed.
+fn deadline(source: &Source<'_>, path: &[&str], span: Span) -> Checked {
+    match path {
+        [.., key] if span.0.is_zero() => {
+            Err(source.at_key(path, format!("`{key}` must be longer than nothing")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Git's rules for a branch name (git-check-ref-format), and that no job's branch is meant.
+fn bad_branch(name: &str) -> Option<&'static str> {
+    let bad_char = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
+    if name.is_empty() || name.len() > 200 {
+        Some("use 1 to 200 characters")
+    } else if name.chars().any(bad_char) {
+        Some("no spaces, control characters or any of ~^:?*[\\")
+    } else if name.starts_with('-') || name == "@" || name == "HEAD" || name.starts_with("refs/") {
+        Some("write it as `git branch` shows it")
+    } else if name.contains("..") || name.contains("@{") || name.ends_with('.') {
+        Some("no `..`, no `@{` and no dot at the end")
+    } else if name.split('/').any(|part| part.is_empty() || part.starts_with('.') || part.ends_with(".lock"))
+    {
+        Some("no part between slashes may be empty, begin with a dot or end in .lock")
+    } else if name.starts_with("fix/issue-") {
+        Some("branches fix/issue-… belong to the agents")
+    } else {
+        None
+    }
+}

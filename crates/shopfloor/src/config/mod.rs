@@ -1,0 +1,26 @@
+//! Configuration: `shopfloor.toml` of a repository and `floor.toml` of a floor.
+//!
+//! [`load`] reads a file and either gives a value that every later part can rely on, or one
+//! [`ConfigError`] that shows the place and says what to write instead. Nothing in here reads the
+//! environment or prints; [`secrets`] is handed a lookup.
+//!
+//! The keys are an interface: add, never rename.
+
+mod check;
+mod duration;
+mod error;
+pub mod load;
+mod model;
+mod policy;
+pub mod schema;
+pub mod secrets;
+pub mod show;
+mod source;
+pub mod template;
+
+pub use duration::Span;
+pub use error::{ConfigError, Place};
+pub use model::*;
+
+#[cfg(test)]
+mod tests;

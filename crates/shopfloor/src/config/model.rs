@@ -1,0 +1,326 @@
+//! The files' structure. The doc comments are also the descriptions in the JSON schema, so they
+//! speak to whoever writes the file.
+
+use super::duration::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shopfloor_core::ids::{ProjectName, Role};
+use shopfloor_core::policy::{MergeMethod, Policy};
+use std::collections::BTreeMap;
+
+/// A project's configuration: `shopfloor.toml` at the root of its repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "shopfloor.toml")]
+pub struct ProjectConfig {
+    pub project: Project,
+    #[serde(default)]
+    pub forge: Forge,
+    /// Required: either `steps`, or `no_checks = true`.
+    #[serde(default)]
+    pub ci: Ci,
+    #[serde(default)]
+    pub agents: Agents,
+    #[serde(default)]
+    pub review: Review,
+    #[serde(default)]
+    pub merge: Merge,
+    #[serde(default)]
+    pub limits: Limits,
+    /// Secrets by name. A value is never written here, only where it is found.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, SecretRef>,
+}
+
+impl ProjectConfig {
+    /// The agent of a role. A loaded configuration always has one for `Dev`, and one for `Review`
+    /// if review is required.
+    pub fn agent(&self, role: Role) -> Option<&Agent> {
+        match role {
+            Role::Dev => self.agents.dev.as_ref(),
+            Role::Review => self.agents.review.as_ref(),
+        }
+    }
+}
+
+/// What the project is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Project {
+    /// The project's name on this floor: 1 to 40 of a-z, 0-9, '-' and '_', beginning with a letter
+    /// or digit.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9_-]{0,39}$"))]
+    pub name: ProjectName,
+    /// The branch that finished work lands on.
+    #[serde(default = "main_branch")]
+    pub primary_branch: String,
+}
+
+fn main_branch() -> String {
+    "main".into()
+}
+
+/// Where issues and pull requests live.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Forge {
+    pub kind: ForgeKind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ForgeKind {
+    /// The forge built into Shopfloor; needs no server and no account.
+    #[default]
+    Local,
+}
+
+/// The checks a change must pass, before review and again before it lands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ci {
+    /// The checks, run one after another in a clean checkout; the first that fails decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+    /// Says that this project has no checks at all, and that changes may land without any.
+    pub no_checks: bool,
+    /// For a whole run, all steps together.
+    pub timeout: Span,
+    /// Names of environment variables that the checks may see, beside a minimal set.
+    pub pass_env: Vec<String>,
+    /// Bytes of output kept of a run; what comes after is dropped.
+    #[schemars(range(min = 1024, max = 1_073_741_824))]
+    pub log_max: u64,
+}
+
+impl Default for Ci {
+    fn default() -> Self {
+        Ci {
+            steps: Vec::new(),
+            no_checks: false,
+            timeout: Span(Policy::default().ci_timeout),
+            pass_env: Vec::new(),
+            log_max: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Shown in reports; different for each step.
+    pub name: String,
+    /// A command line for `sh -c`. Exit code 0 means passed.
+    pub run: String,
+    /// For this step alone.
+    #[serde(default = "step_timeout")]
+    pub timeout: Span,
+}
+
+fn step_timeout() -> Span {
+    Span::mins(10)
+}
+
+/// Who does the work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agents {
+    /// Implements issues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev: Option<Agent>,
+    /// Reviews pull requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<Agent>,
+}
+
+/// How an agent is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    pub runtime: Runtime,
+    /// The program and its arguments; for `runtime = "generic"` only, and required there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// The model to use, in the runtime's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Names of environment variables that the agent may see, beside a minimal set.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+}
+
+impl Agent {
+    pub(super) fn demo() -> Self {
+        Agent { runtime: Runtime::Demo, command: None, model: None, pass_env: Vec::new() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    /// A scripted agent built into Shopfloor: no AI, no account, no cost.
+    Demo,
+    /// Any program, given by `command`.
+    Generic,
+    /// Not in this version yet.
+    Claude,
+    /// Not in this version yet.
+    Codex,
+}
+
+/// Review of pull requests by a second agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Review {
+    /// Whether a change needs an approving review before it lands.
+    pub required: bool,
+    /// For one review.
+    pub timeout: Span,
+    /// Reviews of one pull request, before a human is asked.
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+}
+
+impl Default for Review {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Review {
+            required: policy.review_required,
+            timeout: Span(policy.review_timeout),
+            rounds: policy.review_rounds_max,
+        }
+    }
+}
+
+/// How finished work lands on the primary branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Merge {
+    #[schemars(with = "String", extend("enum" = ["rebase", "merge", "squash"]))]
+    pub method: MergeMethod,
+    /// Attempts to land one pull request (conflicts, failing checks), before a human is asked.
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+    /// Merge candidates checked at the same time.
+    #[schemars(range(min = 1, max = 64))]
+    pub slots: u32,
+}
+
+impl Default for Merge {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Merge { method: policy.merge_method, rounds: policy.merge_rounds_max, slots: 1 }
+    }
+}
+
+/// Bounds: how much at once, how often again, how long to wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Issues worked on at the same time.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_jobs: u32,
+    /// Times an agent is asked to repair failing checks of one issue.
+    pub ci_fixes: u32,
+    /// Times a dead session of one issue is replaced.
+    pub respawns: u32,
+    /// Times an agent is reminded when what it signalled cannot be acted upon.
+    pub reminders: u32,
+    /// An agent at work that shows no sign for this long is looked after.
+    pub idle: Span,
+    /// A message to an agent must be taken within this time.
+    pub delivery: Span,
+    /// Before the first replacement of a dead session; doubles with each.
+    pub respawn_backoff: Span,
+    /// After this long an open question to a human is repeated.
+    pub renotify: Span,
+    /// After this long an open question to a human is escalated.
+    pub escalate: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Limits {
+            max_jobs: u32::try_from(policy.max_jobs).expect("the default is small"),
+            ci_fixes: policy.ci_fixes_max,
+            respawns: policy.respawns_max,
+            reminders: policy.reminders_max,
+            idle: Span(policy.idle_timeout),
+            delivery: Span(policy.delivery_timeout),
+            respawn_backoff: Span(policy.respawn_backoff),
+            renotify: Span(policy.renotify_after),
+            escalate: Span(policy.escalate_after),
+        }
+    }
+}
+
+/// Where a secret is found: `{ env = "VAR" }` or `{ file = "path" }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SecretRef {
+    /// In this environment variable of the daemon.
+    Env(String),
+    /// In this file, relative to the folder of the configuration file. It must belong to you and
+    /// be closed to others.
+    File(String),
+}
+
+/// A floor's configuration: `floor.toml` in its home folder. The file is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "floor.toml")]
+pub struct FloorConfig {
+    pub sessions: Sessions,
+    pub limits: FloorLimits,
+    pub git: Git,
+    pub defaults: Defaults,
+}
+
+/// Agents' sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sessions {
+    /// The folder of the phase files; an absolute path.
+    pub phase_dir: String,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Sessions { phase_dir: "/tmp".into() }
+    }
+}
+
+/// Bounds over all projects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FloorLimits {
+    /// Issues worked on at the same time, all projects together. Without it only the projects' own
+    /// limits hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_jobs: Option<u32>,
+}
+
+/// The git program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Git {
+    /// A name that is looked up on the PATH, or an absolute path.
+    pub program: String,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Git { program: "git".into() }
+    }
+}
+
+/// What a project gets where its own file says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Defaults {
+    /// `[defaults.agents.dev]` stands in for a missing `[agents.dev]`, whole, and likewise review.
+    pub agents: Agents,
+}

@@ -1,0 +1,255 @@
+//! The `shopfloor.toml` that `init` writes: every line can be understood by somebody who reads it
+//! for the first time.
+
+use shopfloor_core::ids::ProjectName;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+/// A check found in a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    pub run: String,
+    /// The file that told.
+    pub because: &'static str,
+}
+
+impl Check {
+    fn new(name: &str, run: &str, because: &'static str) -> Self {
+        Check { name: name.into(), run: run.into(), because }
+    }
+}
+
+/// The checks that the files in a repository's root suggest. A Makefile counts only where nothing
+/// more specific is found: its `test` target usually runs the same tests.
+pub fn detect(root: &Path) -> Vec<Check> {
+    let has = |name: &str| root.join(name).is_file();
+    let mut checks = Vec::new();
+    if has("Cargo.toml") {
+        checks.push(Check::new("cargo-test", "cargo test", "Cargo.toml"));
+    }
+    if has_npm_test(root) {
+        // A clean checkout has no node_modules; with a lock file they can be had reliably.
+        let run = if has("package-lock.json") { "npm ci && npm test" } else { "npm test" };
+        checks.push(Check::new("npm-test", run, "package.json"));
+    }
+    if has("go.mod") {
+        checks.push(Check::new("go-test", "go test ./...", "go.mod"));
+    }
+    if let Some(because) = ["pyproject.toml", "pytest.ini", "conftest.py"].into_iter().find(|name| has(name))
+    {
+        checks.push(Check::new("pytest", "python3 -m pytest", because));
+    }
+    if checks.is_empty() && has_make_test(root) {
+        checks.push(Check::new("make-test", "make test", "Makefile"));
+    }
+    checks
+}
+
+fn has_npm_test(root: &Path) -> bool {
+    let package = read(&root.join("package.json"));
+    let package: serde_json::Value = serde_json::from_str(&package).unwrap_or_default();
+    // `npm init` writes a test script that only fails.
+    package["scripts"]["test"]
+        .as_str()
+        .is_some_and(|script| !script.trim().is_empty() && !script.contains("no test specified"))
+}
+
+fn has_make_test(root: &Path) -> bool {
+    // `test := x` is a variable.
+    read(&root.join("Makefile"))
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .any(|(targets, rest)| !rest.starts_with('=') && targets.split(' ').any(|target| target == "test"))
+}
+
+/// The text of an ordinary file, empty if there is none; bounded, as a repository may hold anything.
+fn read(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if fs::metadata(path).is_ok_and(|meta| meta.is_file())
+        && let Ok(file) = File::open(path)
+        && file.take(1024 * 1024).read_to_end(&mut bytes).is_err()
+    {
+        bytes.clear();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The commented configuration of a new project.
+pub fn render(name: &ProjectName, primary_branch: &str, checks: &[Check]) -> String {
+    TEMPLATE
+        .replace("@NAME@", &quote(name.as_str()))
+        .replace("@BRANCH@", &quote(primary_branch))
+        .replace("@CHECKS@", &render_checks(checks))
+}
+
+fn render_checks(checks: &[Check]) -> String {
+    if checks.is_empty() {
+        return NO_CHECKS.into();
+    }
+    let steps = checks.iter().map(|check| {
+        let (name, run) = (quote(&check.name), quote(&check.run));
+        format!(
+            "    # Found because there is a {}.\n    {{ name = {name}, run = {run}, timeout = \"10m\" }},\n",
+            check.because
+        )
+    });
+    format!("steps = [\n{}]", steps.collect::<String>())
+}
+
+fn quote(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+const NO_CHECKS: &str = r##"# No checks were found in this repository, so changes land without any.
+# To have them checked, remove the next line and list your own, for example:
+#   steps = [{ name = "test", run = "make test", timeout = "10m" }]
+no_checks = true"##;
+
+const TEMPLATE: &str = r##"# Shopfloor's configuration of this repository.
+# What stands here after a `#` shows a default: remove the `#` to change it.
+# `shopfloor config show` prints everything that is in force.
+# Durations are written "30s", "10m", "3h" or "1h30m".
+
+[project]
+# How this project is called on the floor: in commands, paths and session names.
+name = @NAME@
+# The branch that finished work lands on. Agents never write to it themselves.
+primary_branch = @BRANCH@
+
+[forge]
+# Where issues and pull requests live. "local" is built in: no server, no account.
+kind = "local"
+
+[ci]
+# The checks. Each runs with `sh -c` in a clean checkout of exactly the commit in question, so it
+# must also install what it needs. Exit code 0 means passed. They run before a review, and again on
+# what is about to land.
+@CHECKS@
+# For a whole run, all steps together.
+# timeout = "30m"
+# Environment variables that the checks may see, by name, beside a minimal set.
+# pass_env = []
+
+[agents.dev]
+# Who implements issues. "demo" is a scripted agent inside Shopfloor: it uses no AI, needs no
+# account and costs nothing; it is there to show you the whole way of an issue to the main branch.
+# For real work, run any program you like in the issue's worktree:
+#   runtime = "generic"
+#   command = ["my-agent", "--its-option"]
+# It finds its task in the file named by $SHOPFLOOR_PROMPT_FILE, and says that it has committed
+# its work with `shopfloor phase awaiting_ci`.
+runtime = "demo"
+
+[agents.review]
+# Who reviews, likewise. A generic reviewer writes its verdict to $SHOPFLOOR_RESULT_FILE.
+runtime = "demo"
+
+[review]
+# Whether a change needs an approving review before it lands.
+required = true
+# timeout = "3h"
+# rounds = 5
+
+[merge]
+# How a branch joins the primary branch: "rebase", "merge" or "squash".
+method = "rebase"
+
+[limits]
+# Issues worked on at the same time.
+max_jobs = 1
+# Times an agent is asked to repair failing checks, and times a dead session is replaced.
+# ci_fixes = 3
+# respawns = 3
+# How long an agent may show no sign before somebody is told.
+# idle = "2h"
+
+# Secrets are never written here, only where they are found. Their values are hidden in logs.
+# [secrets]
+# MY_TOKEN = { env = "MY_TOKEN" }
+# MY_KEY = { file = "/home/me/.config/my-key" }
+"##;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{FloorConfig, load};
+
+    fn loads(text: &str) -> crate::config::ProjectConfig {
+        load::project_from(Path::new("shopfloor.toml"), text, &FloorConfig::default())
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+    }
+
+    #[test]
+    fn the_template_loads_with_and_without_checks() {
+        let name: ProjectName = "harb".parse().unwrap();
+        let config = loads(&render(&name, "main", &[]));
+        assert!(config.ci.no_checks);
+        assert_eq!(config.project.name, name);
+
+        let checks =
+            [Check::new("cargo-test", "cargo test", "Cargo.toml"), Check::new("odd", r#"say "hi\" #"#, "x")];
+        let config = loads(&render(&name, "work/näxt", &checks));
+        assert_eq!(config.project.primary_branch, "work/näxt");
+        assert_eq!(config.ci.steps.len(), 2);
+        assert_eq!(config.ci.steps[1].run, r#"say "hi\" #"#);
+    }
+
+    /// What the comments show as defaults are the defaults, and would load.
+    #[test]
+    fn the_commented_lines_are_true() {
+        let text = render(&"harb".parse().unwrap(), "main", &[Check::new("t", "true", "x")]);
+        let is_setting = |line: &str| {
+            line.strip_prefix("# ").is_some_and(|rest| {
+                rest.starts_with('[')
+                    || rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ') && !key.contains('`'))
+            })
+        };
+        let active: String = text
+            .lines()
+            .map(|line| if is_setting(line) { &line[2..] } else { line })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_ne!(active, text);
+        let mut config = loads(&active);
+        assert_eq!(config.secrets.len(), 2);
+        config.secrets.clear();
+        assert_eq!(config, loads(&text));
+    }
+
+    #[test]
+    fn checks_are_found_by_the_files_in_the_root() {
+        let check = |files: &[(&str, &str)], expect: &[&str]| {
+            let root = tempfile::tempdir().unwrap();
+            for (name, content) in files {
+                fs::write(root.path().join(name), content).unwrap();
+            }
+            let found: Vec<String> = detect(root.path()).into_iter().map(|check| check.run).collect();
+            assert_eq!(found, expect, "{files:?}");
+        };
+        let npm = r#"{"scripts": {"test": "node --test"}}"#;
+        check(&[], &[]);
+        check(&[("README.md", "")], &[]);
+        check(&[("Cargo.toml", "")], &["cargo test"]);
+        check(&[("package.json", npm)], &["npm test"]);
+        check(&[("package.json", npm), ("package-lock.json", "{}")], &["npm ci && npm test"]);
+        check(&[("package.json", "{}")], &[]);
+        check(&[("package.json", "not json")], &[]);
+        check(
+            &[("package.json", r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#)],
+            &[],
+        );
+        check(&[("go.mod", "")], &["go test ./..."]);
+        check(&[("pyproject.toml", "")], &["python3 -m pytest"]);
+        check(&[("pytest.ini", "")], &["python3 -m pytest"]);
+        check(&[("Makefile", "all:\n\tcc\ntest: all\n\t./t\n")], &["make test"]);
+        check(&[("Makefile", "all test::\n\t./t\n")], &["make test"]);
+        check(&[("Makefile", "tests:\n\ttest: x\ntest := 1\n")], &[]);
+        check(
+            &[("Makefile", "test:\n"), ("Cargo.toml", ""), ("go.mod", "")],
+            &["cargo test", "go test ./..."],
+        );
+        check(&[("Makefile", "\u{fffd}test:\n")], &[]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Configuration files, right and wrong.
+
+use super::*;
+use std::path::Path;
+
+mod right;
+mod wrong;
+
+const MINIMAL: &str = "[project]\nname = \"harb\"\n[ci]\nno_checks = true\n";
+
+const FULL: &str = r#"
+[project]
+name = "harb"
+primary_branch = "trunk"
+[forge]
+kind = "local"
+[ci]
+steps = [{ name = "build", run = "make" }, { name = "test", run = "make test", timeout = "1h30m" }]
+timeout = "2h"
+pass_env = ["HOME"]
+log_max = 2048
+[agents.dev]
+runtime = "generic"
+command = ["bot", "--fast"]
+model = "big"
+pass_env = ["TOKEN"]
+[agents.review]
+runtime = "demo"
+[review]
+required = false
+timeout = "1h"
+rounds = 2
+[merge]
+method = "squash"
+rounds = 4
+slots = 3
+[limits]
+max_jobs = 7
+ci_fixes = 0
+respawns = 1
+reminders = 5
+idle = "1m"
+delivery = "2m"
+respawn_backoff = "500ms"
+renotify = "3m"
+escalate = "4m"
+[secrets]
+TOKEN = { env = "GH_TOKEN" }
+KEY = { file = "keys/deploy" }
+"#;
+
+fn load_text(text: &str) -> Result<ProjectConfig, ConfigError> {
+    load::project_from(Path::new("shopfloor.toml"), text, &FloorConfig::default())
+}

@@ -1,0 +1,85 @@
+//! Files that load, and what becomes of them.
+
+use super::*;
+use shopfloor_core::ids::Role;
+use shopfloor_core::policy::{MergeMethod, Policy};
+use std::time::Duration;
+
+#[test]
+fn a_minimal_file_has_the_default_policy() {
+    let config = load_text(MINIMAL).unwrap();
+    let expect = Policy { has_checks: false, allow_no_checks: true, ..Policy::default() };
+    assert_eq!(config.policy(), expect);
+    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
+    assert_eq!(config.agent(Role::Review).unwrap().runtime, Runtime::Demo);
+    assert_eq!((config.merge.slots, config.ci.log_max), (1, 4 * 1024 * 1024));
+}
+
+#[test]
+fn every_key_reaches_its_place() {
+    let config = load_text(FULL).unwrap();
+    assert_eq!(config.ci.steps[0].timeout, Span::mins(10));
+    assert_eq!(config.ci.steps[1].timeout, Span::mins(90));
+    assert_eq!(config.agent(Role::Dev).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
+    assert_eq!(config.merge.slots, 3);
+    let minutes = |n: u64| Duration::from_secs(60 * n);
+    assert_eq!(
+        config.policy(),
+        Policy {
+            primary_branch: "trunk".into(),
+            review_required: false,
+            has_checks: true,
+            allow_no_checks: false,
+            merge_method: MergeMethod::Squash,
+            max_jobs: 7,
+            ci_fixes_max: 0,
+            review_rounds_max: 2,
+            merge_rounds_max: 4,
+            respawns_max: 1,
+            reminders_max: 5,
+            ci_timeout: minutes(120),
+            review_timeout: minutes(60),
+            idle_timeout: minutes(1),
+            delivery_timeout: minutes(2),
+            respawn_backoff: Duration::from_millis(500),
+            renotify_after: minutes(3),
+            escalate_after: minutes(4),
+        }
+    );
+}
+
+#[test]
+fn what_is_shown_loads_again_to_the_same() {
+    for text in [MINIMAL, FULL] {
+        let config = load_text(text).unwrap();
+        let shown = show::as_toml(&config);
+        assert_eq!(load_text(&shown).unwrap(), config, "{shown}");
+        let json: serde_json::Value = serde_json::from_str(&show::as_json(&config)).unwrap();
+        assert_eq!(json["project"]["name"], "harb");
+    }
+    let shown = show::as_toml(&load_text(FULL).unwrap());
+    assert!(shown.contains("[secrets.TOKEN]\nenv = \"GH_TOKEN\"\n"), "{shown}");
+    assert!(show::as_toml(&load_text(MINIMAL).unwrap()).contains("idle = \"2h\"\n"));
+
+    let floor = load::floor_from(Path::new("floor.toml"), "[limits]\nmax_jobs = 4").unwrap();
+    assert_eq!(load::floor_from(Path::new("floor.toml"), &show::as_toml(&floor)).unwrap(), floor);
+}
+
+#[test]
+fn the_floors_agents_stand_in_for_missing_ones() {
+    let floor = load::floor_from(
+        Path::new("floor.toml"),
+        "[defaults.agents.dev]\nruntime = \"generic\"\ncommand = [\"bot\"]\n\
+         [defaults.agents.review]\nruntime = \"generic\"\ncommand = [\"critic\"]\n",
+    )
+    .unwrap();
+    let text = format!("{MINIMAL}[agents.dev]\nruntime = \"demo\"\n");
+    let config = load::project_from(Path::new("shopfloor.toml"), &text, &floor).unwrap();
+    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
+    assert_eq!(config.agent(Role::Review).unwrap().command.as_ref().unwrap(), &["critic"]);
+    // Nobody reviews where nobody needs to.
+    let text = format!(
+        "{MINIMAL}[agents.dev]\nruntime = \"generic\"\ncommand = [\"a\"]\n[review]\nrequired = false\n"
+    );
+    assert_eq!(load_text(&text).unwrap().agent(Role::Review), None);
+}
