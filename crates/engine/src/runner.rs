@@ -69,6 +69,9 @@ pub enum Stop {
     },
 }
 
+/// Told of every commit: the floor as it is now, and what happened.
+pub type Observer = Box<dyn FnMut(&Floor, &[Note])>;
+
 pub struct Runner<S, W> {
     engine: Engine<S>,
     ports: Ports,
@@ -83,7 +86,7 @@ pub struct Runner<S, W> {
     sync_wanted: BTreeSet<ProjectName>,
     sync_retry_at: Option<Time>,
     sync_failures: u32,
-    observer: Box<dyn FnMut(&Floor, &[Note])>,
+    observer: Observer,
     ended_badly: usize,
 }
 

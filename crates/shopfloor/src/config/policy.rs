@@ -9,6 +9,7 @@ impl ProjectConfig {
         Policy {
             primary_branch: self.project.primary_branch.clone(),
             review_required: self.review.required,
+            review_agent: self.agents.review.is_some(),
             has_checks: !self.ci.steps.is_empty(),
             allow_no_checks: self.ci.no_checks,
             merge_method: self.merge.method,
