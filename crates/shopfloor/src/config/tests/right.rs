@@ -28,6 +28,7 @@ fn every_key_reaches_its_place() {
         Policy {
             primary_branch: "trunk".into(),
             review_required: false,
+            review_agent: true,
             has_checks: true,
             allow_no_checks: false,
             merge_method: MergeMethod::Squash,
