@@ -1,2 +1,6 @@
-//! The binary's own parts, as a library so that tests can reach them.
+//! The binary's own parts, as a library so that tests can reach them: the commands ([`cli`]), the
+//! daemon ([`daemon`]), the configuration ([`config`]) and the built-in scripted agent
+//! ([`demo_agent`]). Only this crate prints, reads the environment or exits.
+
+pub mod cli;
 pub mod config;

@@ -1,1 +1,5 @@
-fn main() {}
+//! `shopfloor`: see [`shopfloor::cli`].
+
+fn main() -> std::process::ExitCode {
+    shopfloor::cli::main()
+}

@@ -18,6 +18,9 @@ pub mod show;
 mod source;
 pub mod template;
 
+/// The file in a repository.
+pub const FILE_NAME: &str = "shopfloor.toml";
+
 pub use duration::Span;
 pub use error::{ConfigError, Place};
 pub use model::*;

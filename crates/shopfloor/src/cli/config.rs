@@ -1,0 +1,61 @@
+//! `shopfloor config`: look at the configuration.
+
+use super::output;
+use super::{CliResult, Context, Exit};
+use crate::config;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Show, check or describe the configuration
+#[derive(Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Print the effective configuration, defaults filled in
+    Show,
+    /// Check shopfloor.toml and the floor's own file
+    Check,
+    /// Print the JSON schema, for editors
+    Schema {
+        /// Of the floor-wide file instead of shopfloor.toml
+        #[arg(long)]
+        floor: bool,
+    },
+}
+
+pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
+    match args.command {
+        ConfigCommand::Show => {
+            let config = config::load::project(&project_file(context)?, &context.floor_config()?)?;
+            if context.json {
+                output::line(config::show::as_json(&config));
+            } else {
+                output::line(config::show::as_toml(&config).trim_end());
+            }
+        }
+        ConfigCommand::Check => {
+            let floor = context.floor_config()?;
+            let file = project_file(context)?;
+            config::load::project(&file, &floor)?;
+            output::line(format!("{}: fine", file.display()));
+        }
+        ConfigCommand::Schema { floor: true } => output::line(config::schema::floor()),
+        ConfigCommand::Schema { floor: false } => output::line(config::schema::project()),
+    }
+    Ok(Exit::Fine)
+}
+
+/// The file of the repository this folder is in, else of the project that is meant.
+fn project_file(context: &Context) -> CliResult<PathBuf> {
+    let here = std::env::current_dir()?;
+    if let Ok(checkout) = shopfloor_adapters::git::repos::find_checkout(&context.git()?, &here)
+        && !context.names_a_project()
+    {
+        return Ok(checkout.join(config::FILE_NAME));
+    }
+    Ok(PathBuf::from(context.project()?.checkout).join(config::FILE_NAME))
+}

@@ -1,0 +1,181 @@
+//! What every command needs: the floor's home, the project meant, the store. The only place that
+//! reads the environment for them.
+
+use super::error::{CliError, CliResult, Exit};
+use crate::config::{self, FloorConfig};
+use shopfloor_adapters::git::{Git, repos};
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Project;
+use shopfloor_core::time::Time;
+use shopfloor_engine::{Applied, Engine};
+use shopfloor_store::StoreError;
+use shopfloor_store::ci::CiDb;
+use shopfloor_store::forge::ForgeDb;
+use shopfloor_store::sqlite::SqliteStore;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub struct Context {
+    pub layout: Layout,
+    pub json: bool,
+    project: Option<String>,
+}
+
+pub fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(since.as_millis() as u64)
+}
+
+impl Context {
+    pub fn from_environment(home: Option<PathBuf>, project: Option<String>, json: bool) -> CliResult<Self> {
+        let home = match home {
+            Some(home) => std::path::absolute(home)?,
+            None => default_home()?,
+        };
+        Ok(Context { layout: Layout::new(home), json, project })
+    }
+
+    /// Makes the home folder if it is not there. It holds sockets and agents' work: ours alone.
+    pub fn ensure_home(&self) -> CliResult<()> {
+        let root = self.layout.root();
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(|e| {
+            CliError::failed(format!("the floor's home {} cannot be made: {e}", root.display()))
+        })?;
+        let meta = std::fs::metadata(root)?;
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(CliError::failed(format!(
+                "the floor's home {} belongs to another user",
+                root.display()
+            ))
+            .hint("set SHOPFLOOR_HOME to a folder of your own"));
+        }
+        if meta.mode() & 0o077 != 0 {
+            std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    fn existing_database(&self) -> CliResult<PathBuf> {
+        let path = self.layout.database();
+        if path.exists() {
+            return Ok(path);
+        }
+        Err(CliError::no_such(format!("there is no floor in {}", self.layout.root().display()))
+            .hint("run `shopfloor init` in a git repository first"))
+    }
+
+    /// The floor as it is now, without the daemon.
+    pub fn engine(&self) -> CliResult<Engine<SqliteStore>> {
+        Ok(Engine::open(SqliteStore::open(&self.existing_database()?)?)?)
+    }
+
+    /// The floor, made if there is none.
+    pub fn new_engine(&self) -> CliResult<Engine<SqliteStore>> {
+        self.ensure_home()?;
+        Ok(Engine::open(SqliteStore::open(&self.layout.database())?)?)
+    }
+
+    pub fn forge(&self) -> CliResult<ForgeDb> {
+        Ok(ForgeDb::open(&self.existing_database()?)?)
+    }
+
+    pub fn ci(&self) -> CliResult<CiDb> {
+        Ok(CiDb::open(&self.existing_database()?)?)
+    }
+
+    /// Commits an event and tells the daemon, if one runs.
+    pub fn submit(&self, event: &Event) -> CliResult<Applied> {
+        let applied = self.engine()?.submit(now(), event)?;
+        self.poke();
+        Ok(applied)
+    }
+
+    pub fn floor_config(&self) -> CliResult<FloorConfig> {
+        Ok(config::load::floor(&self.layout.config())?)
+    }
+
+    pub fn git(&self) -> CliResult<Git> {
+        Ok(Git::new(self.floor_config()?.git.program, std::env::vars_os()))
+    }
+
+    /// The project named by `--project` or, in an agent's session, by `PROJECT_NAME`; else the one
+    /// of this folder; else the only one.
+    pub fn project(&self) -> CliResult<Project> {
+        let engine = self.engine()?;
+        let projects: Vec<Project> = engine.floor().projects.iter().cloned().collect();
+        // An agent's session says which project it is for.
+        let session = std::env::var_os("SHOPFLOOR_SESSION").and_then(|_| std::env::var("PROJECT_NAME").ok());
+        let named = self.project.clone().or(session);
+        if let Some(name) = named {
+            let name: ProjectName = name.parse()?;
+            let known = || projects.iter().map(|p| p.name.to_string()).collect::<Vec<_>>().join(", ");
+            return projects.iter().find(|p| p.name == name).cloned().ok_or_else(|| {
+                CliError::no_such(format!("there is no project {name} on this floor"))
+                    .hint(format!("known projects: {}", known()))
+            });
+        }
+        let here = std::env::current_dir()?;
+        let checkout = repos::find_checkout(&self.git()?, &here).ok();
+        if let Some(found) = checkout.and_then(|c| projects.iter().find(|p| Path::new(&p.checkout) == c)) {
+            return Ok(found.clone());
+        }
+        match projects.as_slice() {
+            [] => Err(CliError::no_such("this floor has no project")
+                .hint("run `shopfloor init` in a git repository")),
+            [only] => Ok(only.clone()),
+            many => Err(CliError::usage("which project?").hint(format!(
+                "go to its repository or pass --project, one of: {}",
+                many.iter().map(|p| p.name.to_string()).collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+
+    pub fn names_a_project(&self) -> bool {
+        self.project.is_some()
+    }
+
+    /// Tells the daemon that something changed. Without a daemon nothing needs to be told.
+    pub fn poke(&self) {
+        let _ = self.ask_daemon("poke");
+    }
+
+    /// One line to the daemon, one line back; `None` if no daemon runs.
+    pub fn ask_daemon(&self, request: &str) -> CliResult<Option<String>> {
+        let Ok(mut stream) = UnixStream::connect(self.layout.daemon_socket()) else { return Ok(None) };
+        let timeout = Some(Duration::from_secs(10));
+        stream.set_read_timeout(timeout)?;
+        stream.set_write_timeout(timeout)?;
+        stream.write_all(format!("{request}\n").as_bytes())?;
+        let mut answer = String::new();
+        stream
+            .take(64 * 1024)
+            .read_to_string(&mut answer)
+            .map_err(|e| CliError::new(Exit::Busy, format!("the daemon does not answer: {e}")))?;
+        Ok(Some(answer.trim_end().to_owned()))
+    }
+
+    /// Opens the store without changing or creating it, for `doctor`.
+    pub fn probe_store(&self) -> Result<Option<SqliteStore>, StoreError> {
+        let path = self.layout.database();
+        if !path.exists() {
+            return Ok(None);
+        }
+        SqliteStore::open_read_only(&path).map(Some)
+    }
+}
+
+fn default_home() -> CliResult<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    if let Some(state) = absolute("XDG_STATE_HOME") {
+        return Ok(state.join("shopfloor"));
+    }
+    absolute("HOME").map(|home| home.join(".local/state/shopfloor")).ok_or_else(|| {
+        CliError::usage("there is no home folder to keep the floor in")
+            .hint("set HOME, or SHOPFLOOR_HOME to an absolute path")
+    })
+}

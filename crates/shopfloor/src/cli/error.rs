@@ -1,0 +1,126 @@
+//! Errors at the edge: what went wrong, what to do about it, and the exit code.
+
+use crate::config::ConfigError;
+use shopfloor_core::ids::InvalidName;
+use shopfloor_store::StoreError;
+use shopfloor_store::ci::CiError;
+use shopfloor_store::forge::ForgeError;
+use std::process::ExitCode;
+
+/// The documented exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Fine = 0,
+    Failed = 1,
+    Usage = 2,
+    /// A job ended blocked or failed.
+    Unfinished = 3,
+    NoSuchThing = 4,
+    Busy = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+#[derive(Debug)]
+pub struct CliError {
+    pub exit: Exit,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+pub type CliResult<T> = Result<T, CliError>;
+
+impl CliError {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        CliError { exit, message: message.into(), hint: None }
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub fn no_such(message: impl Into<String>) -> Self {
+        Self::new(Exit::NoSuchThing, message)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// To standard error, neutralised: a message may quote what somebody else wrote.
+    pub fn print(&self) {
+        eprintln!("error: {}", shopfloor_core::text::neutralise(&self.message));
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {}", shopfloor_core::text::neutralise(hint));
+        }
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    fn from(e: std::io::Error) -> Self {
+        CliError::failed(e.to_string())
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(e: StoreError) -> Self {
+        let (exit, hint) = match &e {
+            StoreError::Busy => (Exit::Busy, Some("try again; `shopfloor doctor` shows who holds it")),
+            StoreError::Fenced => (Exit::Busy, Some("only one daemon may run on a floor")),
+            StoreError::Newer { .. } => {
+                (Exit::Failed, Some("this store was written by a newer shopfloor: use that version"))
+            }
+            StoreError::Corrupt(_) => (
+                Exit::Failed,
+                Some(
+                    "nothing was changed. Copy the floor's folder somewhere safe, then see `shopfloor doctor`",
+                ),
+            ),
+            _ => (Exit::Failed, None),
+        };
+        CliError { exit, message: e.to_string(), hint: hint.map(str::to_owned) }
+    }
+}
+
+impl From<ForgeError> for CliError {
+    fn from(e: ForgeError) -> Self {
+        let exit = match &e {
+            ForgeError::Store(_) => Exit::Failed,
+            ForgeError::NoSuchProject(..)
+            | ForgeError::NoSuchIssue(..)
+            | ForgeError::NoSuchPr(..)
+            | ForgeError::NoSuchReview { .. }
+            | ForgeError::UnknownLabel { .. } => Exit::NoSuchThing,
+            _ => Exit::Usage,
+        };
+        CliError::new(exit, e.to_string())
+    }
+}
+
+impl From<CiError> for CliError {
+    fn from(e: CiError) -> Self {
+        let exit = if matches!(e, CiError::NoSuchRun(_)) { Exit::NoSuchThing } else { Exit::Failed };
+        CliError::new(exit, e.to_string())
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(e: ConfigError) -> Self {
+        CliError::usage(e.to_string())
+    }
+}
+
+impl From<InvalidName> for CliError {
+    fn from(e: InvalidName) -> Self {
+        CliError::usage(e.to_string())
+    }
+}
