@@ -312,19 +312,18 @@ fn forge_lane(project: &ProjectName) -> String {
     format!("forge:{project}")
 }
 
-/// Reads everything new, as events.
-fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
+/// Reads everything new on the forge, as events. Only the last of a page moves the cursor: a crash
+/// in the middle reads the page again instead of losing the rest of it.
+pub fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     loop {
         let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
-        if changes.observations.is_empty() {
-            return Ok(events);
-        }
-        cursor = changes.cursor;
-        events.extend(changes.observations.into_iter().map(|observation| Event::Observed {
+        let Some(last) = changes.observations.len().checked_sub(1) else { return Ok(events) };
+        events.extend(changes.observations.into_iter().enumerate().map(|(n, observation)| Event::Observed {
             project: project.clone(),
             observation,
-            cursor,
+            cursor: if n == last { changes.cursor } else { cursor },
         }));
+        cursor = changes.cursor;
     }
 }

@@ -1,8 +1,9 @@
 //! A floor of a test's own, in a folder that goes away with it, and its tmux server as well.
 
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Seq};
 use shopfloor_core::state::Job;
 use shopfloor_engine::Engine;
+use shopfloor_store::Store;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
 use std::path::{Path, PathBuf};
@@ -194,6 +195,11 @@ impl Drop for Floor {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", std::fs::read_to_string(self.path("up.log")).unwrap_or_default());
+            let entries = self.engine().store().journal(Seq(0), 10_000).unwrap_or_default();
+            for entry in entries {
+                let body: String = entry.body.chars().take(160).collect();
+                eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
+            }
         }
         self.tmux(&["kill-server"]);
     }
