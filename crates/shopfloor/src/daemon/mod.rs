@@ -38,7 +38,7 @@ impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(context: &Context, until_idle: bool) -> CliResult<Daemon> {
         let lock_path = context.layout.daemon_lock();
-        let lock = FileLock::try_exclusive(&lock_path)?.ok_or_else(|| {
+        let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
             let who = lock::holder(&lock_path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}"))
                 .hint("`shopfloor status` shows what it does, `shopfloor down` ends it")
