@@ -41,9 +41,18 @@ struct Shared {
 #[derive(Clone)]
 enum Key {
     Exit { epoch: Epoch, tmux: String },
-    Phase { epoch: Epoch, path: PathBuf, stamp: Option<String> },
+    Phase(PhaseKey),
     Result { epoch: Epoch, path: PathBuf },
     Config { project: ProjectName },
+}
+
+#[derive(Clone)]
+struct PhaseKey {
+    epoch: Epoch,
+    project: ProjectName,
+    path: PathBuf,
+    /// The newest writing that was passed on.
+    stamp: Option<String>,
 }
 
 /// The keys of one session's watches.
@@ -118,8 +127,9 @@ impl FloorWatches {
         }
         if let Some(path) = &session.phase_file {
             let key = phase_key(epoch);
+            let project = session.project.clone();
             let stamp = session.phase_stamp.clone();
-            self.shared.put(key, Key::Phase { epoch, path: PathBuf::from(path), stamp });
+            self.shared.put(key, Key::Phase(PhaseKey { epoch, project, path: PathBuf::from(path), stamp }));
             self.watch_file(key, PathBuf::from(path));
             keys.push(key);
         }
@@ -185,7 +195,7 @@ impl Shared {
                 };
                 self.send(Event::SessionExited { epoch, status });
             }
-            Some(Key::Phase { epoch, path, stamp }) => self.phase(key, epoch, path, stamp),
+            Some(Key::Phase(phase)) => self.phase(key, phase),
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
@@ -198,19 +208,23 @@ impl Shared {
         }
     }
 
-    fn phase(&self, key: u64, epoch: Epoch, path: PathBuf, seen: Option<String>) {
-        let (stamp, content) = match phase_file::read(&path) {
+    fn phase(&self, key: u64, watched: PhaseKey) {
+        let (stamp, content) = match phase_file::read(&watched.path) {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(e) => {
-                eprintln!("warning: the phase file {} cannot be read: {e}", path.display());
+                eprintln!("warning: the phase file {} cannot be read: {e}", watched.path.display());
                 return;
             }
         };
-        if seen.as_ref() == Some(&stamp) {
+        if watched.stamp.as_ref() == Some(&stamp) {
             return;
         }
-        self.put(key, Key::Phase { epoch, path, stamp: Some(stamp.clone()) });
+        let epoch = watched.epoch;
+        // Reasons and questions end up in the journal, in comments and on screens.
+        let redactor = self.configs.get(&watched.project).map(|p| p.redactor).unwrap_or_default();
+        let content = redactor.redact(&content);
+        self.put(key, Key::Phase(PhaseKey { stamp: Some(stamp.clone()), ..watched }));
         match PhaseReport::parse(&content) {
             Ok(Some(report)) => self.send(Event::PhaseWritten { epoch, stamp, report }),
             Ok(None) => {}
