@@ -1,9 +1,22 @@
 //! The command line: one file a command. A command's doc comment is its help.
 
+mod agents;
+mod body;
+mod cancel;
+mod ci;
+mod completions;
 mod config;
 mod context;
+mod doctor;
 mod error;
+mod events;
+mod explain;
+mod issue;
+mod merge_queue;
 mod output;
+mod pr;
+mod status;
+mod view;
 
 pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
@@ -20,7 +33,7 @@ use std::process::ExitCode;
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     /// The floor's home folder [default: $XDG_STATE_HOME/shopfloor]
-    #[arg(long, global = true, env = "SHOPFLOOR_HOME", value_name = "DIR")]
+    #[arg(long, global = true, env = "SHOPFLOOR_HOME", hide_env_values = true, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The project; default: the one whose repository this folder is in
     #[arg(long, short, global = true, value_name = "NAME")]
@@ -34,7 +47,21 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Issue(issue::IssueArgs),
+    Pr(pr::PrArgs),
+    Ci(ci::CiArgs),
+    Status(status::StatusArgs),
+    Agents(agents::AgentsArgs),
+    #[command(alias = "queue")]
+    MergeQueue(merge_queue::MergeQueueArgs),
+    Events(events::EventsArgs),
+    Explain(explain::ExplainArgs),
+    Cancel(cancel::CancelArgs),
     Config(config::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
 }
 
 /// Parses the arguments, runs the command and says in the exit code how it went.
@@ -53,6 +80,18 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
+        Command::Issue(args) => issue::run(context, args),
+        Command::Pr(args) => pr::run(context, args),
+        Command::Ci(args) => ci::run(context, args),
+        Command::Status(args) => status::run(context, args),
+        Command::Agents(args) => agents::run(context, args),
+        Command::MergeQueue(args) => merge_queue::run(context, args),
+        Command::Events(args) => events::run(context, args),
+        Command::Explain(args) => explain::run(context, args),
+        Command::Cancel(args) => cancel::run(context, args),
         Command::Config(args) => config::run(context, args),
+        Command::Doctor(args) => doctor::run(context, args),
+        Command::Completions(args) => completions::completions(args),
+        Command::Man(args) => completions::man(args),
     }
 }
