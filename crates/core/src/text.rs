@@ -24,7 +24,8 @@ pub fn neutralise(text: &str) -> String {
     out
 }
 
-fn is_invisible(c: char) -> bool {
+/// Characters that cannot be seen but change how the text around them reads.
+pub fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -142,6 +142,16 @@ impl CiDb {
         self.select("AND verdict IN ('red', 'timed_out', 'infra')", project, limit)
     }
 
+    /// The project's runs on commits whose name begins with `prefix` (hexadecimal), newest first.
+    pub fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "{COLUMNS} WHERE project = ?1 AND substr(commit_sha, 1, ?2) = ?3 ORDER BY run DESC LIMIT ?4"
+        ))?;
+        let args = params![project.as_str(), to_sql(prefix.len() as u64), prefix, to_sql(limit as u64)];
+        let rows = query.query_map(args, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     fn select(&mut self, and: &str, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
         let mut query = self
             .conn

@@ -5,9 +5,11 @@
 //! under the write lock, so two writers can never both extend the same state.
 
 mod migrations;
+mod notes;
 mod open;
 
 pub use migrations::backup_path;
+pub use notes::NoteFilter;
 pub(crate) use open::{connect, connect_read_only};
 
 use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
@@ -120,17 +122,7 @@ impl Store for SqliteStore {
             "SELECT seq, at, kind, project, issue, text, body FROM journal
              WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )?;
-        let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], |row| {
-            Ok(Entry {
-                seq: Seq(from_sql(row, 0)?),
-                at: Time(from_sql(row, 1)?),
-                kind: row.get(2)?,
-                project: row.get(3)?,
-                issue: optional_from_sql(row, 4)?,
-                text: row.get(5)?,
-                body: row.get(6)?,
-            })
-        })?;
+        let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], read_entry)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -153,6 +145,18 @@ fn collect_rows(tx: &Transaction<'_>, sql: &str, args: &[&dyn ToSql]) -> StoreRe
     let rows =
         query.query_map(args, |row| Ok(Row { kind: row.get(0)?, key: row.get(1)?, doc: row.get(2)? }))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        seq: Seq(from_sql(row, 0)?),
+        at: Time(from_sql(row, 1)?),
+        kind: row.get(2)?,
+        project: row.get(3)?,
+        issue: optional_from_sql(row, 4)?,
+        text: row.get(5)?,
+        body: row.get(6)?,
+    })
 }
 
 fn newest_seq(conn: &Connection) -> StoreResult<Seq> {

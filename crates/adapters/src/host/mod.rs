@@ -9,4 +9,5 @@ pub mod file_watch;
 pub mod lock;
 mod proc_table;
 pub mod process;
+pub mod resources;
 mod wake;

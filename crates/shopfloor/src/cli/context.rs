@@ -88,6 +88,16 @@ impl Context {
         Ok(CiDb::open(&self.existing_database()?)?)
     }
 
+    /// The floor's store, for reading only.
+    pub fn reader(&self) -> CliResult<SqliteStore> {
+        let path = self.existing_database()?;
+        match SqliteStore::open_read_only(&path) {
+            // An older store is migrated by whoever opens it for writing.
+            Err(StoreError::Older { .. }) => Ok(SqliteStore::open(&path)?),
+            other => Ok(other?),
+        }
+    }
+
     /// Commits an event and tells the daemon, if one runs.
     pub fn submit(&self, event: &Event) -> CliResult<Applied> {
         let applied = self.engine()?.submit(now(), event)?;
@@ -133,6 +143,11 @@ impl Context {
                 many.iter().map(|p| p.name.to_string()).collect::<Vec<_>>().join(", ")
             ))),
         }
+    }
+
+    /// The project given with `--project`, for commands that otherwise show all of them.
+    pub fn named_project(&self) -> CliResult<Option<ProjectName>> {
+        if self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
     }
 
     pub fn names_a_project(&self) -> bool {

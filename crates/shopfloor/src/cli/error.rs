@@ -94,22 +94,35 @@ impl From<StoreError> for CliError {
 impl From<ForgeError> for CliError {
     fn from(e: ForgeError) -> Self {
         let exit = match &e {
-            ForgeError::Store(_) => Exit::Failed,
+            ForgeError::UnknownLabel { name, known, nearest } => {
+                let near = nearest.as_ref().map(|near| format!("did you mean {near:?}? "));
+                return CliError::no_such(format!("there is no label {name:?}")).hint(format!(
+                    "{}this project has {}",
+                    near.unwrap_or_default(),
+                    known.join(", ")
+                ));
+            }
             ForgeError::NoSuchProject(..)
             | ForgeError::NoSuchIssue(..)
             | ForgeError::NoSuchPr(..)
-            | ForgeError::NoSuchReview { .. }
-            | ForgeError::UnknownLabel { .. } => Exit::NoSuchThing,
+            | ForgeError::NoSuchReview { .. } => Exit::NoSuchThing,
             _ => Exit::Usage,
         };
-        CliError::new(exit, e.to_string())
+        match e {
+            ForgeError::Store(e) => e.into(),
+            e => CliError::new(exit, e.to_string()),
+        }
     }
 }
 
 impl From<CiError> for CliError {
     fn from(e: CiError) -> Self {
-        let exit = if matches!(e, CiError::NoSuchRun(_)) { Exit::NoSuchThing } else { Exit::Failed };
-        CliError::new(exit, e.to_string())
+        match e {
+            CiError::NoSuchRun(_) => {
+                CliError::no_such(e.to_string()).hint("`shopfloor ci list` shows the latest")
+            }
+            CiError::Store(e) => e.into(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Output for people: tables, times, colours. Text from outside is neutralised by whoever passes
 //! it in.
 
+use shopfloor_core::text;
 use shopfloor_core::time::Time;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -14,7 +15,43 @@ pub fn line(text: impl AsRef<str>) {
 }
 
 pub fn json(value: &impl serde::Serialize) {
-    line(serde_json::to_string_pretty(value).expect("output types have string keys only"));
+    line(shield(&serde_json::to_string_pretty(value).expect("output types have string keys only")));
+}
+
+/// As [`json`], on one line: for streams of values.
+pub fn json_line(value: &impl serde::Serialize) {
+    line(shield(&serde_json::to_string(value).expect("output types have string keys only")));
+}
+
+/// JSON must escape control characters up to U+001F only; a terminal also obeys some of those
+/// beyond, and people are misled by the invisible ones. They stand in strings, so escaping them
+/// changes nothing for who parses.
+fn shield(json: &str) -> String {
+    let unsafe_to_show = |c: char| ('\u{7f}'..='\u{9f}').contains(&c) || text::is_invisible(c);
+    if !json.contains(unsafe_to_show) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if unsafe_to_show(c) {
+            out.push_str(&format!("\\u{:04x}", c as u32));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Prints what somebody else wrote, neutralised and indented.
+pub fn quoted(text: &str) {
+    for row in text::neutralise(text).trim_end().lines() {
+        line(format!("    {row}").trim_end());
+    }
+}
+
+/// A coloured word, if standard output wants colour; `code` is SGR's.
+pub fn paint(word: &str, code: u8) -> String {
+    if colour() { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
 }
 
 /// Columns padded to their widest cell; the last is not padded. Nothing but the header for no rows.
@@ -66,4 +103,30 @@ pub fn timestamp(t: Time) -> String {
     jiff::Timestamp::from_millisecond(t.0 as i64)
         .map(|t| t.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
         .unwrap_or_default()
+}
+
+/// As [`timestamp`] with milliseconds: for `--json`.
+pub fn moment(t: Time) -> String {
+    jiff::Timestamp::from_millisecond(t.0 as i64)
+        .map(|t| t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_shows_no_control_character_and_parses_to_the_same() {
+        let value = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{feff}\n";
+        let shown = shield(&serde_json::to_string(value).unwrap());
+        assert!(!shown.contains(|c: char| c.is_control() || text::is_invisible(c)), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn moments_have_milliseconds() {
+        assert_eq!(moment(Time(1_500)), "1970-01-01T00:00:01.500Z");
+        assert_eq!(timestamp(Time(1_500)), "1970-01-01T00:00:01Z");
+    }
 }

@@ -1,0 +1,210 @@
+//! `shopfloor ci`: what the project's checks did.
+
+use super::context::now;
+use super::{CliError, CliResult, Context, Exit, output, view};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use shopfloor_core::effect::{CiVerdict, CommitSource};
+use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::text;
+use shopfloor_store::ci::{CiError, CiRun, CiStep};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// Show what the checks did
+#[derive(Args)]
+pub struct CiArgs {
+    #[command(subcommand)]
+    command: CiCommand,
+}
+
+#[derive(Subcommand)]
+enum CiCommand {
+    /// List the latest runs, newest first
+    List {
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show one run, or those of a commit; default: the newest run
+    Status {
+        /// A run's number, or at least 4 digits of a commit
+        #[arg(value_name = "COMMIT|RUN")]
+        which: Option<String>,
+    },
+    /// Print a run's log
+    Logs { run: RunId },
+    /// List the latest runs that failed, newest first
+    Failures {
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+}
+
+/// A run as `--json` shows it.
+#[derive(Serialize)]
+pub struct RunView {
+    pub run: RunId,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub commit: Sha,
+    pub source: CommitSource,
+    /// `null` while it runs.
+    pub verdict: Option<CiVerdict>,
+    pub step: Option<String>,
+    pub log: Option<String>,
+    pub started_at: String,
+    pub finished_at: Option<String>,
+    pub steps: Vec<CiStep>,
+}
+
+#[derive(Serialize)]
+struct LogView {
+    run: RunId,
+    log: String,
+    text: String,
+}
+
+impl From<CiRun> for RunView {
+    fn from(run: CiRun) -> Self {
+        RunView {
+            run: run.run,
+            project: run.project,
+            issue: run.issue,
+            commit: run.commit,
+            source: run.source,
+            verdict: run.verdict,
+            step: run.step,
+            log: run.log,
+            started_at: output::moment(run.started_at),
+            finished_at: run.finished_at.map(output::moment),
+            steps: run.steps,
+        }
+    }
+}
+
+pub fn run(context: &Context, args: CiArgs) -> CliResult<Exit> {
+    match args.command {
+        CiCommand::List { limit } => {
+            let runs = context.ci()?.list(&context.project()?.name, limit)?;
+            list(context, runs);
+        }
+        CiCommand::Failures { limit } => {
+            let runs = context.ci()?.failures(&context.project()?.name, limit)?;
+            list(context, runs);
+        }
+        CiCommand::Status { which } => status(context, which.as_deref())?,
+        CiCommand::Logs { run } => logs(context, run)?,
+    }
+    Ok(Exit::Fine)
+}
+
+pub fn verdict(run: &CiRun) -> &'static str {
+    match run.verdict {
+        None => "running",
+        Some(CiVerdict::Green) => "green",
+        Some(CiVerdict::Red) => "red",
+        Some(CiVerdict::TimedOut) => "timed out",
+        Some(CiVerdict::Infra) => "infra",
+        Some(CiVerdict::NoChecks) => "no checks",
+    }
+}
+
+fn took(run: &CiRun) -> String {
+    output::span(run.finished_at.unwrap_or_else(now).since(run.started_at))
+}
+
+fn list(context: &Context, runs: Vec<CiRun>) {
+    if context.json {
+        return output::json(&runs.into_iter().map(RunView::from).collect::<Vec<_>>());
+    }
+    let rows: Vec<Vec<String>> = runs
+        .iter()
+        .map(|run| {
+            vec![
+                run.run.to_string(),
+                format!("#{}", run.issue),
+                run.commit.short().to_owned(),
+                verdict(run).to_owned(),
+                view::or_dash(run.step.as_deref().map(|step| text::one_line(step, 30))),
+                took(run),
+                output::timestamp(run.started_at),
+            ]
+        })
+        .collect();
+    output::table(&["RUN", "ISSUE", "COMMIT", "VERDICT", "STEP", "TOOK", "STARTED"], &rows);
+}
+
+/// How many runs of one commit are shown.
+const SAME_COMMIT_MAX: usize = 100;
+
+fn status(context: &Context, which: Option<&str>) -> CliResult<()> {
+    let mut ci = context.ci()?;
+    let runs = match which {
+        None => ci.list(&context.project()?.name, 1)?,
+        Some(word) => {
+            let by_number = match word.parse::<RunId>().map(|run| ci.get(run)) {
+                Ok(Err(CiError::NoSuchRun(_))) | Err(_) => None,
+                Ok(found) => Some(found?),
+            };
+            let hex = (4..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit());
+            match by_number {
+                Some(run) => vec![run],
+                None if hex => {
+                    ci.of_commit(&context.project()?.name, &word.to_ascii_lowercase(), SAME_COMMIT_MAX)?
+                }
+                None => vec![],
+            }
+        }
+    };
+    if let (Some(word), true) = (which, runs.is_empty()) {
+        return Err(CliError::no_such(format!("there is no CI run or checked commit {word:?}"))
+            .hint("`shopfloor ci list` shows the latest"));
+    }
+    if context.json {
+        output::json(&runs.into_iter().map(RunView::from).collect::<Vec<_>>());
+        return Ok(());
+    }
+    if runs.is_empty() {
+        output::line("no run yet");
+    }
+    for run in &runs {
+        print_run(run);
+    }
+    Ok(())
+}
+
+fn print_run(run: &CiRun) {
+    output::line(format!("run {}: {}, {} of #{}", run.run, verdict(run), run.commit.short(), run.issue));
+    output::line(format!("  started {}, took {}", output::timestamp(run.started_at), took(run)));
+    for step in &run.steps {
+        let exit = step.exit.map_or("did not end".to_owned(), |exit| format!("exit {exit}"));
+        let took = output::span(std::time::Duration::from_millis(step.duration_ms));
+        output::line(format!("  {}: {exit}, {took}", text::one_line(&step.name, 80)));
+    }
+    output::line(format!("  log: `shopfloor ci logs {}`", run.run));
+}
+
+fn logs(context: &Context, run: RunId) -> CliResult<()> {
+    let run = context.ci()?.get(run)?;
+    // A run under way has not said where its log is; it is where every run's is.
+    let path = match &run.log {
+        Some(log) => log.into(),
+        None => context.layout.ci_run(&run.project, run.run).join("log"),
+    };
+    let file = File::open(&path).map_err(|e| {
+        CliError::no_such(format!("the log of run {} cannot be read: {}: {e}", run.run, path.display()))
+    })?;
+    let lines = BufReader::new(file).split(b'\n').map(|line| {
+        // Line by line: a log may be large, and an escape sequence must not swallow the next line.
+        line.map(|bytes| text::neutralise(&String::from_utf8_lossy(&bytes)))
+    });
+    if context.json {
+        let text = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
+        output::json(&LogView { run: run.run, log: path.display().to_string(), text });
+        return Ok(());
+    }
+    for line in lines {
+        output::line(line?);
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The configuration files, and the agents they name.
+
+use super::super::Context;
+use super::programs::{is_executable, on_path};
+use super::{Check, Grade};
+use crate::config::{self, Agent, FloorConfig, Runtime};
+use shopfloor_core::ids::Role;
+use shopfloor_core::state::{Floor, Project};
+use std::path::Path;
+
+/// `floor` is what the store holds, if it could be read.
+pub fn checks(context: &Context, floor: Option<&Floor>) -> Vec<Check> {
+    let file = context.layout.config();
+    let settings = match config::load::floor(&file) {
+        Ok(settings) => settings,
+        Err(e) => return vec![Check::fail("floor.toml", e.to_string())],
+    };
+    let detail = if file.exists() { "fine" } else { "there is none; the defaults hold" };
+    let mut checks = vec![Check::ok("floor.toml", detail)];
+    for project in floor.iter().flat_map(|floor| floor.projects.iter()) {
+        checks.extend(one(project, &settings));
+    }
+    checks
+}
+
+fn one(project: &Project, settings: &FloorConfig) -> Vec<Check> {
+    let name = format!("project {}", project.name);
+    let checkout = Path::new(&project.checkout);
+    if !checkout.is_dir() {
+        return vec![
+            Check::fail(name, format!("its checkout {} is gone", checkout.display()))
+                .hint("move it back, or run `shopfloor init` where it is now"),
+        ];
+    }
+    let file = checkout.join(config::FILE_NAME);
+    let config = match config::load::project(&file, settings) {
+        Ok(config) => config,
+        Err(e) => return vec![Check::fail(name, e.to_string())],
+    };
+    let mut checks = vec![if config.project.name == project.name {
+        Check::ok(&name, format!("{} is fine", file.display()))
+    } else {
+        Check::warn(&name, format!("{} now names the project {}", file.display(), config.project.name))
+            .hint("run `shopfloor init` again, or take the old name back")
+    }];
+    for role in [Role::Dev, Role::Review] {
+        if let Some(agent) = config.agent(role) {
+            checks.push(client(format!("{name}, {role} agent"), checkout, agent));
+        }
+    }
+    checks
+}
+
+fn client(name: String, checkout: &Path, agent: &Agent) -> Check {
+    let program = agent.command.as_ref().and_then(|command| command.first());
+    let (grade, detail) = match (agent.runtime, program) {
+        (Runtime::Demo, _) => (Grade::Ok, "demo: a scripted agent, no AI".to_owned()),
+        (Runtime::Generic, None) => (Grade::Fail, "generic, but no command is configured".to_owned()),
+        (Runtime::Generic, Some(program)) => {
+            // As a shell would: a name is looked up, a path is taken from where the agent runs.
+            let found = if program.contains('/') {
+                Some(checkout.join(program)).filter(|file| is_executable(file))
+            } else {
+                on_path(program)
+            };
+            match found {
+                Some(file) => (Grade::Ok, format!("generic: {}", file.display())),
+                None => (Grade::Fail, format!("{program:?} is not found, or not executable")),
+            }
+        }
+        (Runtime::Claude | Runtime::Codex, _) => {
+            (Grade::Fail, "this runtime is not in this version yet".to_owned())
+        }
+    };
+    let check = Check::new(name, grade, detail);
+    match (grade, agent.runtime) {
+        (Grade::Fail, Runtime::Generic) => check.hint("install it, or correct `command` in shopfloor.toml"),
+        (Grade::Fail, _) => check.hint("use runtime = \"generic\" with its command line"),
+        _ => check,
+    }
+}

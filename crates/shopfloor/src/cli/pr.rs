@@ -1,0 +1,296 @@
+//! `shopfloor pr`: the pull requests of the embedded forge.
+
+use super::body::{self, BodyArgs};
+use super::{CliError, CliResult, Context, Exit, output, view};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use shopfloor_core::effect::Verdict;
+use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
+use shopfloor_core::state::Project;
+use shopfloor_core::text::one_line;
+use shopfloor_store::forge::{ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
+
+/// List, show and review pull requests
+#[derive(Args)]
+pub struct PrArgs {
+    #[command(subcommand)]
+    command: PrCommand,
+}
+
+#[derive(Subcommand)]
+enum PrCommand {
+    /// List pull requests
+    List {
+        #[arg(long, value_enum, default_value_t = Which::Open)]
+        state: Which,
+    },
+    /// Show a pull request: reviews, statuses, and how to see the diff
+    Show {
+        #[arg(value_name = "PR")]
+        number: PrNumber,
+    },
+    Review(ReviewArgs),
+    /// Close a pull request without merging it
+    Close {
+        #[arg(value_name = "PR")]
+        number: PrNumber,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Which {
+    Open,
+    Closed,
+    Merged,
+    All,
+}
+
+/// Review a pull request at its current head, as yourself
+#[derive(Args)]
+#[command(group(ArgGroup::new("verdict").required(true).args(["approve", "request_changes", "comment"])))]
+struct ReviewArgs {
+    #[arg(value_name = "PR")]
+    number: PrNumber,
+    /// It may land
+    #[arg(long)]
+    approve: bool,
+    /// It may not land like this; say why
+    #[arg(long)]
+    request_changes: bool,
+    /// Neither; only say something
+    #[arg(long)]
+    comment: bool,
+    #[command(flatten)]
+    body: BodyArgs,
+}
+
+#[derive(Serialize)]
+struct ListedPr {
+    number: PrNumber,
+    title: String,
+    state: PrState,
+    branch: String,
+    head: Sha,
+    issue: IssueNumber,
+    merged_commit: Option<Sha>,
+    created_at: String,
+    updated_at: String,
+}
+
+#[derive(Serialize)]
+struct ShownPr {
+    number: PrNumber,
+    title: String,
+    state: PrState,
+    branch: String,
+    head: Sha,
+    issue: IssueNumber,
+    merged_commit: Option<Sha>,
+    body: String,
+    created_at: String,
+    updated_at: String,
+    reviews: Vec<ShownReview>,
+    statuses: Vec<ShownStatus>,
+    /// Commands that show the change.
+    diff: String,
+}
+
+#[derive(Serialize)]
+struct ShownReview {
+    id: u64,
+    head: Sha,
+    verdict: Verdict,
+    author: String,
+    text: String,
+    created_at: String,
+}
+
+#[derive(Serialize)]
+struct ShownStatus {
+    context: String,
+    state: &'static str,
+    description: String,
+    run: Option<RunId>,
+    updated_at: String,
+}
+
+pub fn run(context: &Context, args: PrArgs) -> CliResult<Exit> {
+    let project = context.project()?;
+    let mut forge = context.forge()?;
+    match args.command {
+        PrCommand::List { state } => list(context, &project, &mut forge, state),
+        PrCommand::Show { number } => show(context, &project, &mut forge, number),
+        PrCommand::Review(args) => review(context, &project, &mut forge, args),
+        PrCommand::Close { number } => close(context, &project, &mut forge, number),
+    }
+}
+
+fn list(context: &Context, project: &Project, forge: &mut ForgeDb, state: Which) -> CliResult<Exit> {
+    let state = match state {
+        Which::Open => Some(PrState::Open),
+        Which::Closed => Some(PrState::Closed),
+        Which::Merged => Some(PrState::Merged),
+        Which::All => None,
+    };
+    let prs = forge.prs(&project.name, state)?;
+    if context.json {
+        output::json(&prs.into_iter().map(listed).collect::<Vec<_>>());
+        return Ok(Exit::Fine);
+    }
+    let rows: Vec<Vec<String>> = prs
+        .iter()
+        .map(|pr| {
+            vec![
+                format!("#{}", pr.number),
+                one_line(&pr.title, view::TITLE_CHARS),
+                pr.state.as_str().to_owned(),
+                format!("#{}", pr.issue),
+                pr.branch.clone(),
+                pr.head.short().to_owned(),
+            ]
+        })
+        .collect();
+    output::table(&["PR", "TITLE", "STATE", "ISSUE", "BRANCH", "HEAD"], &rows);
+    Ok(Exit::Fine)
+}
+
+fn listed(pr: PrSummary) -> ListedPr {
+    ListedPr {
+        number: pr.number,
+        title: pr.title,
+        state: pr.state,
+        branch: pr.branch,
+        head: pr.head,
+        issue: pr.issue,
+        merged_commit: pr.merged_commit,
+        created_at: output::moment(pr.created_at),
+        updated_at: output::moment(pr.updated_at),
+    }
+}
+
+fn show(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
+    let pr = forge.pr(&project.name, number).map_err(|e| missing(e.into()))?;
+    let diff = format!(
+        "git fetch shopfloor refs/pull/{number}/head && git diff shopfloor/{}...FETCH_HEAD",
+        project.policy.primary_branch
+    );
+    if context.json {
+        output::json(&shown(pr, diff));
+    } else {
+        print_human(&pr, &diff);
+    }
+    Ok(Exit::Fine)
+}
+
+fn missing(e: CliError) -> CliError {
+    if e.exit == Exit::NoSuchThing { e.hint("`shopfloor pr list --state all` shows them") } else { e }
+}
+
+fn shown(pr: Pr, diff: String) -> ShownPr {
+    let review = |r: Review| ShownReview {
+        id: r.id,
+        head: r.head,
+        verdict: r.verdict,
+        author: r.author,
+        text: r.text,
+        created_at: output::moment(r.created_at),
+    };
+    let status = |s: Status| ShownStatus {
+        context: s.context,
+        state: s.state.as_str(),
+        description: s.description,
+        run: s.run,
+        updated_at: output::moment(s.updated_at),
+    };
+    ShownPr {
+        number: pr.number,
+        title: pr.title,
+        state: pr.state,
+        branch: pr.branch,
+        head: pr.head,
+        issue: pr.issue,
+        merged_commit: pr.merged_commit,
+        body: pr.body,
+        created_at: output::moment(pr.created_at),
+        updated_at: output::moment(pr.updated_at),
+        reviews: pr.reviews.into_iter().map(review).collect(),
+        statuses: pr.statuses.into_iter().map(status).collect(),
+        diff,
+    }
+}
+
+fn print_human(pr: &Pr, diff: &str) {
+    output::line(format!("#{} {}", pr.number, one_line(&pr.title, usize::MAX)));
+    output::line(format!("  {}, for issue #{}, branch {}", pr.state.as_str(), pr.issue, pr.branch));
+    output::line(format!("  head {}", pr.head));
+    if let Some(commit) = &pr.merged_commit {
+        output::line(format!("  merged as {commit}"));
+    }
+    for status in &pr.statuses {
+        let run = status.run.map(|run| format!(" (run {run})")).unwrap_or_default();
+        let context = one_line(&status.context, 80);
+        let says = one_line(&status.description, 120);
+        output::line(format!("  {context}: {}, {says}{run}", status.state.as_str()));
+    }
+    output::line(format!("  see the change: {diff}"));
+    if !pr.body.trim().is_empty() {
+        output::line("");
+        output::quoted(&pr.body);
+    }
+    for review in &pr.reviews {
+        let old = if review.head == pr.head { "" } else { ", of an older head" };
+        output::line("");
+        output::line(format!(
+            "  {} by {}, {}, {}{old}",
+            review.verdict.as_str(),
+            one_line(&review.author, 80),
+            output::timestamp(review.created_at),
+            review.head.short()
+        ));
+        output::quoted(&review.text);
+    }
+}
+
+fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: ReviewArgs) -> CliResult<Exit> {
+    // An agent's word is no evidence, least of all on its own work: reviewers leave a result file.
+    if body::session().is_some() {
+        return Err(CliError::usage("an agent's session cannot post a review this way")
+            .hint("a reviewing agent writes its verdict to $SHOPFLOOR_RESULT_FILE"));
+    }
+    let pr = forge.pr_summary(&project.name, args.number).map_err(|e| missing(e.into()))?;
+    if pr.state != PrState::Open {
+        return Err(CliError::failed(format!("pull request #{} is {}", pr.number, pr.state.as_str())));
+    }
+    let verdict = match (args.approve, args.request_changes) {
+        (true, _) => Verdict::Approve,
+        (_, true) => Verdict::RequestChanges,
+        _ => Verdict::Discuss,
+    };
+    let text = args.body.read()?.unwrap_or_default();
+    if verdict != Verdict::Approve && text.trim().is_empty() {
+        return Err(CliError::usage("say what is to change").hint("pass --body or --body-file"));
+    }
+    let head = pr.head.clone();
+    let new = NewReview { head, verdict, text, author: body::author(), marker: None };
+    forge.review(&project.name, args.number, &new)?;
+    context.poke();
+    if context.json {
+        return show(context, project, forge, args.number);
+    }
+    output::line(format!("#{} at {}: {}", pr.number, pr.head.short(), verdict.as_str()));
+    Ok(Exit::Fine)
+}
+
+fn close(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
+    let pr = forge.pr_summary(&project.name, number).map_err(|e| missing(e.into()))?;
+    if pr.state == PrState::Merged {
+        return Err(CliError::failed(format!("pull request #{number} is merged already")));
+    }
+    forge.close_pr(&project.name, number, None)?;
+    context.poke();
+    if context.json {
+        return show(context, project, forge, number);
+    }
+    output::line(format!("#{number} closed"));
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,201 @@
+//! The floor as people are shown it: the committed state, the forge's newest issues on top, and
+//! for every job and issue a sentence that says what it waits for.
+
+use super::context::now;
+use super::{CliError, CliResult, Context, output};
+use serde::Serialize;
+use shopfloor_adapters::forge::local::LocalForge;
+use shopfloor_core::event::Observation;
+use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
+use shopfloor_core::state::{EntryState, Floor, Issue, Job, JobState};
+use shopfloor_core::step::{Waiting, why_not_started};
+use shopfloor_core::text::one_line;
+use shopfloor_core::time::Time;
+use shopfloor_engine::ports::Forge;
+
+pub const TITLE_CHARS: usize = 50;
+const QUESTION_CHARS: usize = 120;
+
+/// The floor with everything the forge shows, also what no daemon has seen yet.
+pub fn floor(context: &Context) -> CliResult<Floor> {
+    let mut floor = context.engine()?.floor().clone();
+    let forge = LocalForge::new(context.forge()?);
+    let projects: Vec<_> = floor.projects.iter().map(|p| (p.name.clone(), p.cursor)).collect();
+    for (project, mut cursor) in projects {
+        loop {
+            let changes = forge.changes(&project, cursor).map_err(|e| CliError::failed(e.to_string()))?;
+            if changes.observations.is_empty() {
+                break;
+            }
+            cursor = changes.cursor;
+            for observation in changes.observations {
+                observe(&mut floor, &project, observation);
+            }
+        }
+    }
+    Ok(floor)
+}
+
+fn observe(floor: &mut Floor, project: &ProjectName, observation: Observation) {
+    let Observation::Issue { number, title, labels, open, deps, created_at } = observation else { return };
+    let before = floor.issues.get(&(project.clone(), number));
+    let edits_pending = before.map_or(0, |issue| issue.edits_pending);
+    let labels = labels.into_iter().collect();
+    let project = project.clone();
+    floor.issues.load(Issue { project, number, title, labels, open, deps, created_at, edits_pending });
+}
+
+/// Why nothing happens on an issue, or what does.
+pub fn why(floor: &Floor, issue: &Issue) -> String {
+    match why_not_started(floor, issue) {
+        Waiting::Ready => {
+            let at_work = floor.live_jobs(&issue.project).count();
+            let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));
+            if at_work >= max {
+                format!("waits for a free slot ({at_work} of {max} in use)")
+            } else {
+                "ready".into()
+            }
+        }
+        Waiting::NotAsked => "label backlog is missing".into(),
+        Waiting::Blocked => "label blocked is set".into(),
+        Waiting::Underspecified => "label underspecified is set".into(),
+        Waiting::On(issues) => format!("waits for {}", numbers(&issues, ", ")),
+        Waiting::OnUnknown(issues) => {
+            let verb = if issues.len() == 1 { "does" } else { "do" };
+            format!("waits for {}, which {verb} not exist", numbers(&issues, ", "))
+        }
+        Waiting::Cycle(mut path) => {
+            path.push(issue.number);
+            format!("cycle {}", numbers(&path, " -> "))
+        }
+        Waiting::Settling => "label changes are on their way".into(),
+        Waiting::AtWork => match floor.job_of(&issue.project, issue.number) {
+            Some(job) => format!("{} for {}", job.state.name(), output::span(now().since(since(job)))),
+            None => "at work".into(),
+        },
+        Waiting::Closed => "closed".into(),
+    }
+}
+
+pub fn numbers(issues: &[IssueNumber], between: &str) -> String {
+    issues.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
+}
+
+/// When the job came into its state.
+pub fn since(job: &Job) -> Time {
+    job.history.last().map_or(job.created_at, |stage| stage.at)
+}
+
+/// What has to happen for a job to go on; for an ended one, why it ended.
+pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
+    let text = match &job.state {
+        JobState::Preparing => "branch and worktree are being made".into(),
+        JobState::Starting => "a session is being started".into(),
+        JobState::Respawning => "the session died; its successor is about to start".into(),
+        JobState::Working => "the agent to signal a phase".into(),
+        JobState::Publishing { .. } => "the branch to be pushed".into(),
+        JobState::Checking { run, .. } => format!("the checks, CI run {run}"),
+        JobState::Reviewing { head } => match job.pr {
+            Some(pr) => format!("a review of pull request #{pr} at {}", head.short()),
+            None => format!("a review of {}", head.short()),
+        },
+        JobState::Merging { entry } => {
+            let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);
+            match place {
+                Some((position, e)) => format!("the merge queue: position {position}, {}", e.state.name()),
+                None => "the merge queue".into(),
+            }
+        }
+        JobState::NeedsHuman { question, .. } => format!("an answer: {}", one_line(question, QUESTION_CHARS)),
+        JobState::Finishing { remaining, .. } => {
+            format!("its last steps: {}", remaining.iter().cloned().collect::<Vec<_>>().join(", "))
+        }
+        JobState::Ended { .. } => return job.reason.clone(),
+    };
+    Some(text)
+}
+
+/// The entries that are not through the merge queue yet, in the order they will be, each with its
+/// position in its project's queue.
+pub fn queue<'f>(
+    floor: &'f Floor,
+    project: Option<&ProjectName>,
+) -> Vec<(usize, &'f shopfloor_core::state::Entry)> {
+    let mut entries: Vec<_> = floor
+        .entries
+        .iter()
+        .filter(|e| e.state.is_active() || e.state == EntryState::Queued)
+        .filter(|e| project.is_none_or(|p| e.project == *p))
+        .collect();
+    entries.sort_by_key(|e| (&e.project, !e.state.is_active(), e.requested_at, e.id));
+    let mut position = 0;
+    let mut before = None;
+    entries
+        .into_iter()
+        .map(|e| {
+            position = if before == Some(&e.project) { position + 1 } else { 1 };
+            before = Some(&e.project);
+            (position, e)
+        })
+        .collect()
+}
+
+/// A job in `--json`.
+#[derive(Serialize)]
+pub struct JobView {
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub title: String,
+    pub job: JobId,
+    pub state: &'static str,
+    /// The last phase a session of the job signalled.
+    pub phase: Option<&'static str>,
+    pub since: String,
+    pub deadline: Option<String>,
+    pub branch: String,
+    pub pr: Option<PrNumber>,
+    /// The name of the agent's tmux session.
+    pub session: Option<String>,
+    pub review_session: Option<String>,
+    pub worktree: Option<String>,
+    pub head: Option<Sha>,
+    pub waits_for: Option<String>,
+    pub reason: Option<String>,
+    pub merged: Option<Sha>,
+    pub rescue: Option<String>,
+    pub created_at: String,
+}
+
+impl JobView {
+    pub fn new(floor: &Floor, job: &Job) -> Self {
+        let session = |epoch| floor.sessions.get(&epoch);
+        let newest = job.session.or(job.last_session).and_then(session);
+        JobView {
+            project: job.project.clone(),
+            issue: job.issue,
+            title: job.title.clone(),
+            job: job.id,
+            state: job.state.name(),
+            phase: newest.and_then(|s| s.phase).map(|phase| phase.as_str()),
+            since: output::moment(since(job)),
+            deadline: job.deadline.map(output::moment),
+            branch: job.branch.clone(),
+            pr: job.pr,
+            session: job.session.and_then(session).map(|s| s.tmux.clone()),
+            review_session: job.review_session.and_then(session).map(|s| s.tmux.clone()),
+            worktree: job.worktree.clone(),
+            head: job.head.clone(),
+            waits_for: waits_for(floor, job),
+            reason: job.reason.clone(),
+            merged: job.merged.clone(),
+            rescue: job.rescue.clone(),
+            created_at: output::moment(job.created_at),
+        }
+    }
+}
+
+/// `-` for nothing, in a table.
+pub fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| v.to_string())
+}
