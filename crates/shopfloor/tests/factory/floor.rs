@@ -7,7 +7,7 @@ use shopfloor_store::Store;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 pub struct Floor {
@@ -103,14 +103,6 @@ impl Floor {
         (output.status.code().unwrap_or(-1), text)
     }
 
-    /// A daemon in the background, as a child of the test.
-    pub fn up(&self, args: &[&str]) -> Child {
-        let log =
-            std::fs::OpenOptions::new().create(true).append(true).open(self.path("up.log")).expect("a log");
-        let mut command = self.command(&[&["up"], args].concat());
-        command.stdout(log.try_clone().expect("a handle")).stderr(log).spawn().expect("the binary runs")
-    }
-
     pub fn issue(&self, title: &str, body: &str) -> IssueNumber {
         self.issue_after(title, body, &[])
     }
@@ -194,7 +186,6 @@ impl Floor {
 impl Drop for Floor {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}", std::fs::read_to_string(self.path("up.log")).unwrap_or_default());
             let entries = self.engine().store().journal(Seq(0), 10_000).unwrap_or_default();
             for entry in entries {
                 let body: String = entry.body.chars().take(160).collect();
