@@ -115,9 +115,9 @@ fn worth_a_line(kind: NoteKind) -> bool {
 }
 
 fn plain(note: &Note) -> String {
-    let issue = note.issue.map(|i| format!("#{i}")).unwrap_or_default();
+    let issue = note.issue.map(|i| format!(" #{i}")).unwrap_or_default();
     let what = note.kind.as_str().to_lowercase().replace('_', " ");
-    format!("{} {issue}: {what}: {}", note.project, one_line(&note.text, 160))
+    format!("{}{issue}: {what}: {}", note.project, one_line(&note.text, 160))
 }
 
 fn job_line(job: &Job, colour: bool) -> String {
