@@ -6,7 +6,7 @@ use std::process::Command;
 
 pub fn run(quick: bool) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("what the bench needs is there: git, tmux", || {
+    steps.step("checking for git and tmux", || {
         install::ensure("git")?;
         install::ensure("tmux")
     })?;

@@ -58,7 +58,7 @@ impl Scene {
 
 pub fn run(options: &Options) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("what the demo needs is there: git, tmux", || {
+    steps.step("checking for git and tmux", || {
         install::ensure("git")?;
         install::ensure("tmux")
     })?;

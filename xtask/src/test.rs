@@ -8,7 +8,7 @@ use std::process::Command;
 /// Format and clippy.
 pub fn lint() -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("rustfmt and clippy are there", install::ensure_components)?;
+    steps.step("checking for rustfmt and clippy", install::ensure_components)?;
     lint_steps(&mut steps)?;
     steps.print();
     Ok(())
@@ -24,7 +24,7 @@ fn lint_steps(steps: &mut Steps) -> Res<()> {
 /// Everything. `clients` says whether agent clients may be installed; no test needs one yet.
 pub fn run(_clients: bool) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("what the tests need is there: git, tmux, rustfmt, clippy", || {
+    steps.step("checking for git, tmux, rustfmt and clippy", || {
         install::ensure("git")?;
         install::ensure("tmux")?;
         install::ensure_components()
