@@ -38,11 +38,11 @@ pub const TASKS: [Task; 4] = [
         expect: Expect::Content("Bonjour, %s!"),
     },
     Task {
-        title: "Greet in Italian",
-        body: "The greeter should know Italian.\n\n\
-               demo: write greetings/it.txt <<Ciao, %s!\n",
-        path: "greetings/it.txt",
-        expect: Expect::Content("Ciao, %s!"),
+        title: "Thank the translators",
+        body: "A file that thanks them. The first draft is rough, and the review says so.\n\n\
+               demo: fail-review-once THANKS.md <<Thanks to everybody who sent a greeting.\n",
+        path: "THANKS.md",
+        expect: Expect::Content("Thanks to everybody who sent a greeting."),
     },
     Task {
         title: "Offer German",

@@ -70,9 +70,9 @@ impl BenchFloor {
 
     /// Runs it to a good end, quietly.
     pub fn must(&self, command: &mut Command) -> Result<()> {
-        let out = command.output().with_context(|| format!("{command:?}"))?;
+        let out = command.output().with_context(|| shown(command))?;
         if !out.status.success() {
-            bail!("{command:?} ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr));
+            bail!("{} ended with {}: {}", shown(command), out.status, String::from_utf8_lossy(&out.stderr));
         }
         Ok(())
     }
@@ -142,6 +142,13 @@ impl Drop for Daemon {
             let _ = self.child.wait();
         }
     }
+}
+
+/// The command as one would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 /// Looks every few milliseconds, for a minute at most.
