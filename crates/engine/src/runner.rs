@@ -91,15 +91,16 @@ pub struct Runner<S, W> {
 }
 
 impl<S: Store, W: Watches> Runner<S, W> {
-    pub fn new(
+    /// `watches` makes what reports to the loop.
+    pub fn new<E>(
         engine: Engine<S>,
         ports: Ports,
         options: RunnerOptions,
-        watches: impl FnOnce(Handle) -> W,
-    ) -> Self {
+        watches: impl FnOnce(Handle) -> Result<W, E>,
+    ) -> Result<Self, E> {
         let (sender, inputs) = channel();
-        let watches = watches(Handle(sender.clone()));
-        Runner {
+        let watches = watches(Handle(sender.clone()))?;
+        Ok(Runner {
             engine,
             ports,
             watches,
@@ -113,7 +114,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
             sync_failures: 0,
             observer: Box::new(|_, _| {}),
             ended_badly: 0,
-        }
+        })
     }
 
     pub fn handle(&self) -> Handle {

@@ -1,13 +1,20 @@
 //! The command line: one file a command. A command's doc comment is its help.
 
+mod answer;
 mod config;
 mod context;
+mod down;
 mod error;
+pub mod inbox;
+mod init;
 mod output;
+pub mod phase;
+mod up;
 
-pub use context::Context;
+pub use context::{Context, now};
 pub use error::{CliError, CliResult, Exit};
 
+use crate::demo_agent;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +41,16 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::InitArgs),
+    Up(up::UpArgs),
+    /// End the daemon; agents' sessions live on
+    Down,
+    Answer(answer::AnswerArgs),
     Config(config::ConfigArgs),
+    Phase(phase::PhaseArgs),
+    Inbox(inbox::InboxArgs),
+    #[command(hide = true)]
+    DemoAgent(demo_agent::DemoArgs),
 }
 
 /// Parses the arguments, runs the command and says in the exit code how it went.
@@ -53,6 +69,13 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
+        Command::Init(args) => init::run(context, args),
+        Command::Up(args) => up::run(context, &args),
+        Command::Down => down::run(context),
+        Command::Answer(args) => answer::run(context, args),
         Command::Config(args) => config::run(context, args),
+        Command::Phase(args) => phase::run(args),
+        Command::Inbox(args) => inbox::run(context, args),
+        Command::DemoAgent(args) => demo_agent::run(context, &args),
     }
 }
