@@ -2,8 +2,8 @@
 
 use crate::sample::{self, BRANCH, PROJECT, TASKS};
 use crate::sh::{self, Res, Steps, cargo, say};
-use crate::verify::{self, Landed};
-use crate::{install, leak};
+use crate::verify;
+use crate::{install, jobs, leak};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,10 +105,11 @@ fn play(scene: &Scene, options: &Options, steps: &mut Steps) -> Res<()> {
         Some(3) => say("shopfloor up ended with 3: a job ended blocked or failed"),
         _ => say(format!("shopfloor up ended with {up}")),
     }
-    let landed = steps
-        .step("git agrees: what is in the hub, not what our records say", || verify::run(scene, &base))?;
+    let landed = steps.step("verifying with git, not with our own records", || verify::run(scene, &base))?;
+    let events = sh::output(scene.shopfloor().args(["events", "--since", "0", "--json"]));
+    let events: Value = events.and_then(|text| serde_json::from_str(&text).map_err(|e| e.to_string()))?;
     println!();
-    print_jobs(scene, &landed);
+    jobs::print(&events, &landed);
     println!();
     let mut problems: Vec<String> = landed.iter().flat_map(|l| l.problems.clone()).collect();
     if !up.success() {
@@ -147,63 +148,6 @@ fn add_issues(scene: &Scene) -> Res<()> {
     Ok(())
 }
 
-/// Issue, title, states with durations, merged commit.
-fn print_jobs(scene: &Scene, landed: &[Landed]) {
-    let status = sh::output(scene.shopfloor().args(["status", "--json"])).unwrap_or_else(|why| {
-        say(why);
-        String::new()
-    });
-    let status: Value = serde_json::from_str(&status).unwrap_or_default();
-    let rows: Vec<Vec<String>> = landed
-        .iter()
-        .map(|landed| {
-            let job = job_of(&status, landed.issue);
-            vec![
-                format!("#{}", landed.issue),
-                landed.title.to_owned(),
-                job.map_or_else(|| "no job".to_owned(), stages),
-                landed.commit.as_ref().map_or_else(|| "not merged".to_owned(), |c| c[..12].to_owned()),
-            ]
-        })
-        .collect();
-    sh::table(&["issue", "title", "states", "merged"], &rows);
-}
-
-fn job_of(status: &Value, issue: u64) -> Option<&Value> {
-    status["jobs"].as_array()?.iter().find(|job| job["issue"].as_u64() == Some(issue))
-}
-
-/// `preparing 0.1s, working 2.0s, …, merged`. States that come again are added up.
-fn stages(job: &Value) -> String {
-    let history: Vec<(&str, u64)> = job["history"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|stage| Some((stage["state"].as_str()?, stage["at"].as_u64()?)))
-        .collect();
-    let Some((last, _)) = history.last() else {
-        return job["state"].as_str().unwrap_or("unknown").to_owned();
-    };
-    let mut sums: Vec<(&str, u64, u32)> = Vec::new();
-    for pair in history.windows(2) {
-        let ((state, from), (_, to)) = (pair[0], pair[1]);
-        let took = to.saturating_sub(from);
-        match sums.iter_mut().find(|(name, ..)| *name == state) {
-            Some((_, sum, times)) => (*sum, *times) = (*sum + took, *times + 1),
-            None => sums.push((state, took, 1)),
-        }
-    }
-    let mut parts: Vec<String> = sums
-        .iter()
-        .map(|(state, ms, times)| {
-            let again = if *times > 1 { format!(" ×{times}") } else { String::new() };
-            format!("{state}{again} {:.1}s", *ms as f64 / 1000.0)
-        })
-        .collect();
-    parts.push((*last).to_owned());
-    parts.join(", ")
-}
-
 /// Ends what is the demo's, and only that: its own tmux server and processes that name its folder.
 fn clean_up(scene: &Scene, keep: bool) -> Res<()> {
     let socket = scene.floor.join("tmux.sock");
@@ -221,24 +165,4 @@ fn clean_up(scene: &Scene, keep: bool) -> Res<()> {
     }
     let list: Vec<String> = left.iter().map(|leak| format!("  {} {}", leak.pid, leak.command)).collect();
     Err(format!("the demo left processes behind (and ended them now):\n{}", list.join("\n")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn states_that_come_again_are_added_up() {
-        let at = |state: &str, at: u64| serde_json::json!({"state": state, "at": at});
-        let history = [
-            at("working", 0),
-            at("checking", 1000),
-            at("working", 1500),
-            at("checking", 2500),
-            at("merged", 4000),
-        ];
-        let job = serde_json::json!({"state": "merged", "history": history});
-        assert_eq!(stages(&job), "working ×2 2.0s, checking ×2 2.0s, merged");
-        assert_eq!(stages(&serde_json::json!({"state": "working"})), "working");
-    }
 }

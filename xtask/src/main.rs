@@ -5,6 +5,7 @@
 mod bench;
 mod demo;
 mod install;
+mod jobs;
 mod leak;
 mod sample;
 mod sh;

@@ -66,6 +66,12 @@ pub fn seconds(d: Duration) -> String {
     }
 }
 
+/// `0.41s`, `12.3s`.
+pub fn seconds_short(d: Duration) -> String {
+    let s = d.as_secs_f64();
+    if s < 10.0 { format!("{s:.2}s") } else { format!("{s:.1}s") }
+}
+
 /// The command as one would type it.
 pub fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
