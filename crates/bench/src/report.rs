@@ -9,6 +9,8 @@ pub struct Report {
     /// Fewer rounds than a full run: not for comparisons.
     quick: bool,
     cores: usize,
+    /// The machine's load average over a minute when it began: above 0, others took part.
+    load: Option<f64>,
     rows: Vec<Row>,
 }
 
@@ -24,7 +26,9 @@ struct Row {
 impl Report {
     pub fn new(quick: bool) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Report { quick, cores, rows: Vec::new() }
+        let load = std::fs::read_to_string("/proc/loadavg").ok();
+        let load = load.and_then(|text| text.split(' ').next()?.parse().ok());
+        Report { quick, cores, load, rows: Vec::new() }
     }
 
     pub fn add(&mut self, what: impl Into<String>, value: f64, unit: &'static str, note: impl Into<String>) {
@@ -32,6 +36,9 @@ impl Report {
     }
 
     pub fn print(&self) {
+        if let Some(load) = self.load {
+            println!("{} cores, load {load:.2} at the beginning", self.cores);
+        }
         let shown = |row: &Row| match row.value {
             v if v >= 100.0 => format!("{v:.0} {}", row.unit),
             v => format!("{v:.2} {}", row.unit),
