@@ -1,113 +1,120 @@
-//! A floor with a past: identities, and the sessions, jobs and issues they come from.
+//! A floor with a past: identities, and the sessions, jobs and issues they come from. The core
+//! itself makes them, told by made-up events of a world in which everything works.
 
 use crate::floor::BenchFloor;
 use anyhow::Result;
 use serde::Serialize;
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for, tmux_name};
-use shopfloor_core::phase::Phase;
-use shopfloor_core::state::{
-    Agent, AgentStatus, Counters, End, Issue, Job, JobState, Session, SessionState, Stage,
-};
-use shopfloor_core::table::Record;
+use shopfloor_core::effect::{Action, Outcome, ProcessId};
+use shopfloor_core::event::{Event, Observation};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Sha};
+use shopfloor_core::policy::Policy;
+use shopfloor_core::state::Floor;
+use shopfloor_core::step::step;
+use shopfloor_core::table::{Record, Table};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Commit, NewEntry, Row, Store};
+use std::time::Duration;
 
 /// Commits `count` ended jobs, each with its issue, its session and its identity, at once.
 /// All of them have ended: the daemon has nothing to do, and what is measured is their number.
-pub fn identities(floor: &BenchFloor, count: u64) -> Result<()> {
-    let project = floor.project();
-    let mut store = floor.store()?;
-    let rows: Vec<Row> = (1..=count).flat_map(|n| rows_of(&project, n)).chain([counters(count)]).collect();
+pub fn identities(bench: &BenchFloor, count: u64) -> Result<()> {
+    let mut store = bench.store()?;
     let (_, expected) = store.rows_since(Default::default())?;
+    let rows = rows(past(&bench.project(), count));
     let entry =
         NewEntry { kind: "event".into(), project: None, issue: None, text: String::new(), body: "{}".into() };
     store.commit(&Commit { expected, at: Time(1), entries: vec![entry], rows, ..Commit::default() })?;
     Ok(())
 }
 
-fn rows_of(project: &ProjectName, n: u64) -> [Row; 4] {
-    let (issue, epoch, job) = (IssueNumber(n), Epoch(n), JobId(n));
-    let at = |minute: u64| Time(1_700_000_000_000 + (n * 10 + minute) * 60_000);
-    let states =
-        ["preparing", "starting", "working", "publishing", "checking", "merging", "finishing", "merged"];
-    let history = (0..).zip(states).map(|(minute, state)| Stage { state: state.into(), at: at(minute) });
-    [
-        row(&Issue {
-            project: project.clone(),
-            number: issue,
-            title: format!("Issue number {n} of the bench"),
-            labels: Default::default(),
-            open: false,
-            deps: Vec::new(),
-            created_at: at(0),
-            edits_pending: 0,
-        }),
-        row(&Job {
-            id: job,
-            project: project.clone(),
-            issue,
-            title: format!("Issue number {n} of the bench"),
-            branch: branch_for(issue),
-            state: JobState::Ended { end: End::Merged },
-            created_at: at(0),
-            deadline: None,
-            worktree: None,
-            pr: None,
-            head: None,
-            green: None,
-            session: None,
-            last_session: Some(epoch),
-            review_session: None,
-            review: None,
-            review_told: None,
-            ci_fixes: 0,
-            ci_retries: 0,
-            review_rounds: 0,
-            review_attempts: 0,
-            merge_rounds: 0,
-            respawns: 0,
-            reminders: 0,
-            merged: Some(format!("{n:040x}").parse().expect("forty digits")),
-            reason: None,
-            rescue: None,
-            history: history.collect(),
-        }),
-        row(&Session {
-            epoch,
-            job,
-            role: Role::Dev,
-            project: project.clone(),
-            issue,
-            state: SessionState::Ended,
-            tmux: tmux_name(Role::Dev, project, issue, epoch),
-            process: None,
-            phase_file: None,
-            phase: Some(Phase::Done),
-            phase_stamp: Some(n.to_string()),
-            created_at: at(1),
-            last_seen: at(6),
-            exit_status: Some(0),
-            predecessor: None,
-        }),
-        row(&Agent {
-            role: Role::Dev,
-            name: format!("{project}-{n}"),
-            project: project.clone(),
-            issue,
-            session: epoch,
-            predecessor: None,
-            status: AgentStatus::Terminated,
-            created_at: at(1),
-            last_seen: at(6),
-        }),
-    ]
+/// A floor on which `count` issues were worked on and closed.
+fn past(project: &ProjectName, count: u64) -> Floor {
+    let mut world = World { floor: Floor::default(), now: Time(1_700_000_000_000) };
+    world.tell(&Event::ProjectSet {
+        project: project.clone(),
+        checkout: String::new(),
+        policy: Policy::default(),
+    });
+    for n in 1..=count {
+        for open in [true, false] {
+            let observation = Observation::Issue {
+                number: IssueNumber(n),
+                title: format!("Issue number {n} of the bench"),
+                labels: vec!["backlog".into()],
+                open,
+                deps: Vec::new(),
+                created_at: world.now,
+            };
+            // The real forge has none of these: its cursor stays where it is.
+            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0 });
+        }
+    }
+    assert!(world.floor.jobs.iter().all(|job| !job.is_live()), "every job has ended");
+    assert_eq!(world.floor.agents.len() as u64, count, "every issue had an agent");
+    world.floor
 }
 
-fn counters(count: u64) -> Row {
-    row(&Counters { job: count, epoch: count, ..Counters::default() })
+struct World {
+    floor: Floor,
+    now: Time,
 }
 
-fn row<R: Record + Serialize>(record: &R) -> Row {
-    let doc = serde_json::to_string(record).expect("records have string keys only");
-    Row { kind: R::KIND.into(), key: R::key_text(&record.key()), doc: Some(doc) }
+impl World {
+    /// Takes in an event, then the outcomes of all it led to.
+    fn tell(&mut self, event: &Event) {
+        self.now = self.now + Duration::from_secs(1);
+        for action in step(&mut self.floor, self.now, event).effects {
+            let outcome = outcome(&action);
+            self.tell(&Event::Performed { action, outcome });
+        }
+    }
+}
+
+fn outcome(action: &Action) -> Outcome {
+    match action {
+        Action::PrepareWorktree { branch, .. } => {
+            Outcome::WorktreeReady { path: format!("/nowhere/{branch}"), head: sha() }
+        }
+        Action::StartSession(start) => Outcome::SessionStarted {
+            tmux: format!("bench-{}", start.epoch),
+            process: ProcessId { pid: 0, start: 0 },
+            phase_file: format!("/nowhere/{}.phase", start.issue),
+        },
+        Action::EndSession { .. } => Outcome::SessionEnded { rescue: None, last_output: String::new() },
+        _ => Outcome::Done,
+    }
+}
+
+fn sha() -> Sha {
+    "0".repeat(40).parse().expect("forty digits")
+}
+
+/// What there is, but for the project: `init` has made that.
+fn rows(mut floor: Floor) -> Vec<Row> {
+    let mut rows = Vec::new();
+    collect(&mut floor.counters, &mut rows);
+    collect(&mut floor.issues, &mut rows);
+    collect(&mut floor.jobs, &mut rows);
+    collect(&mut floor.sessions, &mut rows);
+    collect(&mut floor.agents, &mut rows);
+    rows
+}
+
+fn collect<R: Record + Serialize>(table: &mut Table<R>, rows: &mut Vec<Row>) {
+    for (key, record) in table.take_touched() {
+        let doc = record.map(|r| serde_json::to_string(r).expect("records have string keys only"));
+        rows.push(Row { kind: R::KIND.into(), key, doc });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_past_has_an_identity_for_each_issue_and_nothing_to_do() {
+        let floor = past(&"bench".parse().unwrap(), 3);
+        assert_eq!((floor.jobs.len(), floor.sessions.len(), floor.agents.len()), (3, 3, 3));
+        assert_eq!(floor.next_deadline(), None);
+    }
 }
