@@ -39,7 +39,9 @@ pub fn run(_clients: bool) -> Res<()> {
         sh::run(cargo().args(runner).args(["--workspace", "--no-run"]))
     })?;
     let tmp = sh::scratch("sf-test")?;
-    let tests = steps.step(&line, || sh::run(in_folder(cargo().args(runner).arg("--workspace"), &tmp)));
+    let tests = steps.step(&line, || {
+        sh::run(in_folder(cargo().args(runner).args(["--workspace", "--no-fail-fast"]), &tmp))
+    });
     let doctests = match nextest && has_doctests(&sh::root().join("crates")) {
         true => steps.step("cargo test --workspace --doc", || {
             sh::run(in_folder(cargo().args(["test", "--workspace", "--doc"]), &tmp))
