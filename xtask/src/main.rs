@@ -1,1 +1,134 @@
-fn main() {}
+//! Shopfloor's developer commands: `cargo xtask demo`, `test`, `lint`, `bench`.
+//!
+//! Each says what it does as it does it, and exits 0 only if all of it worked.
+
+mod bench;
+mod demo;
+mod install;
+mod jobs;
+mod leak;
+mod sample;
+mod sh;
+mod test;
+mod verify;
+
+use sh::Res;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Shopfloor's developer commands.
+
+  cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
+  cargo xtask test [--no-clients]        format, clippy and every test
+  cargo xtask lint                       format and clippy only
+  cargo xtask bench [--quick]            measure; prints a table and writes bench.json
+
+  --keep         keep the demo's scratch folder
+  --jobs N       issues worked on at the same time in the demo (default 2)
+  --no-clients   do not install agent clients for the tests (no test needs one yet)
+  --quick        fewer rounds, for a first impression
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Usage(why)) => {
+            eprintln!("error: {why}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+        Err(Stop::Failed(why)) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+enum Stop {
+    Usage(String),
+    Failed(String),
+}
+
+impl From<String> for Stop {
+    fn from(why: String) -> Self {
+        Stop::Failed(why)
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<(), Stop> {
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => return Err(Stop::Usage("which command?".into())),
+    };
+    if rest.iter().any(|a| a == "--help" || a == "-h") {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let mut flags = Flags { args: rest.to_vec() };
+    let done: Res<()> = match command {
+        "demo" => {
+            let options = demo::Options {
+                keep: flags.take("--keep"),
+                jobs: flags.number("--jobs").map_err(Stop::Usage)?.unwrap_or(2),
+            };
+            flags.none_left()?;
+            demo::run(&options)
+        }
+        "test" => {
+            let clients = !flags.take("--no-clients");
+            flags.none_left()?;
+            test::run(clients)
+        }
+        "lint" => {
+            flags.none_left()?;
+            test::lint()
+        }
+        "bench" => {
+            let quick = flags.take("--quick");
+            flags.none_left()?;
+            bench::run(quick)
+        }
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => return Err(Stop::Usage(format!("there is no command {other:?}"))),
+    };
+    done.map_err(Stop::Failed)
+}
+
+struct Flags {
+    args: Vec<String>,
+}
+
+impl Flags {
+    fn take(&mut self, flag: &str) -> bool {
+        let before = self.args.len();
+        self.args.retain(|a| a != flag);
+        self.args.len() < before
+    }
+
+    /// `--flag N` or `--flag=N`, N at least 1.
+    fn number(&mut self, flag: &str) -> Result<Option<u32>, String> {
+        let Some(at) = self.args.iter().position(|a| a == flag || a.starts_with(&format!("{flag}="))) else {
+            return Ok(None);
+        };
+        let arg = self.args.remove(at);
+        let value = match arg.split_once('=') {
+            Some((_, value)) => value.to_owned(),
+            None if at < self.args.len() => self.args.remove(at),
+            None => return Err(format!("{flag} needs a number")),
+        };
+        match value.parse() {
+            Ok(n) if n > 0 => Ok(Some(n)),
+            _ => Err(format!("{flag} needs a number above 0, not {value:?}")),
+        }
+    }
+
+    fn none_left(&self) -> Result<(), Stop> {
+        match self.args.first() {
+            None => Ok(()),
+            Some(arg) => Err(Stop::Usage(format!("{arg:?} is not known here"))),
+        }
+    }
+}

@@ -49,6 +49,11 @@ impl Layout {
         self.root.join("tmux.sock")
     }
 
+    /// Put first on every agent's PATH: holds `shopfloor` itself.
+    pub fn bin(&self) -> PathBuf {
+        self.root.join("bin")
+    }
+
     pub fn project(&self, project: &ProjectName) -> PathBuf {
         self.root.join("projects").join(project.as_str())
     }

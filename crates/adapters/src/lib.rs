@@ -3,6 +3,7 @@
 //! Nothing here decides, reads the process environment, prints or exits; what an adapter needs of
 //! those it is given by the binary.
 
+pub mod agent;
 pub mod ci;
 pub mod forge;
 pub mod git;

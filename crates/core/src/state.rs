@@ -221,6 +221,8 @@ pub struct Job {
     /// Why it ended, or what is wrong.
     pub reason: Option<String>,
     pub rescue: Option<String>,
+    /// The end of what its newest dev session printed, for the diagnosis.
+    pub last_output: String,
     pub history: Vec<Stage>,
 }
 record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
@@ -243,7 +245,7 @@ impl Job {
 pub enum SessionState {
     Starting,
     Live,
-    /// Its end was ordered.
+    /// Its end was ordered, or it ended by itself and what it left is being cleared away.
     Ending,
     Ended,
 }

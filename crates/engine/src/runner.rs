@@ -91,15 +91,16 @@ pub struct Runner<S, W> {
 }
 
 impl<S: Store, W: Watches> Runner<S, W> {
-    pub fn new(
+    /// `watches` makes what reports to the loop.
+    pub fn new<E>(
         engine: Engine<S>,
         ports: Ports,
         options: RunnerOptions,
-        watches: impl FnOnce(Handle) -> W,
-    ) -> Self {
+        watches: impl FnOnce(Handle) -> Result<W, E>,
+    ) -> Result<Self, E> {
         let (sender, inputs) = channel();
-        let watches = watches(Handle(sender.clone()));
-        Runner {
+        let watches = watches(Handle(sender.clone()))?;
+        Ok(Runner {
             engine,
             ports,
             watches,
@@ -113,7 +114,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
             sync_failures: 0,
             observer: Box::new(|_, _| {}),
             ended_badly: 0,
-        }
+        })
     }
 
     pub fn handle(&self) -> Handle {
@@ -311,19 +312,18 @@ fn forge_lane(project: &ProjectName) -> String {
     format!("forge:{project}")
 }
 
-/// Reads everything new, as events.
-fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
+/// Reads everything new on the forge, as events. Only the last of a page moves the cursor: a crash
+/// in the middle reads the page again instead of losing the rest of it.
+pub fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     loop {
         let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
-        if changes.observations.is_empty() {
-            return Ok(events);
-        }
-        cursor = changes.cursor;
-        events.extend(changes.observations.into_iter().map(|observation| Event::Observed {
+        let Some(last) = changes.observations.len().checked_sub(1) else { return Ok(events) };
+        events.extend(changes.observations.into_iter().enumerate().map(|(n, observation)| Event::Observed {
             project: project.clone(),
             observation,
-            cursor,
+            cursor: if n == last { changes.cursor } else { cursor },
         }));
+        cursor = changes.cursor;
     }
 }

@@ -4,3 +4,5 @@
 
 pub mod cli;
 pub mod config;
+pub mod daemon;
+pub mod demo_agent;

@@ -61,14 +61,27 @@ pub struct CiRun {
     pub issue: IssueNumber,
     pub run: RunId,
     pub commit: Sha,
+    pub source: CommitSource,
 }
 
-/// Where a run stands. A run that is answered from its report makes no progress.
+/// Where a run stands. A run that is answered from its report only says so once more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CiProgress {
-    Started { run: CiRun, log: String },
-    StepStarted { run: CiRun, step: String, number: u32, of: u32 },
-    Finished { run: CiRun, report: CiReport },
+    Started {
+        run: CiRun,
+        log: String,
+    },
+    /// `exit` is `None` for a step that did not end by itself.
+    StepEnded {
+        run: CiRun,
+        step: String,
+        exit: Option<i32>,
+        duration_ms: u64,
+    },
+    Finished {
+        run: CiRun,
+        report: CiReport,
+    },
 }
 
 pub type CiObserver = Arc<dyn Fn(&CiProgress) + Send + Sync>;
@@ -91,7 +104,15 @@ impl LocalCi {
     }
 
     fn run_in(&self, folder: &Path, request: &CiRequest<'_>, config: &CiConfig) -> io::Result<CiReport> {
+        let run = CiRun {
+            project: request.project.clone(),
+            issue: request.issue,
+            run: request.run,
+            commit: request.commit.clone(),
+            source: request.source,
+        };
         if let Some(report) = record::load_report(folder, request.commit, &config.steps)? {
+            self.tell(CiProgress::Finished { run, report: report.clone() });
             return Ok(report);
         }
         let started = Instant::now();
@@ -103,12 +124,6 @@ impl LocalCi {
         record::remove_process(folder)?;
         checkout::remove(&tree)?;
 
-        let run = CiRun {
-            project: request.project.clone(),
-            issue: request.issue,
-            run: request.run,
-            commit: request.commit.clone(),
-        };
         let log_path = folder.join("log");
         let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
         let log_name = log_path.display().to_string();
@@ -158,13 +173,19 @@ impl LocalCi {
             report.excerpt = log.excerpt()?;
             return Ok(());
         }
-        let of = u32::try_from(config.steps.len()).unwrap_or(u32::MAX);
         for (number, step) in (1..).zip(&config.steps) {
             let name = one_line(&step.name, 80);
-            self.tell(CiProgress::StepStarted { run: run.clone(), step: name.clone(), number, of });
             log.begin_step(&name)?;
+            let began = Instant::now();
             let end = step::run(place, step, log)?;
             report.steps_run = number;
+            let exit = match end {
+                StepEnd::Passed => Some(0),
+                StepEnd::Failed(code) => Some(code),
+                StepEnd::Killed | StepEnd::TimedOut => None,
+            };
+            let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.tell(CiProgress::StepEnded { run: run.clone(), step: name.clone(), exit, duration_ms });
             let (verdict, note) = match end {
                 StepEnd::Passed => continue,
                 StepEnd::Failed(code) => (CiVerdict::Red, format!("exit code {code}")),

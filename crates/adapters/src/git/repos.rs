@@ -259,8 +259,17 @@ pub(crate) fn tracked_changes(repo: &Repo) -> GitResult<Vec<String>> {
 
 /// Makes the project's repositories, gives the checkout a remote `shopfloor` and brings the hub's
 /// primary branch to the checkout's where that only adds commits. May be repeated at will.
-pub fn register(git: &Git, layout: &Layout, project: &GitProject) -> Result<HubState, RegisterError> {
-    validate(git, project)?;
+/// `allow_dirty`: changes that are not committed stay behind, and the user knows.
+pub fn register(
+    git: &Git,
+    layout: &Layout,
+    project: &GitProject,
+    allow_dirty: bool,
+) -> Result<HubState, RegisterError> {
+    match validate(git, project) {
+        Err(RegisterError::Checkout(CheckoutProblem::Dirty { .. })) if allow_dirty => {}
+        other => other?,
+    }
     ensure(git, layout, project)?;
     let repo = git.tree(&project.checkout);
     let hub = layout.hub(&project.name);

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A held lock; dropping it gives it back.
 #[derive(Debug)]
@@ -35,6 +36,25 @@ impl FileLock {
         file.rewind()?;
         writeln!(file, "{pid} {}", start_time(pid)?.unwrap_or(0))?;
         Ok(Some(FileLock { _file: file }))
+    }
+}
+
+/// How long a dead holder's lock may outlive it.
+const DEAD_HOLDER: Duration = Duration::from_secs(10);
+
+impl FileLock {
+    /// Like [`FileLock::try_exclusive`], but waits for a lock whose holder is dead: a program it was
+    /// just starting keeps the lock until it is started, or ends.
+    pub fn exclusive(path: &Path) -> io::Result<Option<FileLock>> {
+        let began = Instant::now();
+        loop {
+            let lock = Self::try_exclusive(path)?;
+            if lock.is_some() || holder(path).is_some() || began.elapsed() > DEAD_HOLDER {
+                return Ok(lock);
+            }
+            // No event tells that a lock is free; this lasts milliseconds, and only after a kill.
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

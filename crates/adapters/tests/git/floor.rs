@@ -56,7 +56,7 @@ impl Floor {
         floor.write(&floor.project.checkout, "readme", "one\ntwo\nthree\n");
         floor.user(&["add", "."]);
         floor.user(&["commit", "--quiet", "-m", "first"]);
-        let state = repos::register(&floor.git, &floor.layout, &floor.project).expect("register");
+        let state = repos::register(&floor.git, &floor.layout, &floor.project, false).expect("register");
         assert_eq!(state, HubState::Pushed);
         floor
     }

@@ -10,7 +10,8 @@ fn the_git_programs_are_new_enough() {
 #[test]
 fn registering_again_changes_nothing_and_follows_the_user() {
     each(|floor| {
-        let register = || repos::register(&floor.git, &floor.layout, &floor.project).expect("register");
+        let register =
+            || repos::register(&floor.git, &floor.layout, &floor.project, false).expect("register");
         assert_eq!(register(), HubState::Same);
         let url = floor.user(&["config", "--get-all", "remote.shopfloor.url"]);
         assert_eq!(url.trim_end(), floor.hub().to_str().expect("utf-8"));

@@ -4,7 +4,7 @@
 use super::{Turn, labels, names};
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, Role};
+use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role};
 use crate::state::{End, JobState};
 use crate::text::{neutralise, tail};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Turn<'_> {
             self.note_job(NoteKind::Escalation, id, reason);
             // Posted when the session has ended, with the end of its output.
             if !actions.iter().any(|a| matches!(a, Action::EndSession { role: Role::Dev, .. })) {
-                let comment = self.end_comment(id, end, "");
+                let comment = self.end_comment(id, end);
                 self.act(comment.clone());
                 actions.push(comment);
             }
@@ -101,21 +101,19 @@ impl Turn<'_> {
         self.enter(id, JobState::Finishing { end: End::Merged, remaining: names(&actions) }, FINISH_WITHIN);
     }
 
+    /// Orders the end of every session of the job that is still there.
     fn end_sessions(&mut self, id: JobId) -> Vec<Action> {
-        let Some(job) = self.job(id) else { return Vec::new() };
-        let sessions = [job.session, job.review_session];
-        sessions.into_iter().flatten().filter_map(|epoch| self.end_session(epoch)).collect()
+        let mine: Vec<Epoch> = self.floor.sessions.iter().filter(|s| s.job == id).map(|s| s.epoch).collect();
+        mine.into_iter().filter_map(|epoch| self.end_session(epoch)).collect()
     }
 
     /// With the session's end its last words are known: the one diagnostic comment is posted.
-    pub(super) fn report_end(&mut self, id: JobId, last_output: &str) {
-        let Some(JobState::Finishing { end, remaining }) = self.job(id).map(|j| j.state.clone()) else {
-            return;
-        };
-        if !matches!(end, End::Blocked | End::Failed) || remaining.contains("comment") {
+    pub(super) fn report_end(&mut self, id: JobId) {
+        let Some(JobState::Finishing { end, .. }) = self.job(id).map(|j| j.state.clone()) else { return };
+        if !matches!(end, End::Blocked | End::Failed) {
             return;
         }
-        let comment = self.end_comment(id, end, last_output);
+        let comment = self.end_comment(id, end);
         let key = action_key(&comment);
         self.act(comment);
         if let Some(job) = self.floor.jobs.edit(&id)
@@ -125,7 +123,7 @@ impl Turn<'_> {
         }
     }
 
-    fn end_comment(&self, id: JobId, end: End, last_output: &str) -> Action {
+    fn end_comment(&self, id: JobId, end: End) -> Action {
         let job = self.job(id).expect("a finishing job exists");
         let word = if end == End::Failed { "failed" } else { "blocked" };
         let reason = job.reason.as_deref().unwrap_or("no reason is known");
@@ -136,7 +134,7 @@ impl Turn<'_> {
         if let Some(worktree) = &job.worktree {
             body.push_str(&format!("\nThe worktree is kept at `{worktree}`, branch `{}`.\n", job.branch));
         }
-        let output = tail(neutralise(last_output).trim_end(), 4096);
+        let output = tail(neutralise(&job.last_output).trim_end(), 4096);
         if !output.is_empty() {
             // A fence longer than any in the output keeps it inside.
             let fence = "`".repeat(longest_run(&output, '`').max(2) + 1);

@@ -177,7 +177,13 @@ impl Turn<'_> {
             Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
                 self.reviewer_failed(*job, *epoch, &reason);
             }
-            Action::EndSession { job, .. } | Action::ReleaseWorktree { job, .. } => {
+            Action::EndSession { job, epoch, .. } => {
+                self.escalate_job(*job, &reason);
+                self.session_gone(*job, *epoch);
+                self.report_end(*job);
+                self.finishing_done(*job, action);
+            }
+            Action::ReleaseWorktree { job, .. } => {
                 self.escalate_job(*job, &reason);
                 self.finishing_done(*job, action);
             }

@@ -92,7 +92,7 @@ impl Turn<'_> {
         let job = self.floor.jobs.edit(&id).expect("just read");
         job.review_told = Some(review.id);
         job.review_attempts = 0;
-        if let Some(epoch) = job.review_session {
+        if let Some(epoch) = job.review_session.take() {
             self.end_session(epoch);
         }
         match review.verdict {
@@ -164,7 +164,9 @@ impl Turn<'_> {
 
     /// The verdict is on the forge, from where it is observed; the reviewer is done.
     pub(super) fn review_posted(&mut self, id: JobId, epoch: Epoch) {
-        if self.job(id).is_some_and(|j| j.review_session == Some(epoch)) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if job.review_session == Some(epoch) {
+            job.review_session = None;
             self.end_session(epoch);
         }
     }
@@ -175,13 +177,10 @@ impl Turn<'_> {
         if job.review_session != Some(epoch) {
             return;
         }
+        job.review_session = None;
         let attempts = job.review_attempts;
         let waits = matches!(job.state, JobState::Reviewing { .. });
-        if self.end_session(epoch).is_none()
-            && let Some(job) = self.floor.jobs.edit(&id)
-        {
-            job.review_session = None;
-        }
+        self.end_session(epoch);
         if !waits {
             return;
         }

@@ -155,6 +155,7 @@ impl Turn<'_> {
             merged: None,
             reason: None,
             rescue: None,
+            last_output: String::new(),
             history: vec![Stage { state: "preparing".into(), at: self.now }],
         });
         self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}"));

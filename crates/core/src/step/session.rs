@@ -128,7 +128,10 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_impossible(&mut self, start: &StartSession, reason: &str) {
-        self.set_session_ended(start.epoch, None, AgentStatus::Crashed);
+        self.set_agent(start.epoch, AgentStatus::Crashed);
+        if let Some(session) = self.floor.sessions.edit(&start.epoch) {
+            session.state = SessionState::Ended;
+        }
         match start.role {
             Role::Dev => self.block(start.job, reason),
             Role::Review => self.reviewer_failed(start.job, start.epoch, reason),
@@ -138,19 +141,22 @@ impl Turn<'_> {
     /// A process is proven gone.
     pub(super) fn session_exited(&mut self, epoch: Epoch, status: Option<i32>) {
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
-        let (id, role, ordered) = (session.job, session.role, session.state == SessionState::Ending);
-        if session.state == SessionState::Ended {
+        let (id, role) = (session.job, session.role);
+        // Its end was ordered: what is to follow follows from that.
+        if matches!(session.state, SessionState::Ending | SessionState::Ended) {
             return;
         }
-        let clean = ordered || status == Some(0);
+        let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
-        self.set_session_ended(epoch, status, agent);
+        self.set_agent(epoch, agent);
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.exit_status = status;
+        }
         let how = status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
         let kind = if clean { NoteKind::AgentTerminated } else { NoteKind::AgentCrashed };
         self.note_job(kind, id, format!("{role} session {epoch}: {how}"));
-        if ordered {
-            return;
-        }
+        // Its pane, its last words and whatever processes it left behind; before any successor.
+        self.end_session(epoch);
         let Some(job) = self.job(id) else { return };
         match role {
             Role::Review if job.review_session == Some(epoch) => self.result_written(epoch),
@@ -191,27 +197,21 @@ impl Turn<'_> {
         self.enter(id, JobState::Respawning, pause);
     }
 
-    fn set_session_ended(&mut self, epoch: Epoch, status: Option<i32>, agent: AgentStatus) {
+    fn set_agent(&mut self, epoch: Epoch, status: AgentStatus) {
         let now = self.now;
-        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-        session.state = SessionState::Ended;
-        session.exit_status = status;
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let identity = agent_name(session.role, &session.project, session.issue);
-        if let Some(row) = self.floor.agents.edit(&identity)
-            && row.session == epoch
+        if let Some(agent) = self.floor.agents.edit(&identity)
+            && agent.session == epoch
         {
-            row.status = agent;
-            row.last_seen = now;
+            agent.status = status;
+            agent.last_seen = now;
         }
     }
 
-    /// Orders a session's end. Nothing happens if it ended already.
+    /// Orders a session's end, once. The action, also if it was ordered before and is under way.
     pub(super) fn end_session(&mut self, epoch: Epoch) -> Option<Action> {
         let session = self.floor.sessions.edit(&epoch)?;
-        if session.state == SessionState::Ended {
-            return None;
-        }
-        session.state = SessionState::Ending;
         let action = Action::EndSession {
             job: session.job,
             role: session.role,
@@ -219,30 +219,49 @@ impl Turn<'_> {
             issue: session.issue,
             epoch,
         };
-        self.act(action.clone());
+        match session.state {
+            SessionState::Ended => return None,
+            SessionState::Ending => {}
+            SessionState::Starting | SessionState::Live => {
+                session.state = SessionState::Ending;
+                self.act(action.clone());
+            }
+        }
         Some(action)
     }
 
     pub(super) fn session_ended(&mut self, id: JobId, epoch: Epoch, action: &Action, outcome: &Outcome) {
         let Outcome::SessionEnded { rescue, last_output } = outcome else { return };
-        let already = self.floor.sessions.get(&epoch).is_some_and(|s| s.state == SessionState::Ended);
-        if !already {
-            self.set_session_ended(epoch, None, AgentStatus::Terminated);
-            self.note_job(NoteKind::AgentTerminated, id, format!("session {epoch} ended"));
-        }
-        if let Some(job) = self.floor.jobs.edit(&id) {
+        self.session_gone(id, epoch);
+        let dev = matches!(action, Action::EndSession { role: Role::Dev, .. });
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && dev
+        {
+            job.last_output = last_output.clone();
             if let Some(rescue) = rescue {
                 job.rescue = Some(rescue.clone());
             }
-            if job.session == Some(epoch) {
-                job.session = None;
-            }
-            if job.review_session == Some(epoch) {
-                job.review_session = None;
-            }
         }
-        self.report_end(id, last_output);
+        if dev {
+            self.report_end(id);
+        }
         self.finishing_done(id, action);
+    }
+
+    /// Nothing is left of a session.
+    pub(super) fn session_gone(&mut self, id: JobId, epoch: Epoch) {
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        session.state = SessionState::Ended;
+        let identity = agent_name(session.role, &session.project, session.issue);
+        let active = self.floor.agents.get(&identity).is_some_and(|a| a.status == AgentStatus::Active);
+        if active {
+            self.set_agent(epoch, AgentStatus::Terminated);
+            self.note_job(NoteKind::AgentTerminated, id, format!("session {epoch} ended"));
+        }
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            // A reviewer's result is read after its end too: it stays the reviewer until then.
+            job.session = job.session.filter(|s| *s != epoch);
+        }
     }
 
     /// Notes a sign of life.

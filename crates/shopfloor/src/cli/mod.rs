@@ -1,6 +1,7 @@
 //! The command line: one file a command. A command's doc comment is its help.
 
 mod agents;
+mod answer;
 mod body;
 mod cancel;
 mod ci;
@@ -8,19 +9,25 @@ mod completions;
 mod config;
 mod context;
 mod doctor;
+mod down;
 mod error;
 mod events;
 mod explain;
+pub mod inbox;
+mod init;
 mod issue;
 mod merge_queue;
 mod output;
+pub mod phase;
 mod pr;
 mod status;
+mod up;
 mod view;
 
-pub use context::Context;
+pub use context::{Context, now};
 pub use error::{CliError, CliResult, Exit};
 
+use crate::demo_agent;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,21 +61,30 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::InitArgs),
     Issue(issue::IssueArgs),
+    Up(up::UpArgs),
+    Status(status::StatusArgs),
+    /// End the daemon; agents' sessions live on
+    Down,
+    Doctor(doctor::DoctorArgs),
+    Explain(explain::ExplainArgs),
+    Answer(answer::AnswerArgs),
+    Cancel(cancel::CancelArgs),
+    Agents(agents::AgentsArgs),
+    Events(events::EventsArgs),
     Pr(pr::PrArgs),
     Ci(ci::CiArgs),
-    Status(status::StatusArgs),
-    Agents(agents::AgentsArgs),
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
-    Events(events::EventsArgs),
-    Explain(explain::ExplainArgs),
-    Cancel(cancel::CancelArgs),
     Config(config::ConfigArgs),
-    Doctor(doctor::DoctorArgs),
+    Phase(phase::PhaseArgs),
+    Inbox(inbox::InboxArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Man(completions::ManArgs),
+    #[command(hide = true)]
+    DemoAgent(demo_agent::DemoArgs),
 }
 
 /// Parses the arguments, runs the command and says in the exit code how it went.
@@ -87,18 +103,25 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
-        Command::Issue(args) => issue::run(context, args),
-        Command::Pr(args) => pr::run(context, args),
-        Command::Ci(args) => ci::run(context, args),
-        Command::Status(args) => status::run(context, args),
         Command::Agents(args) => agents::run(context, args),
-        Command::MergeQueue(args) => merge_queue::run(context, args),
+        Command::Answer(args) => answer::run(context, args),
+        Command::Cancel(args) => cancel::run(context, args),
+        Command::Ci(args) => ci::run(context, args),
+        Command::Completions(args) => completions::completions(args),
+        Command::Config(args) => config::run(context, args),
+        Command::DemoAgent(args) => demo_agent::run(context, &args),
+        Command::Doctor(args) => doctor::run(context, args),
+        Command::Down => down::run(context),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, args),
-        Command::Cancel(args) => cancel::run(context, args),
-        Command::Config(args) => config::run(context, args),
-        Command::Doctor(args) => doctor::run(context, args),
-        Command::Completions(args) => completions::completions(args),
+        Command::Inbox(args) => inbox::run(context, args),
+        Command::Init(args) => init::run(context, args),
+        Command::Issue(args) => issue::run(context, args),
         Command::Man(args) => completions::man(args),
+        Command::MergeQueue(args) => merge_queue::run(context, args),
+        Command::Phase(args) => phase::run(args),
+        Command::Pr(args) => pr::run(context, args),
+        Command::Status(args) => status::run(context, args),
+        Command::Up(args) => up::run(context, &args),
     }
 }

@@ -1,0 +1,197 @@
+//! Agents in tmux: what a session is started with, and how it is found again.
+//!
+//! A session's folder (`sessions/eN`) holds its record, its prompt, its inbox bell and a reviewer's
+//! result. The record is written before the session is spawned, so whatever runs can be found by
+//! its epoch alone, after any crash.
+
+pub mod prompt;
+mod result;
+
+use crate::host::atomic::write_atomic;
+use crate::layout::Layout;
+use crate::phase_file;
+use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
+use serde::{Deserialize, Serialize};
+use shopfloor_core::effect::{ProcessId, Review, StartSession};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
+use shopfloor_core::text::{Redactor, neutralise, tail};
+use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started};
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a role's agent is run in a project.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    pub argv: Vec<OsString>,
+    /// Its whole environment but for what the factory adds.
+    pub env: Vec<(OsString, OsString)>,
+    pub primary_branch: String,
+    pub redactor: Redactor,
+}
+
+pub type AgentConfigs = Arc<dyn Fn(&ProjectName, Role) -> Option<AgentConfig> + Send + Sync>;
+
+pub struct TmuxAgents {
+    pub layout: Layout,
+    pub tmux: Tmux,
+    /// Where phase files are.
+    pub phase_dir: PathBuf,
+    pub configs: AgentConfigs,
+}
+
+/// What is kept of a session, beside its tmux session.
+#[derive(Serialize, Deserialize)]
+struct SessionRecord {
+    tmux: String,
+    project: ProjectName,
+    role: Role,
+}
+
+/// How much of a screen a diagnosis gets.
+const OUTPUT_LINES: u32 = 200;
+const OUTPUT_BYTES_MAX: usize = 8 * 1024;
+
+impl TmuxAgents {
+    fn record(&self, epoch: Epoch) -> PortResult<Option<SessionRecord>> {
+        match std::fs::read(record_file(&self.layout, epoch)) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|e| PortError::permanent(format!("the record of session {epoch} is damaged: {e}"))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(PortError::transient(e)),
+        }
+    }
+
+    fn environment(
+        &self,
+        start: &StartSession,
+        config: &AgentConfig,
+        folder: &Path,
+        phase_file: &Path,
+    ) -> Vec<(OsString, OsString)> {
+        let mut env = config.env.clone();
+        let mut set = |name: &str, value: OsString| {
+            env.retain(|(known, _)| known != name);
+            env.push((name.into(), value));
+        };
+        // Agents call `shopfloor`: it is on their PATH, whatever else is.
+        let path = config.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let mut full = self.layout.bin().into_os_string();
+        if let Some(path) = path {
+            full.push(":");
+            full.push(path);
+        }
+        set("PATH", full);
+        set("SHOPFLOOR_HOME", self.layout.root().into());
+        set("SHOPFLOOR_SESSION", start.epoch.to_string().into());
+        set("SHOPFLOOR_ROLE", start.role.as_str().into());
+        set("SHOPFLOOR_BRANCH", (&start.branch).into());
+        set("SHOPFLOOR_PRIMARY_BRANCH", (&config.primary_branch).into());
+        set("SHOPFLOOR_PROMPT_FILE", prompt_file(folder).into());
+        set("PROJECT_NAME", start.project.as_str().into());
+        set("ISSUE", start.issue.to_string().into());
+        set("PHASE_FILE", phase_file.into());
+        if let Some(pr) = start.pr {
+            set("SHOPFLOOR_PR", pr.to_string().into());
+        }
+        if start.role == Role::Review {
+            set("SHOPFLOOR_RESULT_FILE", result_file(&self.layout, start.epoch).into());
+        }
+        env
+    }
+}
+
+fn record_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session(epoch).join("session.json")
+}
+
+fn prompt_file(folder: &Path) -> PathBuf {
+    folder.join("prompt.md")
+}
+
+/// Where a reviewer leaves its verdict.
+pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session(epoch).join("result.json")
+}
+
+/// Written whenever a message waits; its content is of no matter.
+pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session(epoch).join("bell")
+}
+
+impl Agents for TmuxAgents {
+    fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
+        let config = (self.configs)(&start.project, start.role).ok_or_else(|| {
+            PortError::permanent(format!("project {} has no {} agent configured", start.project, start.role))
+        })?;
+        let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
+        let folder = self.layout.session(start.epoch);
+        let phase_file = phase_file::path(&self.phase_dir, start.role, &start.project, start.issue);
+        let started =
+            |process| Started { tmux: name.clone(), process, phase_file: phase_file.display().to_string() };
+        // Started before, by a daemon that died before it could say so: adopted as it is, also if it
+        // has ended since. What it signalled must not be wiped.
+        match self.tmux.probe(&name).map_err(port_error)? {
+            Probe::Alive(process) => return Ok(started(process)),
+            Probe::Dead { .. } => return Ok(started(ProcessId { pid: 0, start: 0 })),
+            Probe::Absent => {}
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(PortError::transient)?;
+        let record = SessionRecord { tmux: name.clone(), project: start.project.clone(), role: start.role };
+        let record = serde_json::to_vec(&record).expect("plain data");
+        let prompt = prompt::render(start, briefing, &config.primary_branch);
+        let prompt = config.redactor.redact(&prompt);
+        write_atomic(&record_file(&self.layout, start.epoch), &record, 0o600)
+            .map_err(PortError::transient)?;
+        write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
+        // A predecessor's phase is not this session's.
+        phase_file::reset(&phase_file).map_err(|e| {
+            PortError::permanent(format!("the phase file {} cannot be used: {e}", phase_file.display()))
+        })?;
+        let spec = SpawnSpec {
+            name: name.clone(),
+            cwd: PathBuf::from(&briefing.worktree),
+            argv: config.argv.clone(),
+            env: self.environment(start, &config, &folder, &phase_file),
+        };
+        self.tmux.spawn(&spec).map(started).map_err(port_error)
+    }
+
+    fn last_output(&self, epoch: Epoch) -> PortResult<String> {
+        let Some(record) = self.record(epoch)? else { return Ok(String::new()) };
+        if self.tmux.probe(&record.tmux).map_err(port_error)? == Probe::Absent {
+            return Ok(String::new());
+        }
+        let screen = self.tmux.capture(&record.tmux, OUTPUT_LINES).map_err(port_error)?;
+        let redactor = (self.configs)(&record.project, record.role).map(|c| c.redactor).unwrap_or_default();
+        Ok(tail(redactor.redact(&neutralise(&screen)).trim(), OUTPUT_BYTES_MAX))
+    }
+
+    fn end(&self, epoch: Epoch) -> PortResult<()> {
+        let Some(record) = self.record(epoch)? else { return Ok(()) };
+        self.tmux.end(&record.tmux).map_err(port_error)
+    }
+
+    fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
+        let folder = self.layout.session(epoch);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(PortError::transient)?;
+        write_atomic(&bell_file(&self.layout, epoch), message.to_string().as_bytes(), 0o600)
+            .map_err(PortError::transient)
+    }
+
+    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>> {
+        let redactor = match self.record(epoch)? {
+            Some(record) => (self.configs)(&record.project, record.role).map(|c| c.redactor),
+            None => None,
+        };
+        result::read(&result_file(&self.layout, epoch), &redactor.unwrap_or_default())
+    }
+}
+
+fn port_error(error: TmuxError) -> PortError {
+    if error.is_transient() { PortError::transient(error) } else { PortError::permanent(error) }
+}

@@ -1,0 +1,183 @@
+//! A floor of the bench's own: a folder, a home, a project, and the release binary to run on it.
+
+use anyhow::{Context, Result, bail};
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Floor;
+use shopfloor_engine::Engine;
+use shopfloor_store::sqlite::SqliteStore;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub const PROJECT: &str = "bench";
+
+/// An agent that does nothing by itself.
+pub const IDLE_AGENT: &str = r#"["sh", "-c", "sleep 100000"]"#;
+
+pub struct BenchFloor {
+    dir: PathBuf,
+    binary: PathBuf,
+    pub layout: Layout,
+}
+
+impl BenchFloor {
+    pub fn make(dir: PathBuf, binary: &Path, agent: &str) -> Result<Self> {
+        let layout = Layout::new(dir.join("floor"));
+        let floor = BenchFloor { dir, binary: binary.to_owned(), layout };
+        let (checkout, home, phases) = (floor.checkout(), floor.dir.join("home"), floor.dir.join("phases"));
+        for folder in [&checkout, &home, &phases] {
+            std::fs::create_dir(folder)?;
+        }
+        std::fs::write(home.join(".gitconfig"), "[user]\n\tname = Bench\n\temail = bench@example.org\n")?;
+        std::fs::write(checkout.join("README.md"), "A project to measure with.\n")?;
+        floor.must(floor.command("git").args(["init", "--quiet"]))?;
+        floor.must(floor.command("git").args(["symbolic-ref", "HEAD", "refs/heads/main"]))?;
+        floor.must(floor.command("git").args(["add", "--all"]))?;
+        floor.must(floor.command("git").args(["commit", "--quiet", "--message", "Begin"]))?;
+        floor.must(floor.shopfloor().args(["init", "--name", PROJECT]))?;
+        std::fs::write(checkout.join("shopfloor.toml"), project_config(agent))?;
+        let phases = phases.to_str().context("the bench's folder has an odd name")?;
+        std::fs::write(floor.layout.config(), format!("[sessions]\nphase_dir = {phases:?}\n"))?;
+        Ok(floor)
+    }
+
+    fn checkout(&self) -> PathBuf {
+        self.dir.join("project")
+    }
+
+    pub fn project(&self) -> ProjectName {
+        PROJECT.parse().expect("a valid name")
+    }
+
+    /// A command in the project, with nothing of the user's own configuration.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.checkout()).env_clear().stdin(Stdio::null());
+        for name in ["PATH", "LANG", "LC_ALL", "TMPDIR"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.env("HOME", self.dir.join("home")).env("SHOPFLOOR_HOME", self.layout.root());
+        command.env("TERM", "dumb").env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+    }
+
+    pub fn shopfloor(&self) -> Command {
+        self.command(&self.binary)
+    }
+
+    /// Runs it to a good end, quietly.
+    pub fn must(&self, command: &mut Command) -> Result<()> {
+        let out = command.output().with_context(|| shown(command))?;
+        if !out.status.success() {
+            bail!("{} ended with {}: {}", shown(command), out.status, String::from_utf8_lossy(&out.stderr));
+        }
+        Ok(())
+    }
+
+    pub fn store(&self) -> Result<SqliteStore> {
+        Ok(SqliteStore::open(&self.layout.database())?)
+    }
+
+    /// Starts the daemon and waits until it answers.
+    pub fn up(&self) -> Result<Daemon> {
+        let log = std::fs::File::create(self.dir.join("up.log"))?;
+        let child = self.shopfloor().arg("up").stdout(log.try_clone()?).stderr(log).spawn()?;
+        let mut daemon = Daemon { child };
+        let socket = self.layout.daemon_socket();
+        wait_until("the daemon answers", || {
+            if let Some(status) = daemon.child.try_wait()? {
+                let log = std::fs::read_to_string(self.dir.join("up.log")).unwrap_or_default();
+                bail!("shopfloor up ended with {status}: {log}");
+            }
+            Ok(std::os::unix::net::UnixStream::connect(&socket).ok())
+        })?;
+        Ok(daemon)
+    }
+
+    /// The floor's state, once `ready` finds in it what it looks for.
+    pub fn await_state<T>(&self, what: &str, ready: impl Fn(&Floor) -> Option<T>) -> Result<T> {
+        let mut engine = Engine::open(self.store()?)?;
+        wait_until(what, || {
+            engine.refresh()?;
+            Ok(ready(engine.floor()))
+        })
+    }
+}
+
+impl Drop for BenchFloor {
+    fn drop(&mut self) {
+        // Its own server, by its own socket; nobody else's.
+        let socket = self.layout.tmux_socket();
+        if socket.exists() {
+            let _ = self.command("tmux").arg("-S").arg(socket).arg("kill-server").output();
+        }
+        if let Err(e) = std::fs::remove_dir_all(&self.dir) {
+            eprintln!("{} could not be removed: {e}", self.dir.display());
+        }
+    }
+}
+
+/// A daemon we started; it is asked to end when dropped.
+pub struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let ended = wait_until("the daemon ends", || Ok(self.child.try_wait()?));
+        if ended.is_err() {
+            eprintln!("the daemon did not end when asked to");
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The command as one would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// Looks every few milliseconds, for a minute at most.
+pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(60) {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bail!("waited a minute in vain: {what}")
+}
+
+fn project_config(agent: &str) -> String {
+    format!(
+        r#"[project]
+name = "{PROJECT}"
+primary_branch = "main"
+
+[ci]
+steps = [{{ name = "true", run = "true" }}]
+
+[agents.dev]
+runtime = "generic"
+command = {agent}
+
+[review]
+required = false
+"#
+    )
+}

@@ -1,0 +1,108 @@
+//! Measures Shopfloor on this machine: prints a table and writes it as JSON. Run by
+//! `cargo xtask bench`.
+//!
+//! These are measurements, not tests: nothing here fails because it is slow. The floor that is
+//! measured lives in a folder of its own, with a home of its own, and is gone afterwards.
+
+mod commits;
+mod daemon;
+mod fill;
+mod floor;
+mod phase;
+mod report;
+mod stats;
+
+use anyhow::{Context, Result, bail};
+use floor::BenchFloor;
+use report::Report;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// How much is done of each thing.
+pub struct Scale {
+    pub commits: u32,
+    pub identities: u64,
+    pub command_runs: u32,
+    pub phase_rounds: u32,
+}
+
+const FULL: Scale = Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000 };
+const QUICK: Scale = Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50 };
+
+struct Args {
+    binary: PathBuf,
+    out: PathBuf,
+    quick: bool,
+}
+
+fn main() -> ExitCode {
+    match arguments().and_then(|args| run(&args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn arguments() -> Result<Args> {
+    let (mut binary, mut out, mut quick) = (None, None, false);
+    let mut words = std::env::args_os().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().map(PathBuf::from).context("a path is missing");
+        match word.to_str() {
+            Some("--binary") => binary = Some(value()?),
+            Some("--out") => out = Some(value()?),
+            Some("--quick") => quick = true,
+            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick]"),
+        }
+    }
+    let binary = binary.context("--binary FILE is missing: the shopfloor program to measure")?;
+    Ok(Args {
+        binary: std::path::absolute(binary)?,
+        out: out.context("--out FILE is missing: where the JSON goes")?,
+        quick,
+    })
+}
+
+fn run(args: &Args) -> Result<()> {
+    let scale = if args.quick { QUICK } else { FULL };
+    let mut report = Report::new(args.quick);
+    let base = args.binary.parent().and_then(Path::parent).context("the binary is in no folder")?;
+
+    eprintln!("store commits …");
+    commits::measure(&scratch(base)?, &scale, &mut report)?;
+
+    eprintln!("commands and daemon with {} identities …", scale.identities);
+    let crowded = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    fill::identities(&crowded, scale.identities)?;
+    daemon::measure(&crowded, &scale, &mut report)?;
+    drop(crowded);
+
+    eprintln!("phase to reaction, {} rounds …", scale.phase_rounds);
+    let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    phase::measure(&quiet, &scale, &mut report)?;
+    drop(quiet);
+
+    report.print();
+    report.write(&args.out)
+}
+
+/// A fresh folder on the disk the build is on: the temporary folder is often in memory, where
+/// syncing costs nothing. If that makes socket paths too long, the temporary folder after all.
+fn scratch(base: &Path) -> Result<PathBuf> {
+    // A Unix socket's path has at most 107 bytes.
+    const SOCKET_PATH_MAX: usize = 107 - "/0000000-00/floor/daemon.sock".len();
+    let near = base.join("bench");
+    let parent = if near.as_os_str().len() <= SOCKET_PATH_MAX { near } else { std::env::temp_dir() };
+    std::fs::create_dir_all(&parent)?;
+    for n in 0..100 {
+        let dir = parent.join(format!("{}-{n}", std::process::id()));
+        match std::fs::create_dir(&dir) {
+            Ok(()) => return Ok(dir.canonicalize()?),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e).with_context(|| format!("making {}", dir.display())),
+        }
+    }
+    bail!("{} is full of our folders", parent.display())
+}

@@ -1,0 +1,69 @@
+//! From an agent's writing of its phase file to the committed reaction.
+//!
+//! One real session of a real daemon. Each round writes a question with a number of its own, the
+//! way an agent's shell would, and looks for the note of that very question in the journal. The
+//! next round begins when the outbox is empty: what is measured is one signal, not a backlog.
+
+use crate::Scale;
+use crate::floor::{BenchFloor, wait_until};
+use crate::report::Report;
+use crate::stats::{ms, percentile};
+use anyhow::{Result, bail};
+use shopfloor_core::event::NoteKind;
+use shopfloor_core::ids::Seq;
+use shopfloor_core::state::SessionState;
+use shopfloor_store::Store;
+use shopfloor_store::sqlite::SqliteStore;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the journal; it is part of what is measured.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+const ROUND_MAX: Duration = Duration::from_secs(10);
+/// How often the systems this is compared with looked at a phase file.
+const SEEDS_POLL: Duration = Duration::from_secs(30);
+
+pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
+    floor.must(floor.shopfloor().args(["issue", "add", "Wait to be measured", "--label", "backlog"]))?;
+    let _daemon = floor.up()?;
+    let phase_file = floor.await_state("a session is live", |floor| {
+        let live = floor.sessions.iter().find(|session| session.state == SessionState::Live)?;
+        live.phase_file.clone()
+    })?;
+    let mut store = floor.store()?;
+    let mut samples = Vec::new();
+    for round in 0..scale.phase_rounds {
+        wait_until("the outbox is empty", || Ok(store.outbox()?.is_empty().then_some(())))?;
+        samples.push(one_round(&mut store, Path::new(&phase_file), round)?);
+    }
+    let rounds = format!("{} rounds, writing to seen in the journal", scale.phase_rounds);
+    report.add("phase to reaction, p50", ms(percentile(&samples, 50)), "ms", rounds.clone());
+    report.add("phase to reaction, p99", ms(percentile(&samples, 99)), "ms", rounds);
+    let mean = ms(SEEDS_POLL / 2);
+    report.add("  the same by polling, mean", mean, "ms", "computed: a look every 30 s, as the seeds do");
+    Ok(())
+}
+
+fn one_round(store: &mut SqliteStore, phase_file: &Path, round: u32) -> Result<Duration> {
+    let question = format!("bench round {round}");
+    let mut after = newest(store)?;
+    let text = format!("PHASE:needs_human\nQuestion: {question}\n");
+    let begin = Instant::now();
+    std::fs::write(phase_file, text)?;
+    while begin.elapsed() < ROUND_MAX {
+        let entries = store.journal(after, 100)?;
+        let hit = |kind: &str, text: &str| kind == NoteKind::NeedsHuman.as_str() && text == question;
+        if entries.iter().any(|entry| hit(&entry.kind, &entry.text)) {
+            return Ok(begin.elapsed());
+        }
+        after = entries.last().map_or(after, |entry| entry.seq);
+        std::thread::sleep(LOOK_EVERY);
+    }
+    bail!("no reaction to round {round} within {ROUND_MAX:?}")
+}
+
+/// The journal's newest position.
+fn newest(store: &mut SqliteStore) -> Result<Seq> {
+    // Rows after the end of time: none; the position comes with the answer.
+    Ok(store.rows_since(Seq(i64::MAX as u64))?.1)
+}

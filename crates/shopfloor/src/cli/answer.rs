@@ -1,0 +1,28 @@
+//! `shopfloor answer`: a person answers an agent's question.
+
+use super::output;
+use super::{CliError, CliResult, Context, Exit};
+use clap::Args;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::state::JobState;
+
+/// Answer the question an agent asked about an issue
+#[derive(Args)]
+pub struct AnswerArgs {
+    issue: IssueNumber,
+    text: String,
+}
+
+pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
+    let project = context.project()?.name;
+    let engine = context.engine()?;
+    let job = engine.floor().job_of(&project, args.issue);
+    if !job.is_some_and(|j| matches!(j.state, JobState::NeedsHuman { .. })) {
+        return Err(CliError::no_such(format!("issue #{} has no open question", args.issue))
+            .hint("`shopfloor status` shows which jobs wait for an answer"));
+    }
+    context.submit(&Event::Answered { project, issue: args.issue, text: args.text })?;
+    output::line("answered");
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,107 @@
+//! `shopfloor inbox`: how an agent gets its messages.
+
+use super::{CliError, CliResult, Context, Exit, output};
+use crate::config::Span;
+use clap::{Args, Subcommand};
+use shopfloor_adapters::agent::bell_file;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::Epoch;
+use shopfloor_core::state::{Message, SessionState};
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Instant;
+
+/// Messages from the factory, from inside an agent's session
+#[derive(Args)]
+pub struct InboxArgs {
+    #[command(subcommand)]
+    command: InboxCommand,
+}
+
+#[derive(Subcommand)]
+enum InboxCommand {
+    /// Block until there is a message, print it and acknowledge it
+    Wait {
+        /// Give up after this long, with exit code 1
+        #[arg(long)]
+        timeout: Option<Span>,
+    },
+    /// Print the next message without acknowledging it, if there is one
+    Peek,
+}
+
+pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
+    let epoch = session()?;
+    let message = match args.command {
+        InboxCommand::Wait { timeout } => {
+            let message = wait(context, epoch, timeout)?;
+            show(context, &message)?;
+            // Printed first: a reader that dies in between gets it again.
+            context.submit(&Event::MessageTaken { message: message.id, epoch })?;
+            return Ok(Exit::Fine);
+        }
+        InboxCommand::Peek => context.engine()?.floor().next_message(epoch).cloned(),
+    };
+    match message {
+        Some(message) => show(context, &message)?,
+        None => return Err(CliError::no_such("there is no message")),
+    }
+    Ok(Exit::Fine)
+}
+
+/// The session this process runs in.
+pub fn session() -> CliResult<Epoch> {
+    std::env::var("SHOPFLOOR_SESSION").ok().and_then(|s| s.parse().ok()).ok_or_else(|| {
+        CliError::usage("SHOPFLOOR_SESSION is not set: this is not an agent's session")
+            .hint("the factory sets it for the agents it starts")
+    })
+}
+
+/// Blocks until a message for the session waits.
+pub fn wait(context: &Context, epoch: Epoch, timeout: Option<Span>) -> CliResult<Message> {
+    let (ring, rung) = channel();
+    let watcher = FileWatcher::spawn(move |_| {
+        // Nobody listens any more: there is nothing left to wait for.
+        let _ = ring.send(());
+    })?;
+    // Watched before the store is read, so nothing falls in between.
+    watcher.watch(0, bell_file(&context.layout, epoch))?;
+    let deadline = timeout.map(|t| Instant::now() + t.0);
+    let mut engine = context.engine()?;
+    loop {
+        engine.refresh()?;
+        let floor = engine.floor();
+        if let Some(message) = floor.next_message(epoch) {
+            return Ok(message.clone());
+        }
+        match floor.sessions.get(&epoch).map(|s| s.state) {
+            None => return Err(CliError::no_such(format!("this floor has no session {epoch}"))),
+            Some(SessionState::Ended) => {
+                return Err(CliError::failed(format!("session {epoch} has ended: no message will come")));
+            }
+            Some(_) => {}
+        }
+        let rang = match deadline {
+            None => rung.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => rung.recv_timeout(at.saturating_duration_since(Instant::now())),
+        };
+        match rang {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => return Err(CliError::failed("no message came in time")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(CliError::failed("the inbox cannot be watched"));
+            }
+        }
+    }
+}
+
+fn show(context: &Context, message: &Message) -> CliResult<()> {
+    if context.json {
+        output::json(&serde_json::json!({ "id": message.id.0, "text": message.text }));
+    } else {
+        output::line(message.text.trim_end());
+    }
+    std::io::stdout().flush()?;
+    Ok(())
+}

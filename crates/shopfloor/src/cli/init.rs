@@ -1,0 +1,156 @@
+//! `shopfloor init`: a repository becomes a project.
+
+use super::output;
+use super::{CliError, CliResult, Context, Exit, now};
+use crate::config::{self, template};
+use clap::Args;
+use shopfloor_adapters::git::repos::{self, CheckoutProblem, HubState, RegisterError};
+use shopfloor_adapters::git::{Git, GitProject};
+use shopfloor_adapters::host::atomic::write_atomic;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_store::forge::ForgeDb;
+use std::path::Path;
+
+/// Make this git repository a project: write shopfloor.toml, register it
+///
+/// May be repeated: a shopfloor.toml that is there is kept, and the project is brought up to date.
+#[derive(Args)]
+pub struct InitArgs {
+    /// The project's name [default: the folder's]
+    #[arg(long)]
+    name: Option<String>,
+    /// The branch that changes are merged into [default: main, master or the current one]
+    #[arg(long, value_name = "BRANCH")]
+    primary_branch: Option<String>,
+    /// Go on although there are changes that no commit holds; agents will not see them
+    #[arg(long)]
+    allow_dirty: bool,
+}
+
+pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
+    let git = context.git()?;
+    let checkout = repos::find_checkout(&git, &std::env::current_dir()?).map_err(problem)?;
+    let file = checkout.join(config::FILE_NAME);
+    let exists = file.exists();
+    let config = if exists {
+        config::load::project(&file, &context.floor_config()?)?
+    } else {
+        let text = new_config(&git, &checkout, &args)?;
+        config::load::project_from(&file, &text, &context.floor_config()?)?
+    };
+    if exists && args.name.as_ref().is_some_and(|n| *n != config.project.name.as_str()) {
+        return Err(CliError::usage(format!(
+            "{} names the project {}",
+            config::FILE_NAME,
+            config.project.name
+        ))
+        .hint("leave --name away, or change the file"));
+    }
+    let project = GitProject {
+        name: config.project.name.clone(),
+        primary_branch: config.project.primary_branch.clone(),
+        checkout: checkout.clone(),
+    };
+    // Everything that can be wrong is found before anything is written.
+    match repos::validate(&git, &project) {
+        Err(RegisterError::Checkout(CheckoutProblem::Dirty { .. })) if args.allow_dirty => {}
+        other => other.map_err(problem)?,
+    }
+    let mut engine = context.new_engine()?;
+    if let Some(known) = engine.floor().projects.get(&project.name)
+        && Path::new(&known.checkout) != checkout
+        && Path::new(&known.checkout).exists()
+    {
+        return Err(CliError::usage(format!(
+            "this floor has a project {} already, in {}",
+            project.name, known.checkout
+        ))
+        .hint("choose another name with --name"));
+    }
+    let state = repos::register(&git, &context.layout, &project, args.allow_dirty).map_err(problem)?;
+    ForgeDb::open(&context.layout.database())?.init_project(&project.name)?;
+    if !exists {
+        let text = new_config(&git, &checkout, &args)?;
+        write_atomic(&file, text.as_bytes(), 0o644)?;
+    }
+    let event = Event::ProjectSet {
+        project: project.name.clone(),
+        checkout: checkout.display().to_string(),
+        policy: config.policy(),
+    };
+    engine.submit(now(), &event)?;
+    context.poke();
+    report(context, &project, &state, exists);
+    Ok(Exit::Fine)
+}
+
+fn report(context: &Context, project: &GitProject, state: &HubState, existed: bool) {
+    let hub = context.layout.hub(&project.name);
+    if context.json {
+        output::json(&serde_json::json!({
+            "project": project.name.as_str(),
+            "primary_branch": project.primary_branch,
+            "checkout": project.checkout.display().to_string(),
+            "home": context.layout.root().display().to_string(),
+            "hub": hub.display().to_string(),
+            "config_written": !existed,
+        }));
+        return;
+    }
+    let file = if existed { "kept" } else { "wrote" };
+    output::line(format!(
+        "project {}: {file} {}, floor in {}",
+        project.name,
+        config::FILE_NAME,
+        context.layout.root().display()
+    ));
+    output::line(format!("remote `shopfloor` is {}", hub.display()));
+    let branch = &project.primary_branch;
+    match state {
+        HubState::Pushed | HubState::Same => {}
+        HubState::HubAhead => {
+            output::line(format!("the floor is ahead of you: run `git pull shopfloor {branch}`"))
+        }
+        HubState::Diverged { .. } => output::line(format!(
+            "your {branch} and the floor's have parted: agents work on the floor's. Bring them together with `git pull shopfloor {branch}`, then `git push shopfloor {branch}`"
+        )),
+    }
+    output::line("next: shopfloor issue add \"title\" --label backlog, then shopfloor up");
+}
+
+fn new_config(git: &Git, checkout: &Path, args: &InitArgs) -> CliResult<String> {
+    let name: ProjectName = match &args.name {
+        Some(name) => name.parse()?,
+        None => name_of(checkout)?,
+    };
+    let primary = match &args.primary_branch {
+        Some(branch) => branch.clone(),
+        None => repos::guess_primary(git, checkout).map_err(problem)?,
+    };
+    Ok(template::render(&name, &primary, &template::detect(checkout)))
+}
+
+/// A name from the folder's, as near as the rules allow.
+fn name_of(checkout: &Path) -> CliResult<ProjectName> {
+    let folder = checkout.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let plain: String =
+        folder.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let name: String = plain.trim_matches(['-', '_']).chars().take(40).collect();
+    name.parse().map_err(|_| {
+        CliError::usage(format!("no project name can be made of the folder's name {folder:?}"))
+            .hint("give one with --name")
+    })
+}
+
+fn problem(error: RegisterError) -> CliError {
+    let exit = match &error {
+        RegisterError::Checkout(_) => Exit::Usage,
+        RegisterError::Git(_) => Exit::Failed,
+    };
+    let hint = matches!(&error, RegisterError::Checkout(CheckoutProblem::Dirty { .. }))
+        .then_some("commit or stash them, or pass --allow-dirty");
+    let mut shown = CliError::new(exit, error.to_string());
+    shown.hint = hint.map(str::to_owned);
+    shown
+}

@@ -1,0 +1,171 @@
+//! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
+//! there is one to a floor, and all that it knows is in the store.
+
+mod projects;
+mod socket;
+mod watches;
+
+pub use projects::Projects;
+pub use socket::Socket;
+pub use watches::FloorWatches;
+
+use crate::cli::{CliError, CliResult, Context, Exit};
+use shopfloor_adapters::agent::TmuxAgents;
+use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
+use shopfloor_adapters::forge::local::LocalForge;
+use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
+use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_core::event::Event;
+use shopfloor_engine::ports::Ports;
+use shopfloor_engine::{Handle, Input, Runner, RunnerOptions};
+use shopfloor_store::ci::{CiDb, CiStep, NewRun};
+use shopfloor_store::sqlite::SqliteStore;
+use std::sync::{Arc, Mutex};
+
+/// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
+const WORKERS_MAX: usize = 32;
+
+/// A floor that is taken and ready to run.
+pub struct Daemon {
+    pub runner: Runner<SqliteStore, FloorWatches>,
+    /// Held until the daemon ends, whichever way.
+    _lock: FileLock,
+    _socket: Socket,
+}
+
+impl Daemon {
+    /// Takes the floor: lock, lease, configuration, repositories, socket.
+    pub fn take(context: &Context, until_idle: bool) -> CliResult<Daemon> {
+        let lock_path = context.layout.daemon_lock();
+        let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
+            let who = lock::holder(&lock_path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}"))
+                .hint("`shopfloor status` shows what it does, `shopfloor down` ends it")
+        })?;
+        let mut engine = context.engine()?;
+        engine.take_lease()?;
+        install_self(context)?;
+
+        let floor_config = context.floor_config()?;
+        let git = context.git()?;
+        let projects = Projects::load(&floor_config, engine.floor())?;
+        for project in projects.all() {
+            let project = project.git();
+            repos::ensure(&git, &context.layout, &project)
+                .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
+        }
+        // What the configuration says now is what the floor decides by.
+        for event in projects.events(engine.floor()) {
+            engine.submit(crate::cli::now(), &event)?;
+        }
+
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let tmux = Tmux::new(context.layout.tmux_socket(), path);
+        let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
+        let options = RunnerOptions {
+            check_slots: projects.check_slots(),
+            workers_max: WORKERS_MAX,
+            until_idle,
+            clock: crate::cli::now,
+        };
+        let runner = Runner::new(engine, ports, options, |handle| {
+            FloorWatches::new(context.layout.clone(), tmux, projects.clone(), handle).map_err(|e| {
+                CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
+            })
+        })?;
+        stop_on_signals(runner.handle())?;
+        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
+        Ok(Daemon { runner, _lock: lock, _socket: socket })
+    }
+}
+
+fn ports(
+    context: &Context,
+    projects: &Projects,
+    git: &shopfloor_adapters::git::Git,
+    tmux: &Tmux,
+    phase_dir: std::path::PathBuf,
+) -> CliResult<Ports> {
+    let layout = &context.layout;
+    let lookup = projects.git_lookup();
+    let agents = TmuxAgents {
+        layout: layout.clone(),
+        tmux: tmux.clone(),
+        phase_dir,
+        configs: projects.agent_lookup(),
+    };
+    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(context.ci()?)));
+    Ok(Ports {
+        workspace: Arc::new(GitWorkspace::new(git.clone(), layout.clone(), lookup.clone())),
+        merger: Arc::new(GitMerger::new(git.clone(), layout.clone(), lookup)),
+        ci: Arc::new(ci),
+        forge: Arc::new(LocalForge::new(context.forge()?)),
+        agents: Arc::new(agents),
+    })
+}
+
+/// Writes down what the checks do, for `shopfloor ci`. The verdict the factory acts on comes with
+/// the effect's outcome; a record that cannot be written holds nothing up.
+fn recorder(db: CiDb) -> shopfloor_adapters::ci::local::CiObserver {
+    let db = Mutex::new(db);
+    Arc::new(move |progress| {
+        let mut db = db.lock().unwrap_or_else(|broken| broken.into_inner());
+        let now = crate::cli::now();
+        let written = match progress {
+            CiProgress::Started { run, .. } => db.started(
+                &NewRun {
+                    run: run.run,
+                    project: run.project.clone(),
+                    issue: run.issue,
+                    commit: run.commit.clone(),
+                    source: run.source,
+                },
+                now,
+            ),
+            CiProgress::StepEnded { run, step, exit, duration_ms } => {
+                db.step(run.run, &CiStep { name: step.clone(), exit: *exit, duration_ms: *duration_ms })
+            }
+            CiProgress::Finished { run, report } => {
+                db.finished(run.run, report.verdict, report.step.as_deref(), &report.log, now)
+            }
+        };
+        if let Err(e) = written {
+            eprintln!("warning: a CI run could not be recorded: {e}");
+        }
+    })
+}
+
+/// Agents call `shopfloor`: the one that runs the floor.
+fn install_self(context: &Context) -> CliResult<()> {
+    let bin = context.layout.bin();
+    std::fs::create_dir_all(&bin)?;
+    let link = bin.join("shopfloor");
+    let fresh = bin.join(format!(".shopfloor.{}", std::process::id()));
+    let _ = std::fs::remove_file(&fresh);
+    std::os::unix::fs::symlink(std::env::current_exe()?, &fresh)?;
+    std::fs::rename(&fresh, &link)?;
+    Ok(())
+}
+
+fn stop_on_signals(handle: Handle) -> CliResult<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if !handle.send(Input::Stop) {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// A project's event for the core.
+pub fn project_event(project: &projects::Loaded) -> Event {
+    Event::ProjectSet {
+        project: project.config.project.name.clone(),
+        checkout: project.checkout.display().to_string(),
+        policy: project.config.policy(),
+    }
+}

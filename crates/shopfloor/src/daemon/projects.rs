@@ -1,0 +1,154 @@
+//! The projects' configurations as they are in force. A file that changes is read again; one that
+//! has become wrong is reported and the last good one stays.
+
+use super::project_event;
+use crate::cli::{CliError, CliResult};
+use crate::config::{self, FloorConfig, ProjectConfig, Runtime, secrets};
+use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
+use shopfloor_adapters::ci::local::{CiConfig, CiConfigs, CiStep};
+use shopfloor_adapters::git::{self, GitProject};
+use shopfloor_adapters::host::env::clean_env;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{ProjectName, Role};
+use shopfloor_core::state::Floor;
+use shopfloor_core::text::Redactor;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+/// One project, loaded.
+#[derive(Clone)]
+pub struct Loaded {
+    pub config: ProjectConfig,
+    pub checkout: PathBuf,
+    pub redactor: Redactor,
+}
+
+impl Loaded {
+    pub fn git(&self) -> GitProject {
+        GitProject {
+            name: self.config.project.name.clone(),
+            primary_branch: self.config.project.primary_branch.clone(),
+            checkout: self.checkout.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub struct Projects {
+    loaded: Arc<RwLock<BTreeMap<ProjectName, Loaded>>>,
+    floor: Arc<FloorConfig>,
+}
+
+impl Projects {
+    /// Every project of the floor. One wrong file keeps the daemon from starting: at its start
+    /// somebody is there to be told.
+    pub fn load(floor_config: &FloorConfig, floor: &Floor) -> CliResult<Self> {
+        let projects = Projects { loaded: Arc::default(), floor: Arc::new(floor_config.clone()) };
+        for project in floor.projects.iter() {
+            let loaded = projects.read(Path::new(&project.checkout))?;
+            projects.put(loaded);
+        }
+        Ok(projects)
+    }
+
+    fn put(&self, project: Loaded) {
+        let mut all = self.loaded.write().unwrap_or_else(|broken| broken.into_inner());
+        all.insert(project.config.project.name.clone(), project);
+    }
+
+    fn read(&self, checkout: &Path) -> CliResult<Loaded> {
+        let config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
+        let secrets = secrets::resolve(&config, checkout, &|name| std::env::var(name).ok())
+            .map_err(|e| CliError::usage(e.to_string()))?;
+        Ok(Loaded { redactor: secrets.redactor(), config, checkout: checkout.to_owned() })
+    }
+
+    /// Reads a project's file again: an event if what the core decides by has changed.
+    pub fn reload(&self, name: &ProjectName) -> Result<Option<Event>, String> {
+        let Some(old) = self.get(name) else { return Ok(None) };
+        let new = self.read(&old.checkout).map_err(|e| e.message)?;
+        if new.config.project.name != *name {
+            return Err(format!(
+                "{} now names another project; {name} keeps its last configuration",
+                config::FILE_NAME
+            ));
+        }
+        let changed = new.config.policy() != old.config.policy();
+        let event = project_event(&new);
+        self.put(new);
+        Ok(changed.then_some(event))
+    }
+
+    pub fn get(&self, name: &ProjectName) -> Option<Loaded> {
+        self.loaded.read().unwrap_or_else(|broken| broken.into_inner()).get(name).cloned()
+    }
+
+    pub fn all(&self) -> Vec<Loaded> {
+        self.loaded.read().unwrap_or_else(|broken| broken.into_inner()).values().cloned().collect()
+    }
+
+    /// Events for what differs from what the floor knows.
+    pub fn events(&self, floor: &Floor) -> Vec<Event> {
+        let differs = |p: &Loaded| {
+            floor.projects.get(&p.config.project.name).is_none_or(|known| known.policy != p.config.policy())
+        };
+        self.all().iter().filter(|p| differs(p)).map(project_event).collect()
+    }
+
+    /// Runs of checks at once: at least two, so that one project's queue cannot hold up another's
+    /// pull requests.
+    pub fn check_slots(&self) -> usize {
+        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1).max(2)
+    }
+
+    pub fn git_lookup(&self) -> git::Projects {
+        let projects = self.clone();
+        Arc::new(move |name| projects.get(name).map(|p| p.git()))
+    }
+
+    pub fn ci_lookup(&self) -> CiConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let ci = &project.config.ci;
+            Some(CiConfig {
+                steps: ci
+                    .steps
+                    .iter()
+                    .map(|s| CiStep { name: s.name.clone(), run: s.run.clone(), timeout: s.timeout.0 })
+                    .collect(),
+                env: clean_env(std::env::vars_os(), &ci.pass_env),
+                log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),
+                redactor: project.redactor,
+            })
+        })
+    }
+
+    pub fn agent_lookup(&self) -> AgentConfigs {
+        let projects = self.clone();
+        Arc::new(move |name, role| {
+            let project = projects.get(name)?;
+            let agent = project.config.agent(role)?;
+            let argv = match agent.runtime {
+                Runtime::Generic => agent.command.as_ref()?.iter().map(OsString::from).collect(),
+                Runtime::Demo => demo_argv(role)?,
+                // Refused when the configuration is read.
+                Runtime::Claude | Runtime::Codex => return None,
+            };
+            Some(AgentConfig {
+                argv,
+                env: clean_env(std::env::vars_os(), &agent.pass_env),
+                primary_branch: project.config.project.primary_branch.clone(),
+                redactor: project.redactor.clone(),
+            })
+        })
+    }
+}
+
+/// The built-in scripted agent: this program, as a process of its own.
+fn demo_argv(role: Role) -> Option<Vec<OsString>> {
+    let program = std::env::current_exe().ok()?;
+    Some(vec![program.into(), "demo-agent".into(), role.as_str().into()])
+}

@@ -1,0 +1,237 @@
+//! What the daemon watches: the processes of live sessions, their phase files, reviewers' result
+//! files and the projects' configuration files. All by events of the kernel; brought in line with
+//! the floor after each commit, so that what is watched follows from the state alone.
+
+use super::Projects;
+use shopfloor_adapters::agent::result_file;
+use shopfloor_adapters::host::exit_watch::ExitWatcher;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_adapters::phase_file;
+use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{Epoch, ProjectName, Role};
+use shopfloor_core::phase::PhaseReport;
+use shopfloor_core::state::{Floor, Session, SessionState};
+use shopfloor_core::text::one_line;
+use shopfloor_engine::{Handle, Input, Watches};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+pub struct FloorWatches {
+    layout: Layout,
+    exits: ExitWatcher,
+    files: FileWatcher,
+    shared: Arc<Shared>,
+    /// What is watched: sessions by epoch, configuration files by project.
+    sessions: BTreeMap<Epoch, Watched>,
+    projects: BTreeMap<ProjectName, u64>,
+}
+
+/// What the watchers' threads need to turn a key into an event.
+struct Shared {
+    handle: Handle,
+    tmux: Tmux,
+    configs: Projects,
+    keys: Mutex<BTreeMap<u64, Key>>,
+}
+
+#[derive(Clone)]
+enum Key {
+    Exit { epoch: Epoch, tmux: String },
+    Phase(PhaseKey),
+    Result { epoch: Epoch, path: PathBuf },
+    Config { project: ProjectName },
+}
+
+#[derive(Clone)]
+struct PhaseKey {
+    epoch: Epoch,
+    project: ProjectName,
+    path: PathBuf,
+    /// The newest writing that was passed on.
+    stamp: Option<String>,
+}
+
+/// The keys of one session's watches.
+struct Watched(Vec<u64>);
+
+/// Each kind of watch has its own keys, so none is ever mistaken for another.
+const KINDS: u64 = 4;
+fn exit_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS
+}
+fn phase_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS + 1
+}
+fn result_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS + 2
+}
+fn config_key(number: u64) -> u64 {
+    number * KINDS + 3
+}
+
+impl FloorWatches {
+    pub fn new(layout: Layout, tmux: Tmux, configs: Projects, handle: Handle) -> io::Result<Self> {
+        let shared = Arc::new(Shared { handle, tmux, configs, keys: Mutex::default() });
+        let (for_exits, for_files) = (shared.clone(), shared.clone());
+        Ok(FloorWatches {
+            layout,
+            exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
+            files: FileWatcher::spawn(move |key| for_files.fired(key))?,
+            shared,
+            sessions: BTreeMap::new(),
+            projects: BTreeMap::new(),
+        })
+    }
+}
+
+impl Watches for FloorWatches {
+    fn reconcile(&mut self, floor: &Floor) {
+        let live = |s: &&Session| s.state == SessionState::Live;
+        let gone: Vec<Epoch> = self
+            .sessions
+            .keys()
+            .filter(|e| !floor.sessions.get(e).is_some_and(|s| s.state == SessionState::Live))
+            .copied()
+            .collect();
+        for epoch in gone {
+            self.unwatch(epoch);
+        }
+        for session in floor.sessions.iter().filter(live) {
+            if !self.sessions.contains_key(&session.epoch) {
+                self.watch(session);
+            }
+        }
+        for project in floor.projects.iter() {
+            if !self.projects.contains_key(&project.name) {
+                self.watch_config(&project.name, PathBuf::from(&project.checkout));
+            }
+        }
+    }
+}
+
+impl FloorWatches {
+    fn watch(&mut self, session: &Session) {
+        let epoch = session.epoch;
+        let mut keys = Vec::new();
+        if let Some(process) = session.process {
+            let key = exit_key(epoch);
+            self.shared.put(key, Key::Exit { epoch, tmux: session.tmux.clone() });
+            if let Err(e) = self.exits.watch(key, process) {
+                eprintln!("warning: session {epoch} cannot be watched: {e}");
+            }
+            keys.push(key);
+        }
+        if let Some(path) = &session.phase_file {
+            let key = phase_key(epoch);
+            let project = session.project.clone();
+            let stamp = session.phase_stamp.clone();
+            self.shared.put(key, Key::Phase(PhaseKey { epoch, project, path: PathBuf::from(path), stamp }));
+            self.watch_file(key, PathBuf::from(path));
+            keys.push(key);
+        }
+        if session.role == Role::Review {
+            let key = result_key(epoch);
+            let path = result_file(&self.layout, epoch);
+            self.shared.put(key, Key::Result { epoch, path: path.clone() });
+            self.watch_file(key, path);
+            keys.push(key);
+        }
+        self.sessions.insert(epoch, Watched(keys));
+    }
+
+    fn watch_file(&self, key: u64, path: PathBuf) {
+        let shown = path.display().to_string();
+        if let Err(e) = self.files.watch(key, path) {
+            eprintln!("warning: {shown} cannot be watched: {e}");
+        }
+    }
+
+    fn unwatch(&mut self, epoch: Epoch) {
+        for key in self.sessions.remove(&epoch).map(|w| w.0).unwrap_or_default() {
+            self.exits.unwatch(key);
+            self.files.unwatch(key);
+            self.shared.remove(key);
+        }
+    }
+
+    fn watch_config(&mut self, project: &ProjectName, checkout: PathBuf) {
+        let key = config_key(self.projects.len() as u64 + 1);
+        self.shared.put(key, Key::Config { project: project.clone() });
+        self.watch_file(key, checkout.join(crate::config::FILE_NAME));
+        self.projects.insert(project.clone(), key);
+    }
+}
+
+impl Shared {
+    fn keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Key>> {
+        self.keys.lock().unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    fn put(&self, key: u64, value: Key) {
+        self.keys().insert(key, value);
+    }
+
+    fn remove(&self, key: u64) {
+        self.keys().remove(&key);
+    }
+
+    fn send(&self, event: Event) {
+        self.handle.send(Input::Event(event));
+    }
+
+    /// On a watcher's thread: something happened to what the key stands for.
+    fn fired(&self, key: u64) {
+        let found = self.keys().get(&key).cloned();
+        match found {
+            Some(Key::Exit { epoch, tmux }) => {
+                // That it is gone is proven; how it ended is tmux's to say, if it knows.
+                let status = match self.tmux.probe(&tmux) {
+                    Ok(Probe::Dead { status }) => status,
+                    _ => None,
+                };
+                self.send(Event::SessionExited { epoch, status });
+            }
+            Some(Key::Phase(phase)) => self.phase(key, phase),
+            // It is watched before it exists: a file that is not there says nothing.
+            Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
+            Some(Key::Result { .. }) => {}
+            Some(Key::Config { project }) => match self.configs.reload(&project) {
+                Ok(Some(event)) => self.send(event),
+                Ok(None) => {}
+                Err(why) => eprintln!("warning: the configuration of {project} was not taken over: {why}"),
+            },
+            None => {}
+        }
+    }
+
+    fn phase(&self, key: u64, watched: PhaseKey) {
+        let (stamp, content) = match phase_file::read(&watched.path) {
+            Ok(Some(read)) => read,
+            Ok(None) => return,
+            Err(e) => {
+                eprintln!("warning: the phase file {} cannot be read: {e}", watched.path.display());
+                return;
+            }
+        };
+        if watched.stamp.as_ref() == Some(&stamp) {
+            return;
+        }
+        let epoch = watched.epoch;
+        // Reasons and questions end up in the journal, in comments and on screens.
+        let redactor = self.configs.get(&watched.project).map(|p| p.redactor).unwrap_or_default();
+        let content = redactor.redact(&content);
+        self.put(key, Key::Phase(PhaseKey { stamp: Some(stamp.clone()), ..watched }));
+        match PhaseReport::parse(&content) {
+            Ok(Some(report)) => self.send(Event::PhaseWritten { epoch, stamp, report }),
+            Ok(None) => {}
+            Err(_) => {
+                let first_line = one_line(content.lines().next().unwrap_or(""), 80);
+                self.send(Event::PhaseUnreadable { epoch, stamp, first_line });
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The demo agent as a developer.
+
+use super::repo::{commit_all, commits_ahead, git, once, write};
+use super::script::{Edit, Script};
+use super::variable;
+use crate::cli::{CliError, CliResult, Context, inbox, phase};
+use shopfloor_core::event::Event;
+use shopfloor_core::phase::Phase;
+
+struct Dev<'a> {
+    context: &'a Context,
+    script: &'a Script,
+    branch: String,
+    primary: String,
+    issue: String,
+    answer: Option<String>,
+}
+
+/// How good a version is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Quality {
+    First,
+    /// CI's objections are dealt with.
+    Working,
+    /// The review's as well.
+    Final,
+}
+
+pub fn run(context: &Context, script: &Script, prompt: &str) -> CliResult<()> {
+    let mut dev = Dev {
+        context,
+        script,
+        branch: variable("SHOPFLOOR_BRANCH")?,
+        primary: variable("SHOPFLOOR_PRIMARY_BRANCH")?,
+        issue: variable("ISSUE")?,
+        answer: None,
+    };
+    std::thread::sleep(script.sleep);
+    if let Some(reason) = &script.give_up {
+        return phase::signal(Phase::Failed, Some(reason.clone()));
+    }
+    if script.has("garbage-phase") && once("garbage")? {
+        let file = variable("PHASE_FILE")?;
+        std::fs::write(&file, "I think I am done\n")?;
+        dev.next_message()?;
+    }
+    if script.has("crash-always") || (script.has("crash-once") && once("crash")?) {
+        // Work that no commit holds: the successor finds it.
+        write("half-done.tmp", "interrupted\n")?;
+        std::process::abort();
+    }
+    if let Some(question) = &script.question
+        && once("question")?
+    {
+        dev.signal(Phase::NeedsHuman, Some(question))?;
+    }
+    if commits_ahead(&dev.primary)? == 0 && script.question.is_none() {
+        dev.implement(Quality::First)?;
+    }
+    // What the predecessor was told and did not act on comes with the prompt.
+    let unread = ["CI failed", "CI timeout", "Review: REQUEST_CHANGES", "MERGE_CONFLICT", "MERGE_FAILED"];
+    match unread.iter().find(|first| prompt.lines().any(|l| l == **first)) {
+        Some(first) => dev.react(first)?,
+        None if script.question.is_some() && commits_ahead(&dev.primary)? == 0 => {}
+        None => dev.signal(Phase::AwaitingCi, None)?,
+    }
+    loop {
+        let message = dev.next_message()?;
+        let first = message.lines().next().unwrap_or("").to_owned();
+        dev.react(&first)?;
+    }
+}
+
+impl Dev<'_> {
+    fn next_message(&self) -> CliResult<String> {
+        let epoch = inbox::session()?;
+        if self.script.has("deaf") {
+            loop {
+                std::thread::park();
+            }
+        }
+        let message = inbox::wait(self.context, epoch, None)?;
+        println!("<- {}", message.text.lines().next().unwrap_or(""));
+        self.context.submit(&Event::MessageTaken { message: message.id, epoch })?;
+        Ok(message.text)
+    }
+
+    fn react(&mut self, first: &str) -> CliResult<()> {
+        match first {
+            "CI passed" => self.signal(Phase::AwaitingReview, None),
+            "CI failed" | "CI timeout" => self.rework(Quality::Working, Phase::AwaitingCi),
+            "Review: REQUEST_CHANGES" => self.rework(Quality::Final, Phase::AwaitingReview),
+            "Review: APPROVE" => self.signal(Phase::Done, None),
+            "MERGE_CONFLICT" | "MERGE_FAILED" => {
+                self.catch_up()?;
+                self.rework(Quality::Final, Phase::AwaitingCi)
+            }
+            other => {
+                if let Some(answer) = other.strip_prefix("Answer: ") {
+                    self.answer = Some(answer.to_owned());
+                    self.implement(Quality::First)?;
+                    return self.signal(Phase::AwaitingCi, None);
+                }
+                println!("nothing to do for {other:?}");
+                Ok(())
+            }
+        }
+    }
+
+    fn signal(&self, phase: Phase, detail: Option<&str>) -> CliResult<()> {
+        println!("-> {phase}");
+        phase::signal(phase, detail.map(str::to_owned))?;
+        if self.script.has("leave") {
+            std::process::exit(0);
+        }
+        Ok(())
+    }
+
+    /// Makes the edits, commits and pushes.
+    fn implement(&self, quality: Quality) -> CliResult<()> {
+        if self.script.has("empty") {
+            return Ok(());
+        }
+        let default = [Edit {
+            path: format!("demo/issue-{}.md", self.issue),
+            text: format!("Done for issue {}.", self.issue),
+            append: false,
+            broken_first: false,
+            rough_first: false,
+        }];
+        let edits = if self.script.edits.is_empty() { &default[..] } else { &self.script.edits };
+        for edit in edits {
+            self.apply(edit, quality)?;
+        }
+        let _ = std::fs::remove_file("half-done.tmp");
+        if commit_all(&format!("Implement issue #{}\n\nFixes #{}", self.issue, self.issue))?
+            && !self.script.has("no-push")
+        {
+            git(&["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)])?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, edit: &Edit, quality: Quality) -> CliResult<()> {
+        let mut text = edit.text.clone();
+        if let Some(answer) = &self.answer {
+            text = text.replace("{answer}", answer);
+        }
+        let spoilt = if edit.broken_first && quality < Quality::Working {
+            Some("BROKEN")
+        } else if edit.rough_first && quality < Quality::Final {
+            Some("FIXME")
+        } else {
+            None
+        };
+        if let Some(word) = spoilt {
+            return write(&edit.path, &format!("{word} {text}\n"));
+        }
+        if !edit.append {
+            return write(&edit.path, &format!("{text}\n"));
+        }
+        let before = std::fs::read_to_string(&edit.path).unwrap_or_default();
+        if before.lines().any(|l| l == text) {
+            return Ok(());
+        }
+        write(&edit.path, &format!("{before}{text}\n"))
+    }
+
+    fn rework(&self, quality: Quality, then: Phase) -> CliResult<()> {
+        self.implement(quality)?;
+        self.signal(then, None)
+    }
+
+    /// Takes in the primary branch. Where both changed the same lines its version is taken; the
+    /// rework that follows puts ours back.
+    fn catch_up(&self) -> CliResult<()> {
+        git(&["fetch", "--quiet", "origin"])?;
+        let merge = format!("origin/{}", self.primary);
+        if git(&["merge", "--quiet", "--no-edit", "-X", "theirs", &merge]).is_ok() {
+            return Ok(());
+        }
+        // One side deleted what the other changed.
+        git(&["checkout", "--quiet", "--theirs", "--", "."])?;
+        if !commit_all("Merge the primary branch")? {
+            return Err(CliError::failed("the merge cannot be resolved"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! What an issue tells the demo agent: lines that begin with `demo:`.
+//!
+//! | line | effect |
+//! |---|---|
+//! | `demo: write PATH <<text` | PATH holds that line |
+//! | `demo: append PATH <<text` | PATH ends with that line |
+//! | `demo: fail-ci-once PATH <<text` | first a version with the word BROKEN, the right one after "CI failed" |
+//! | `demo: fail-review-once PATH <<text` | first a version with the word FIXME, the right one after the review |
+//! | `demo: ask <<question` | asks a person before it begins; `{answer}` in texts is the answer |
+//! | `demo: sleep 500ms` | takes its time |
+//! | `demo: give-up <<reason` | signals failed |
+//! | `demo: crash-once` | dies before its first commit, once |
+//! | `demo: crash-always` | dies before its first commit, every time |
+//! | `demo: no-push` | leaves the push to the factory |
+//! | `demo: leave` | ends after each signal instead of waiting |
+//! | `demo: empty` | signals without a commit |
+//! | `demo: garbage-phase` | writes a phase that is none, first |
+//! | `demo: deaf` | never takes a message |
+//! | `demo: bad-review-once` | its reviewer leaves garbage, once |
+//! | `demo: reviewer-dies-once` | its reviewer dies, once |
+
+use crate::config::Span;
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub path: String,
+    pub text: String,
+    pub append: bool,
+    /// A version that fails CI comes first.
+    pub broken_first: bool,
+    /// A version that a review objects to comes first.
+    pub rough_first: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    pub edits: Vec<Edit>,
+    pub question: Option<String>,
+    pub sleep: Duration,
+    pub give_up: Option<String>,
+    flags: Vec<String>,
+}
+
+const FLAGS: [&str; 9] = [
+    "crash-once",
+    "crash-always",
+    "no-push",
+    "leave",
+    "empty",
+    "garbage-phase",
+    "deaf",
+    "bad-review-once",
+    "reviewer-dies-once",
+];
+
+impl Script {
+    pub fn parse(prompt: &str) -> Script {
+        let mut script = Script::default();
+        for line in prompt.lines().filter_map(|l| l.trim().strip_prefix("demo:")) {
+            script.take(line.trim());
+        }
+        script
+    }
+
+    pub fn has(&self, flag: &str) -> bool {
+        debug_assert!(FLAGS.contains(&flag), "{flag}");
+        self.flags.iter().any(|f| f == flag)
+    }
+
+    fn take(&mut self, line: &str) {
+        let (words, text) = match line.split_once("<<") {
+            Some((words, text)) => (words.trim(), Some(text.trim().to_owned())),
+            None => (line, None),
+        };
+        let mut words = words.split_whitespace();
+        let (Some(verb), argument) = (words.next(), words.next()) else { return };
+        match (verb, argument, text) {
+            ("write" | "append" | "fail-ci-once" | "fail-review-once", Some(path), Some(text))
+                if is_inside(path) =>
+            {
+                self.edits.push(Edit {
+                    path: path.to_owned(),
+                    text,
+                    append: verb == "append",
+                    broken_first: verb == "fail-ci-once",
+                    rough_first: verb == "fail-review-once",
+                });
+            }
+            ("ask", None, Some(question)) => self.question = Some(question),
+            ("give-up", None, Some(reason)) => self.give_up = Some(reason),
+            ("sleep", Some(time), None) => {
+                self.sleep =
+                    time.parse::<Span>().map(|s| s.0).unwrap_or_default().min(Duration::from_secs(600));
+            }
+            (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
+            _ => println!("demo: not understood: {line}"),
+        }
+    }
+}
+
+/// An issue's text must not reach files outside the worktree, nor git's own.
+fn is_inside(path: &str) -> bool {
+    use std::path::{Component, Path};
+    Path::new(path).components().all(|c| matches!(c, Component::Normal(name) if name != ".git"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_a_script() {
+        let script = Script::parse(
+            "text\ndemo: write a.txt <<hello <<there\n  demo: append b/c.txt << x \ndemo: crash-once\ndemo: ask <<A or B?\ndemo: sleep 20ms\n",
+        );
+        assert_eq!(script.edits.len(), 2);
+        assert_eq!(script.edits[0].text, "hello <<there");
+        assert!(script.edits[1].append);
+        assert!(script.has("crash-once") && !script.has("leave"));
+        assert_eq!(script.question.as_deref(), Some("A or B?"));
+        assert_eq!(script.sleep, Duration::from_millis(20));
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        for bad in ["/etc/passwd", "../x", "a/../../x", ".git/config", "sub/.git/hooks/x"] {
+            assert_eq!(Script::parse(&format!("demo: write {bad} <<x")).edits, [], "{bad}");
+        }
+    }
+}

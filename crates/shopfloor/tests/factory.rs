@@ -1,0 +1,11 @@
+//! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
+//! demo agent as a process of its own. What is checked is git and the forge, not our own records.
+
+#[path = "factory/floor.rs"]
+mod floor;
+#[path = "factory/generic.rs"]
+mod generic;
+#[path = "factory/kills.rs"]
+mod kills;
+#[path = "factory/stories.rs"]
+mod stories;

@@ -1,0 +1,211 @@
+//! A floor of a test's own, in a folder that goes away with it, and its tmux server as well.
+
+use shopfloor_core::ids::{IssueNumber, ProjectName, Seq};
+use shopfloor_core::state::Job;
+use shopfloor_engine::Engine;
+use shopfloor_store::Store;
+use shopfloor_store::forge::{ForgeDb, NewIssue};
+use shopfloor_store::sqlite::SqliteStore;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+pub struct Floor {
+    pub folder: TempDir,
+    pub project: ProjectName,
+}
+
+/// The checks of the sample project.
+const CHECK: &str = "#!/bin/sh\n! grep -rn BROKEN --include='*.txt' .\n";
+
+const CONFIG: &str = r#"
+[project]
+name = "sample"
+primary_branch = "main"
+[ci]
+steps = [{ name = "check", run = "./check.sh", timeout = "1m" }]
+"#;
+
+pub const DEMO: &str = r#"
+[agents.dev]
+runtime = "demo"
+[agents.review]
+runtime = "demo"
+[limits]
+max_jobs = 2
+respawn_backoff = "10ms"
+"#;
+
+impl Floor {
+    /// A registered project whose configuration ends with `config`.
+    pub fn new(config: &str) -> Floor {
+        let folder = tempfile::Builder::new().prefix("floor").tempdir().expect("a folder");
+        let floor = Floor { folder, project: "sample".parse().expect("a good name") };
+        for part in ["home", "repo", "phases"] {
+            std::fs::create_dir(floor.path(part)).expect("a folder");
+        }
+        floor.git(&["init", "--quiet", "-b", "main"]);
+        floor.git(&["config", "user.name", "Somebody"]);
+        floor.git(&["config", "user.email", "somebody@localhost"]);
+        std::fs::write(floor.path("repo/check.sh"), CHECK).expect("written");
+        std::fs::write(floor.path("repo/README"), "sample\n").expect("written");
+        floor.git(&["add", "-A"]);
+        floor.git(&["update-index", "--chmod=+x", "check.sh"]);
+        floor.git(&["commit", "--quiet", "-m", "begin"]);
+        floor.git(&["reset", "--hard", "--quiet"]);
+        floor.ok(&["init", "--name", "sample"]);
+        std::fs::write(floor.path("repo/shopfloor.toml"), format!("{CONFIG}{config}")).expect("written");
+        let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", floor.path("phases").display());
+        std::fs::write(floor.home().join("floor.toml"), sessions).expect("written");
+        floor
+    }
+
+    pub fn path(&self, part: &str) -> PathBuf {
+        self.folder.path().join(part)
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.path("floor")
+    }
+
+    /// `shopfloor`, with an environment of its own.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shopfloor"));
+        command
+            .args(args)
+            .current_dir(self.path("repo"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"))
+            .env("SHOPFLOOR_HOME", self.home())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the binary runs")
+    }
+
+    /// Runs it and expects success: what it printed.
+    pub fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{args:?}: {}\n{text}", output.status);
+        text
+    }
+
+    /// The exit code of `up --until-idle`, and what it printed.
+    pub fn until_idle(&self) -> (i32, String) {
+        let output = self.run(&["up", "--until-idle"]);
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code().unwrap_or(-1), text)
+    }
+
+    pub fn issue(&self, title: &str, body: &str) -> IssueNumber {
+        self.issue_after(title, body, &[])
+    }
+
+    pub fn issue_after(&self, title: &str, body: &str, deps: &[IssueNumber]) -> IssueNumber {
+        let mut forge = ForgeDb::open(&self.home().join("floor.db")).expect("the forge");
+        let labels = vec!["backlog".to_owned()];
+        let new = NewIssue {
+            title: title.to_owned(),
+            body: body.to_owned(),
+            author: "somebody".to_owned(),
+            labels,
+            deps: deps.to_vec(),
+        };
+        forge.create_issue(&self.project, &new).expect("an issue")
+    }
+
+    pub fn forge(&self) -> ForgeDb {
+        ForgeDb::open(&self.home().join("floor.db")).expect("the forge")
+    }
+
+    pub fn engine(&self) -> Engine<SqliteStore> {
+        Engine::open(SqliteStore::open(&self.home().join("floor.db")).expect("the store")).expect("the floor")
+    }
+
+    pub fn job(&self, issue: IssueNumber) -> Job {
+        self.engine().floor().job_of(&self.project, issue).expect("a job").clone()
+    }
+
+    /// git in the user's checkout.
+    pub fn git(&self, args: &[&str]) -> String {
+        git_in(&self.path("repo"), &self.path("home"), args)
+    }
+
+    /// git in the hub.
+    pub fn hub(&self, args: &[&str]) -> String {
+        git_in(&self.home().join("projects/sample/hub.git"), &self.path("home"), args)
+    }
+
+    /// A file of the primary branch, as it landed.
+    pub fn landed(&self, path: &str) -> String {
+        self.hub(&["show", &format!("main:{path}")])
+    }
+
+    /// Every commit the primary branch ever pointed at passes the checks.
+    pub fn assert_history_green(&self) {
+        for commit in self.hub(&["reflog", "show", "--format=%H", "main"]).lines() {
+            let broken = Command::new("git")
+                .args(["grep", "-q", "BROKEN", commit, "--", "*.txt"])
+                .current_dir(self.home().join("projects/sample/hub.git"))
+                .status()
+                .expect("git runs");
+            assert_eq!(broken.code(), Some(1), "commit {commit} holds something broken");
+        }
+        self.hub(&["fsck", "--strict", "--no-progress"]);
+    }
+
+    /// No pane, no agent, no worktree is left of a job that landed.
+    pub fn assert_cleaned_up(&self, issue: IssueNumber) {
+        assert!(!self.home().join(format!("projects/sample/worktrees/issue-{issue}")).exists());
+        assert_eq!(self.hub(&["for-each-ref", &format!("refs/heads/fix/issue-{issue}")]), "");
+        let sessions = self.tmux(&["list-sessions", "-F", "#S"]);
+        assert!(!sessions.contains(&format!("-{issue}-e")), "{sessions}");
+        let seen = self.forge().issue(&self.project, issue).expect("the issue");
+        assert_eq!(format!("{:?}", seen.state), "Closed");
+        assert!(!seen.labels.iter().any(|l| l == "in-progress" || l == "backlog"), "{:?}", seen.labels);
+    }
+
+    pub fn tmux(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .arg("-S")
+            .arg(self.home().join("tmux.sock"))
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .expect("tmux runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let entries = self.engine().store().journal(Seq(0), 10_000).unwrap_or_default();
+            for entry in entries {
+                let body: String = entry.body.chars().take(160).collect();
+                eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
+            }
+        }
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(args)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}

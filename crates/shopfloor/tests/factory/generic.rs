@@ -1,0 +1,84 @@
+//! Any command as an agent: the interface other tools rely on.
+
+use crate::floor::Floor;
+use shopfloor_core::state::End;
+
+fn config(dev: &str, review: &str) -> String {
+    format!(
+        "[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{dev}''']\n[agents.review]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{review}''']\n[limits]\nrespawn_backoff = \"10ms\"\n"
+    )
+}
+
+const DEV: &str = r#"
+set -eu
+test "$PROJECT_NAME" = sample
+test "$(git symbolic-ref --short HEAD)" = "$SHOPFLOOR_BRANCH"
+grep -q "Write the number" "$SHOPFLOOR_PROMPT_FILE"
+env > seen.txt
+echo "$ISSUE" > number.txt
+git add number.txt
+git commit -qm "number"
+git push -q origin "$SHOPFLOOR_BRANCH"
+echo PHASE:awaiting_ci > "$PHASE_FILE"
+test "$(shopfloor inbox wait | head -n 1)" = "CI passed"
+shopfloor phase awaiting_review
+test "$(shopfloor inbox wait | head -n 1)" = "Review: APPROVE"
+shopfloor phase done
+shopfloor inbox wait
+"#;
+
+const REVIEW: &str = r#"
+set -eu
+test -n "$SHOPFLOOR_PR"
+test "$(cat number.txt)" = "$ISSUE"
+printf '{"verdict":"APPROVE","verdict_reason":"right","review_markdown":"right"}' > "$SHOPFLOOR_RESULT_FILE"
+"#;
+
+#[test]
+fn a_command_drives_an_issue_to_merged() {
+    let floor = Floor::new(&config(DEV, REVIEW));
+    let issue = floor.issue("Write the number", "Write the number of this issue to number.txt.");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("number.txt"), issue.to_string());
+    assert_eq!(floor.job(issue).end(), Some(End::Merged));
+    floor.assert_cleaned_up(issue);
+}
+
+#[test]
+fn a_command_that_pushes_to_the_primary_branch_is_refused() {
+    let dev = r#"
+set -u
+echo x > x.txt; git add x.txt; git commit -qm x
+if git push -q origin HEAD:main; then echo PUSHED > "$PHASE_FILE"; exit 0; fi
+git push -q origin "$SHOPFLOOR_BRANCH"
+shopfloor phase failed --detail "the push to main was refused"
+"#;
+    let floor = Floor::new(&config(dev, REVIEW));
+    let before = floor.hub(&["rev-parse", "main"]);
+    let issue = floor.issue("Push to main", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+    assert!(floor.job(issue).reason.unwrap().contains("was refused"));
+}
+
+#[test]
+fn an_agents_environment_is_clean() {
+    let dev = r#"env > "$SHOPFLOOR_HOME/env.txt"; shopfloor phase failed --detail enough"#;
+    let floor = Floor::new(&config(dev, REVIEW));
+    floor.issue("Look around", "");
+    let output = floor
+        .command(&["up", "--until-idle"])
+        .env("ANTHROPIC_API_KEY", "dummy-value-of-a-key")
+        .env("CI", "true")
+        .env("TMUX", "/nowhere,1,0")
+        .env("SHOPFLOOR_SESSION", "999")
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(3));
+    let env = std::fs::read_to_string(floor.home().join("env.txt")).expect("the agent ran");
+    for absent in ["ANTHROPIC_API_KEY", "dummy-value", "\nCI=", "\nTMUX=", "SHOPFLOOR_SESSION=999"] {
+        assert!(!env.contains(absent), "{absent}: {env}");
+    }
+}

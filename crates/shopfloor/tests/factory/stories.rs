@@ -1,0 +1,131 @@
+//! Issues on their way to the primary branch, undisturbed but for what the agents do.
+
+use crate::floor::{DEMO, Floor};
+use shopfloor_core::state::End;
+
+#[test]
+fn issues_with_a_dependency_run_to_merged() {
+    let floor = Floor::new(DEMO);
+    let first = floor.issue("Say hello", "demo: write hello.txt <<hello");
+    let second = floor.issue_after("Say more", "demo: append hello.txt <<and more", &[first]);
+    let third = floor.issue("Say it elsewhere", "demo: write other.txt <<elsewhere");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("hello.txt"), "hello\nand more");
+    assert_eq!(floor.landed("other.txt"), "elsewhere");
+    floor.assert_history_green();
+    for issue in [first, second, third] {
+        assert_eq!(floor.job(issue).end(), Some(End::Merged));
+        floor.assert_cleaned_up(issue);
+    }
+    assert!(floor.job(second).created_at >= floor.job(first).history.last().unwrap().at);
+    // The user's own checkout followed.
+    assert_eq!(floor.git(&["rev-parse", "HEAD"]), floor.hub(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_red_check_and_a_review_are_worked_off() {
+    let floor = Floor::new(DEMO);
+    let red = floor.issue("Red first", "demo: fail-ci-once a.txt <<good");
+    let rough = floor.issue("Rough first", "demo: fail-review-once b.txt <<polished");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("a.txt"), "good");
+    assert_eq!(floor.landed("b.txt"), "polished");
+    floor.assert_history_green();
+    assert!(text.contains("ci result"), "{text}");
+    assert_eq!(floor.job(rough).review_rounds, 1);
+    let pr = floor.job(red).pr.expect("a pull request");
+    let statuses = floor.forge().pr(&floor.project, pr).expect("the pull request").statuses;
+    assert_eq!(statuses.len(), 1, "{statuses:?}");
+}
+
+#[test]
+fn changes_that_collide_are_resolved_by_their_agents() {
+    let floor = Floor::new(DEMO);
+    let issues = [
+        floor.issue("One", "demo: append list.txt <<one"),
+        floor.issue("Two", "demo: append list.txt <<two"),
+    ];
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    let list = floor.landed("list.txt");
+    assert!(list.contains("one") && list.contains("two"), "{list}");
+    floor.assert_history_green();
+    for issue in issues {
+        floor.assert_cleaned_up(issue);
+    }
+}
+
+#[test]
+fn agents_that_misbehave_do_not_stop_the_factory() {
+    let floor = Floor::new(DEMO);
+    let fine = [
+        floor.issue("Crashes", "demo: crash-once\ndemo: write crash.txt <<survived"),
+        floor.issue("Forgets to push", "demo: no-push\ndemo: write push.txt <<pushed"),
+        floor.issue("Leaves", "demo: leave\ndemo: fail-ci-once leave.txt <<back again"),
+        floor.issue("Writes nonsense", "demo: garbage-phase\ndemo: write sense.txt <<sense"),
+        floor.issue("Bad reviewer", "demo: bad-review-once\ndemo: write review.txt <<reviewed"),
+        floor.issue("Dead reviewer", "demo: reviewer-dies-once\ndemo: write dead.txt <<reviewed"),
+    ];
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    for (file, content) in [
+        ("crash.txt", "survived"),
+        ("push.txt", "pushed"),
+        ("leave.txt", "back again"),
+        ("sense.txt", "sense"),
+        ("review.txt", "reviewed"),
+        ("dead.txt", "reviewed"),
+    ] {
+        assert_eq!(floor.landed(file), content, "{text}");
+    }
+    floor.assert_history_green();
+    for issue in fine {
+        floor.assert_cleaned_up(issue);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_ends_blocked_with_one_comment() {
+    let floor = Floor::new(DEMO);
+    let gives_up = floor.issue("Gives up", "demo: give-up <<too hard");
+    let crashes = floor.issue("Crashes", "demo: crash-always");
+    let empty = floor.issue("Empty", "demo: empty");
+    let waits = floor.issue_after("Waits", "demo: write x.txt <<x", &[gives_up]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    for (issue, end, why) in [
+        (gives_up, End::Failed, "too hard"),
+        (crashes, End::Blocked, "successors were tried"),
+        (empty, End::Blocked, "its branch is empty"),
+    ] {
+        let job = floor.job(issue);
+        assert_eq!(job.end(), Some(end), "{text}");
+        assert!(job.reason.as_deref().unwrap_or("").contains(why), "{:?}", job.reason);
+        let seen = floor.forge().issue(&floor.project, issue).expect("the issue");
+        assert!(seen.labels.iter().any(|l| l == "blocked"), "{:?}", seen.labels);
+        assert_eq!(seen.comments.len(), 1, "{:?}", seen.comments);
+        // What was there is kept.
+        assert!(job.worktree.as_deref().is_some_and(|w| std::path::Path::new(w).exists()));
+    }
+    assert!(floor.engine().floor().job_of(&floor.project, waits).is_none(), "its dependency is open");
+}
+
+#[test]
+fn a_question_is_asked_and_the_answer_used() {
+    let floor = Floor::new(DEMO);
+    let issue = floor.issue("Which?", "demo: ask <<A or B?\ndemo: write choice.txt <<{answer}");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "it waits for a person: {text}");
+    assert!(text.contains("A or B?"), "{text}");
+    // The session lives on without a daemon, and is taken up again.
+    let before = floor.job(issue).session;
+    floor.ok(&["answer", &issue.to_string(), "B"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("choice.txt"), "B");
+    assert_eq!(floor.job(issue).last_session, before, "adopted, not restarted");
+    // First answer wins.
+    assert_eq!(floor.run(&["answer", &issue.to_string(), "A"]).status.code(), Some(4));
+}

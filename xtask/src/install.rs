@@ -1,0 +1,96 @@
+//! What has to be on the machine, and getting it there through the system's package manager.
+
+use crate::sh::{self, Res, on_path, say};
+use std::process::Command;
+
+/// A package manager: its program, how it installs, and how it learns what there is.
+struct Manager {
+    program: &'static str,
+    install: &'static [&'static str],
+    refresh: Option<&'static [&'static str]>,
+    /// Whether it wants to be run by root.
+    root: bool,
+}
+
+const MANAGERS: [Manager; 5] = [
+    Manager {
+        program: "apt-get",
+        install: &["install", "--yes", "--no-install-recommends"],
+        refresh: Some(&["update"]),
+        root: true,
+    },
+    Manager { program: "dnf", install: &["install", "--assumeyes"], refresh: None, root: true },
+    Manager {
+        program: "pacman",
+        install: &["-S", "--noconfirm", "--needed"],
+        refresh: Some(&["-Sy"]),
+        root: true,
+    },
+    Manager { program: "apk", install: &["add"], refresh: Some(&["update"]), root: true },
+    Manager { program: "brew", install: &["install"], refresh: None, root: false },
+];
+
+/// Sees to it that a program is there. The package is called as the program is.
+pub fn ensure(program: &str) -> Res<()> {
+    if on_path(program) {
+        return Ok(());
+    }
+    let Some(manager) = MANAGERS.iter().find(|m| on_path(m.program)) else {
+        return Err(format!(
+            "{program} is missing and no package manager was found: install {program} yourself, then try again"
+        ));
+    };
+    let prefix: &[&str] = match (manager.root, is_root()) {
+        (true, false) if on_path("sudo") => &["sudo"],
+        (true, false) => {
+            return Err(format!(
+                "{program} is missing. Installing it needs root, and there is no sudo: run `{} {} {program}` as root, then try again",
+                manager.program,
+                manager.install.join(" ")
+            ));
+        }
+        _ => &[],
+    };
+    say(format!("{program} is missing: installing it with {}", manager.program));
+    let call = |args: &[&str]| {
+        let mut words = prefix.iter().chain([&manager.program]).chain(args);
+        let mut command = Command::new(words.next().expect("the manager at least"));
+        command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+        sh::run(&mut command)
+    };
+    let install: Vec<&str> = manager.install.iter().copied().chain([program]).collect();
+    let mut installed = call(&install);
+    if installed.is_err()
+        && let Some(refresh) = manager.refresh
+    {
+        say(format!("once more, with a fresh list of packages ({} {})", manager.program, refresh.join(" ")));
+        installed = call(refresh).and_then(|()| call(&install));
+    }
+    installed.map_err(|why| {
+        format!("{program} is missing and could not be installed: {why}\ninstall it yourself, then try again")
+    })?;
+    if on_path(program) {
+        Ok(())
+    } else {
+        Err(format!("{} installed {program}, but it is not on the PATH", manager.program))
+    }
+}
+
+fn is_root() -> bool {
+    sh::output(Command::new("id").arg("-u")).is_ok_and(|uid| uid == "0")
+}
+
+/// Sees to it that `cargo fmt` and `cargo clippy` are there.
+pub fn ensure_components() -> Res<()> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if sh::works(sh::cargo().args([subcommand, "--version"])) {
+            continue;
+        }
+        if !on_path("rustup") {
+            return Err(format!("`cargo {subcommand}` is missing: install {component} for your Rust"));
+        }
+        say(format!("`cargo {subcommand}` is missing: installing {component} with rustup"));
+        sh::run(Command::new("rustup").args(["component", "add", component]).current_dir(sh::root()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask test` and `cargo xtask lint`.
+
+use crate::sh::{self, Res, Steps, cargo, say};
+use crate::{install, leak};
+use std::path::Path;
+use std::process::Command;
+
+/// Format and clippy.
+pub fn lint() -> Res<()> {
+    let mut steps = Steps::default();
+    steps.step("checking for rustfmt and clippy", install::ensure_components)?;
+    lint_steps(&mut steps)?;
+    steps.print();
+    Ok(())
+}
+
+fn lint_steps(steps: &mut Steps) -> Res<()> {
+    steps.step("cargo fmt --all --check", || sh::run(cargo().args(["fmt", "--all", "--check"])))?;
+    steps.step("cargo clippy --workspace --all-targets -- -D warnings", || {
+        sh::run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    })
+}
+
+/// Everything. `clients` says whether agent clients may be installed; no test needs one yet.
+pub fn run(_clients: bool) -> Res<()> {
+    let mut steps = Steps::default();
+    steps.step("checking for git, tmux, rustfmt and clippy", || {
+        install::ensure("git")?;
+        install::ensure("tmux")?;
+        install::ensure_components()
+    })?;
+    lint_steps(&mut steps)?;
+
+    let nextest = sh::works(cargo().args(["nextest", "--version"]));
+    let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
+    let line = format!("cargo {} --workspace", runner.join(" "));
+    // Built before the run gets its own temporary folder, so that only tests ever see that.
+    steps.step(&format!("{line} --no-run"), || {
+        sh::run(cargo().args(runner).args(["--workspace", "--no-run"]))
+    })?;
+    let tmp = sh::scratch("sf-test")?;
+    let tests = steps.step(&line, || sh::run(in_folder(cargo().args(runner).arg("--workspace"), &tmp)));
+    let doctests = match nextest && has_doctests(&sh::root().join("crates")) {
+        true => steps.step("cargo test --workspace --doc", || {
+            sh::run(in_folder(cargo().args(["test", "--workspace", "--doc"]), &tmp))
+        }),
+        false => Ok(()),
+    };
+    let leaks = steps.step("the tests left no process behind", || no_leaks(&tmp));
+    if std::fs::remove_dir_all(&tmp).is_err() {
+        say(format!("{} could not be removed", tmp.display()));
+    }
+    println!();
+    steps.print();
+    tests.and(doctests).and(leaks)
+}
+
+/// The tests see nothing of a floor, a session or a tmux of whoever runs them.
+fn in_folder<'a>(command: &'a mut Command, tmp: &Path) -> &'a mut Command {
+    for name in ["SHOPFLOOR_HOME", "SHOPFLOOR_SESSION", "PHASE_FILE", "PROJECT_NAME", "TMUX", "TMUX_PANE"] {
+        command.env_remove(name);
+    }
+    command.env("TMPDIR", tmp)
+}
+
+fn no_leaks(tmp: &Path) -> Res<()> {
+    let leaks = leak::settle(tmp);
+    if leaks.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = leaks.iter().map(|leak| format!("  {} {}", leak.pid, leak.command)).collect();
+    leak::end(tmp, &leaks);
+    Err(format!("{} processes were left behind (and are ended now):\n{}", leaks.len(), list.join("\n")))
+}
+
+/// Whether a documentation comment has a code block that rustdoc would run.
+fn has_doctests(dir: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(dir) else { return false };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return has_doctests(&path);
+        }
+        path.extension().is_some_and(|e| e == "rs")
+            && std::fs::read_to_string(&path).is_ok_and(|text| holds_doctest(&text))
+    })
+}
+
+fn holds_doctest(source: &str) -> bool {
+    let mut open = false;
+    for line in source.lines() {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let Some(info) = text.and_then(|t| t.trim_start().strip_prefix("```")) else { continue };
+        open = !open;
+        let runs = |word: &str| matches!(word.trim(), "" | "rust" | "no_run" | "should_panic");
+        if open && info.split(',').any(runs) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_doctest;
+
+    #[test]
+    fn doctests_are_told_from_other_blocks() {
+        for yes in ["/// ```\n/// ```", "    //! ```rust", "/// ```text\n/// ```\n/// ```no_run"] {
+            assert!(holds_doctest(yes), "{yes}");
+        }
+        for no in ["/// ```text\n/// ```", "let x = \"```\";", "// ```", "/// text", "/// ```sh"] {
+            assert!(!holds_doctest(no), "{no}");
+        }
+    }
+}
