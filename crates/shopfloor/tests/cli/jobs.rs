@@ -7,6 +7,8 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{EffectId, Epoch, PrNumber};
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_store::Store;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 
 #[test]
 fn a_job_at_work_is_shown_everywhere() {
@@ -191,4 +193,24 @@ fn the_merge_queue_is_listed_in_order() {
     floor.run(&["cancel", "1"]).fine();
     assert_eq!(floor.json(&["merge-queue", "list"]), json!([]));
     assert_eq!(floor.json(&["merge-queue", "list", "--all"])[0]["position"], Value::Null);
+}
+
+#[test]
+fn a_daemon_that_answers_runs() {
+    let floor = TestFloor::new();
+    let socket = UnixListener::bind(floor.layout().daemon_socket()).unwrap();
+    // One connection a command: the daemon of this test answers three times.
+    let daemon = std::thread::spawn(move || {
+        for stream in socket.incoming().take(3) {
+            let mut stream = stream.unwrap();
+            let mut request = String::new();
+            BufReader::new(&stream).read_line(&mut request).unwrap();
+            assert_eq!(request, "ping\n");
+            stream.write_all(b"pong 4242\n").unwrap();
+        }
+    });
+    assert_eq!(floor.json(&["status"])["floor"]["daemon"], json!({ "running": true, "pid": 4242 }));
+    floor.run(&["status"]).fine().shows("daemon  runs, pid 4242");
+    floor.run(&["doctor"]).shows("ok    daemon: runs, pid 4242");
+    daemon.join().unwrap();
 }
