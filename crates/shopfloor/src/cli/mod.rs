@@ -40,13 +40,20 @@ use std::process::ExitCode;
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     /// The floor's home folder [default: $XDG_STATE_HOME/shopfloor]
-    #[arg(long, global = true, env = "SHOPFLOOR_HOME", hide_env_values = true, value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Everywhere",
+        env = "SHOPFLOOR_HOME",
+        hide_env_values = true,
+        value_name = "DIR"
+    )]
     home: Option<PathBuf>,
     /// The project; default: the one whose repository this folder is in
-    #[arg(long, short, global = true, value_name = "NAME")]
+    #[arg(long, short, global = true, help_heading = "Everywhere", value_name = "NAME")]
     project: Option<String>,
     /// Answer in JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
     #[command(subcommand)]
     command: Command,

@@ -6,7 +6,6 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_adapters::host::lock;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::state::{Floor, Job};
 use shopfloor_core::step::{Waiting, why_not_started};
@@ -65,9 +64,11 @@ struct WaitingView {
 
 /// Whether a daemon answers, and which process it is.
 pub fn daemon(context: &Context) -> CliResult<Daemon> {
-    let running = context.ask_daemon("ping")?.as_deref() == Some("pong");
-    let pid = running.then(|| lock::holder(&context.layout.daemon_lock())).flatten();
-    Ok(Daemon { running, pid })
+    // `pong PID`; a daemon that ends while it is asked answers nothing.
+    let answer = context.ask_daemon("ping")?.unwrap_or_default();
+    let mut words = answer.split_whitespace();
+    let running = words.next() == Some("pong");
+    Ok(Daemon { running, pid: words.next().filter(|_| running).and_then(|pid| pid.parse().ok()) })
 }
 
 pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {

@@ -3,7 +3,7 @@
 use super::super::body::{self, BodyArgs};
 use super::super::{CliError, CliResult, Context, Exit, output};
 use super::{found, show};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_store::forge::{ForgeDb, ForgeResult};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub struct EditArgs {
 
 /// Add or remove labels
 #[derive(Args)]
-#[group(id = "change", required = true, multiple = true, args = ["add", "remove"])]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["add", "remove"])))]
 pub struct LabelArgs {
     #[arg(value_name = "ISSUE")]
     number: IssueNumber,

@@ -1,0 +1,20 @@
+//! The command line as users and scripts see it: the real program, in an environment of its own.
+
+#[path = "cli/doctor.rs"]
+mod doctor;
+#[path = "cli/errors.rs"]
+mod errors;
+#[path = "cli/events.rs"]
+mod events;
+#[path = "cli/floor.rs"]
+mod floor;
+#[path = "cli/issues.rs"]
+mod issues;
+#[path = "cli/jobs.rs"]
+mod jobs;
+#[path = "cli/many.rs"]
+mod many;
+#[path = "cli/pulls.rs"]
+mod pulls;
+#[path = "cli/reference.rs"]
+mod reference;
