@@ -47,8 +47,10 @@ impl GitError {
 
     /// Whether the same call may work later: a lock another git holds, a full disk, a signal.
     pub fn is_transient(&self) -> bool {
-        const PASSING: [&str; 9] = [
+        const PASSING: [&str; 10] = [
             ".lock'",
+            // Another git is just making a worktree of the same clone.
+            "/commondir: ",
             "cannot lock ref",
             "No space left on device",
             "Disk quota exceeded",
@@ -293,6 +295,9 @@ mod tests {
         };
         assert!(failed("fatal: Unable to create '/x/index.lock': File exists.").is_transient());
         assert!(failed("error: No space left on device").is_transient());
+        assert!(
+            failed("fatal: failed to read /x/clone.git/worktrees/issue-1/commondir: Success").is_transient()
+        );
         assert!(!failed("fatal: bad object 123").is_transient());
     }
 }
