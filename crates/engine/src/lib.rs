@@ -19,4 +19,4 @@ mod runner;
 pub use commit::{Applied, Engine};
 pub use dispatch::{ATTEMPTS_MAX, Dispatch, backoff, runnable};
 pub use perform::{Attempt, attempt};
-pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Watches};
+pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Watches, read_forge};

@@ -311,19 +311,20 @@ fn forge_lane(project: &ProjectName) -> String {
     format!("forge:{project}")
 }
 
-/// Reads everything new, as events.
-fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
+/// Reads everything new, as events. Only the last of a page moves the cursor past the page: a crash
+/// between two of them must not skip the rest.
+pub fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     loop {
         let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
-        if changes.observations.is_empty() {
+        let count = changes.observations.len();
+        if count == 0 {
             return Ok(events);
         }
-        cursor = changes.cursor;
-        events.extend(changes.observations.into_iter().map(|observation| Event::Observed {
-            project: project.clone(),
-            observation,
-            cursor,
+        let before = std::mem::replace(&mut cursor, changes.cursor);
+        events.extend(changes.observations.into_iter().enumerate().map(|(at, observation)| {
+            let cursor = if at + 1 == count { cursor } else { before };
+            Event::Observed { project: project.clone(), observation, cursor }
         }));
     }
 }
