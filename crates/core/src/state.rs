@@ -77,6 +77,13 @@ pub struct Issue {
     /// Label changes of ours on their way to the forge. Until they arrived the labels here are
     /// not to be trusted for claiming.
     pub edits_pending: u32,
+    /// The labels as last observed.
+    #[serde(default)]
+    pub seen: BTreeSet<String>,
+    /// A label change of ours was refused: the labels do not say what they should. Nothing is
+    /// started until somebody changes them.
+    #[serde(default)]
+    pub held: bool,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -217,6 +224,20 @@ pub struct Job {
     pub merge_rounds: u32,
     pub respawns: u32,
     pub reminders: u32,
+    /// Runs of the checks and questions asked, over the job's whole life.
+    #[serde(default)]
+    pub ci_runs: u32,
+    #[serde(default)]
+    pub questions: u32,
+    /// The head reviewers were last started for, and whether another is to follow the one that is
+    /// being ended.
+    #[serde(default)]
+    pub review_head: Option<Sha>,
+    #[serde(default)]
+    pub reviewer_wanted: bool,
+    /// An end that was asked for while a publication was under way.
+    #[serde(default)]
+    pub end_wanted: Option<(End, String)>,
     pub merged: Option<Sha>,
     /// Why it ended, or what is wrong.
     pub reason: Option<String>,
@@ -266,6 +287,9 @@ pub struct Session {
     pub last_seen: Time,
     pub exit_status: Option<i32>,
     pub predecessor: Option<Epoch>,
+    /// For a review: the commit under review.
+    #[serde(default)]
+    pub head: Option<Sha>,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 

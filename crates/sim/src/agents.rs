@@ -276,19 +276,19 @@ impl World {
     }
 
     /// A new version of a file, uncommitted.
-    fn edit(&mut self, tree: &Tree, bad: bool) {
+    pub fn edit(&mut self, tree: &Tree, bad: bool) {
         let issue = tree.issue;
         let shared = self.rng.permille(250);
         let file = if shared { self.rng.below(4) } else { issue.0 * 10 + self.rng.below(3) };
-        let bug = bad && self.rng.permille(700);
-        let clash = if bad && !bug { 1 + issue.0 % 2 } else { 0 };
+        let clash = u64::from(self.rng.permille(80));
+        let bug = bad && clash == 0;
         let written = Written { issue: Some(issue), bug, clash, at_attempt: self.attempt };
         let version = self.git.write(written);
         if let Some(worktree) = self.git.trees.get_mut(tree) {
             worktree.dirty.insert(file, version);
         }
         // Whoever edits on repairs what is wrong with its own work.
-        if !bad && self.rng.permille(850) {
+        if !bad && clash == 0 && self.rng.permille(850) {
             self.repair(tree);
         }
     }

@@ -166,7 +166,8 @@ impl Checker {
     fn messages_are_accounted_for(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
         let now: BTreeMap<MessageId, (JobId, MessageState)> =
             floor.messages.iter().map(|m| (m.id, (m.job, m.state))).collect();
-        let undelivered = entries.iter().filter(|e| e.kind == "MESSAGE_UNDELIVERED").count();
+        let noted = |e: &&Entry| matches!(e.kind.as_str(), "MESSAGE_UNDELIVERED" | "MESSAGE_SUPERSEDED");
+        let undelivered = entries.iter().filter(noted).count();
         let queued = |m: &MessageState| *m == MessageState::Queued;
         let dropped = self.messages.iter().filter(|(id, (_, was))| {
             queued(was) && now.get(id).is_none_or(|(_, is)| *is == MessageState::Undelivered)
@@ -179,7 +180,9 @@ impl Checker {
                 *self.messages_of.entry(*job).or_default() += 1;
             }
         }
-        let ended = now.values().find(|(job, state)| queued(state) && floor.jobs.get(job).is_none_or(|j| !j.is_live()));
+        let ended = now
+            .values()
+            .find(|(job, state)| queued(state) && floor.jobs.get(job).is_none_or(|j| !j.is_live()));
         if let Some((job, _)) = ended {
             world.broken("5 delivery is acknowledged", format!("job {job} ended with a message queued"));
         }
@@ -199,7 +202,8 @@ impl Checker {
             let (merged, head) = (commit_of(merged), commit_of(head));
             let content = world.git.content(merged).clone();
             let missing = world.git.content(head).iter().find(|(file, version)| {
-                world.git.versions[**version as usize].issue == Some(job.issue) && content.get(file) != Some(version)
+                world.git.versions[**version as usize].issue == Some(job.issue)
+                    && content.get(file) != Some(version)
             });
             if missing.is_some() || !world.git.is_ancestor(merged, world.git.primary()) {
                 let text = format!("job {}: {missing:?} of c{head} is not in c{merged}", job.id);
@@ -281,7 +285,8 @@ impl Checker {
     pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
         for entry in entries.iter().filter(|e| e.kind == "event") {
             let tick = entry.body.contains("\"event\":\"tick\"");
-            let telling = entry.body.contains("\"action\":\"comment\"") || entry.body.contains("\"event\":\"observed\"");
+            let telling = entry.body.contains("\"action\":\"comment\"")
+                || entry.body.contains("\"event\":\"observed\"");
             if !tick && !telling {
                 world.broken("10 idle costs nothing", format!("while idle: {}", entry.body));
             }
@@ -322,6 +327,7 @@ fn note_coverage(world: &mut World, entry: &Entry) {
     let what = match entry.kind.as_str() {
         "STALE_SIGNAL" => "stale signal noted",
         "MESSAGE_UNDELIVERED" => "message undelivered",
+        "MESSAGE_SUPERSEDED" => "message superseded",
         "MERGE_CONFLICT" => "merge conflict told",
         "MERGE_FAILED" => "merge failed told",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",

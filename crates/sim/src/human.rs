@@ -1,7 +1,7 @@
 //! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
 
 use crate::forge::{Changed, Issue, Review};
-use crate::git::Written;
+use crate::git::{Written, commit_of};
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::Event;
@@ -16,6 +16,8 @@ pub enum Whim {
     CloseIssue,
     Relabel,
     PushPrimary,
+    /// Merges an open pull request by hand, past the queue.
+    LandByHand,
     Cancel,
     ReviewSomething,
     /// Looks at what waits for a person, and sometimes acts.
@@ -53,7 +55,8 @@ impl World {
     }
 
     fn some_open_issue(&mut self) -> Option<IssueNumber> {
-        let open: Vec<IssueNumber> = self.forge.issues.iter().filter(|(_, i)| i.open).map(|(n, _)| *n).collect();
+        let open: Vec<IssueNumber> =
+            self.forge.issues.iter().filter(|(_, i)| i.open).map(|(n, _)| *n).collect();
         self.rng.pick(&open).copied()
     }
 
@@ -68,8 +71,21 @@ impl World {
         self.say(format!("person pushes c{commit}"));
     }
 
+    fn land_by_hand(&mut self) {
+        let open: Vec<u32> = self.forge.prs.values().filter(|p| p.open).map(|p| commit_of(&p.head)).collect();
+        let Some(head) = self.rng.pick(&open).copied() else { return };
+        let primary = self.git.primary();
+        if let Ok(content) = self.git.three_way(primary, head) {
+            let commit = self.git.commit(vec![primary, head], content, true);
+            self.git.move_primary(commit, None);
+            self.saw("person merged");
+            self.say(format!("person merges c{head} as c{commit}"));
+        }
+    }
+
     fn review_pr(&mut self, verdict: Verdict) {
-        let open: Vec<_> = self.forge.prs.iter().filter(|(_, p)| p.open).map(|(n, p)| (*n, p.head.clone())).collect();
+        let open: Vec<_> =
+            self.forge.prs.iter().filter(|(_, p)| p.open).map(|(n, p)| (*n, p.head.clone())).collect();
         let Some((pr, head)) = self.rng.pick(&open).cloned() else { return };
         let marker = format!("person-{}", self.forge.reviews.len());
         self.forge.reviews.push(Review { pr, head, verdict, marker, author: "person".into() });
@@ -84,6 +100,7 @@ impl World {
         match whim {
             Whim::FileIssue => self.file_issue(),
             Whim::PushPrimary => self.push_by_hand(),
+            Whim::LandByHand => self.land_by_hand(),
             Whim::CloseIssue => {
                 let number = self.some_open_issue()?;
                 self.forge.issues.get_mut(&number)?.open = false;
@@ -130,7 +147,8 @@ impl World {
                     return Some(Event::Answered { project: project.clone(), issue: job.issue, text });
                 }
                 JobState::Reviewing { .. } if self.rng.permille(500) => {
-                    let verdict = if self.rng.permille(800) { Verdict::Approve } else { Verdict::RequestChanges };
+                    let verdict =
+                        if self.rng.permille(800) { Verdict::Approve } else { Verdict::RequestChanges };
                     self.review_pr(verdict);
                     return None;
                 }

@@ -152,6 +152,7 @@ impl Sim {
                 Whim::PushPrimary,
                 Whim::PushPrimary,
                 Whim::PushPrimary,
+                Whim::LandByHand,
                 Whim::Cancel,
                 Whim::ReviewSomething,
             ];
@@ -308,7 +309,8 @@ impl Sim {
 
     /// The daemon before tries to go on. It must not be able to.
     fn wake_the_zombie(&mut self) {
-        let Some(mut zombie) = self.zombie.take() else { return };
+        // Only beside a newer daemon it is one.
+        let Some(mut zombie) = self.zombie.take_if(|_| self.daemon.is_some()) else { return };
         let (crash_in, weather, now) = {
             let mut world = self.world.lock();
             world.saw("zombie");
@@ -418,7 +420,8 @@ impl Sim {
     /// Nothing is under way, and every job left waits for a person.
     fn is_quiet(&mut self) -> bool {
         let Some(daemon) = &mut self.daemon else { return false };
-        let waits = |state: &JobState| matches!(state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+        let waits =
+            |state: &JobState| matches!(state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
         daemon.is_idle().unwrap_or(false)
             && self.cli.floor().jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
     }

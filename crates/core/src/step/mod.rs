@@ -91,17 +91,21 @@ impl Turn<'_> {
         known.cursor = known.cursor.max(cursor);
         match observation {
             Observation::Issue { number, title, labels, open, deps, created_at } => {
-                let edits_pending =
-                    self.floor.issues.get(&(project.clone(), *number)).map_or(0, |i| i.edits_pending);
+                let known = self.floor.issues.get(&(project.clone(), *number));
+                let seen: BTreeSet<String> = labels.iter().cloned().collect();
+                let edits_pending = known.map_or(0, |i| i.edits_pending);
+                let held = known.is_some_and(|i| i.held && i.seen == seen);
                 self.floor.issues.put(Issue {
                     project: project.clone(),
                     number: *number,
                     title: title.clone(),
-                    labels: labels.iter().cloned().collect(),
+                    labels: seen.clone(),
                     open: *open,
                     deps: deps.clone(),
                     created_at: *created_at,
                     edits_pending,
+                    seen,
+                    held,
                 });
                 if !open {
                     self.issue_closed(project, *number);
@@ -140,9 +144,12 @@ impl Turn<'_> {
                 self.review_collected(*job, *epoch, *pr, head, outcome);
             }
             Action::PostReview { job, epoch, .. } => self.review_posted(*job, *epoch),
-            Action::EditLabels { project, issue, .. } => {
+            Action::EditLabels { project, issue, add, remove } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                    issue.held = false;
+                    // What was observed meanwhile may be older than this.
+                    relabel(issue, add, remove);
                 }
                 self.finishing_done_by_issue(project, *issue, action);
             }
@@ -168,22 +175,34 @@ impl Turn<'_> {
         match action {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
-            | Action::OpenPr { job, .. } => self.block(*job, &reason),
+            | Action::OpenPr { job, .. }
+            | Action::RunCi { job, entry: None, .. } => {
+                // What is not waited for any more may fail.
+                if self.waits_for(*job, action) {
+                    self.block(*job, &reason);
+                } else {
+                    self.stale(*job, reason);
+                }
+            }
             Action::StartSession(start) => self.session_impossible(start, &reason),
-            Action::RunCi { job, entry: None, .. } => self.block(*job, &reason),
             Action::RunCi { entry: Some(entry), .. }
             | Action::BuildCandidate { entry, .. }
             | Action::Publish { entry, .. } => self.entry_impossible(*entry, &reason),
             Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
                 self.reviewer_failed(*job, *epoch, &reason);
             }
-            Action::EndSession { job, .. } | Action::ReleaseWorktree { job, .. } => {
+            Action::EndSession { job, role, epoch, .. } => {
+                self.not_ended(*job, *role, *epoch, action, &reason);
+                self.reviewer_not_ended(*job, *epoch, &reason);
+            }
+            Action::ReleaseWorktree { job, .. } => {
                 self.escalate_job(*job, &reason);
                 self.finishing_done(*job, action);
             }
             Action::EditLabels { project, issue, .. } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                    issue.held = true;
                 }
                 self.note(NoteKind::Escalation, project, Some(*issue), reason);
                 self.finishing_done_by_issue(project, *issue, action);
@@ -201,6 +220,18 @@ impl Turn<'_> {
             }
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
+        }
+    }
+
+    /// Whether the job is at the point where this action's answer matters.
+    fn waits_for(&self, job: JobId, action: &Action) -> bool {
+        let Some(job) = self.job(job) else { return false };
+        match (action, &job.state) {
+            (Action::PrepareWorktree { .. }, JobState::Preparing)
+            | (Action::PublishBranch { .. }, JobState::Publishing { .. }) => true,
+            (Action::OpenPr { head, .. }, JobState::Publishing { .. }) => job.head.as_ref() == Some(head),
+            (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,
+            _ => false,
         }
     }
 
@@ -233,10 +264,7 @@ impl Turn<'_> {
             && let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue))
         {
             issue.edits_pending += 1;
-            issue.labels.extend(add.iter().cloned());
-            for label in remove {
-                issue.labels.remove(label);
-            }
+            relabel(issue, add, remove);
         }
         self.step.effects.push(action);
     }
@@ -283,6 +311,13 @@ impl Turn<'_> {
 
     fn stale(&mut self, job: JobId, what: impl Into<String>) {
         self.note_job(NoteKind::StaleSignal, job, what);
+    }
+}
+
+fn relabel(issue: &mut Issue, add: &[String], remove: &[String]) {
+    issue.labels.extend(add.iter().cloned());
+    for label in remove {
+        issue.labels.remove(label);
     }
 }
 

@@ -75,6 +75,7 @@ impl Turn<'_> {
             last_seen: self.now,
             exit_status: None,
             predecessor,
+            head: (role == Role::Review).then(|| job.head.clone()).flatten(),
         });
         let identity = agent_name(role, &job.project, job.issue);
         let created_at = self.floor.agents.get(&identity).map_or(self.now, |a| a.created_at);
@@ -120,16 +121,21 @@ impl Turn<'_> {
         let Some(job) = self.job(start.job) else { return };
         if start.role == Role::Dev && job.session == Some(start.epoch) && job.state == JobState::Starting {
             self.enter(start.job, JobState::Working, idle);
-            // What the predecessor left unread is in the successor's prompt: taken with it.
-            for unread in start.resume.iter().flat_map(|r| &r.unread) {
-                self.take(unread.message);
-            }
+        }
+        // What the predecessor left unread is in the successor's prompt: taken with it, also if the
+        // successor has signalled already.
+        for unread in start.resume.iter().flat_map(|r| &r.unread) {
+            self.take(unread.message);
         }
     }
 
     pub(super) fn session_impossible(&mut self, start: &StartSession, reason: &str) {
-        self.set_session_ended(start.epoch, None, AgentStatus::Crashed);
+        // An attempt whose answer was lost may have started it: it is ended, not taken for gone.
         match start.role {
+            Role::Dev if self.job(start.job).is_some_and(|j| j.session != Some(start.epoch)) => {
+                self.stale(start.job, reason);
+                self.end_session(start.epoch);
+            }
             Role::Dev => self.block(start.job, reason),
             Role::Review => self.reviewer_failed(start.job, start.epoch, reason),
         }
@@ -242,7 +248,11 @@ impl Turn<'_> {
             }
         }
         self.report_end(id, last_output);
+        if let Action::EndSession { role, .. } = action {
+            self.release_after(id, *role);
+        }
         self.finishing_done(id, action);
+        self.reviewer_ended(id);
     }
 
     /// Notes a sign of life.

@@ -27,7 +27,10 @@ impl Agents for FakeAgents {
                     world.saw("respawn");
                 }
                 let proc = Proc::new(start, tree, &mut world.rng, world.now);
-                world.say(format!("{} session {} of #{}: {:?}", start.role, start.epoch, start.issue, proc.persona));
+                world.say(format!(
+                    "{} session {} of #{}: {:?}",
+                    start.role, start.epoch, start.issue, proc.persona
+                ));
                 world.procs.insert(start.epoch, proc);
                 let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
                 world.agent_acts.push((soon, start.epoch));

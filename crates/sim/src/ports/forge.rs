@@ -101,7 +101,13 @@ impl Forge for FakeForge {
         })
     }
 
-    fn comment(&self, _project: &ProjectName, number: IssueNumber, marker: &str, _body: &str) -> PortResult<()> {
+    fn comment(
+        &self,
+        _project: &ProjectName,
+        number: IssueNumber,
+        marker: &str,
+        _body: &str,
+    ) -> PortResult<()> {
         self.0.call("comment", |world| {
             let again = world.is(Mutation::CommentWithoutMarker);
             let issue =
@@ -128,7 +134,8 @@ impl Forge for FakeForge {
     fn open_pr(&self, _project: &ProjectName, new: &NewPr<'_>) -> PortResult<PrNumber> {
         self.0.call("open_pr", |world| {
             let again = world.is(Mutation::SecondPr);
-            let found = world.forge.prs.iter_mut().find(|(_, pr)| pr.open && pr.branch == new.branch && !again);
+            let found =
+                world.forge.prs.iter_mut().find(|(_, pr)| pr.open && pr.branch == new.branch && !again);
             let number = match found {
                 Some((number, pr)) => {
                     pr.head = new.head.clone();

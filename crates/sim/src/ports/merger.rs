@@ -50,7 +50,13 @@ impl Merger for FakeMerger {
         })
     }
 
-    fn publish(&self, _lock: &QueueLock, entry: EntryId, old: &Sha, new: &Sha) -> PortResult<Result<(), Sha>> {
+    fn publish(
+        &self,
+        _lock: &QueueLock,
+        entry: EntryId,
+        old: &Sha,
+        new: &Sha,
+    ) -> PortResult<Result<(), Sha>> {
         self.0.call("publish", |world| {
             let actual = world.git.primary();
             let (expected, commit) = (commit_of(old), commit_of(new));

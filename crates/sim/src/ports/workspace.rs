@@ -128,6 +128,11 @@ impl Workspace for FakeWorkspace {
             if world.is(Mutation::RemoveWithoutRescue) {
                 return Ok(true);
             }
+            // An orphan of the session may still be writing.
+            let roll = world.weather.interleave / 3;
+            if world.rng.permille(roll) {
+                world.edit(tree, false);
+            }
             let git = &world.git;
             let Some(worktree) = git.trees.get(tree) else { return Ok(true) };
             let commit = commit_of(&snapshot.commit);
@@ -158,7 +163,9 @@ impl Workspace for FakeWorkspace {
         self.0.call("delete_branch", |world| {
             let head = commit_of(&proof.merged().head);
             let git = &mut world.git;
-            if git.local.get(branch) == Some(&head) && !git.trees.values().any(|t| t.branch.as_deref() == Some(branch)) {
+            if git.local.get(branch) == Some(&head)
+                && !git.trees.values().any(|t| t.branch.as_deref() == Some(branch))
+            {
                 git.local.remove(branch);
             }
             if git.hub.get(branch) == Some(&head) {
@@ -173,9 +180,7 @@ impl Workspace for FakeWorkspace {
     }
 
     fn is_merged(&self, _project: &ProjectName, commit: &Sha) -> PortResult<bool> {
-        self.0.call("is_merged", |world| {
-            Ok(world.git.is_ancestor(commit_of(commit), world.git.primary()))
-        })
+        self.0.call("is_merged", |world| Ok(world.git.is_ancestor(commit_of(commit), world.git.primary())))
     }
 
     fn pin_pr(&self, _project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
