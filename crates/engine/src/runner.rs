@@ -5,7 +5,7 @@
 use crate::commit::Engine;
 use crate::dispatch::{ATTEMPTS_MAX, backoff, runnable};
 use crate::perform::{Attempt, attempt};
-use crate::ports::Ports;
+use crate::ports::{Changes, Ports};
 use shopfloor_core::effect::{Action, Outcome};
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::ProjectName;
@@ -311,20 +311,45 @@ fn forge_lane(project: &ProjectName) -> String {
     format!("forge:{project}")
 }
 
-/// Reads everything new, as events. Only the last of a page moves the cursor past the page: a crash
-/// between two of them must not skip the rest.
+/// Reads everything new, as events.
 pub fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     loop {
         let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
-        let count = changes.observations.len();
-        if count == 0 {
+        if changes.observations.is_empty() {
             return Ok(events);
         }
         let before = std::mem::replace(&mut cursor, changes.cursor);
-        events.extend(changes.observations.into_iter().enumerate().map(|(at, observation)| {
-            let cursor = if at + 1 == count { cursor } else { before };
-            Event::Observed { project: project.clone(), observation, cursor }
-        }));
+        events.extend(page(project, before, changes));
+    }
+}
+
+/// A page as events, each of which is committed by itself. Only the last moves the cursor past the
+/// page: a crash between two of them must not skip the rest.
+fn page(project: &ProjectName, before: u64, changes: Changes) -> impl Iterator<Item = Event> {
+    let (last, after) = (changes.observations.len() - 1, changes.cursor);
+    changes.observations.into_iter().enumerate().map(move |(at, observation)| {
+        let cursor = if at == last { after } else { before };
+        Event::Observed { project: project.clone(), observation, cursor }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shopfloor_core::event::Observation;
+    use shopfloor_core::ids::PrNumber;
+
+    #[test]
+    fn a_crash_within_a_page_skips_nothing() {
+        let observations = (1..=3).map(|n| Observation::Pr { number: PrNumber(n), open: true }).collect();
+        let project = "p".parse().unwrap();
+        let cursors: Vec<u64> = page(&project, 4, Changes { cursor: 7, observations })
+            .map(|event| match event {
+                Event::Observed { cursor, .. } => cursor,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(cursors, [4, 4, 7]);
     }
 }

@@ -3,8 +3,9 @@
 use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, Role, Seq};
+use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
 use shopfloor_core::state::{End, Floor, Job, JobState, MessageState, SessionState};
+use shopfloor_core::step::{Waiting, why_not_started};
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +91,7 @@ impl Checker {
     /// 2: every commit an agent made, and did not throw away itself, can be found.
     fn no_commit_is_lost(&mut self, world: &mut World) {
         // Only when refs can have changed: commits were made or work went on.
-        if self.commits == world.git.commits.len() && world.attempt % 8 != 0 {
+        if self.commits == world.git.commits.len() && !world.attempt.is_multiple_of(8) {
             return;
         }
         self.commits = world.git.commits.len();
@@ -202,8 +203,9 @@ impl Checker {
             let (merged, head) = (commit_of(merged), commit_of(head));
             // In what landed, or earlier on the primary branch: a person may have merged a part by
             // hand and somebody else changed that since.
-            let line = world.git.first_parents(merged);
-            let landed = |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
+            let line: Vec<u32> = world.git.moves.iter().map(|m| m.new).collect();
+            let landed =
+                |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
             let missing = world.git.content(head).iter().find(|(file, version)| {
                 world.git.versions[**version as usize].issue == Some(job.issue) && !landed(file, version)
             });
@@ -299,8 +301,31 @@ impl Checker {
         }
     }
 
+    /// 7: what the forge shows was read, whatever crash or lag came between, and what is ready and
+    /// has a slot was started.
+    fn nothing_on_the_forge_was_missed(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        let mut missed = Vec::new();
+        for (number, issue) in &world.forge.issues {
+            let known = floor.issues.get(&(project.clone(), *number));
+            if known.is_none_or(|k| k.open != issue.open || (k.seen != issue.labels)) {
+                missed.push(format!("#{number} is {issue:?}, known as {known:?}"));
+            }
+        }
+        let live = floor.live_jobs(project).count();
+        let ready = floor.issues.iter().find(|i| why_not_started(floor, i) == Waiting::Ready);
+        if let Some(issue) = ready
+            && live < world.policy.max_jobs
+        {
+            missed.push(format!("#{} is ready and not started", issue.number));
+        }
+        for text in missed {
+            world.broken("7 every wait has a deadline", text);
+        }
+    }
+
     /// 7: what is left at the end waits for a person, and a person was told.
-    pub fn at_the_end(&self, world: &mut World, floor: &Floor) {
+    pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        self.nothing_on_the_forge_was_missed(world, floor, project);
         for job in floor.jobs.iter() {
             world.saw(job_end(job));
             if !job.is_live() {

@@ -13,6 +13,7 @@ use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{ATTEMPTS_MAX, Attempt, Engine, attempt, backoff, read_forge, runnable};
 use shopfloor_store::{Queued, Store, StoreResult};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -214,8 +215,8 @@ impl Daemon {
             .collect();
         self.watched.retain(|epoch, _| wanted.contains(epoch));
         for epoch in wanted {
-            if !self.watched.contains_key(&epoch) {
-                self.watched.insert(epoch, Seen::default());
+            if let Entry::Vacant(place) = self.watched.entry(epoch) {
+                place.insert(Seen::default());
                 let late = self.chance(|r| r.range(0, 200));
                 self.out.push((late, Input::Look(epoch)));
             }

@@ -46,6 +46,8 @@ pub struct ForgeModel {
     pub issues: BTreeMap<IssueNumber, Issue>,
     pub prs: BTreeMap<PrNumber, Pr>,
     pub reviews: Vec<Review>,
+    /// Issues as they were before they last changed: what a lagging replica shows.
+    pub before: BTreeMap<IssueNumber, Issue>,
     /// What changed, and when that can be seen. The cursor is a position here.
     pub log: Vec<(Time, Changed)>,
 }

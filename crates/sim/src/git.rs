@@ -124,12 +124,6 @@ impl Git {
         seen
     }
 
-    /// A branch's own line, newest first.
-    pub fn first_parents(&self, commit: u32) -> Vec<u32> {
-        let parent = |c: &u32| self.commits[*c as usize].parents.first().copied();
-        std::iter::successors(Some(commit), parent).collect()
-    }
-
     pub fn is_ancestor(&self, old: u32, new: u32) -> bool {
         self.reachable([new]).contains(&old)
     }

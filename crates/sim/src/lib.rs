@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod forge;
 pub mod git;
 pub mod human;
+pub mod plan;
 pub mod ports;
 pub mod rng;
 pub mod sim;

@@ -4,13 +4,14 @@ use crate::agents::Wish;
 use crate::check::Checker;
 use crate::daemon::{Daemon, Input};
 use crate::human::Whim;
+use crate::plan;
 use crate::ports::ports;
 use crate::store::CrashingStore;
 use crate::world::{Crash, Mutation, Shared, Weather, World};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::phase::{Phase, PhaseReport};
-use shopfloor_core::policy::{MergeMethod, Policy};
+use shopfloor_core::policy::Policy;
 use shopfloor_core::state::JobState;
 use shopfloor_core::time::Time;
 use shopfloor_engine::Engine;
@@ -106,13 +107,8 @@ fn hush() {
 impl Sim {
     fn new(seed: u64, mutation: Option<Mutation>) -> Sim {
         let mut world = World::new(seed, Policy::default(), mutation);
-        world.policy = policy(&mut world);
-        world.weather = match world.rng.below(4) {
-            0 => Weather { transient: 0, permanent: 0, interleave: 5 },
-            1 => Weather { transient: 20, permanent: 0, interleave: 20 },
-            2 => Weather { transient: 40, permanent: 2, interleave: 30 },
-            _ => Weather { transient: 120, permanent: 6, interleave: 60 },
-        };
+        world.policy = plan::policy(&mut world.rng);
+        world.weather = plan::weather(&mut world.rng);
         let crashes_left = world.rng.below(9);
         let store = SharedMemoryStore::default();
         let cli = Engine::open(store.clone()).expect("the memory store opens");
@@ -136,42 +132,12 @@ impl Sim {
             checker: Checker::default(),
             project: "sim".parse().expect("a valid name"),
         };
-        sim.plan_whims(now);
+        let plan = plan::whims(&mut sim.world.lock());
+        for (at, whim) in plan {
+            sim.at(at, Wake::Person(whim));
+        }
         sim.at(now, Wake::StartDaemon);
         sim
-    }
-
-    fn plan_whims(&mut self, now: Time) {
-        let mut plan = Vec::new();
-        {
-            let mut world = self.world.lock();
-            let whims = [
-                Whim::FileIssue,
-                Whim::CloseIssue,
-                Whim::Relabel,
-                Whim::PushPrimary,
-                Whim::PushPrimary,
-                Whim::PushPrimary,
-                Whim::LandByHand,
-                Whim::Cancel,
-                Whim::ReviewSomething,
-            ];
-            for _ in 0..world.rng.below(9) {
-                let at = now + Duration::from_secs(world.rng.range(60, 4 * 3600));
-                let whim = *world.rng.pick(&whims).expect("not empty");
-                plan.push((at, whim));
-            }
-            for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
-                plan.push((now + Duration::from_secs(look * 3600 + world.rng.below(3600)), Whim::LookAround));
-                if world.rng.permille(120) {
-                    let at = now + Duration::from_secs(look * 3600 + world.rng.below(7200));
-                    plan.push((at, Whim::Relabel));
-                }
-            }
-        }
-        for (at, whim) in plan {
-            self.at(at, Wake::Person(whim));
-        }
     }
 
     fn at(&mut self, time: Time, wake: Wake) {
@@ -206,7 +172,11 @@ impl Sim {
         match wake {
             Wake::Daemon(generation, input) => {
                 if generation == self.generation {
+                    // The narrow places of the queue are where somebody interferes.
+                    let narrow = matches!(&input, Input::Perform(q) if q.action.lane().starts_with("queue:"));
+                    self.interfere(narrow);
                     self.with_daemon(|d| d.take_in(input));
+                    self.interfere(narrow);
                 }
             }
             Wake::Any(input) => self.with_daemon(|d| d.take_in(input)),
@@ -237,6 +207,30 @@ impl Sim {
                 self.poke();
             }
         }
+    }
+
+    /// A person, or an agent, does something at the worst moment.
+    fn interfere(&mut self, narrow: bool) {
+        if !narrow {
+            return;
+        }
+        let whim = {
+            let mut world = self.world.lock();
+            if !world.rng.permille(40) {
+                return;
+            }
+            world.saw("interference");
+            let whims = [
+                Whim::PushPrimary,
+                Whim::LandByHand,
+                Whim::Cancel,
+                Whim::CloseIssue,
+                Whim::ReviewSomething,
+                Whim::ReviewSomething,
+            ];
+            *world.rng.pick(&whims).expect("not empty")
+        };
+        self.happen(Wake::Person(whim));
     }
 
     fn refresh(&mut self) {
@@ -458,20 +452,6 @@ impl Sim {
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         let mut world = self.world.lock();
         self.checker.idle_is_quiet(&mut world, &entries);
-        self.checker.at_the_end(&mut world, self.cli.floor());
-    }
-}
-
-fn policy(world: &mut World) -> Policy {
-    let method = [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash][world.rng.below(3) as usize];
-    let has_checks = !world.rng.permille(40);
-    Policy {
-        review_required: !world.rng.permille(150),
-        review_agent: !world.rng.permille(100),
-        has_checks,
-        allow_no_checks: !has_checks && world.rng.permille(600),
-        merge_method: method,
-        max_jobs: world.rng.range(1, 3) as usize,
-        ..Policy::default()
+        self.checker.at_the_end(&mut world, self.cli.floor(), &self.project);
     }
 }

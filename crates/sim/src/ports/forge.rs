@@ -1,6 +1,6 @@
 //! The forge port on the forge model. Reading is paged; what changed shows after a lag.
 
-use crate::forge::{Changed, Pr, Review as Posted};
+use crate::forge::{Changed, Issue, Pr, Review as Posted};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{Review, StatusState};
 use shopfloor_core::event::Observation;
@@ -22,17 +22,7 @@ impl World {
 
     fn observe(&self, what: Changed) -> Observation {
         match what {
-            Changed::Issue(number) => {
-                let issue = &self.forge.issues[&number];
-                Observation::Issue {
-                    number,
-                    title: issue.title.clone(),
-                    labels: issue.labels.iter().cloned().collect(),
-                    open: issue.open,
-                    deps: issue.deps.clone(),
-                    created_at: issue.created_at,
-                }
-            }
+            Changed::Issue(number) => issue_observation(number, &self.forge.issues[&number]),
             Changed::Pr(number) => Observation::Pr { number, open: self.forge.prs[&number].open },
             Changed::Review(at) => {
                 let review = &self.forge.reviews[at];
@@ -49,6 +39,17 @@ impl World {
     }
 }
 
+fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
+    Observation::Issue {
+        number,
+        title: issue.title.clone(),
+        labels: issue.labels.iter().cloned().collect(),
+        open: issue.open,
+        deps: issue.deps.clone(),
+        created_at: issue.created_at,
+    }
+}
+
 impl Forge for FakeForge {
     fn changes(&self, _project: &ProjectName, cursor: u64) -> PortResult<Changes> {
         self.0.call("changes", |world| {
@@ -62,7 +63,20 @@ impl Forge for FakeForge {
                 .take(PAGE)
                 .map(|(_, what)| *what)
                 .collect();
-            let observations = page.iter().map(|what| world.observe(*what)).collect();
+            let mut observations: Vec<Observation> = page.iter().map(|what| world.observe(*what)).collect();
+            // A lagging replica: the newest change shows the issue as it was before, and again later.
+            let rough = world.weather.transient > 0;
+            if let (Some(Changed::Issue(number)), Some(last)) = (page.last(), observations.last_mut())
+                && rough
+                && world.rng.permille(20)
+                && let Some(old) = world.forge.before.get(number).cloned()
+            {
+                *last = issue_observation(*number, &old);
+                world.saw("stale observation");
+                let number = *number;
+                world.say(format!("fault: #{number} is shown as it was before"));
+                world.forge.changed(now + Duration::from_millis(5_000), Changed::Issue(number));
+            }
             Ok(Changes { cursor: cursor + page.len() as u64, observations })
         })
     }
@@ -88,7 +102,9 @@ impl Forge for FakeForge {
         self.0.call("edit_labels", |world| {
             let issue =
                 world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
+            let before = issue.clone();
             issue.labels.extend(add.iter().cloned());
+            world.forge.before.insert(number, before);
             world.crash_point("edit_labels", "crash inside a port call");
             let issue = world.forge.issues.get_mut(&number).expect("just seen");
             for label in remove {
@@ -124,7 +140,9 @@ impl Forge for FakeForge {
     fn close_issue(&self, _project: &ProjectName, number: IssueNumber) -> PortResult<()> {
         self.0.call("close_issue", |world| {
             if let Some(issue) = world.forge.issues.get_mut(&number) {
+                let before = issue.clone();
                 issue.open = false;
+                world.forge.before.insert(number, before);
                 world.forge_changed(Changed::Issue(number));
             }
             Ok(())
