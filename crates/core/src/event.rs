@@ -89,6 +89,8 @@ pub enum NoteKind {
     MessageQueued,
     MessageTaken,
     MessageUndelivered,
+    /// It was not read, and there is nothing in it to act upon any more.
+    MessageSuperseded,
     StaleSignal,
     NeedsHuman,
     Escalation,
@@ -113,6 +115,7 @@ impl NoteKind {
             NoteKind::MessageQueued => "MESSAGE_QUEUED",
             NoteKind::MessageTaken => "MESSAGE_TAKEN",
             NoteKind::MessageUndelivered => "MESSAGE_UNDELIVERED",
+            NoteKind::MessageSuperseded => "MESSAGE_SUPERSEDED",
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",

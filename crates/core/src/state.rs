@@ -1,6 +1,7 @@
 //! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
 
 use crate::effect::{ProcessId, Verdict};
+use crate::event::Observation;
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
 };
@@ -77,6 +78,13 @@ pub struct Issue {
     /// Label changes of ours on their way to the forge. Until they arrived the labels here are
     /// not to be trusted for claiming.
     pub edits_pending: u32,
+    /// The labels as last observed.
+    #[serde(default)]
+    pub seen: BTreeSet<String>,
+    /// A label change of ours was refused: the labels do not say what they should. Nothing is
+    /// started until somebody changes them.
+    #[serde(default)]
+    pub held: bool,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -217,6 +225,20 @@ pub struct Job {
     pub merge_rounds: u32,
     pub respawns: u32,
     pub reminders: u32,
+    /// Runs of the checks and questions asked, over the job's whole life.
+    #[serde(default)]
+    pub ci_runs: u32,
+    #[serde(default)]
+    pub questions: u32,
+    /// The head reviewers were last started for, and whether another is to follow the one that is
+    /// being ended.
+    #[serde(default)]
+    pub review_head: Option<Sha>,
+    #[serde(default)]
+    pub reviewer_wanted: bool,
+    /// An end that was asked for while a publication was under way.
+    #[serde(default)]
+    pub end_wanted: Option<(End, String)>,
     pub merged: Option<Sha>,
     /// Why it ended, or what is wrong.
     pub reason: Option<String>,
@@ -245,8 +267,12 @@ impl Job {
 pub enum SessionState {
     Starting,
     Live,
-    /// Its end was ordered, or it ended by itself and what it left is being cleared away.
+    /// Its process is gone; what it left is still there.
+    Exited,
+    /// Its end was ordered: what is left of it is being cleared away.
     Ending,
+    /// It could not be ended, and somebody was told. It may still own its worktree.
+    Unended,
     Ended,
 }
 
@@ -268,6 +294,9 @@ pub struct Session {
     pub last_seen: Time,
     pub exit_status: Option<i32>,
     pub predecessor: Option<Epoch>,
+    /// For a review: the commit under review.
+    #[serde(default)]
+    pub head: Option<Sha>,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 
@@ -394,6 +423,30 @@ impl Floor {
     pub fn job_of(&self, project: &ProjectName, issue: IssueNumber) -> Option<&Job> {
         let mine = |j: &&Job| j.project == *project && j.issue == issue;
         self.jobs.iter().filter(mine).find(|j| j.is_live()).or_else(|| self.jobs.iter().rfind(mine))
+    }
+
+    /// Takes in what the forge shows of an issue. Other observations change nothing.
+    pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
+        let Observation::Issue { number, title, labels, open, deps, created_at } = observation else {
+            return;
+        };
+        let known = self.issues.get(&(project.clone(), *number));
+        let seen: BTreeSet<String> = labels.iter().cloned().collect();
+        let edits_pending = known.map_or(0, |i| i.edits_pending);
+        // Whoever changed the labels since has said what they should be.
+        let held = known.is_some_and(|i| i.held && i.seen == seen);
+        self.issues.put(Issue {
+            project: project.clone(),
+            number: *number,
+            title: title.clone(),
+            labels: seen.clone(),
+            open: *open,
+            deps: deps.clone(),
+            created_at: *created_at,
+            edits_pending,
+            seen,
+            held,
+        });
     }
 
     pub fn session_of(&self, job: &Job) -> Option<&Session> {

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How often a run that failed for no fault of the change is repeated.
 pub(super) const INFRA_RETRIES_MAX: u32 = 2;
+/// Fixes are counted anew after each green run; an agent that goes back and forth ends here.
+const CI_RUNS_MAX: u32 = 40;
 /// On top of the project's own limit, for checkout and clean-up.
 const CHECKS_SLACK: Duration = Duration::from_secs(120);
 
@@ -66,21 +68,30 @@ impl Turn<'_> {
         if job.head.as_ref() != Some(head) {
             return;
         }
-        // The reminders were for an agent that had nothing to show.
-        job.reminders = 0;
-        job.respawns = 0;
         job.ci_retries = 0;
-        if job.green.as_ref().is_some_and(|g| g.commit() == head) {
-            self.passed(id, goal, head.clone());
-        } else {
+        if job.green.as_ref().is_none_or(|g| g.commit() != head) {
+            // The reminders were for an agent that had nothing to show.
+            job.reminders = 0;
+            job.respawns = 0;
             self.check(id, goal, head.clone());
+        } else if goal == Goal::Ci && job.session.is_some() {
+            // It was told before: an agent that signals the same again and again is not at work.
+            self.remind(id, &passed_message(head), "the agent keeps asking for checks of a green commit");
+        } else {
+            self.passed(id, goal, head.clone());
         }
     }
 
     /// Runs the checks on the exact head.
     fn check(&mut self, id: JobId, goal: Goal, head: Sha) {
-        let run = RunId(self.number(|c| &mut c.run));
         let within = self.policy_of(id).ci_timeout + CHECKS_SLACK;
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.ci_runs += 1;
+        if job.ci_runs > CI_RUNS_MAX {
+            self.block(id, &format!("{CI_RUNS_MAX} runs of the checks did not bring it to an end"));
+            return;
+        }
+        let run = RunId(self.number(|c| &mut c.run));
         let Some(job) = self.job(id) else { return };
         let (project, issue) = (job.project.clone(), job.issue);
         self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
@@ -162,7 +173,7 @@ impl Turn<'_> {
         match goal {
             // The agent answers with awaiting_review. One that left has said all it had to say.
             Goal::Ci if agent_there => {
-                self.tell(id, &format!("CI passed\nCommit {head} is green. Signal awaiting_review when it is ready to be reviewed."));
+                self.tell(id, &passed_message(&head));
             }
             Goal::Ci | Goal::Review => self.await_review(id, head),
         }
@@ -187,6 +198,10 @@ pub(super) fn describe(report: &CiReport) -> String {
         CiVerdict::Infra => format!("{step}: {}", crate::text::one_line(&report.excerpt, 200)),
         CiVerdict::NoChecks => "no checks are configured".into(),
     }
+}
+
+fn passed_message(head: &Sha) -> String {
+    format!("CI passed\nCommit {head} is green. Signal awaiting_review when it is ready to be reviewed.")
 }
 
 fn ci_message(report: &CiReport, commit: &Sha) -> String {

@@ -5,7 +5,7 @@ use super::{Turn, labels, names};
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role};
-use crate::state::{End, JobState};
+use crate::state::{End, JobState, SessionState};
 use crate::text::{neutralise, tail};
 use std::time::Duration;
 
@@ -16,6 +16,11 @@ pub(super) fn action_key(action: &Action) -> String {
     match action {
         Action::EndSession { epoch, .. } => format!("end_session {epoch}"),
         Action::ReleaseWorktree { role, .. } => format!("release_worktree {role}"),
+        // Others of the same name may still be under way: a claim's labels, a question.
+        Action::EditLabels { add, remove, .. } => {
+            format!("edit_labels +{} -{}", add.join(","), remove.join(","))
+        }
+        Action::Comment { marker, .. } => format!("comment {marker}"),
         other => other.name().to_owned(),
     }
 }
@@ -33,7 +38,11 @@ impl Turn<'_> {
             return;
         }
         if !self.withdraw(id, reason) {
-            // What is being published lands first; then the job ends as merged.
+            // What is being published lands first; then the job ends as merged. If it does not
+            // land, the job ends as it was asked to.
+            if let Some(job) = self.floor.jobs.edit(&id) {
+                job.end_wanted = Some((end, reason.to_owned()));
+            }
             self.escalate_job(id, &format!("not ended ({reason}): its publication is under way"));
             return;
         }
@@ -82,9 +91,14 @@ impl Turn<'_> {
             merged,
         };
         let merged = Merged { pr, head, commit: commit.clone() };
+        // A worktree goes when its session is proven gone, not before.
+        for action in [release(Role::Review, None), release(Role::Dev, Some(merged))] {
+            if !ends_role(&actions, &action) {
+                self.act(action.clone());
+            }
+            actions.push(action);
+        }
         let after = [
-            release(Role::Review, None),
-            release(Role::Dev, Some(merged)),
             Action::ClosePr { project: project.clone(), pr, merged: Some(commit) },
             Action::EditLabels {
                 project: project.clone(),
@@ -107,14 +121,59 @@ impl Turn<'_> {
         mine.into_iter().filter_map(|epoch| self.end_session(epoch)).collect()
     }
 
+    /// Removes the worktree of a merged job whose session has ended.
+    pub(super) fn release_after(&mut self, id: JobId, role: Role) {
+        let Some(job) = self.job(id) else { return };
+        let JobState::Finishing { end: End::Merged, remaining } = &job.state else { return };
+        let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
+            return;
+        };
+        let action = Action::ReleaseWorktree {
+            job: id,
+            role,
+            project: job.project.clone(),
+            issue: job.issue,
+            branch: job.branch.clone(),
+            merged: (role == Role::Dev).then_some(Merged { pr, head, commit }),
+        };
+        if remaining.contains(&action_key(&action)) {
+            self.act(action);
+        }
+    }
+
+    /// A session could not be ended. Its worktree is left to it; somebody was told.
+    pub(super) fn not_ended(&mut self, id: JobId, role: Role, epoch: Epoch, action: &Action, reason: &str) {
+        self.escalate_job(id, reason);
+        self.report_end(id);
+        if self.floor.sessions.get(&epoch).is_some_and(|s| s.state == SessionState::Ended) {
+            self.release_after(id, role);
+        } else {
+            if let Some(session) = self.floor.sessions.edit(&epoch) {
+                session.state = SessionState::Unended;
+            }
+            self.drop_remaining(id, &format!("release_worktree {role}"));
+        }
+        self.finishing_done(id, action);
+    }
+
+    fn drop_remaining(&mut self, id: JobId, key: &str) {
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && let JobState::Finishing { remaining, .. } = &mut job.state
+        {
+            remaining.remove(key);
+        }
+    }
+
     /// With the session's end its last words are known: the one diagnostic comment is posted.
     pub(super) fn report_end(&mut self, id: JobId) {
-        let Some(JobState::Finishing { end, .. }) = self.job(id).map(|j| j.state.clone()) else { return };
-        if !matches!(end, End::Blocked | End::Failed) {
+        let Some(JobState::Finishing { end, remaining }) = self.job(id).map(|j| j.state.clone()) else {
             return;
-        }
+        };
         let comment = self.end_comment(id, end);
         let key = action_key(&comment);
+        if !matches!(end, End::Blocked | End::Failed) || remaining.contains(&key) {
+            return;
+        }
         self.act(comment);
         if let Some(job) = self.floor.jobs.edit(&id)
             && let JobState::Finishing { remaining, .. } = &mut job.state
@@ -191,6 +250,12 @@ impl Turn<'_> {
             self.finishing_done(job, action);
         }
     }
+}
+
+/// Whether the session that works in the worktree is among those being ended.
+fn ends_role(ends: &[Action], release: &Action) -> bool {
+    let Action::ReleaseWorktree { role, .. } = release else { return false };
+    ends.iter().any(|a| matches!(a, Action::EndSession { role: r, .. } if r == role))
 }
 
 fn longest_run(text: &str, c: char) -> usize {

@@ -137,12 +137,19 @@ impl Turn<'_> {
 
     pub(super) fn forget_unread(&mut self, id: JobId) {
         for message in self.unread(id) {
-            self.floor.messages.remove(&message);
+            self.superseded(message);
         }
+    }
+
+    fn superseded(&mut self, message: MessageId) {
+        let Some(row) = self.floor.messages.remove(&message) else { return };
+        let first_line = row.text.lines().next().unwrap_or("").to_owned();
+        self.note_job(NoteKind::MessageSuperseded, row.job, first_line);
     }
 
     /// Ended jobs keep no messages.
     pub(super) fn forget_messages(&mut self, id: JobId) {
+        self.forget_unread(id);
         let mine: Vec<MessageId> = self.floor.messages.iter().filter(|m| m.job == id).map(|m| m.id).collect();
         for message in mine {
             self.floor.messages.remove(&message);

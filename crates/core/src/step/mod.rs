@@ -61,7 +61,9 @@ impl Turn<'_> {
             Event::PhaseUnreadable { epoch, stamp, first_line } => {
                 self.phase_unreadable(*epoch, stamp, first_line);
             }
-            Event::ResultWritten { epoch } => self.result_written(*epoch),
+            Event::ResultWritten { epoch } => {
+                self.result_written(*epoch);
+            }
             Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::Answered { project, issue, text } => self.answered(project, *issue, text),
@@ -90,19 +92,8 @@ impl Turn<'_> {
         let Some(known) = self.floor.projects.edit(project) else { return };
         known.cursor = known.cursor.max(cursor);
         match observation {
-            Observation::Issue { number, title, labels, open, deps, created_at } => {
-                let edits_pending =
-                    self.floor.issues.get(&(project.clone(), *number)).map_or(0, |i| i.edits_pending);
-                self.floor.issues.put(Issue {
-                    project: project.clone(),
-                    number: *number,
-                    title: title.clone(),
-                    labels: labels.iter().cloned().collect(),
-                    open: *open,
-                    deps: deps.clone(),
-                    created_at: *created_at,
-                    edits_pending,
-                });
+            Observation::Issue { number, open, .. } => {
+                self.floor.see_issue(project, observation);
                 if !open {
                     self.issue_closed(project, *number);
                 }
@@ -140,9 +131,12 @@ impl Turn<'_> {
                 self.review_collected(*job, *epoch, *pr, head, outcome);
             }
             Action::PostReview { job, epoch, .. } => self.review_posted(*job, *epoch),
-            Action::EditLabels { project, issue, .. } => {
+            Action::EditLabels { project, issue, add, remove } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                    issue.held = false;
+                    // What was observed meanwhile may be older than this.
+                    relabel(issue, add, remove);
                 }
                 self.finishing_done_by_issue(project, *issue, action);
             }
@@ -168,20 +162,25 @@ impl Turn<'_> {
         match action {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
-            | Action::OpenPr { job, .. } => self.block(*job, &reason),
+            | Action::OpenPr { job, .. }
+            | Action::RunCi { job, entry: None, .. } => {
+                // What is not waited for any more may fail.
+                if self.waits_for(*job, action) {
+                    self.block(*job, &reason);
+                } else {
+                    self.stale(*job, reason);
+                }
+            }
             Action::StartSession(start) => self.session_impossible(start, &reason),
-            Action::RunCi { job, entry: None, .. } => self.block(*job, &reason),
             Action::RunCi { entry: Some(entry), .. }
             | Action::BuildCandidate { entry, .. }
             | Action::Publish { entry, .. } => self.entry_impossible(*entry, &reason),
             Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
                 self.reviewer_failed(*job, *epoch, &reason);
             }
-            Action::EndSession { job, epoch, .. } => {
-                self.escalate_job(*job, &reason);
-                self.session_gone(*job, *epoch);
-                self.report_end(*job);
-                self.finishing_done(*job, action);
+            Action::EndSession { job, role, epoch, .. } => {
+                self.not_ended(*job, *role, *epoch, action, &reason);
+                self.reviewer_not_ended(*job, *epoch, &reason);
             }
             Action::ReleaseWorktree { job, .. } => {
                 self.escalate_job(*job, &reason);
@@ -190,6 +189,7 @@ impl Turn<'_> {
             Action::EditLabels { project, issue, .. } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
+                    issue.held = true;
                 }
                 self.note(NoteKind::Escalation, project, Some(*issue), reason);
                 self.finishing_done_by_issue(project, *issue, action);
@@ -207,6 +207,18 @@ impl Turn<'_> {
             }
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
+        }
+    }
+
+    /// Whether the job is at the point where this action's answer matters.
+    fn waits_for(&self, job: JobId, action: &Action) -> bool {
+        let Some(job) = self.job(job) else { return false };
+        match (action, &job.state) {
+            (Action::PrepareWorktree { .. }, JobState::Preparing)
+            | (Action::PublishBranch { .. }, JobState::Publishing { .. }) => true,
+            (Action::OpenPr { head, .. }, JobState::Publishing { .. }) => job.head.as_ref() == Some(head),
+            (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,
+            _ => false,
         }
     }
 
@@ -239,10 +251,7 @@ impl Turn<'_> {
             && let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue))
         {
             issue.edits_pending += 1;
-            issue.labels.extend(add.iter().cloned());
-            for label in remove {
-                issue.labels.remove(label);
-            }
+            relabel(issue, add, remove);
         }
         self.step.effects.push(action);
     }
@@ -289,6 +298,13 @@ impl Turn<'_> {
 
     fn stale(&mut self, job: JobId, what: impl Into<String>) {
         self.note_job(NoteKind::StaleSignal, job, what);
+    }
+}
+
+fn relabel(issue: &mut Issue, add: &[String], remove: &[String]) {
+    issue.labels.extend(add.iter().cloned());
+    for label in remove {
+        issue.labels.remove(label);
     }
 }
 

@@ -8,6 +8,9 @@ use crate::ids::{Epoch, JobId, Role};
 use crate::phase::{Phase, PhaseReport};
 use crate::state::{End, Goal, JobState};
 
+/// Each question is a comment and somebody's time.
+const QUESTIONS_MAX: u32 = 10;
+
 impl Turn<'_> {
     pub(super) fn phase_written(&mut self, epoch: Epoch, stamp: &str, report: &PhaseReport) {
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
@@ -32,7 +35,9 @@ impl Turn<'_> {
         match role {
             Role::Dev => self.dev_phase(id, report),
             Role::Review => match report.phase {
-                Phase::Done => self.result_written(epoch),
+                Phase::Done => {
+                    self.result_written(epoch);
+                }
                 Phase::Failed => {
                     let why = report.detail.as_deref().unwrap_or("no reason given").to_owned();
                     self.reviewer_failed(id, epoch, &format!("the reviewer gave up: {why}"));
@@ -51,7 +56,12 @@ impl Turn<'_> {
             JobState::Finishing { .. } | JobState::Ended { .. } => return,
             JobState::Merging { .. } if report.phase != Phase::Failed => {
                 // Approved and queued. Only the queue merges, so there is nothing to do but wait.
-                if report.phase == Phase::Done {
+                let max = self.policy_of(id).reminders_max;
+                if report.phase == Phase::Done
+                    && let Some(job) = self.floor.jobs.edit(&id)
+                    && job.reminders < max
+                {
+                    job.reminders += 1;
                     self.inform(
                         id,
                         "PR not merged yet\nIt is in the merge queue, which merges it. Wait: nothing is left for you to do.",
@@ -125,6 +135,15 @@ impl Turn<'_> {
 
     fn ask(&mut self, id: JobId, question: &str) {
         let question = crate::text::head(&crate::text::neutralise(question), 4096);
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if matches!(&job.state, JobState::NeedsHuman { question: asked, .. } if *asked == question) {
+            return;
+        }
+        job.questions += 1;
+        if job.questions > QUESTIONS_MAX {
+            self.block(id, &format!("the agent asked {QUESTIONS_MAX} questions; the last: {question}"));
+            return;
+        }
         let within = self.policy_of(id).renotify_after;
         self.enter(id, JobState::NeedsHuman { question: question.clone(), reminded: 0 }, within);
         self.note_job(NoteKind::NeedsHuman, id, question.clone());

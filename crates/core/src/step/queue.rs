@@ -197,7 +197,11 @@ impl Turn<'_> {
         match outcome {
             Outcome::Published => self.landed(id, new.clone()),
             // Somebody was faster: what was tested is not what would land. Build and test anew.
-            Outcome::PrimaryMoved { .. } => self.set_entry(id, EntryState::Queued),
+            Outcome::PrimaryMoved { .. } => {
+                let job = entry.job;
+                self.set_entry(id, EntryState::Queued);
+                self.take_up_what_waited(job);
+            }
             _ => {}
         }
     }
@@ -235,7 +239,20 @@ impl Turn<'_> {
         entry.state = EntryState::Failed { reason: reason.to_owned() };
         let job = entry.job;
         self.note_job(NoteKind::MergeFailed, job, reason);
-        self.block(job, reason);
+        match self.job(job).and_then(|j| j.end_wanted.clone()) {
+            Some((end, why)) => self.finish(job, end, &why),
+            None => self.block(job, reason),
+        }
+    }
+
+    /// What could not be done while the publication was under way: ending the job, or heeding a
+    /// review.
+    fn take_up_what_waited(&mut self, id: JobId) {
+        if let Some((end, why)) = self.job(id).and_then(|j| j.end_wanted.clone()) {
+            self.finish(id, end, &why);
+        } else {
+            self.heed_late_review(id);
+        }
     }
 
     /// Takes a job's entry out of the queue. False if its publication is under way: from there on

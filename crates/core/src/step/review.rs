@@ -20,19 +20,88 @@ impl Turn<'_> {
             return;
         }
         self.enter(id, JobState::Reviewing { head: head.clone() }, policy.review_timeout);
-        if let Some(job) = self.floor.jobs.edit(&id) {
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && job.review_head.as_ref() != Some(&head)
+        {
+            // A new head gets new reviewers; the same again does not.
+            job.review_head = Some(head.clone());
             job.review_attempts = 0;
         }
-        if !self.react_to_review(id) && policy.review_agent && !self.reviewer_at_work(id) {
-            self.start_reviewer(id);
+        if !self.react_to_review(id) && policy.review_agent {
+            self.see_to_a_reviewer(id, &head);
         }
     }
 
-    fn reviewer_at_work(&self, id: JobId) -> bool {
-        self.job(id)
-            .and_then(|j| j.review_session)
-            .and_then(|e| self.floor.sessions.get(&e))
-            .is_some_and(|s| matches!(s.state, SessionState::Starting | SessionState::Live))
+    /// Makes sure that somebody reviews exactly this head.
+    fn see_to_a_reviewer(&mut self, id: JobId, head: &Sha) {
+        let Some(job) = self.job(id) else { return };
+        let attempts = job.review_attempts;
+        let current = job.review_session.and_then(|e| self.floor.sessions.get(&e));
+        match current.map(|s| (s.epoch, s.state, s.head.as_ref() == Some(head))) {
+            // Its result may have come while nobody waited for it.
+            Some((epoch, SessionState::Starting | SessionState::Live | SessionState::Exited, true)) => {
+                self.result_written(epoch);
+            }
+            Some((
+                epoch,
+                SessionState::Starting
+                | SessionState::Live
+                | SessionState::Exited
+                | SessionState::Ending
+                | SessionState::Unended,
+                _,
+            )) => {
+                self.end_session(epoch);
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.reviewer_wanted = true;
+                }
+            }
+            // One that left may have left a result.
+            Some((epoch, SessionState::Ended, true)) => {
+                self.result_written(epoch);
+            }
+            Some((_, SessionState::Ended, false)) | None if attempts < REVIEWERS_MAX => {
+                self.start_reviewer(id)
+            }
+            Some((_, SessionState::Ended, false)) | None => {}
+        }
+    }
+
+    /// The reviewer that stood in the way has ended.
+    pub(super) fn reviewer_ended(&mut self, id: JobId) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if job.reviewer_wanted && job.review_session.is_none() {
+            job.reviewer_wanted = false;
+            if matches!(job.state, JobState::Reviewing { .. }) {
+                self.start_reviewer(id);
+            }
+        }
+    }
+
+    /// The reviewer that stands in the way cannot be ended: no second one beside it.
+    pub(super) fn reviewer_not_ended(&mut self, id: JobId, epoch: Epoch, why: &str) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if job.reviewer_wanted && job.review_session == Some(epoch) {
+            job.reviewer_wanted = false;
+            if matches!(job.state, JobState::Reviewing { .. }) {
+                self.ask_a_person_to_review(id, epoch, why);
+            }
+        }
+    }
+
+    /// The newest review of a queued head asks for changes; it came when nothing could be stopped.
+    pub(super) fn heed_late_review(&mut self, id: JobId) {
+        let Some(job) = self.job(id) else { return };
+        let Some(review) = job.review.clone() else { return };
+        let told = job.review_told == Some(review.id);
+        if told || review.verdict == Verdict::Approve || job.head.as_ref() != Some(&review.head) {
+            return;
+        }
+        if self.withdraw(id, "a review asked for changes") {
+            let within = self.policy_of(id).review_timeout;
+            self.enter(id, JobState::Reviewing { head: review.head }, within);
+            self.react_to_review(id);
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "an observation's fields, passed through once")]
@@ -92,8 +161,9 @@ impl Turn<'_> {
         let job = self.floor.jobs.edit(&id).expect("just read");
         job.review_told = Some(review.id);
         job.review_attempts = 0;
-        if let Some(epoch) = job.review_session.take() {
-            self.end_session(epoch);
+        job.reviewer_wanted = false;
+        if let Some(epoch) = job.review_session {
+            self.dismiss(id, epoch);
         }
         match review.verdict {
             Verdict::Approve => {
@@ -116,19 +186,24 @@ impl Turn<'_> {
         true
     }
 
-    /// A reviewer says, or its end says, that its result can be read.
-    pub(super) fn result_written(&mut self, epoch: Epoch) {
-        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+    /// A reviewer says, or its end says, that its result can be read. Whether it is looked at.
+    pub(super) fn result_written(&mut self, epoch: Epoch) -> bool {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return false };
         let id = session.job;
-        let Some(job) = self.job(id) else { return };
-        let (JobState::Reviewing { head }, Some(pr)) = (&job.state, job.pr) else { return };
+        let Some(job) = self.job(id) else { return false };
+        let (JobState::Reviewing { head }, Some(pr)) = (&job.state, job.pr) else { return false };
         if job.review_session != Some(epoch) {
-            return;
+            return false;
+        }
+        if session.head.as_ref() != Some(head) {
+            self.stale(id, format!("the review of session {epoch} is of another commit"));
+            return false;
         }
         let action =
             Action::CollectReview { job: id, project: job.project.clone(), epoch, pr, head: head.clone() };
         self.seen(epoch);
         self.act(action);
+        true
     }
 
     pub(super) fn review_collected(
@@ -164,10 +239,17 @@ impl Turn<'_> {
 
     /// The verdict is on the forge, from where it is observed; the reviewer is done.
     pub(super) fn review_posted(&mut self, id: JobId, epoch: Epoch) {
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        if job.review_session == Some(epoch) {
+        if self.job(id).is_some_and(|j| j.review_session == Some(epoch)) {
+            self.dismiss(id, epoch);
+        }
+    }
+
+    /// The reviewer has said all it had to say.
+    fn dismiss(&mut self, id: JobId, epoch: Epoch) {
+        if self.end_session(epoch).is_none()
+            && let Some(job) = self.floor.jobs.edit(&id)
+        {
             job.review_session = None;
-            self.end_session(epoch);
         }
     }
 
@@ -177,17 +259,26 @@ impl Turn<'_> {
         if job.review_session != Some(epoch) {
             return;
         }
-        job.review_session = None;
         let attempts = job.review_attempts;
         let waits = matches!(job.state, JobState::Reviewing { .. });
-        self.end_session(epoch);
-        if !waits {
-            return;
+        let ending = self.end_session(epoch).is_some();
+        let more = waits && attempts < REVIEWERS_MAX;
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            // Never two in one worktree: the next starts when this one has ended.
+            job.reviewer_wanted = ending && more;
+            if !ending {
+                job.review_session = None;
+            }
         }
-        if attempts < REVIEWERS_MAX {
+        if more && !ending {
             self.start_reviewer(id);
-            return;
         }
+        if waits && !more {
+            self.ask_a_person_to_review(id, epoch, why);
+        }
+    }
+
+    fn ask_a_person_to_review(&mut self, id: JobId, epoch: Epoch, why: &str) {
         self.escalate_job(id, &format!("{why}; a person has to review"));
         let Some(job) = self.job(id) else { return };
         let (project, issue, pr) = (job.project.clone(), job.issue, job.pr.unwrap_or_default());

@@ -5,7 +5,7 @@ use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
-use crate::state::{End, Floor, Issue, Job, JobState, Stage};
+use crate::state::{End, Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum Waiting {
     OnUnknown(Vec<IssueNumber>),
     /// It waits for itself, through these.
     Cycle(Vec<IssueNumber>),
-    /// Our own label changes have not reached the forge yet.
+    /// Our own label changes have not reached the forge, or a former session has not ended.
     Settling,
     /// It has a job already.
     AtWork,
@@ -42,7 +42,7 @@ pub fn why_not_started(floor: &Floor, issue: &Issue) -> Waiting {
     if floor.live_jobs(&issue.project).any(|j| j.issue == issue.number) {
         return Waiting::AtWork;
     }
-    if issue.edits_pending > 0 {
+    if issue.edits_pending > 0 || issue.held {
         return Waiting::Settling;
     }
     let has = |label: &str| issue.labels.contains(label);
@@ -52,8 +52,19 @@ pub fn why_not_started(floor: &Floor, issue: &Issue) -> Waiting {
     if has("underspecified") {
         return Waiting::Underspecified;
     }
-    if !has("backlog") && !has("in-progress") {
+    // An orphan has no job at all. After a job of ours, `in-progress` is a label that was observed
+    // late or could not be removed: only `backlog` asks again.
+    let orphaned = || {
+        has("in-progress")
+            && !floor.jobs.iter().any(|j| j.project == issue.project && j.issue == issue.number)
+    };
+    if !has("backlog") && !orphaned() {
         return Waiting::NotAsked;
+    }
+    // A session that could not be ended still owns the worktree.
+    let owned = |s: &Session| s.project == issue.project && s.issue == issue.number;
+    if floor.sessions.iter().any(|s| owned(s) && s.state != SessionState::Ended) {
+        return Waiting::Settling;
     }
     let find = |n: IssueNumber| floor.issues.get(&(issue.project.clone(), n));
     let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_none()).collect();
@@ -152,6 +163,11 @@ impl Turn<'_> {
             merge_rounds: 0,
             respawns: 0,
             reminders: 0,
+            ci_runs: 0,
+            questions: 0,
+            review_head: None,
+            reviewer_wanted: false,
+            end_wanted: None,
             merged: None,
             reason: None,
             rescue: None,

@@ -75,6 +75,7 @@ impl Turn<'_> {
             last_seen: self.now,
             exit_status: None,
             predecessor,
+            head: (role == Role::Review).then(|| job.head.clone()).flatten(),
         });
         let identity = agent_name(role, &job.project, job.issue);
         let created_at = self.floor.agents.get(&identity).map_or(self.now, |a| a.created_at);
@@ -120,19 +121,22 @@ impl Turn<'_> {
         let Some(job) = self.job(start.job) else { return };
         if start.role == Role::Dev && job.session == Some(start.epoch) && job.state == JobState::Starting {
             self.enter(start.job, JobState::Working, idle);
-            // What the predecessor left unread is in the successor's prompt: taken with it.
-            for unread in start.resume.iter().flat_map(|r| &r.unread) {
-                self.take(unread.message);
-            }
+        }
+        // What the predecessor left unread is in the successor's prompt: taken with it, also if the
+        // successor has signalled already.
+        for unread in start.resume.iter().flat_map(|r| &r.unread) {
+            self.take(unread.message);
         }
     }
 
     pub(super) fn session_impossible(&mut self, start: &StartSession, reason: &str) {
+        // An attempt whose answer was lost may have started it: it is ended, not taken for gone.
         self.set_agent(start.epoch, AgentStatus::Crashed);
-        if let Some(session) = self.floor.sessions.edit(&start.epoch) {
-            session.state = SessionState::Ended;
-        }
         match start.role {
+            Role::Dev if self.job(start.job).is_some_and(|j| j.session != Some(start.epoch)) => {
+                self.stale(start.job, reason);
+                self.end_session(start.epoch);
+            }
             Role::Dev => self.block(start.job, reason),
             Role::Review => self.reviewer_failed(start.job, start.epoch, reason),
         }
@@ -143,23 +147,32 @@ impl Turn<'_> {
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let (id, role) = (session.job, session.role);
         // Its end was ordered: what is to follow follows from that.
-        if matches!(session.state, SessionState::Ending | SessionState::Ended) {
+        if matches!(session.state, SessionState::Exited | SessionState::Ending | SessionState::Ended) {
+            return;
+        }
+        if session.state == SessionState::Unended {
+            // It could not be ended; now it has ended by itself, and with it its claims.
+            self.session_gone(id, epoch);
             return;
         }
         let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
         self.set_agent(epoch, agent);
         if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.state = SessionState::Exited;
             session.exit_status = status;
         }
         let how = status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
         let kind = if clean { NoteKind::AgentTerminated } else { NoteKind::AgentCrashed };
         self.note_job(kind, id, format!("{role} session {epoch}: {how}"));
-        // Its pane, its last words and whatever processes it left behind; before any successor.
-        self.end_session(epoch);
+        // What it left (its pane, its last words, processes) is cleared away before any successor.
+        // A reviewer's result is read first.
+        let collected = role == Role::Review && self.result_written(epoch);
+        if !collected {
+            self.end_session(epoch);
+        }
         let Some(job) = self.job(id) else { return };
         match role {
-            Role::Review if job.review_session == Some(epoch) => self.result_written(epoch),
             Role::Dev if job.session == Some(epoch) => {
                 let state = job.state.clone();
                 if let Some(job) = self.floor.jobs.edit(&id) {
@@ -222,7 +235,7 @@ impl Turn<'_> {
         match session.state {
             SessionState::Ended => return None,
             SessionState::Ending => {}
-            SessionState::Starting | SessionState::Live => {
+            SessionState::Starting | SessionState::Live | SessionState::Exited | SessionState::Unended => {
                 session.state = SessionState::Ending;
                 self.act(action.clone());
             }
@@ -245,11 +258,15 @@ impl Turn<'_> {
         if dev {
             self.report_end(id);
         }
+        if let Action::EndSession { role, .. } = action {
+            self.release_after(id, *role);
+        }
         self.finishing_done(id, action);
+        self.reviewer_ended(id);
     }
 
     /// Nothing is left of a session.
-    pub(super) fn session_gone(&mut self, id: JobId, epoch: Epoch) {
+    fn session_gone(&mut self, id: JobId, epoch: Epoch) {
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.state = SessionState::Ended;
         let identity = agent_name(session.role, &session.project, session.issue);
@@ -259,8 +276,8 @@ impl Turn<'_> {
             self.note_job(NoteKind::AgentTerminated, id, format!("session {epoch} ended"));
         }
         if let Some(job) = self.floor.jobs.edit(&id) {
-            // A reviewer's result is read after its end too: it stays the reviewer until then.
             job.session = job.session.filter(|s| *s != epoch);
+            job.review_session = job.review_session.filter(|s| *s != epoch);
         }
     }
 

@@ -1,1 +1,257 @@
-//! placeholder
+//! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
+//! that were ordered and not yet answered; a test says what happens and looks at the job's state.
+
+mod checks;
+mod deadlines;
+mod finish;
+mod issues;
+mod messages;
+mod phases;
+mod queue;
+mod reviews;
+mod sessions;
+
+use super::{Step, step};
+use crate::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
+use crate::event::{Event, Note, NoteKind, Observation};
+use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
+use crate::phase::{Phase, PhaseReport};
+use crate::policy::Policy;
+use crate::state::{Floor, Job, MessageState};
+use crate::time::Time;
+use std::time::Duration;
+
+const JOB: JobId = JobId(1);
+const PR: PrNumber = PrNumber(100);
+/// The first developer and, where a review agent reviews, the first reviewer.
+const DEV: Epoch = Epoch(1);
+const REVIEWER: Epoch = Epoch(2);
+
+fn sha(n: u32) -> Sha {
+    format!("{n:08x}{}", "0".repeat(32)).try_into().expect("forty digits")
+}
+
+fn project() -> ProjectName {
+    "p".parse().expect("a valid name")
+}
+
+struct Scene {
+    floor: Floor,
+    now: Time,
+    pending: Vec<Action>,
+    notes: Vec<Note>,
+    stamps: u64,
+}
+
+impl Scene {
+    fn new(policy: Policy) -> Scene {
+        let mut scene = Scene {
+            floor: Floor::default(),
+            now: Time(1_000),
+            pending: Vec::new(),
+            notes: Vec::new(),
+            stamps: 0,
+        };
+        scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
+        scene
+    }
+
+    fn event(&mut self, event: Event) -> &mut Self {
+        let Step { effects, notes } = step(&mut self.floor, self.now, &event);
+        self.pending.extend(effects);
+        self.notes.extend(notes);
+        self
+    }
+
+    fn observe(&mut self, observation: Observation) -> &mut Self {
+        self.event(Event::Observed { project: project(), observation, cursor: 0 })
+    }
+
+    fn issue(&mut self, number: u64, labels: &[&str], deps: &[u64]) -> &mut Self {
+        self.issue_is(number, labels, deps, true)
+    }
+
+    fn issue_is(&mut self, number: u64, labels: &[&str], deps: &[u64], open: bool) -> &mut Self {
+        self.observe(Observation::Issue {
+            number: IssueNumber(number),
+            title: format!("issue {number}"),
+            labels: super::labels(labels),
+            open,
+            deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
+            created_at: Time(number),
+        })
+    }
+
+    /// The oldest unanswered effect of that name.
+    fn take(&mut self, name: &str) -> Action {
+        let at = self.pending.iter().position(|a| a.name() == name);
+        let at = at.unwrap_or_else(|| panic!("no {name} among {:?}", self.names()));
+        self.pending.remove(at)
+    }
+
+    fn answer(&mut self, name: &str, outcome: Outcome) -> &mut Self {
+        let action = self.take(name);
+        self.event(Event::Performed { action, outcome })
+    }
+
+    fn done(&mut self, name: &str) -> &mut Self {
+        self.answer(name, Outcome::Done)
+    }
+
+    fn impossible(&mut self, name: &str) -> &mut Self {
+        self.answer(name, Outcome::Impossible { why: "broken".into() })
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.pending.iter().map(Action::name).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names().contains(&name)
+    }
+
+    fn wait(&mut self, time: Duration) -> &mut Self {
+        self.now = self.now + time;
+        self.event(Event::Tick)
+    }
+
+    // ---- the way of a job ----------------------------------------------------------------------
+
+    fn start_session(&mut self) -> &mut Self {
+        self.answer(
+            "start_session",
+            Outcome::SessionStarted {
+                tmux: "t".into(),
+                process: ProcessId { pid: 1, start: 1 },
+                phase_file: "f".into(),
+            },
+        )
+    }
+
+    /// Issue 1 is claimed and its agent works.
+    fn working(policy: Policy) -> Scene {
+        let mut scene = Scene::new(policy);
+        scene.issue(1, &["backlog"], &[]).done("edit_labels");
+        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.start_session();
+        assert_eq!(scene.state(), "working");
+        scene
+    }
+
+    fn signal(&mut self, epoch: Epoch, phase: Phase) -> &mut Self {
+        self.stamps += 1;
+        let report = PhaseReport { phase, detail: None, session: None };
+        self.event(Event::PhaseWritten { epoch, stamp: self.stamps.to_string(), report })
+    }
+
+    fn branch(&mut self, head: u32) -> &mut Self {
+        let (head, ahead) = (sha(head), u32::from(head > 0));
+        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None })
+    }
+
+    /// From a signal to the run of the checks.
+    fn checking(&mut self, phase: Phase, head: u32) -> &mut Self {
+        let epoch = self.job().session.expect("there is an agent");
+        self.signal(epoch, phase).branch(head).answer("open_pr", Outcome::PrOpen { pr: PR })
+    }
+
+    fn ci(&mut self, verdict: CiVerdict) -> &mut Self {
+        let report = CiReport {
+            verdict,
+            step: Some("test".into()),
+            excerpt: "e".into(),
+            log: "l".into(),
+            steps_run: 1,
+            duration_ms: 1,
+        };
+        self.answer("run_ci", Outcome::CiFinished(report))
+    }
+
+    /// The head is green and under review by an agent.
+    fn reviewing(policy: Policy, head: u32) -> Scene {
+        let mut scene = Scene::working(policy);
+        scene.checking(Phase::AwaitingReview, head).ci(CiVerdict::Green);
+        assert_eq!(scene.state(), "reviewing");
+        scene
+    }
+
+    fn review(&mut self, id: u64, head: u32, verdict: Verdict) -> &mut Self {
+        let (text, author) = ("t".into(), "someone".into());
+        self.observe(Observation::Review { pr: PR, head: sha(head), verdict, text, author, id })
+    }
+
+    /// The head is approved and its candidate is being built.
+    fn merging(policy: Policy, head: u32) -> Scene {
+        let mut scene = Scene::reviewing(policy, head);
+        scene.start_session();
+        scene.review(1, head, Verdict::Approve).end_session();
+        assert_eq!(scene.state(), "merging");
+        scene
+    }
+
+    /// The candidate 20 on base 10 is being published.
+    fn publishing(policy: Policy, head: u32) -> Scene {
+        let mut scene = Scene::merging(policy, head);
+        scene.answer("build_candidate", Outcome::Candidate { base: sha(10), commit: sha(20) });
+        scene.ci(CiVerdict::Green);
+        assert!(scene.has("publish"));
+        scene
+    }
+
+    fn end_session(&mut self) -> &mut Self {
+        self.answer("end_session", Outcome::SessionEnded { rescue: None, last_output: "bye".into() })
+    }
+
+    fn exited(&mut self, epoch: Epoch, status: Option<i32>) -> &mut Self {
+        self.event(Event::SessionExited { epoch, status })
+    }
+
+    /// Answers everything that an end orders.
+    fn settle(&mut self) -> &mut Self {
+        while let Some(action) = self.pending.first().cloned() {
+            let outcome = match action {
+                Action::EndSession { .. } => {
+                    Outcome::SessionEnded { rescue: None, last_output: "bye".into() }
+                }
+                _ => Outcome::Done,
+            };
+            self.pending.remove(0);
+            self.event(Event::Performed { action, outcome });
+        }
+        self
+    }
+
+    // ---- what is looked at ---------------------------------------------------------------------
+
+    fn job(&self) -> &Job {
+        self.floor.jobs.get(&JOB).expect("there is a job")
+    }
+
+    fn state(&self) -> &'static str {
+        self.job().state.name()
+    }
+
+    /// The end the job is on its way to, or has come to.
+    fn reason(&self) -> &str {
+        self.job().reason.as_deref().unwrap_or("")
+    }
+
+    /// The first lines of what the agent has not read.
+    fn unread(&self) -> Vec<&str> {
+        let queued = self.floor.messages.iter().filter(|m| m.state == MessageState::Queued);
+        queued.filter_map(|m| m.text.lines().next()).collect()
+    }
+
+    fn noted(&self, kind: NoteKind) -> usize {
+        self.notes.iter().filter(|n| n.kind == kind).count()
+    }
+
+    fn read(&mut self, message: u64, epoch: Epoch) -> &mut Self {
+        self.event(Event::MessageTaken { message: MessageId(message), epoch })
+    }
+}
+
+fn reviewed(verdict: Verdict) -> Outcome {
+    let review = Review { verdict, reason: "r".into(), markdown: "m".into() };
+    Outcome::ReviewCollected { review }
+}

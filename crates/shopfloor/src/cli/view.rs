@@ -5,7 +5,6 @@ use super::context::now;
 use super::{CliError, CliResult, Context, output};
 use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
-use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::state::{EntryState, Floor, Issue, Job, JobState};
 use shopfloor_core::step::{Waiting, why_not_started};
@@ -28,21 +27,12 @@ pub fn floor(context: &Context) -> CliResult<Floor> {
                 break;
             }
             cursor = changes.cursor;
-            for observation in changes.observations {
-                observe(&mut floor, &project, observation);
+            for observation in &changes.observations {
+                floor.see_issue(&project, observation);
             }
         }
     }
     Ok(floor)
-}
-
-fn observe(floor: &mut Floor, project: &ProjectName, observation: Observation) {
-    let Observation::Issue { number, title, labels, open, deps, created_at } = observation else { return };
-    let before = floor.issues.get(&(project.clone(), number));
-    let edits_pending = before.map_or(0, |issue| issue.edits_pending);
-    let labels = labels.into_iter().collect();
-    let project = project.clone();
-    floor.issues.load(Issue { project, number, title, labels, open, deps, created_at, edits_pending });
 }
 
 /// Why nothing happens on an issue, or what does.

@@ -90,17 +90,16 @@ impl FloorWatches {
 
 impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
-        let live = |s: &&Session| s.state == SessionState::Live;
         let gone: Vec<Epoch> = self
             .sessions
             .keys()
-            .filter(|e| !floor.sessions.get(e).is_some_and(|s| s.state == SessionState::Live))
+            .filter(|e| !floor.sessions.get(e).is_some_and(is_watched))
             .copied()
             .collect();
         for epoch in gone {
             self.unwatch(epoch);
         }
-        for session in floor.sessions.iter().filter(live) {
+        for session in floor.sessions.iter().filter(|s| is_watched(s)) {
             if !self.sessions.contains_key(&session.epoch) {
                 self.watch(session);
             }
@@ -111,6 +110,11 @@ impl Watches for FloorWatches {
             }
         }
     }
+}
+
+/// Also one that could not be ended: its end is still waited for.
+fn is_watched(session: &Session) -> bool {
+    matches!(session.state, SessionState::Live | SessionState::Unended)
 }
 
 impl FloorWatches {

@@ -42,6 +42,7 @@ fn fill(floor: &TestFloor) {
             last_seen: now(),
             exit_status: None,
             predecessor: None,
+            head: None,
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

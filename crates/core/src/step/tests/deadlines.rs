@@ -1,0 +1,65 @@
+//! Every wait has a deadline, and at the deadline somebody is told.
+
+use super::*;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[test]
+fn a_silent_agent_is_blocked() {
+    let mut scene = Scene::working(Policy::default());
+    scene.wait(2 * HOUR - Duration::from_millis(1));
+    assert_eq!(scene.state(), "working");
+    scene.wait(Duration::from_millis(1));
+    assert_eq!(scene.state(), "finishing");
+    assert!(scene.reason().contains("no sign"), "{}", scene.reason());
+}
+
+#[test]
+fn a_question_is_repeated_and_then_escalated_for_ever() {
+    let mut scene = Scene::working(Policy::default());
+    scene.signal(DEV, Phase::NeedsHuman);
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
+    scene.wait(6 * HOUR);
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 2);
+    scene.wait(18 * HOUR).wait(24 * HOUR);
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("needs_human", 2));
+}
+
+#[test]
+fn a_missing_review_is_escalated_with_one_comment() {
+    let mut scene = Scene::reviewing(Policy { review_agent: false, ..Policy::default() }, 1);
+    scene.wait(3 * HOUR).wait(3 * HOUR);
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("reviewing", 2));
+    let markers: Vec<&str> = scene
+        .pending
+        .iter()
+        .filter_map(|a| if let Action::Comment { marker, .. } = a { Some(marker.as_str()) } else { None })
+        .collect();
+    assert_eq!(markers.len(), 2);
+    assert_eq!(markers[0], markers[1], "the forge posts it once");
+}
+
+#[test]
+fn effects_that_take_long_are_reported_and_waited_for() {
+    let mut publishing = Scene::working(Policy::default());
+    publishing.signal(DEV, Phase::AwaitingCi);
+    let mut checking = Scene::working(Policy::default());
+    checking.checking(Phase::AwaitingCi, 1);
+    let mut preparing = Scene::new(Policy::default());
+    preparing.issue(1, &["backlog"], &[]);
+    for mut scene in [preparing, publishing, checking, Scene::publishing(Policy::default(), 1)] {
+        let state = scene.state();
+        let told = scene.noted(NoteKind::Escalation);
+        scene.wait(7 * HOUR).wait(HOUR);
+        assert_eq!(scene.state(), state);
+        assert_eq!(scene.noted(NoteKind::Escalation) - told, 2, "{state}");
+    }
+}
+
+#[test]
+fn nothing_due_nothing_done() {
+    let mut scene = Scene::working(Policy::default());
+    let effects = scene.pending.len();
+    scene.wait(Duration::from_secs(1));
+    assert_eq!(scene.pending.len(), effects);
+}

@@ -1,0 +1,108 @@
+//! Sessions are fenced by their epoch and replaced when they die.
+
+use super::*;
+use crate::state::SessionState;
+
+fn working() -> Scene {
+    Scene::working(Policy::default())
+}
+
+#[test]
+fn a_session_that_dies_at_work_is_replaced_after_a_growing_pause() {
+    let mut scene = working();
+    for (n, pause) in [1, 2, 4].into_iter().enumerate() {
+        scene.exited(Epoch(n as u64 + 1), None);
+        assert_eq!(scene.state(), "respawning");
+        scene.wait(Duration::from_secs(pause) - Duration::from_millis(1));
+        assert!(!scene.has("start_session"));
+        scene.wait(Duration::from_millis(1)).start_session();
+        assert_eq!(scene.state(), "working");
+    }
+    scene.exited(Epoch(4), Some(1));
+    assert!(scene.reason().contains("3 successors were tried"), "{}", scene.reason());
+}
+
+#[test]
+fn where_a_session_dies_matters() {
+    let check = |mut scene: Scene, state: &str| {
+        let from = scene.state();
+        scene.exited(DEV, None);
+        assert_eq!(scene.state(), state, "died in {from}");
+        assert_eq!(scene.job().session, None);
+    };
+    let mut publishing = working();
+    publishing.signal(DEV, Phase::AwaitingCi);
+    let mut checking = working();
+    checking.checking(Phase::AwaitingCi, 1);
+    let mut asking = working();
+    asking.signal(DEV, Phase::NeedsHuman);
+    check(working(), "respawning");
+    check(asking, "respawning");
+    check(publishing, "publishing");
+    check(checking, "checking");
+    check(Scene::reviewing(Policy::default(), 1), "reviewing");
+    check(Scene::merging(Policy::default(), 1), "merging");
+}
+
+#[test]
+fn signals_of_a_replaced_session_change_nothing() {
+    let mut scene = working();
+    scene.exited(DEV, None).wait(Duration::from_secs(1)).start_session();
+    let before = scene.job().clone();
+    for phase in Phase::ALL {
+        scene.signal(DEV, phase);
+    }
+    scene.exited(DEV, Some(0));
+    assert_eq!(scene.job(), &before);
+    assert_eq!(scene.noted(NoteKind::StaleSignal), Phase::ALL.len());
+}
+
+#[test]
+fn a_file_that_names_another_session_is_a_predecessors() {
+    let mut scene = working();
+    let report = PhaseReport { phase: Phase::Done, detail: None, session: Some(Epoch(9)) };
+    scene.event(Event::PhaseWritten { epoch: DEV, stamp: "x".into(), report });
+    assert_eq!((scene.state(), scene.unread().len()), ("working", 0));
+}
+
+#[test]
+fn a_worktree_or_session_that_cannot_be_had_blocks() {
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]).impossible("prepare_worktree");
+    assert_eq!(scene.state(), "finishing");
+
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]);
+    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene.impossible("start_session");
+    assert_eq!(scene.state(), "finishing");
+    // An attempt may have started it all the same.
+    assert!(scene.has("end_session"));
+}
+
+#[test]
+fn a_start_that_comes_back_after_the_end_was_ordered_revives_nothing() {
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]);
+    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
+    scene.start_session();
+    assert_eq!(scene.floor.sessions.get(&DEV).map(|s| s.state), Some(SessionState::Ending));
+    scene.settle();
+    assert_eq!(scene.state(), "cancelled");
+}
+
+#[test]
+fn a_session_that_cannot_be_ended_keeps_its_worktree_and_its_issue() {
+    let mut scene = Scene::publishing(Policy::default(), 1);
+    scene.answer("publish", Outcome::Published).impossible("end_session");
+    let release = |a: &Action| matches!(a, Action::ReleaseWorktree { role: crate::ids::Role::Dev, .. });
+    assert!(!scene.pending.iter().any(release));
+    scene.settle();
+    assert_eq!(scene.state(), "merged");
+    // Asked for again, the issue waits until the old session is gone.
+    scene.issue(1, &["backlog"], &[]);
+    assert_eq!(scene.floor.jobs.len(), 1);
+    scene.exited(DEV, None);
+    assert_eq!(scene.floor.jobs.len(), 2);
+}

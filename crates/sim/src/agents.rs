@@ -1,0 +1,440 @@
+//! Virtual agents: scripted developers and reviewers with habits, good and bad.
+//!
+//! An agent acts when its time has come ([`World::agent_act`]): it edits, commits, pushes, signals
+//! a phase, or asks for its next message. What it cannot do by itself (taking a message goes
+//! through the store, as `shopfloor inbox` does) it asks the driver for.
+
+use crate::git::{Content, PRIMARY, Written};
+use crate::rng::Rng;
+use crate::world::World;
+use shopfloor_core::effect::{Review, StartSession, Verdict};
+use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, branch_for};
+use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::time::Time;
+use shopfloor_engine::ports::Tree;
+use std::time::Duration;
+
+/// A session's habits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persona {
+    Diligent,
+    /// Makes mistakes everywhere.
+    Sloppy,
+    /// Signals often, out of order and twice.
+    Spammer,
+    /// Dies.
+    Fragile,
+    /// Does not read its messages.
+    Deaf,
+    /// Says nothing at all.
+    Silent,
+}
+
+/// What an agent does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Edits left, then the phase to signal.
+    Work(u32, Phase),
+    /// Bring the primary branch in, then work on.
+    TakePrimary,
+    Wait,
+}
+
+#[derive(Clone, Debug)]
+pub struct Proc {
+    pub epoch: Epoch,
+    pub issue: IssueNumber,
+    pub tree: Tree,
+    pub persona: Persona,
+    pub mode: Mode,
+    pub alive: bool,
+    pub exit: Option<i32>,
+    /// The phase file's content, and how often it was written.
+    pub phase: Option<String>,
+    pub writes: u64,
+    /// A reviewer's result file, and the commit it was shown.
+    pub result: Option<Result<Review, String>>,
+    pub results: u64,
+    pub head: Option<Sha>,
+    pub acts: u32,
+    pub started: Time,
+}
+
+/// What an agent wants of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Nothing,
+    TakeMessage(Epoch),
+}
+
+/// An agent that never ends would keep the run from ending; the floor's own limits end it sooner.
+const ACTS_MAX: u32 = 120;
+
+impl Proc {
+    pub fn new(start: &StartSession, tree: Tree, rng: &mut Rng, now: Time) -> Proc {
+        let persona = match rng.below(100) {
+            0..62 => Persona::Diligent,
+            62..80 => Persona::Sloppy,
+            80..87 => Persona::Spammer,
+            87..95 => Persona::Fragile,
+            95..98 => Persona::Deaf,
+            _ => Persona::Silent,
+        };
+        let mut proc = Proc {
+            epoch: start.epoch,
+            issue: start.issue,
+            tree,
+            persona,
+            mode: Mode::Work(rng.range(1, 3) as u32, Phase::AwaitingCi),
+            alive: true,
+            exit: None,
+            phase: None,
+            writes: 0,
+            result: None,
+            results: 0,
+            head: start.head.clone(),
+            acts: 0,
+            started: now,
+        };
+        // What the predecessor left unread is in the prompt.
+        for unread in start.resume.iter().flat_map(|r| &r.unread) {
+            proc.read(&unread.text, rng);
+        }
+        proc
+    }
+
+    /// Reacts to a message's first line, as a program would.
+    pub fn read(&mut self, text: &str, rng: &mut Rng) {
+        let first = text.lines().next().unwrap_or("");
+        let edits = rng.range(1, 2) as u32;
+        self.mode = match first {
+            "CI passed" if rng.permille(60) => Mode::Work(0, Phase::AwaitingCi),
+            "CI passed" => Mode::Work(0, Phase::AwaitingReview),
+            "CI failed" | "CI timeout" => Mode::Work(edits, Phase::AwaitingCi),
+            "MERGE_CONFLICT" | "MERGE_FAILED" => Mode::TakePrimary,
+            "Review: REQUEST_CHANGES" if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
+            "Review: REQUEST_CHANGES" => Mode::Work(edits, Phase::AwaitingReview),
+            "Review: APPROVE" if rng.permille(300) => Mode::Wait,
+            "Review: APPROVE" => Mode::Work(0, Phase::Done),
+            "PHASE not understood" => Mode::Work(0, Phase::AwaitingCi),
+            "PR not merged yet" if text.contains("merge queue, which") => Mode::Wait,
+            _ => Mode::Work(edits, Phase::AwaitingCi),
+        };
+    }
+
+    fn sloppy(&self, rng: &mut Rng, permille: u32) -> bool {
+        let factor = match self.persona {
+            Persona::Diligent => 1,
+            Persona::Sloppy => 4,
+            _ => 2,
+        };
+        rng.permille(permille * factor)
+    }
+}
+
+impl World {
+    /// Schedules an agent's next act.
+    fn agent_again(&mut self, epoch: Epoch, ms_max: u64) {
+        let at = self.now + Duration::from_millis(self.rng.range(200, ms_max));
+        self.agent_acts.push((at, epoch));
+    }
+
+    pub fn agent_act(&mut self, epoch: Epoch) -> Wish {
+        let Some(proc) = self.procs.get_mut(&epoch) else { return Wish::Nothing };
+        proc.acts += 1;
+        if !proc.alive || proc.acts > ACTS_MAX {
+            return Wish::Nothing;
+        }
+        let (persona, role, tree) = (proc.persona, proc.tree.role, proc.tree.clone());
+        if !self.git.trees.contains_key(&tree) {
+            self.die(epoch, Some(1), "its worktree is gone");
+            return Wish::Nothing;
+        }
+        if persona == Persona::Fragile && self.rng.permille(250) {
+            let status = [None, Some(1), Some(137)][self.rng.below(3) as usize];
+            self.die(epoch, status, "crashed");
+            self.saw("agent crashed");
+            return Wish::Nothing;
+        }
+        match role {
+            Role::Dev => self.dev_act(epoch),
+            Role::Review => {
+                self.reviewer_act(epoch);
+                Wish::Nothing
+            }
+        }
+    }
+
+    pub fn die(&mut self, epoch: Epoch, exit: Option<i32>, why: &str) {
+        let Some(proc) = self.procs.get_mut(&epoch).filter(|p| p.alive) else { return };
+        proc.alive = false;
+        proc.exit = exit;
+        self.notices.insert(epoch);
+        self.say(format!("session {epoch} {why} ({exit:?})"));
+    }
+
+    fn dev_act(&mut self, epoch: Epoch) -> Wish {
+        let proc = self.procs[&epoch].clone();
+        match proc.mode {
+            Mode::Wait => {
+                if proc.persona == Persona::Spammer && self.rng.permille(500) {
+                    let phase = Phase::ALL[self.rng.below(4) as usize];
+                    self.saw("signal out of order");
+                    self.signal(epoch, phase);
+                    self.agent_again(epoch, 900_000);
+                }
+                if proc.persona == Persona::Deaf && self.rng.permille(800) {
+                    self.saw("message ignored");
+                    return Wish::Nothing;
+                }
+                return Wish::TakeMessage(epoch);
+            }
+            Mode::TakePrimary => {
+                self.take_primary(&proc);
+                let edits = self.rng.below(2) as u32;
+                self.set_mode(epoch, Mode::Work(edits, Phase::AwaitingCi));
+                self.agent_again(epoch, 120_000);
+            }
+            Mode::Work(0, phase) => self.finish_turn(&proc, phase),
+            Mode::Work(edits, phase) => {
+                let bad = proc.sloppy(&mut self.rng, 60);
+                self.edit(&proc.tree, bad);
+                if self.rng.permille(400) {
+                    self.commit_tree(&proc.tree);
+                }
+                self.set_mode(epoch, Mode::Work(edits - 1, phase));
+                self.agent_again(epoch, 300_000);
+            }
+        }
+        Wish::Nothing
+    }
+
+    /// Commits, pushes and signals; each of these may be forgotten.
+    fn finish_turn(&mut self, proc: &Proc, phase: Phase) {
+        let epoch = proc.epoch;
+        if proc.sloppy(&mut self.rng, 25) {
+            self.saw("commit forgotten");
+        } else {
+            self.commit_tree(&proc.tree);
+            if self.rng.permille(700) {
+                self.push_branch(&proc.tree);
+            } else {
+                self.saw("push forgotten");
+            }
+        }
+        self.set_mode(epoch, Mode::Wait);
+        if proc.persona == Persona::Silent {
+            self.saw("agent silent");
+            return;
+        }
+        match self.rng.below(1000) {
+            0..25 => self.write_phase(epoch, "PHASE:finished\n", "garbage phase"),
+            25..60 => self.signal(epoch, Phase::NeedsHuman),
+            60..80 => self.signal(epoch, Phase::Done),
+            80..92 => self.signal(epoch, Phase::Failed),
+            92..140 => self.signal(epoch, Phase::AwaitingReview),
+            _ => self.signal(epoch, phase),
+        }
+        if self.rng.permille(50) {
+            self.saw("signal twice");
+            self.signal(epoch, phase);
+        }
+        if self.rng.permille(60) {
+            self.saw("exit after signal");
+            self.die(epoch, Some(0), "left after its signal");
+            return;
+        }
+        // It may have missed the bell: it looks once on its own.
+        self.agent_again(epoch, 600_000);
+    }
+
+    fn set_mode(&mut self, epoch: Epoch, mode: Mode) {
+        if let Some(proc) = self.procs.get_mut(&epoch) {
+            proc.mode = mode;
+        }
+    }
+
+    pub fn signal(&mut self, epoch: Epoch, phase: Phase) {
+        let detail = match phase {
+            Phase::NeedsHuman => Some("A or B?".to_owned()),
+            Phase::Failed => Some("it is too hard".to_owned()),
+            _ => None,
+        };
+        let session = self.rng.permille(700).then_some(epoch);
+        let id = self.procs.get(&epoch).map_or(0, |p| p.writes + 1).to_string();
+        let text = PhaseReport { phase, detail, session }.render(&id);
+        self.write_phase(epoch, &text, phase.as_str());
+    }
+
+    fn write_phase(&mut self, epoch: Epoch, text: &str, what: &'static str) {
+        let Some(proc) = self.procs.get_mut(&epoch) else { return };
+        proc.writes += 1;
+        proc.phase = Some(text.to_owned());
+        self.notices.insert(epoch);
+        self.saw(what);
+        self.say(format!("session {epoch} writes {}", text.lines().next().unwrap_or("")));
+    }
+
+    /// A new version of a file, uncommitted.
+    pub fn edit(&mut self, tree: &Tree, bad: bool) {
+        let issue = tree.issue;
+        let shared = self.rng.permille(250);
+        let file = if shared { self.rng.below(4) } else { issue.0 * 10 + self.rng.below(3) };
+        let clash = u64::from(self.rng.permille(80));
+        let bug = bad && clash == 0;
+        let written = Written { issue: Some(issue), bug, clash, at_attempt: self.attempt };
+        let version = self.git.write(written);
+        if let Some(worktree) = self.git.trees.get_mut(tree) {
+            worktree.dirty.insert(file, version);
+        }
+        // Whoever edits on repairs what is wrong with its own work.
+        if !bad && clash == 0 && self.rng.permille(850) {
+            self.repair(tree);
+        }
+    }
+
+    fn repair(&mut self, tree: &Tree) {
+        let Some(worktree) = self.git.trees.get(tree) else { return };
+        let mine = |w: &Written| w.issue == Some(tree.issue) && (w.bug || w.clash > 0);
+        let content: Content = self.git.tree_content(worktree);
+        let wrong: Vec<u64> =
+            content.iter().filter(|(_, v)| mine(&self.git.versions[**v as usize])).map(|(f, _)| *f).collect();
+        for file in wrong {
+            let written = Written { issue: Some(tree.issue), at_attempt: self.attempt, ..Written::default() };
+            let version = self.git.write(written);
+            if let Some(worktree) = self.git.trees.get_mut(tree) {
+                worktree.dirty.insert(file, version);
+            }
+        }
+    }
+
+    pub fn commit_tree(&mut self, tree: &Tree) {
+        let Some(worktree) = self.git.trees.get(tree).filter(|t| !t.dirty.is_empty()) else { return };
+        let (head, content) = (self.git.head_of(worktree), self.git.tree_content(worktree));
+        let commit = self.git.commit(vec![head], content, true);
+        let worktree = self.git.trees.get_mut(tree).expect("just seen");
+        worktree.dirty.clear();
+        match worktree.branch.clone() {
+            Some(branch) => {
+                self.git.local.insert(branch, commit);
+            }
+            None => worktree.detached = commit,
+        }
+    }
+
+    pub fn push_branch(&mut self, tree: &Tree) {
+        let branch = branch_for(tree.issue);
+        let Some(head) = self.git.local.get(&branch).copied() else { return };
+        let there = self.git.hub.get(&branch).copied();
+        if tree.role == Role::Dev && there.is_none_or(|c| self.git.is_ancestor(c, head)) {
+            self.git.hub.insert(branch, head);
+        }
+    }
+
+    /// Merges the primary branch in, or rebases onto it; on a conflict its own side is redone.
+    fn take_primary(&mut self, proc: &Proc) {
+        let branch = branch_for(proc.issue);
+        self.commit_tree(&proc.tree);
+        let Some(head) = self.git.local.get(&branch).copied() else { return };
+        let primary = self.git.hub[PRIMARY];
+        if self.git.is_ancestor(primary, head) {
+            return;
+        }
+        let content = match self.git.three_way(primary, head) {
+            Ok(content) => content,
+            Err(files) => {
+                let mut content = self.git.content(primary).clone();
+                let base = self.git.content(self.git.merge_base(primary, head)).clone();
+                for (file, version) in self.git.content(head).clone() {
+                    if base.get(&file) != Some(&version) && !files.contains(&file) {
+                        content.insert(file, version);
+                    }
+                }
+                for file in files {
+                    let written =
+                        Written { issue: Some(proc.issue), at_attempt: self.attempt, ..Written::default() };
+                    content.insert(file, self.git.write(written));
+                }
+                content
+            }
+        };
+        if self.rng.permille(300) {
+            // A rebase: the agent itself throws its old commits away, and pushes with force or forgets to.
+            let commit = self.git.commit(vec![primary], content, true);
+            for old in self.git.reachable([head]).difference(&self.git.reachable([primary])) {
+                self.git.commits[*old as usize].keep = false;
+            }
+            self.git.local.insert(branch.clone(), commit);
+            if self.rng.permille(700) {
+                self.git.hub.insert(branch, commit);
+            }
+            self.saw("agent rebased");
+        } else {
+            let commit = self.git.commit(vec![head, primary], content, true);
+            self.git.local.insert(branch, commit);
+        }
+    }
+
+    fn reviewer_act(&mut self, epoch: Epoch) {
+        let proc = self.procs[&epoch].clone();
+        if proc.result.as_ref().is_some_and(Result::is_ok) || proc.acts > 4 {
+            return;
+        }
+        if self.rng.permille(150) {
+            // A reviewer tries something out.
+            self.edit(&proc.tree, false);
+        }
+        if proc.acts == 1 {
+            self.agent_again(epoch, 600_000);
+            return;
+        }
+        let good = |verdict| Ok(Review { verdict, reason: "because".into(), markdown: "text".into() });
+        let result = match self.rng.below(100) {
+            0..65 => good(Verdict::Approve),
+            65..82 => good(Verdict::RequestChanges),
+            82..86 => good(Verdict::Discuss),
+            86..92 => {
+                self.saw("review garbage");
+                Err("not JSON".to_owned())
+            }
+            92..97 => {
+                self.saw("reviewer died");
+                self.die(epoch, Some(1), "died without a review");
+                return;
+            }
+            _ => {
+                self.saw("reviewer hangs");
+                return;
+            }
+        };
+        let garbage = result.is_err();
+        let row = self.procs.get_mut(&epoch).expect("just seen");
+        row.result = Some(result);
+        row.results += 1;
+        self.notices.insert(epoch);
+        self.say(format!("session {epoch} writes its result"));
+        match self.rng.below(4) {
+            0 => self.die(epoch, Some(0), "left after its review"),
+            1 => self.signal(epoch, Phase::Done),
+            2 if self.rng.permille(100) => self.signal(epoch, Phase::Failed),
+            _ if garbage => self.agent_again(epoch, 600_000),
+            _ => {}
+        }
+    }
+
+    /// In the middle of somebody else's doing, an agent does something.
+    pub fn fidget(&mut self) {
+        let live: Vec<Epoch> = self.procs.values().filter(|p| p.alive).map(|p| p.epoch).collect();
+        let Some(epoch) = self.rng.pick(&live).copied() else { return };
+        let tree = self.procs[&epoch].tree.clone();
+        if !self.git.trees.contains_key(&tree) {
+            return;
+        }
+        self.saw("agent interleaved");
+        match self.rng.below(4) {
+            0 => self.commit_tree(&tree),
+            1 => self.push_branch(&tree),
+            _ => self.edit(&tree, false),
+        }
+    }
+}

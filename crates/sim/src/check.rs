@@ -1,0 +1,366 @@
+//! The invariants of the design, each a function with its number, looked at after every step.
+
+use crate::git::commit_of;
+use crate::world::{Shared, World};
+use shopfloor_core::effect::Action;
+use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
+use shopfloor_core::state::{End, Floor, Job, JobState, MessageState, SessionState};
+use shopfloor_core::step::{Waiting, why_not_started};
+use shopfloor_store::{Entry, Queued};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the checker remembers from step to step.
+#[derive(Default)]
+pub struct Checker {
+    /// How far the journal was read.
+    pub position: Seq,
+    moves: usize,
+    last_primary: Option<u32>,
+    landed: BTreeMap<JobId, u32>,
+    ended: usize,
+    over: BTreeSet<JobId>,
+    messages: BTreeMap<MessageId, (JobId, MessageState)>,
+    messages_of: BTreeMap<JobId, u32>,
+    told: BTreeSet<IssueNumber>,
+    commits: usize,
+}
+
+impl Checker {
+    pub fn violations_in(&self, world: &Shared) -> usize {
+        world.lock().violations.len()
+    }
+
+    pub fn after_step(&mut self, world: &mut World, floor: &Floor, outbox: &[Queued], entries: &[Entry]) {
+        for entry in entries {
+            self.position = entry.seq;
+            let issue = entry.issue.map_or(String::new(), |i| format!(" #{i}"));
+            if entry.kind == "event" {
+                world.say(format!("<{}", entry.body.chars().take(160).collect::<String>()));
+            } else {
+                world.say(format!("  {}{issue} {}", entry.kind, entry.text));
+            }
+            note_coverage(world, entry);
+            if matches!(entry.kind.as_str(), "NEEDS_HUMAN" | "ESCALATION")
+                && let Some(issue) = entry.issue
+            {
+                self.told.insert(IssueNumber(issue));
+            }
+        }
+        self.primary_moves_are_tested(world, floor);
+        self.no_commit_is_lost(world);
+        self.one_owner(world, floor);
+        self.nothing_is_done_twice(world);
+        self.messages_are_accounted_for(world, floor, entries);
+        self.merged_is_in_the_primary_branch(world, floor);
+        self.every_wait_has_a_deadline(world, floor, outbox);
+        self.only_own_sessions_are_ended(world, floor);
+        self.everything_is_bounded(world, floor);
+    }
+
+    /// 1: the primary branch moves in the queue, to a commit whose own checks passed for that
+    /// entry's issue, on top of where it was; or a person pushed.
+    fn primary_moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
+        let new = world.git.moves[self.moves..].to_vec();
+        self.moves = world.git.moves.len();
+        for step in new {
+            let before = self.last_primary.unwrap_or(0);
+            if step.old != before || !world.git.is_ancestor(step.old, step.new) {
+                let text = format!("c{} -> c{} on top of c{before}", step.old, step.new);
+                world.broken("1 the tree that lands passed", text);
+            }
+            self.last_primary = Some(step.new);
+            let Some(entry) = step.entry else { continue };
+            let Some(entry) = floor.entries.get(&entry) else {
+                world.broken("1 the tree that lands passed", format!("no entry {entry}"));
+                continue;
+            };
+            if !world.green.iter().any(|g| g.commit == step.new && g.issue == entry.issue) {
+                let text = format!("c{} of #{} landed without passing", step.new, entry.issue);
+                world.broken("1 the tree that lands passed", text);
+            }
+            *self.landed.entry(entry.job).or_default() += 1;
+            if self.landed[&entry.job] > 1 {
+                world.broken("4 effects are idempotent", format!("job {} landed twice", entry.job));
+            }
+        }
+        if world.git.primary() != self.last_primary.unwrap_or(0) {
+            world.broken("1 the tree that lands passed", "the primary branch moved by itself");
+        }
+    }
+
+    /// 2: every commit an agent made, and did not throw away itself, can be found.
+    fn no_commit_is_lost(&mut self, world: &mut World) {
+        // Only when refs can have changed: commits were made or work went on.
+        if self.commits == world.git.commits.len() && !world.attempt.is_multiple_of(8) {
+            return;
+        }
+        self.commits = world.git.commits.len();
+        let found = world.git.reachable(world.git.roots());
+        let lost = (0..world.git.commits.len() as u32)
+            .find(|c| world.git.commits[*c as usize].keep && !found.contains(c));
+        if let Some(lost) = lost {
+            world.broken("2 no work is lost", format!("commit c{lost} cannot be found"));
+        }
+    }
+
+    /// 3: one live developer a job in the state, one process a worktree in the world.
+    fn one_owner(&self, world: &mut World, floor: &Floor) {
+        for job in floor.jobs.iter().filter(|j| j.is_live()) {
+            let live = |s: &&shopfloor_core::state::Session| {
+                s.job == job.id
+                    && s.role == Role::Dev
+                    && matches!(s.state, SessionState::Starting | SessionState::Live)
+            };
+            let count = floor.sessions.iter().filter(live).count();
+            if count > 1 {
+                world.broken("3 one owner", format!("job {} has {count} sessions", job.id));
+            }
+        }
+        let mut trees = BTreeSet::new();
+        let twice = world.procs.values().filter(|p| p.alive).find(|p| !trees.insert(p.tree.clone()));
+        if let Some(proc) = twice {
+            let text = format!("two processes work in {:?}", proc.tree);
+            world.broken("3 one owner", text);
+        }
+    }
+
+    /// The job of a session that is not its owner any more, as it is now.
+    pub fn owner_of(&self, floor: &Floor, epoch: Epoch) -> Option<(Job, Epoch)> {
+        let session = floor.sessions.get(&epoch)?;
+        let job = floor.jobs.get(&session.job)?;
+        let owner = job.session == Some(epoch) || job.review_session == Some(epoch);
+        (!owner).then(|| (job.clone(), epoch))
+    }
+
+    /// 3: a stale signal changes nothing of its job.
+    pub fn stale_signals_change_nothing(&self, world: &mut World, floor: &Floor, before: &Job, epoch: Epoch) {
+        if floor.jobs.get(&before.id) != Some(before) {
+            world.broken("3 one owner", format!("a stale signal of {epoch} changed job {}", before.id));
+        }
+    }
+
+    /// 4: one pull request a branch, one comment and one review a marker.
+    fn nothing_is_done_twice(&self, world: &mut World) {
+        let mut broken = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (number, pr) in world.forge.prs.iter().filter(|(_, p)| p.open) {
+            if !seen.insert(pr.branch.clone()) {
+                broken.push(format!("PR {number} is the second of {}", pr.branch));
+            }
+        }
+        for (number, issue) in &world.forge.issues {
+            let distinct: BTreeSet<&String> = issue.comments.iter().collect();
+            if distinct.len() != issue.comments.len() {
+                broken.push(format!("#{number} has a comment twice"));
+            }
+        }
+        let distinct: BTreeSet<&String> = world.forge.reviews.iter().map(|r| &r.marker).collect();
+        if distinct.len() != world.forge.reviews.len() {
+            broken.push("a review was posted twice".into());
+        }
+        for text in broken {
+            world.broken("4 effects are idempotent", text);
+        }
+    }
+
+    /// 5: a message is taken, or somebody is told that it was not.
+    fn messages_are_accounted_for(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
+        let now: BTreeMap<MessageId, (JobId, MessageState)> =
+            floor.messages.iter().map(|m| (m.id, (m.job, m.state))).collect();
+        let noted = |e: &&Entry| matches!(e.kind.as_str(), "MESSAGE_UNDELIVERED" | "MESSAGE_SUPERSEDED");
+        let undelivered = entries.iter().filter(noted).count();
+        let queued = |m: &MessageState| *m == MessageState::Queued;
+        let dropped = self.messages.iter().filter(|(id, (_, was))| {
+            queued(was) && now.get(id).is_none_or(|(_, is)| *is == MessageState::Undelivered)
+        });
+        if dropped.count() > undelivered {
+            world.broken("5 delivery is acknowledged", "a message went unread, and nobody was told");
+        }
+        for (id, (job, _)) in &now {
+            if !self.messages.contains_key(id) {
+                *self.messages_of.entry(*job).or_default() += 1;
+            }
+        }
+        let ended = now
+            .values()
+            .find(|(job, state)| queued(state) && floor.jobs.get(job).is_none_or(|j| !j.is_live()));
+        if let Some((job, _)) = ended {
+            world.broken("5 delivery is acknowledged", format!("job {job} ended with a message queued"));
+        }
+        self.messages = now;
+    }
+
+    /// 6: a job that ended merged has its change in the primary branch.
+    fn merged_is_in_the_primary_branch(&mut self, world: &mut World, floor: &Floor) {
+        for job in floor.jobs.iter().filter(|j| j.end() == Some(End::Merged)) {
+            if !self.over.insert(job.id) {
+                continue;
+            }
+            let (Some(merged), Some(head)) = (&job.merged, &job.head) else {
+                world.broken("6 completion is evidence", format!("job {} merged nothing", job.id));
+                continue;
+            };
+            let (merged, head) = (commit_of(merged), commit_of(head));
+            // In what landed, or earlier on the primary branch: a person may have merged a part by
+            // hand and somebody else changed that since.
+            let line: Vec<u32> = world.git.moves.iter().map(|m| m.new).collect();
+            let landed =
+                |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
+            let missing = world.git.content(head).iter().find(|(file, version)| {
+                world.git.versions[**version as usize].issue == Some(job.issue) && !landed(file, version)
+            });
+            if missing.is_some() || !world.git.is_ancestor(merged, world.git.primary()) {
+                let text = format!("job {}: {missing:?} of c{head} is not in c{merged}", job.id);
+                world.broken("6 completion is evidence", text);
+            }
+        }
+    }
+
+    /// 7: a live job has a deadline; one whose last effects are under way has them in the outbox.
+    fn every_wait_has_a_deadline(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+        for job in floor.jobs.iter().filter(|j| j.is_live()) {
+            if job.deadline.is_none() {
+                world.broken("7 every wait has a deadline", format!("job {} has none", job.id));
+            }
+            let mine = |q: &&Queued| match &q.action {
+                Action::EndSession { job: j, .. } | Action::ReleaseWorktree { job: j, .. } => *j == job.id,
+                Action::EditLabels { issue, .. }
+                | Action::Comment { issue, .. }
+                | Action::CloseIssue { issue, .. } => *issue == job.issue,
+                Action::ClosePr { pr, .. } => job.pr == Some(*pr),
+                _ => false,
+            };
+            if let JobState::Finishing { remaining, .. } = &job.state
+                && outbox.iter().filter(mine).count() == 0
+            {
+                let text = format!("job {} waits for {remaining:?}, which nobody does", job.id);
+                world.broken("7 every wait has a deadline", text);
+            }
+        }
+    }
+
+    /// 8: only sessions whose end the floor ordered are ended.
+    fn only_own_sessions_are_ended(&mut self, world: &mut World, floor: &Floor) {
+        let new = world.ended[self.ended..].to_vec();
+        self.ended = world.ended.len();
+        for epoch in new {
+            let state = floor.sessions.get(&epoch).map(|s| s.state);
+            if !matches!(state, Some(SessionState::Ending | SessionState::Ended)) {
+                world.broken("8 unknown is not dead", format!("session {epoch} was ended, it is {state:?}"));
+            }
+        }
+    }
+
+    /// 9: sessions, reviewers, messages and comments of a job stay within what the policy allows.
+    fn everything_is_bounded(&self, world: &mut World, floor: &Floor) {
+        let p = world.policy.clone();
+        // Each of these rounds may cost a session; reminders and respawns are counted anew when a
+        // round brought something new.
+        let rounds = 1 + p.ci_fixes_max + p.review_rounds_max + p.merge_rounds_max;
+        let sessions_max = (rounds * (1 + p.respawns_max)) as usize;
+        let messages_max = rounds * (2 + p.reminders_max) * 2;
+        for job in floor.jobs.iter() {
+            let count = |role| floor.sessions.iter().filter(|s| s.job == job.id && s.role == role).count();
+            let (dev, review) = (count(Role::Dev), count(Role::Review));
+            if dev > sessions_max || review > sessions_max {
+                let text = format!("job {} had {dev} sessions and {review} reviewers", job.id);
+                world.broken("9 everything is bounded", text);
+            }
+            let messages = self.messages_of.get(&job.id).copied().unwrap_or(0);
+            if messages > messages_max {
+                world.broken("9 everything is bounded", format!("job {}: {messages} messages", job.id));
+            }
+        }
+        let most = world.forge.issues.iter().map(|(n, i)| (i.comments.len(), *n)).max();
+        let jobs = |n: IssueNumber| floor.jobs.iter().filter(|j| j.issue == n).count();
+        if let Some((comments, number)) = most
+            && comments > 20 * jobs(number).max(1)
+        {
+            world.broken("9 everything is bounded", format!("#{number} has {comments} comments"));
+        }
+        let asked = world.coverage.get("person relabelled").copied().unwrap_or(0) as usize;
+        let busiest = world.forge.issues.keys().map(|n| jobs(*n)).max().unwrap_or(0);
+        if busiest > 2 + asked {
+            world.broken("9 everything is bounded", format!("{busiest} jobs for one issue"));
+        }
+    }
+
+    /// 10: when nothing is left to do, only deadlines speak, and they only tell people.
+    pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
+        for entry in entries.iter().filter(|e| e.kind == "event") {
+            let tick = entry.body.contains("\"event\":\"tick\"");
+            let telling = entry.body.contains("\"action\":\"comment\"")
+                || entry.body.contains("\"event\":\"observed\"");
+            if !tick && !telling {
+                world.broken("10 idle costs nothing", format!("while idle: {}", entry.body));
+            }
+        }
+        let ticks = entries.iter().filter(|e| e.body.contains("\"event\":\"tick\"")).count();
+        if ticks > 200 {
+            world.broken("10 idle costs nothing", format!("{ticks} deadlines in four idle days"));
+        }
+    }
+
+    /// 7: what the forge shows was read, whatever crash or lag came between, and what is ready and
+    /// has a slot was started.
+    fn nothing_on_the_forge_was_missed(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        let mut missed = Vec::new();
+        for (number, issue) in &world.forge.issues {
+            let known = floor.issues.get(&(project.clone(), *number));
+            if known.is_none_or(|k| k.open != issue.open || (k.seen != issue.labels)) {
+                missed.push(format!("#{number} is {issue:?}, known as {known:?}"));
+            }
+        }
+        let live = floor.live_jobs(project).count();
+        let ready = floor.issues.iter().find(|i| why_not_started(floor, i) == Waiting::Ready);
+        if let Some(issue) = ready
+            && live < world.policy.max_jobs
+        {
+            missed.push(format!("#{} is ready and not started", issue.number));
+        }
+        for text in missed {
+            world.broken("7 every wait has a deadline", text);
+        }
+    }
+
+    /// 7: what is left at the end waits for a person, and a person was told.
+    pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        self.nothing_on_the_forge_was_missed(world, floor, project);
+        for job in floor.jobs.iter() {
+            world.saw(job_end(job));
+            if !job.is_live() {
+                continue;
+            }
+            let waits = matches!(job.state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+            if !waits || !self.told.contains(&job.issue) {
+                let text = format!("job {} is left {} and nobody knows", job.id, job.state.name());
+                world.broken("7 every wait has a deadline", text);
+            }
+        }
+    }
+}
+
+fn job_end(job: &Job) -> &'static str {
+    match job.end() {
+        Some(End::Merged) => "job merged",
+        Some(End::Blocked) => "job blocked",
+        Some(End::Failed) => "job failed",
+        Some(End::Cancelled) => "job cancelled",
+        None => "job waits for a person",
+    }
+}
+
+fn note_coverage(world: &mut World, entry: &Entry) {
+    let what = match entry.kind.as_str() {
+        "STALE_SIGNAL" => "stale signal noted",
+        "MESSAGE_UNDELIVERED" => "message undelivered",
+        "MESSAGE_SUPERSEDED" => "message superseded",
+        "MERGE_CONFLICT" => "merge conflict told",
+        "MERGE_FAILED" => "merge failed told",
+        "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
+        "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
+        "ESCALATION" if entry.text.contains("publication is under way") => "cancel during publish",
+        _ => return,
+    };
+    world.saw(what);
+}

@@ -1,0 +1,160 @@
+//! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
+
+use crate::forge::{Changed, Issue, Review};
+use crate::git::{Written, commit_of};
+use crate::world::World;
+use shopfloor_core::effect::Verdict;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::state::{Floor, JobState};
+use std::collections::BTreeSet;
+
+/// What a person does at some time of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whim {
+    FileIssue,
+    CloseIssue,
+    Relabel,
+    PushPrimary,
+    /// Merges an open pull request by hand, past the queue.
+    LandByHand,
+    Cancel,
+    ReviewSomething,
+    /// Looks at what waits for a person, and sometimes acts.
+    LookAround,
+}
+
+impl World {
+    pub fn file_issue(&mut self) {
+        let number = IssueNumber(self.forge.issues.len() as u64 + 1);
+        let mut deps = Vec::new();
+        if number.0 > 1 && self.rng.permille(350) {
+            deps.push(IssueNumber(self.rng.range(1, number.0 - 1)));
+            self.saw("dependency");
+        }
+        if self.rng.permille(30) {
+            // Of itself, of what does not exist, or of what comes later and may depend on this.
+            deps.push(IssueNumber(number.0 + self.rng.below(3)));
+            self.saw("odd dependency");
+        }
+        let mut labels = BTreeSet::from(["backlog".to_owned()]);
+        if self.rng.permille(150) {
+            labels.insert("priority".into());
+        }
+        let issue = Issue {
+            title: format!("issue {number}"),
+            labels,
+            open: true,
+            deps,
+            created_at: self.now,
+            comments: Vec::new(),
+        };
+        self.forge.issues.insert(number, issue);
+        self.forge_changed(Changed::Issue(number));
+        self.say(format!("person files #{number}"));
+    }
+
+    fn some_open_issue(&mut self) -> Option<IssueNumber> {
+        let open: Vec<IssueNumber> =
+            self.forge.issues.iter().filter(|(_, i)| i.open).map(|(n, _)| *n).collect();
+        self.rng.pick(&open).copied()
+    }
+
+    pub fn push_by_hand(&mut self) {
+        let primary = self.git.primary();
+        let mut content = self.git.content(primary).clone();
+        let file = if self.rng.permille(500) { self.rng.below(4) } else { 900 + self.rng.below(5) };
+        content.insert(file, self.git.write(Written { at_attempt: self.attempt, ..Written::default() }));
+        let commit = self.git.commit(vec![primary], content, true);
+        self.git.move_primary(commit, None);
+        self.saw("person pushed");
+        self.say(format!("person pushes c{commit}"));
+    }
+
+    fn land_by_hand(&mut self) {
+        let open: Vec<u32> = self.forge.prs.values().filter(|p| p.open).map(|p| commit_of(&p.head)).collect();
+        let Some(head) = self.rng.pick(&open).copied() else { return };
+        let primary = self.git.primary();
+        if let Ok(content) = self.git.three_way(primary, head) {
+            let commit = self.git.commit(vec![primary, head], content, true);
+            self.git.move_primary(commit, None);
+            self.saw("person merged");
+            self.say(format!("person merges c{head} as c{commit}"));
+        }
+    }
+
+    fn review_pr(&mut self, verdict: Verdict) {
+        let open: Vec<_> =
+            self.forge.prs.iter().filter(|(_, p)| p.open).map(|(n, p)| (*n, p.head.clone())).collect();
+        let Some((pr, head)) = self.rng.pick(&open).cloned() else { return };
+        let marker = format!("person-{}", self.forge.reviews.len());
+        self.forge.reviews.push(Review { pr, head, verdict, marker, author: "person".into() });
+        let at = self.forge.reviews.len() - 1;
+        self.forge_changed(Changed::Review(at));
+        self.saw("person reviewed");
+        self.say(format!("person reviews PR {pr}: {verdict:?}"));
+    }
+
+    /// Acts; what goes through the store is given back as an event.
+    pub fn whim(&mut self, whim: Whim, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        match whim {
+            Whim::FileIssue => self.file_issue(),
+            Whim::PushPrimary => self.push_by_hand(),
+            Whim::LandByHand => self.land_by_hand(),
+            Whim::CloseIssue => {
+                let number = self.some_open_issue()?;
+                self.forge.issues.get_mut(&number)?.open = false;
+                self.forge_changed(Changed::Issue(number));
+                self.saw("person closed an issue");
+                self.say(format!("person closes #{number}"));
+            }
+            Whim::Relabel => {
+                let number = self.some_open_issue()?;
+                self.ask_again(number);
+            }
+            Whim::Cancel => {
+                let issue = self.some_open_issue()?;
+                self.saw("person cancelled");
+                self.say(format!("person cancels #{issue}"));
+                return Some(Event::Cancelled { project: project.clone(), issue });
+            }
+            Whim::ReviewSomething => {
+                let verdict = if self.rng.permille(500) { Verdict::Approve } else { Verdict::RequestChanges };
+                self.review_pr(verdict);
+            }
+            Whim::LookAround => return self.look_around(project, floor),
+        }
+        None
+    }
+
+    /// Takes `blocked` off and puts `backlog` on, as the comment says.
+    fn ask_again(&mut self, number: IssueNumber) {
+        let Some(issue) = self.forge.issues.get_mut(&number) else { return };
+        issue.labels.remove("blocked");
+        issue.labels.insert("backlog".into());
+        self.forge_changed(Changed::Issue(number));
+        self.saw("person relabelled");
+        self.say(format!("person asks for #{number} again"));
+    }
+
+    fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        for job in floor.live_jobs(project) {
+            match &job.state {
+                JobState::NeedsHuman { .. } if self.rng.permille(800) => {
+                    self.saw("question answered");
+                    self.say(format!("person answers #{}", job.issue));
+                    let text = "A".to_owned();
+                    return Some(Event::Answered { project: project.clone(), issue: job.issue, text });
+                }
+                JobState::Reviewing { .. } if self.rng.permille(500) => {
+                    let verdict =
+                        if self.rng.permille(800) { Verdict::Approve } else { Verdict::RequestChanges };
+                    self.review_pr(verdict);
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}

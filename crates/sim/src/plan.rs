@@ -1,0 +1,61 @@
+//! What a seed decides beforehand: the project's policy, how rough the world is, and what people
+//! will do when.
+
+use crate::human::Whim;
+use crate::rng::Rng;
+use crate::world::{Weather, World};
+use shopfloor_core::policy::{MergeMethod, Policy};
+use shopfloor_core::time::Time;
+use std::time::Duration;
+
+pub fn policy(rng: &mut Rng) -> Policy {
+    let method = [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash][rng.below(3) as usize];
+    let has_checks = !rng.permille(40);
+    Policy {
+        review_required: !rng.permille(150),
+        review_agent: !rng.permille(100),
+        has_checks,
+        allow_no_checks: !has_checks && rng.permille(600),
+        merge_method: method,
+        max_jobs: rng.range(1, 3) as usize,
+        ..Policy::default()
+    }
+}
+
+pub fn weather(rng: &mut Rng) -> Weather {
+    match rng.below(4) {
+        0 => Weather { transient: 0, permanent: 0, interleave: 5 },
+        1 => Weather { transient: 20, permanent: 0, interleave: 20 },
+        2 => Weather { transient: 40, permanent: 2, interleave: 30 },
+        _ => Weather { transient: 120, permanent: 6, interleave: 60 },
+    }
+}
+
+/// A few whims in the first hours, and a person who looks around now and then for days.
+pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
+    let (now, rng) = (world.now, &mut world.rng);
+    let hours = |hours: u64, rng: &mut Rng| now + Duration::from_secs(hours * 3600 + rng.below(3600));
+    let whims = [
+        Whim::FileIssue,
+        Whim::CloseIssue,
+        Whim::Relabel,
+        Whim::PushPrimary,
+        Whim::PushPrimary,
+        Whim::PushPrimary,
+        Whim::LandByHand,
+        Whim::Cancel,
+        Whim::ReviewSomething,
+    ];
+    let mut plan = Vec::new();
+    for _ in 0..rng.below(9) {
+        let hour = rng.below(4);
+        plan.push((hours(hour, rng), *rng.pick(&whims).expect("not empty")));
+    }
+    for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
+        plan.push((hours(look, rng), Whim::LookAround));
+        if rng.permille(120) {
+            plan.push((hours(look, rng), Whim::Relabel));
+        }
+    }
+    plan
+}

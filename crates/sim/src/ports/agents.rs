@@ -1,0 +1,92 @@
+//! Sessions as rows of a table of processes; the scripts that play them are in [`crate::agents`].
+
+use crate::agents::Proc;
+use crate::ports::workspace::unkept;
+use crate::world::{Mutation, Shared};
+use shopfloor_core::effect::{ProcessId, Review, StartSession};
+use shopfloor_core::ids::{Epoch, MessageId, Role, tmux_name};
+use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
+use std::time::Duration;
+
+pub struct FakeAgents(pub Shared);
+
+impl Agents for FakeAgents {
+    fn start(&self, start: &StartSession, _briefing: &Briefing) -> PortResult<Started> {
+        self.0.call("start", |world| {
+            let tree = Tree { project: start.project.clone(), issue: start.issue, role: start.role };
+            let running = world.procs.get(&start.epoch).is_some_and(|p| p.alive);
+            if running && !world.is(Mutation::StartWithoutAdopting) {
+                world.saw("session adopted");
+            } else {
+                let twin = world.procs.values().find(|p| p.alive && p.tree == tree).map(|p| p.epoch);
+                if let Some(twin) = twin {
+                    let text = format!("session {} started beside {twin} in {tree:?}", start.epoch);
+                    world.broken("3 one owner", text);
+                }
+                if start.resume.is_some() {
+                    world.saw("respawn");
+                }
+                let proc = Proc::new(start, tree, &mut world.rng, world.now);
+                world.say(format!(
+                    "{} session {} of #{}: {:?}",
+                    start.role, start.epoch, start.issue, proc.persona
+                ));
+                world.procs.insert(start.epoch, proc);
+                let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
+                world.agent_acts.push((soon, start.epoch));
+            }
+            world.crash_point("start", "crash inside a port call");
+            Ok(Started {
+                tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
+                process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
+                phase_file: format!("phase-{}", start.epoch),
+            })
+        })
+    }
+
+    fn last_output(&self, epoch: Epoch) -> PortResult<String> {
+        self.0.call("last_output", |_| Ok(format!("output of {epoch}")))
+    }
+
+    fn end(&self, epoch: Epoch) -> PortResult<()> {
+        self.0.call("end", |world| {
+            let mut epochs = vec![epoch];
+            if world.is(Mutation::EndsAnything) {
+                epochs.extend(world.procs.values().filter(|p| p.alive).map(|p| p.epoch).take(1));
+            }
+            for epoch in epochs {
+                let Some(proc) = world.procs.get(&epoch).filter(|p| p.alive) else { continue };
+                let (tree, began) = (proc.tree.clone(), world.attempt);
+                // What the agent wrote while it was being ended is kept by the snapshot after.
+                let mut lost = unkept(world, &tree);
+                lost.retain(|v| world.git.versions[*v as usize].at_attempt < began);
+                if !lost.is_empty() {
+                    world.broken("2 no work is lost", format!("session {epoch} ended with {lost:?} unkept"));
+                }
+                world.say(format!("session {epoch} is ended"));
+                world.ended.push(epoch);
+                let proc = world.procs.get_mut(&epoch).expect("just seen");
+                proc.alive = false;
+                proc.exit = None;
+                world.notices.insert(epoch);
+            }
+            Ok(())
+        })
+    }
+
+    fn ring(&self, epoch: Epoch, _message: MessageId) -> PortResult<()> {
+        self.0.call("ring", |world| {
+            let soon = world.now + Duration::from_millis(world.rng.range(100, 5_000));
+            world.agent_acts.push((soon, epoch));
+            Ok(())
+        })
+    }
+
+    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>> {
+        self.0.call("review_result", |world| {
+            debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.role == Role::Review));
+            let result = world.procs.get(&epoch).and_then(|p| p.result.clone());
+            Ok(result.unwrap_or_else(|| Err("there is no result".into())))
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! The forge port on the forge model. Reading is paged; what changed shows after a lag.
+
+use crate::forge::{Changed, Issue, Pr, Review as Posted};
+use crate::world::{Mutation, Shared, World, short};
+use shopfloor_core::effect::{Review, StatusState};
+use shopfloor_core::event::Observation;
+use shopfloor_core::ids::{Epoch, IssueNumber, PrNumber, ProjectName, RunId, Sha};
+use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult};
+use std::time::Duration;
+
+pub struct FakeForge(pub Shared);
+
+const PAGE: usize = 3;
+
+impl World {
+    /// Records a change; it can be read at once or a little later.
+    pub fn forge_changed(&mut self, what: Changed) {
+        let lag = if self.rng.permille(200) { self.rng.range(1, 8_000) } else { 0 };
+        let visible = self.now + Duration::from_millis(lag);
+        self.forge.changed(visible, what);
+    }
+
+    fn observe(&self, what: Changed) -> Observation {
+        match what {
+            Changed::Issue(number) => issue_observation(number, &self.forge.issues[&number]),
+            Changed::Pr(number) => Observation::Pr { number, open: self.forge.prs[&number].open },
+            Changed::Review(at) => {
+                let review = &self.forge.reviews[at];
+                Observation::Review {
+                    pr: review.pr,
+                    head: review.head.clone(),
+                    verdict: review.verdict,
+                    text: format!("review {at}"),
+                    author: review.author.clone(),
+                    id: at as u64 + 1,
+                }
+            }
+        }
+    }
+}
+
+fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
+    Observation::Issue {
+        number,
+        title: issue.title.clone(),
+        labels: issue.labels.iter().cloned().collect(),
+        open: issue.open,
+        deps: issue.deps.clone(),
+        created_at: issue.created_at,
+    }
+}
+
+impl Forge for FakeForge {
+    fn changes(&self, _project: &ProjectName, cursor: u64) -> PortResult<Changes> {
+        self.0.call("changes", |world| {
+            let now = world.now;
+            let page: Vec<Changed> = world
+                .forge
+                .log
+                .iter()
+                .skip(cursor as usize)
+                .take_while(|(visible, _)| *visible <= now)
+                .take(PAGE)
+                .map(|(_, what)| *what)
+                .collect();
+            let mut observations: Vec<Observation> = page.iter().map(|what| world.observe(*what)).collect();
+            // A lagging replica: the newest change shows the issue as it was before, and again later.
+            let rough = world.weather.transient > 0;
+            if let (Some(Changed::Issue(number)), Some(last)) = (page.last(), observations.last_mut())
+                && rough
+                && world.rng.permille(20)
+                && let Some(old) = world.forge.before.get(number).cloned()
+            {
+                *last = issue_observation(*number, &old);
+                world.saw("stale observation");
+                let number = *number;
+                world.say(format!("fault: #{number} is shown as it was before"));
+                world.forge.changed(now + Duration::from_millis(5_000), Changed::Issue(number));
+            }
+            Ok(Changes { cursor: cursor + page.len() as u64, observations })
+        })
+    }
+
+    fn issue_text(&self, _project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText> {
+        self.0.call("issue_text", |world| {
+            let title = world.forge.issues.get(&issue).map(|i| i.title.clone()).unwrap_or_default();
+            Ok(IssueText { title, ..IssueText::default() })
+        })
+    }
+
+    fn review_texts(&self, _project: &ProjectName, _pr: PrNumber) -> PortResult<Vec<String>> {
+        self.0.call("review_texts", |_| Ok(Vec::new()))
+    }
+
+    fn edit_labels(
+        &self,
+        _project: &ProjectName,
+        number: IssueNumber,
+        add: &[String],
+        remove: &[String],
+    ) -> PortResult<()> {
+        self.0.call("edit_labels", |world| {
+            let issue =
+                world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
+            let before = issue.clone();
+            issue.labels.extend(add.iter().cloned());
+            world.forge.before.insert(number, before);
+            world.crash_point("edit_labels", "crash inside a port call");
+            let issue = world.forge.issues.get_mut(&number).expect("just seen");
+            for label in remove {
+                issue.labels.remove(label);
+            }
+            let labels = issue.labels.iter().cloned().collect::<Vec<_>>().join(",");
+            world.say(format!("labels of #{number}: {labels}"));
+            world.forge_changed(Changed::Issue(number));
+            Ok(())
+        })
+    }
+
+    fn comment(
+        &self,
+        _project: &ProjectName,
+        number: IssueNumber,
+        marker: &str,
+        _body: &str,
+    ) -> PortResult<()> {
+        self.0.call("comment", |world| {
+            let again = world.is(Mutation::CommentWithoutMarker);
+            let issue =
+                world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
+            if again || !issue.comments.iter().any(|m| m == marker) {
+                issue.comments.push(marker.to_owned());
+                world.say(format!("comment on #{number}: {marker}"));
+                world.forge_changed(Changed::Issue(number));
+            }
+            Ok(())
+        })
+    }
+
+    fn close_issue(&self, _project: &ProjectName, number: IssueNumber) -> PortResult<()> {
+        self.0.call("close_issue", |world| {
+            if let Some(issue) = world.forge.issues.get_mut(&number) {
+                let before = issue.clone();
+                issue.open = false;
+                world.forge.before.insert(number, before);
+                world.forge_changed(Changed::Issue(number));
+            }
+            Ok(())
+        })
+    }
+
+    fn open_pr(&self, _project: &ProjectName, new: &NewPr<'_>) -> PortResult<PrNumber> {
+        self.0.call("open_pr", |world| {
+            let again = world.is(Mutation::SecondPr);
+            let found =
+                world.forge.prs.iter_mut().find(|(_, pr)| pr.open && pr.branch == new.branch && !again);
+            let number = match found {
+                Some((number, pr)) => {
+                    pr.head = new.head.clone();
+                    *number
+                }
+                None => {
+                    let number = PrNumber(1000 + world.forge.prs.len() as u64);
+                    let (branch, head) = (new.branch.to_owned(), new.head.clone());
+                    world.say(format!("PR {number} of {branch} at {}", short(&head)));
+                    world.forge.prs.insert(number, Pr { issue: new.issue, branch, head, open: true });
+                    number
+                }
+            };
+            world.forge_changed(Changed::Pr(number));
+            Ok(number)
+        })
+    }
+
+    fn close_pr(&self, _project: &ProjectName, pr: PrNumber, _merged: Option<&Sha>) -> PortResult<()> {
+        self.0.call("close_pr", |world| {
+            if let Some(row) = world.forge.prs.get_mut(&pr) {
+                row.open = false;
+                world.forge_changed(Changed::Pr(pr));
+            }
+            Ok(())
+        })
+    }
+
+    fn post_review(
+        &self,
+        _project: &ProjectName,
+        pr: PrNumber,
+        head: &Sha,
+        marker: &str,
+        review: &Review,
+    ) -> PortResult<()> {
+        self.0.call("post_review", |world| {
+            let epoch: Option<Epoch> = marker.strip_prefix("review-session-").and_then(|e| e.parse().ok());
+            let shown = epoch.and_then(|e| world.procs.get(&e)).and_then(|p| p.head.clone());
+            if shown.as_ref() != Some(head) {
+                world.broken(
+                    "6 completion is evidence",
+                    format!("{marker} posted for {}, but the reviewer saw {shown:?}", short(head)),
+                );
+            }
+            if !world.forge.reviews.iter().any(|r| r.marker == marker) {
+                world.say(format!("review of {}: {:?}", short(head), review.verdict));
+                world.forge.reviews.push(Posted {
+                    pr,
+                    head: head.clone(),
+                    verdict: review.verdict,
+                    marker: marker.to_owned(),
+                    author: "reviewer".into(),
+                });
+                let at = world.forge.reviews.len() - 1;
+                world.forge_changed(Changed::Review(at));
+            }
+            Ok(())
+        })
+    }
+
+    fn post_status(
+        &self,
+        _project: &ProjectName,
+        _commit: &Sha,
+        _run: RunId,
+        _state: StatusState,
+        _text: &str,
+    ) -> PortResult<()> {
+        self.0.call("post_status", |_| Ok(()))
+    }
+}

@@ -1,0 +1,196 @@
+//! Worktrees, pushes and rescue refs on the model of git, with an account of what would be lost.
+
+use crate::git::{Worktree, commit_of, sha};
+use crate::world::{Mutation, Shared, World};
+use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::proof::{MergedProof, RescueProof};
+
+pub struct FakeWorkspace(pub Shared);
+
+/// Keeps a worktree's HEAD and changes under a new rescue ref, if there is none that does.
+fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
+    let git = &mut world.git;
+    let worktree = git.trees.get(tree)?.clone();
+    let head = git.head_of(&worktree);
+    let content = git.tree_content(&worktree);
+    let prefix = format!("refs/rescue/{}-{}", tree.role, tree.issue);
+    if world.mutation == Some(Mutation::RemoveWithoutRescue) {
+        return Some(Snapshot { reference: format!("{prefix}/none"), commit: sha(head) });
+    }
+    let known = git.rescue.iter().find(|(name, commit)| {
+        let same = &git.commits[**commit as usize];
+        name.starts_with(&prefix) && same.parents == [head] && same.content == content
+    });
+    let (reference, commit) = match known {
+        Some((name, commit)) => (name.clone(), *commit),
+        None => {
+            let commit = git.commit(vec![head], content, false);
+            let name = format!("{prefix}/{}", git.rescue.len() + 1);
+            git.rescue.insert(name.clone(), commit);
+            (name, commit)
+        }
+    };
+    Some(Snapshot { reference, commit: sha(commit) })
+}
+
+/// Says what a worktree holds that no ref keeps.
+pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
+    let Some(worktree) = world.git.trees.get(tree) else { return Vec::new() };
+    let kept = world.git.kept_versions();
+    world.git.tree_content(worktree).into_values().filter(|v| !kept.contains(v)).collect()
+}
+
+impl Workspace for FakeWorkspace {
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
+        self.0.call("prepare", |world| {
+            if world.is(Mutation::ForgetACommit) && tree.role == Role::Dev {
+                let primary = world.git.primary();
+                if world.git.local.contains_key(branch) {
+                    world.git.local.insert(branch.to_owned(), primary);
+                }
+            }
+            if let Some(at) = at {
+                let at = commit_of(at);
+                let moved = world.git.trees.get(tree).is_some_and(|t| world.git.head_of(t) != at);
+                if moved {
+                    keep(world, tree);
+                }
+                if moved || !world.git.trees.contains_key(tree) {
+                    let fresh = Worktree { branch: None, detached: at, dirty: Default::default() };
+                    world.git.trees.insert(tree.clone(), fresh);
+                }
+            } else {
+                let git = &mut world.git;
+                if !git.local.contains_key(branch) {
+                    let start = git.hub.get(branch).copied().unwrap_or(git.primary());
+                    git.local.insert(branch.to_owned(), start);
+                }
+                world.crash_point("prepare", "crash inside a port call");
+                let branch = Some(branch.to_owned());
+                world.git.trees.entry(tree.clone()).or_insert(Worktree {
+                    branch,
+                    detached: 0,
+                    dirty: Default::default(),
+                });
+            }
+            let head = world.git.head_of(&world.git.trees[tree]);
+            Ok((format!("work/{}-{}", tree.role, tree.issue), sha(head)))
+        })
+    }
+
+    fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
+        self.0.call("branch_state", |world| {
+            let git = &world.git;
+            let head = *git.local.get(branch).ok_or_else(|| PortError::permanent("no such branch"))?;
+            Ok(BranchState {
+                head: sha(head),
+                ahead: git.ahead(git.primary(), head),
+                dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
+                pushed: git.hub.get(branch).map(|c| sha(*c)),
+            })
+        })
+    }
+
+    fn push(&self, _tree: &Tree, branch: &str) -> PortResult<Sha> {
+        self.0.call("push", |world| {
+            let git = &mut world.git;
+            let head = *git.local.get(branch).ok_or_else(|| PortError::permanent("no such branch"))?;
+            if let Some(there) = git.hub.get(branch)
+                && !git.is_ancestor(*there, head)
+            {
+                world.saw("push refused");
+                return Err(PortError::permanent("origin's branch is not an ancestor"));
+            }
+            git.hub.insert(branch.to_owned(), head);
+            Ok(sha(head))
+        })
+    }
+
+    fn work_done(&self, tree: &Tree, _bytes_max: usize) -> PortResult<String> {
+        self.0.call("work_done", |world| {
+            Ok(world.git.trees.get(tree).map_or(String::new(), |t| format!("{:?}", t.dirty)))
+        })
+    }
+
+    fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
+        self.0.call("snapshot", |world| {
+            let snapshot = keep(world, tree);
+            if snapshot.is_some() {
+                world.saw("rescue snapshot");
+            }
+            Ok(snapshot)
+        })
+    }
+
+    fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
+        self.0.call("snapshot_holds", |world| {
+            if world.is(Mutation::RemoveWithoutRescue) {
+                return Ok(true);
+            }
+            // An orphan of the session may still be writing.
+            let roll = world.weather.interleave / 3;
+            if world.rng.permille(roll) {
+                world.edit(tree, false);
+            }
+            let git = &world.git;
+            let Some(worktree) = git.trees.get(tree) else { return Ok(true) };
+            let commit = commit_of(&snapshot.commit);
+            let holds = git.rescue.get(&snapshot.reference) == Some(&commit)
+                && git.commits[commit as usize].parents == [git.head_of(worktree)]
+                && *git.content(commit) == git.tree_content(worktree);
+            if !holds {
+                world.saw("worktree changed under its snapshot");
+            }
+            Ok(holds)
+        })
+    }
+
+    fn remove(&self, proof: RescueProof) -> PortResult<()> {
+        self.0.call("remove", |world| {
+            let tree = proof.tree();
+            let lost = unkept(world, tree);
+            if !lost.is_empty() {
+                world.broken("2 no work is lost", format!("worktree {tree:?} removed with {lost:?}"));
+            }
+            world.git.trees.remove(tree);
+            world.say(format!("worktree {}-{} removed", tree.role, tree.issue));
+            Ok(())
+        })
+    }
+
+    fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()> {
+        self.0.call("delete_branch", |world| {
+            let head = commit_of(&proof.merged().head);
+            let git = &mut world.git;
+            if git.local.get(branch) == Some(&head)
+                && !git.trees.values().any(|t| t.branch.as_deref() == Some(branch))
+            {
+                git.local.remove(branch);
+            }
+            if git.hub.get(branch) == Some(&head) {
+                git.hub.remove(branch);
+            }
+            world.crash_point("delete_branch", "crash inside a port call");
+            if !world.git.reachable(world.git.roots()).contains(&head) {
+                world.broken("2 no work is lost", format!("branch {branch} deleted, c{head} unreachable"));
+            }
+            Ok(())
+        })
+    }
+
+    fn is_merged(&self, _project: &ProjectName, commit: &Sha) -> PortResult<bool> {
+        self.0.call("is_merged", |world| Ok(world.git.is_ancestor(commit_of(commit), world.git.primary())))
+    }
+
+    fn pin_pr(&self, _project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        self.0.call("pin_pr", |world| {
+            world.git.pins.insert(pr.0, commit_of(head));
+            Ok(())
+        })
+    }
+
+    fn sync_checkout(&self, _project: &ProjectName) -> PortResult<(bool, String)> {
+        self.0.call("sync_checkout", |_| Ok((true, "checkout is up to date".into())))
+    }
+}

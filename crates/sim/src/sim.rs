@@ -1,0 +1,457 @@
+//! Plays one seed: a queue of things to happen on a virtual clock, the daemon among them.
+
+use crate::agents::Wish;
+use crate::check::Checker;
+use crate::daemon::{Daemon, Input};
+use crate::human::Whim;
+use crate::plan;
+use crate::ports::ports;
+use crate::store::CrashingStore;
+use crate::world::{Crash, Mutation, Shared, Weather, World};
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::policy::Policy;
+use shopfloor_core::state::JobState;
+use shopfloor_core::time::Time;
+use shopfloor_engine::Engine;
+use shopfloor_store::memory::SharedMemoryStore;
+use shopfloor_store::{Store, StoreError, StoreResult};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use std::time::Duration;
+
+/// How a run went.
+pub struct Report {
+    pub seed: u64,
+    pub trace: Vec<String>,
+    pub violations: Vec<String>,
+    pub coverage: BTreeMap<&'static str, u64>,
+    pub steps: u64,
+}
+
+enum Wake {
+    /// For the daemon of that generation; a later one knows nothing of it.
+    Daemon(u64, Input),
+    /// For whatever daemon there is then.
+    Any(Input),
+    StartDaemon,
+    Agent(Epoch),
+    /// A signal of a session that is gone.
+    Ghost(Epoch),
+    Person(Whim),
+}
+
+struct Sim {
+    world: Shared,
+    store: SharedMemoryStore,
+    /// Another process at the same store: the command line, and the checker's eyes.
+    cli: Engine<SharedMemoryStore>,
+    daemon: Option<Daemon>,
+    zombie: Option<Engine<CrashingStore>>,
+    generation: u64,
+    crashes_left: u64,
+    queue: BTreeMap<(Time, u64), Wake>,
+    number: u64,
+    poked_for: Option<Time>,
+    checker: Checker,
+    project: ProjectName,
+}
+
+/// More than any run needs; one that needs more does not end.
+const STEPS_MAX: u64 = 30_000;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Plays a seed.
+pub fn run(seed: u64, mutation: Option<Mutation>) -> Report {
+    hush();
+    let mut sim = Sim::new(seed, mutation);
+    let mut steps = 0;
+    while sim.checker.violations_in(&sim.world) == 0 {
+        steps += 1;
+        if steps > STEPS_MAX {
+            sim.world.lock().broken("7 every wait has a deadline", "the run does not end");
+            break;
+        }
+        if !sim.step() {
+            break;
+        }
+    }
+    if sim.checker.violations_in(&sim.world) == 0 {
+        sim.finale();
+    }
+    let mut world = sim.world.lock();
+    Report {
+        seed,
+        trace: std::mem::take(&mut world.trace),
+        violations: std::mem::take(&mut world.violations),
+        coverage: std::mem::take(&mut world.coverage),
+        steps,
+    }
+}
+
+/// Simulated crashes are not worth a message.
+fn hush() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().is::<Crash>() {
+                before(info);
+            }
+        }));
+    });
+}
+
+impl Sim {
+    fn new(seed: u64, mutation: Option<Mutation>) -> Sim {
+        let mut world = World::new(seed, Policy::default(), mutation);
+        world.policy = plan::policy(&mut world.rng);
+        world.weather = plan::weather(&mut world.rng);
+        let crashes_left = world.rng.below(9);
+        let store = SharedMemoryStore::default();
+        let cli = Engine::open(store.clone()).expect("the memory store opens");
+        let mut queue = BTreeMap::new();
+        for number in 0..world.rng.range(1, 4) {
+            let at = world.now + Duration::from_secs(number * world.rng.below(3600));
+            queue.insert((at, number), Wake::Person(Whim::FileIssue));
+        }
+        let now = world.now;
+        let mut sim = Sim {
+            world: Shared::new(world),
+            store,
+            cli,
+            daemon: None,
+            zombie: None,
+            generation: 0,
+            crashes_left,
+            queue,
+            number: 100,
+            poked_for: None,
+            checker: Checker::default(),
+            project: "sim".parse().expect("a valid name"),
+        };
+        let plan = plan::whims(&mut sim.world.lock());
+        for (at, whim) in plan {
+            sim.at(at, Wake::Person(whim));
+        }
+        sim.at(now, Wake::StartDaemon);
+        sim
+    }
+
+    fn at(&mut self, time: Time, wake: Wake) {
+        self.number += 1;
+        self.queue.insert((time, self.number), wake);
+    }
+
+    /// Makes the next thing happen. False when nothing is left to happen.
+    fn step(&mut self) -> bool {
+        let next = self.queue.first_key_value().map(|((time, _), _)| *time);
+        let alarm = self.daemon.as_ref().and_then(|d| d.wake);
+        let Some(time) = [next, alarm].into_iter().flatten().min() else { return false };
+        if next.is_none() && self.is_quiet() {
+            return false;
+        }
+        {
+            let mut world = self.world.lock();
+            world.now = world.now.max(time);
+        }
+        if next == Some(time) {
+            let (_, wake) = self.queue.pop_first().expect("just seen");
+            self.happen(wake);
+        } else {
+            self.with_daemon(Daemon::tick);
+        }
+        self.with_daemon(Daemon::dispatch);
+        self.settle();
+        true
+    }
+
+    fn happen(&mut self, wake: Wake) {
+        match wake {
+            Wake::Daemon(generation, input) => {
+                if generation == self.generation {
+                    // The narrow places of the queue are where somebody interferes.
+                    let narrow = matches!(&input, Input::Perform(q) if q.action.lane().starts_with("queue:"));
+                    self.interfere(narrow);
+                    self.with_daemon(|d| d.take_in(input));
+                    self.interfere(narrow);
+                }
+            }
+            Wake::Any(input) => self.with_daemon(|d| d.take_in(input)),
+            Wake::StartDaemon => self.start_daemon(),
+            Wake::Agent(epoch) => {
+                let wish = self.world.lock().agent_act(epoch);
+                if let Wish::TakeMessage(epoch) = wish {
+                    self.take_message(epoch);
+                }
+            }
+            Wake::Ghost(epoch) => {
+                let event = {
+                    let mut world = self.world.lock();
+                    world.saw("stale signal");
+                    world.say(format!("a ghost of session {epoch} signals"));
+                    let phase = Phase::ALL[world.rng.below(5) as usize];
+                    let report = PhaseReport { phase, detail: None, session: None };
+                    Event::PhaseWritten { epoch, stamp: format!("ghost-{epoch}"), report }
+                };
+                self.submit_from_outside(&event);
+            }
+            Wake::Person(whim) => {
+                self.refresh();
+                let event = self.world.lock().whim(whim, &self.project, self.cli.floor());
+                if let Some(event) = event {
+                    self.submit_from_outside(&event);
+                }
+                self.poke();
+            }
+        }
+    }
+
+    /// A person, or an agent, does something at the worst moment.
+    fn interfere(&mut self, narrow: bool) {
+        if !narrow {
+            return;
+        }
+        let whim = {
+            let mut world = self.world.lock();
+            if !world.rng.permille(40) {
+                return;
+            }
+            world.saw("interference");
+            let whims = [
+                Whim::PushPrimary,
+                Whim::LandByHand,
+                Whim::Cancel,
+                Whim::CloseIssue,
+                Whim::ReviewSomething,
+                Whim::ReviewSomething,
+            ];
+            *world.rng.pick(&whims).expect("not empty")
+        };
+        self.happen(Wake::Person(whim));
+    }
+
+    fn refresh(&mut self) {
+        self.cli.refresh().expect("the memory store reads");
+    }
+
+    fn poke(&mut self) {
+        let now = self.world.lock().now;
+        self.at(now, Wake::Any(Input::Poke));
+    }
+
+    /// A process beside the daemon commits an event.
+    fn submit_from_outside(&mut self, event: &Event) {
+        self.refresh();
+        let now = self.world.lock().now;
+        let before = match event {
+            Event::PhaseWritten { epoch, .. } => self.checker.owner_of(self.cli.floor(), *epoch),
+            _ => None,
+        };
+        if let Err(error) = self.cli.submit(now, event) {
+            self.world.lock().broken("4 commit, then act", format!("a commit failed: {error}"));
+        }
+        if let Some((job, epoch)) = before {
+            self.checker.stale_signals_change_nothing(&mut self.world.lock(), self.cli.floor(), &job, epoch);
+        }
+        self.poke();
+    }
+
+    fn take_message(&mut self, epoch: Epoch) {
+        self.refresh();
+        let Some(message) = self.cli.floor().next_message(epoch) else { return };
+        let (message, text) = (message.id, message.text.clone());
+        self.submit_from_outside(&Event::MessageTaken { message, epoch });
+        let mut world = self.world.lock();
+        let world = &mut *world;
+        let Some(proc) = world.procs.get_mut(&epoch) else { return };
+        proc.read(&text, &mut world.rng);
+        let at = world.now + Duration::from_millis(world.rng.range(500, 120_000));
+        world.agent_acts.push((at, epoch));
+    }
+
+    fn start_daemon(&mut self) {
+        if self.daemon.is_some() {
+            return;
+        }
+        self.generation += 1;
+        if self.crashes_left > 0 {
+            self.crashes_left -= 1;
+            let mut world = self.world.lock();
+            let within = if world.rng.permille(300) { 20 } else { 400 };
+            world.crash_in = Some(world.rng.range(1, within));
+        } else {
+            self.world.lock().crash_in = None;
+        }
+        let store = CrashingStore { inner: self.store.clone(), world: self.world.clone() };
+        let mut engine = Engine::open(store).expect("the memory store opens");
+        engine.take_lease().expect("the memory store gives a lease");
+        self.world.lock().say(format!("daemon {} starts", self.generation));
+        let daemon = Daemon::start(engine, ports(&self.world), self.world.clone(), self.project.clone());
+        self.daemon = Some(daemon);
+        let policy = self.world.lock().policy.clone();
+        let set = Event::ProjectSet { project: self.project.clone(), checkout: "checkout".into(), policy };
+        self.with_daemon(|d| {
+            d.submit(&set)?;
+            d.after_restart();
+            Ok(())
+        });
+        self.wake_the_zombie();
+    }
+
+    /// The daemon before tries to go on. It must not be able to.
+    fn wake_the_zombie(&mut self) {
+        // Only beside a newer daemon it is one.
+        let Some(mut zombie) = self.zombie.take_if(|_| self.daemon.is_some()) else { return };
+        let (crash_in, weather, now) = {
+            let mut world = self.world.lock();
+            world.saw("zombie");
+            (world.crash_in.take(), std::mem::take(&mut world.weather), world.now)
+        };
+        let effect = zombie.outbox().ok().and_then(|o| o.into_iter().next());
+        let tried = match effect {
+            Some(effect) => {
+                let outcome = shopfloor_core::effect::Outcome::Impossible { why: "from a zombie".into() };
+                zombie.complete(now, &effect, outcome).map(|_| ())
+            }
+            None => zombie.submit(now, &Event::Tick).map(|_| ()),
+        };
+        let mut world = self.world.lock();
+        if !matches!(tried, Err(StoreError::Fenced)) {
+            world.broken("4 commit, then act", format!("an old daemon committed: {tried:?}"));
+        }
+        world.crash_in = crash_in;
+        world.weather = weather;
+    }
+
+    /// Lets the daemon do something; it may die of it.
+    fn with_daemon(&mut self, act: impl FnOnce(&mut Daemon) -> StoreResult<()>) {
+        let Some(mut daemon) = self.daemon.take() else { return };
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut daemon)));
+        match done {
+            Ok(Ok(())) => {
+                let now = self.world.lock().now;
+                for (late, input) in std::mem::take(&mut daemon.out) {
+                    self.at(now + late, Wake::Daemon(self.generation, input));
+                }
+                self.daemon = Some(daemon);
+            }
+            Ok(Err(error)) => {
+                self.world.lock().say(format!("daemon stops: {error}"));
+                self.restart_later(None);
+            }
+            Err(panic) if panic.is::<Crash>() => self.restart_later(Some(daemon.engine)),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                    .unwrap_or_default();
+                self.world.lock().broken("the code panicked", text);
+            }
+        }
+    }
+
+    fn restart_later(&mut self, old: Option<Engine<CrashingStore>>) {
+        let now;
+        {
+            let mut world = self.world.lock();
+            if world.rng.permille(300) {
+                self.zombie = old;
+            }
+            if world.rng.permille(150) {
+                world.say("the machine reboots");
+                world.saw("reboot");
+                let live: Vec<Epoch> = world.procs.values().filter(|p| p.alive).map(|p| p.epoch).collect();
+                for epoch in live {
+                    world.die(epoch, None, "dies with the machine");
+                }
+            }
+            now = world.now + Duration::from_millis(world.rng.range(100, 60_000));
+        }
+        self.at(now, Wake::StartDaemon);
+    }
+
+    /// Schedules what the world asked for, and checks everything.
+    fn settle(&mut self) {
+        let mut wakes = Vec::new();
+        let visible;
+        {
+            let mut world = self.world.lock();
+            let now = world.now;
+            for (time, epoch) in std::mem::take(&mut world.agent_acts) {
+                wakes.push((time, Wake::Agent(epoch)));
+            }
+            for epoch in std::mem::take(&mut world.notices) {
+                let late = Duration::from_millis(world.rng.range(0, 1_500));
+                wakes.push((now + late, Wake::Any(Input::Look(epoch))));
+                let dead = world.procs.get(&epoch).is_some_and(|p| !p.alive);
+                if dead && world.rng.permille(80) {
+                    let late = Duration::from_millis(world.rng.range(1_000, 7_200_000));
+                    wakes.push((now + late, Wake::Ghost(epoch)));
+                }
+            }
+            visible = world.forge.visible_after(now);
+        }
+        for (time, wake) in wakes {
+            self.at(time, wake);
+        }
+        if let Some(time) = visible
+            && self.poked_for != visible
+        {
+            self.poked_for = visible;
+            self.at(time, Wake::Any(Input::Poke));
+        }
+        self.refresh();
+        let outbox = self.cli.outbox().expect("the memory store reads");
+        let seen = self.checker.position;
+        let entries = self.cli.store().journal(seen, usize::MAX).expect("the memory store reads");
+        self.checker.after_step(&mut self.world.lock(), self.cli.floor(), &outbox, &entries);
+    }
+
+    /// Nothing is under way, and every job left waits for a person.
+    fn is_quiet(&mut self) -> bool {
+        let Some(daemon) = &mut self.daemon else { return false };
+        let waits =
+            |state: &JobState| matches!(state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+        daemon.is_idle().unwrap_or(false)
+            && self.cli.floor().jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
+    }
+
+    /// When nothing is left to happen, time passes. Deadlines may speak; nothing else does.
+    fn finale(&mut self) {
+        let end = self.world.lock().now + 4 * DAY;
+        {
+            let mut world = self.world.lock();
+            world.weather = Weather::default();
+            world.crash_in = None;
+            world.say("quiet");
+        }
+        let quiet_from = self.checker.position;
+        while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake)
+            && wake < end
+        {
+            self.world.lock().now = wake;
+            self.with_daemon(Daemon::tick);
+            self.with_daemon(Daemon::dispatch);
+            self.settle();
+            // What a deadline led to (a comment) is done and read back before the next.
+            while let Some((time, _)) = self.queue.first_key_value().map(|(k, _)| *k) {
+                let (_, wake) = self.queue.pop_first().expect("just seen");
+                self.world.lock().now = time;
+                self.happen(wake);
+                self.with_daemon(Daemon::dispatch);
+                self.settle();
+            }
+            if self.checker.violations_in(&self.world) > 0 {
+                return;
+            }
+        }
+        let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
+        let mut world = self.world.lock();
+        self.checker.idle_is_quiet(&mut world, &entries);
+        self.checker.at_the_end(&mut world, self.cli.floor(), &self.project);
+    }
+}

@@ -1,0 +1,51 @@
+//! The daemon's door to the store: it may die just before or just after a commit took effect.
+
+use crate::world::Shared;
+use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::time::Time;
+use shopfloor_store::memory::SharedMemoryStore;
+use shopfloor_store::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
+
+pub struct CrashingStore {
+    pub inner: SharedMemoryStore,
+    pub world: Shared,
+}
+
+impl Store for CrashingStore {
+    fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+        self.inner.rows_since(seq)
+    }
+
+    fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
+        {
+            let mut world = self.world.lock();
+            world.crash_point("commit", "crash before a commit");
+            let rough = world.weather.transient / 10;
+            if world.rng.permille(rough) {
+                world.say("fault: the store does not write");
+                world.saw("fault store");
+                return Err(StoreError::Io("disk full (simulated)".into()));
+            }
+        }
+        let committed = self.inner.commit(commit)?;
+        self.world.lock().crash_point("commit", "crash after a commit");
+        Ok(committed)
+    }
+
+    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+        self.inner.outbox()
+    }
+
+    fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
+        self.world.lock().crash_point("defer", "crash before a commit");
+        self.inner.defer(id, attempts, not_before, error)
+    }
+
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+        self.inner.journal(after, limit)
+    }
+
+    fn take_lease(&mut self) -> StoreResult<u64> {
+        self.inner.take_lease()
+    }
+}

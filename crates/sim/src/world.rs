@@ -1,0 +1,181 @@
+//! The world around the floor, as one value: git, forge, processes and what goes wrong.
+//!
+//! The fake ports share it. Every port call goes through [`Shared::call`], which decides whether it
+//! fails before it began, after it was done (a lost answer), or whether the daemon dies there.
+
+use crate::agents::Proc;
+use crate::forge::ForgeModel;
+use crate::git::Git;
+use crate::rng::Rng;
+use shopfloor_core::ids::{Epoch, IssueNumber, RunId, Sha};
+use shopfloor_core::policy::Policy;
+use shopfloor_core::time::Time;
+use shopfloor_engine::ports::{PortError, PortResult};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The panic that stands for the daemon's death.
+pub struct Crash;
+
+/// A fake that is wrong on purpose, to see that the invariants notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    PublishWithoutCas,
+    RemoveWithoutRescue,
+    CommentWithoutMarker,
+    ForgetACommit,
+    SecondPr,
+    StartWithoutAdopting,
+    LyingChecks,
+    EndsAnything,
+}
+
+/// How rough the world is, per 1,000 port calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    pub transient: u32,
+    pub permanent: u32,
+    /// An agent does something in the middle of an effect.
+    pub interleave: u32,
+}
+
+/// A passed run of the checks.
+#[derive(Clone, Debug)]
+pub struct GreenRun {
+    pub commit: u32,
+    pub issue: IssueNumber,
+    pub run: RunId,
+}
+
+pub struct World {
+    pub now: Time,
+    pub rng: Rng,
+    pub policy: Policy,
+    pub weather: Weather,
+    pub mutation: Option<Mutation>,
+    pub git: Git,
+    pub forge: ForgeModel,
+    pub procs: BTreeMap<Epoch, Proc>,
+    pub green: Vec<GreenRun>,
+    /// Sessions that were ended, in order.
+    pub ended: Vec<Epoch>,
+    /// Calls until the daemon dies, if it is to.
+    pub crash_in: Option<u64>,
+    /// Counts attempts of effects.
+    pub attempt: u64,
+    /// What wants to be scheduled: agents to act, sessions to be looked at.
+    pub agent_acts: Vec<(Time, Epoch)>,
+    pub notices: BTreeSet<Epoch>,
+    pub trace: Vec<String>,
+    pub coverage: BTreeMap<&'static str, u64>,
+    pub violations: Vec<String>,
+}
+
+impl World {
+    pub fn new(seed: u64, policy: Policy, mutation: Option<Mutation>) -> Self {
+        World {
+            now: Time(1_000_000),
+            rng: Rng::new(seed),
+            policy,
+            weather: Weather::default(),
+            mutation,
+            git: Git::default(),
+            forge: ForgeModel::default(),
+            procs: BTreeMap::new(),
+            green: Vec::new(),
+            ended: Vec::new(),
+            crash_in: None,
+            attempt: 0,
+            agent_acts: Vec::new(),
+            notices: BTreeSet::new(),
+            trace: Vec::new(),
+            coverage: BTreeMap::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    pub fn say(&mut self, text: impl AsRef<str>) {
+        let line = format!("{:>12} {}", self.now.0 - 1_000_000, text.as_ref());
+        self.trace.push(line);
+    }
+
+    pub fn saw(&mut self, what: &'static str) {
+        *self.coverage.entry(what).or_default() += 1;
+    }
+
+    pub fn broken(&mut self, invariant: &str, text: impl AsRef<str>) {
+        let line = format!("{invariant}: {}", text.as_ref());
+        self.say(format!("VIOLATION {line}"));
+        self.violations.push(line);
+    }
+
+    pub fn is(&self, mutation: Mutation) -> bool {
+        self.mutation == Some(mutation)
+    }
+
+    /// A place where the daemon may die.
+    pub fn crash_point(&mut self, place: &str, kind: &'static str) {
+        let Some(left) = &mut self.crash_in else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.crash_in = None;
+            self.say(format!("CRASH {kind} {place}"));
+            self.saw(kind);
+            std::panic::panic_any(Crash);
+        }
+    }
+
+    fn fault(&mut self, name: &str) -> PortResult<()> {
+        if self.rng.permille(self.weather.permanent) {
+            self.say(format!("fault: {name} will never work"));
+            self.saw("fault permanent");
+            return Err(PortError::permanent(format!("{name} is refused (simulated)")));
+        }
+        if self.rng.permille(self.weather.transient) {
+            self.say(format!("fault: {name} fails"));
+            self.saw("fault transient");
+            return Err(PortError::transient(format!("{name} failed (simulated)")));
+        }
+        Ok(())
+    }
+}
+
+/// The world, as all fakes and the driver hold it.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<World>>);
+
+impl Shared {
+    pub fn new(world: World) -> Self {
+        Shared(Arc::new(Mutex::new(world)))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, World> {
+        // A crash inside a call poisons the lock. That is what is simulated.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One port call: what `act` does, and everything that can go wrong around it.
+    pub fn call<T>(&self, name: &str, act: impl FnOnce(&mut World) -> PortResult<T>) -> PortResult<T> {
+        let mut world = self.lock();
+        world.crash_point(name, "crash before a port call");
+        let roll = world.weather.interleave;
+        if world.rng.permille(roll) {
+            world.fidget();
+        }
+        world.fault(name)?;
+        let done = act(&mut world)?;
+        world.crash_point(name, "crash after a port call");
+        let lost = world.weather.transient / 3;
+        if world.rng.permille(lost) {
+            world.say(format!("fault: the answer of {name} is lost"));
+            world.saw("fault lost answer");
+            return Err(PortError::transient(format!("{name}: no answer (simulated)")));
+        }
+        Ok(done)
+    }
+}
+
+/// A short name of a commit for the trace.
+pub fn short(sha: &Sha) -> String {
+    format!("c{}", crate::git::commit_of(sha))
+}

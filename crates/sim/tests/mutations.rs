@@ -1,0 +1,55 @@
+//! The checks can fail: with a fake that is wrong on purpose, the invariant that is about it breaks.
+
+use shopfloor_sim::run;
+use shopfloor_sim::world::Mutation;
+
+/// Seeds tried until the invariant is seen to break.
+const SEEDS: u64 = 400;
+
+fn check(mutation: Mutation, invariant: &str) {
+    let caught = (1..=SEEDS).any(|seed| {
+        let report = run(seed, Some(mutation));
+        report.violations.iter().any(|v| v.starts_with(invariant))
+    });
+    assert!(caught, "{mutation:?} breaks {invariant:?} in none of {SEEDS} seeds");
+}
+
+#[test]
+fn publishing_without_compare_and_swap_is_caught() {
+    check(Mutation::PublishWithoutCas, "1 the tree that lands passed");
+}
+
+#[test]
+fn checks_that_always_pass_are_caught() {
+    check(Mutation::LyingChecks, "1 the tree that lands passed");
+}
+
+#[test]
+fn removing_without_a_rescue_is_caught() {
+    check(Mutation::RemoveWithoutRescue, "2 no work is lost");
+}
+
+#[test]
+fn a_forgotten_commit_is_caught() {
+    check(Mutation::ForgetACommit, "2 no work is lost");
+}
+
+#[test]
+fn a_second_process_of_a_session_is_caught() {
+    check(Mutation::StartWithoutAdopting, "3 one owner");
+}
+
+#[test]
+fn comments_without_markers_are_caught() {
+    check(Mutation::CommentWithoutMarker, "4 effects are idempotent");
+}
+
+#[test]
+fn a_second_pull_request_is_caught() {
+    check(Mutation::SecondPr, "4 effects are idempotent");
+}
+
+#[test]
+fn ending_a_session_nobody_ordered_to_end_is_caught() {
+    check(Mutation::EndsAnything, "8 unknown is not dead");
+}
