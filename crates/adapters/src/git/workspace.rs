@@ -12,13 +12,17 @@ use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub struct GitWorkspace {
     git: Git,
     layout: Layout,
     projects: Projects,
+    /// One at a time may add or remove worktrees of a clone: git does not lock that itself.
+    registers: Mutex<BTreeMap<ProjectName, Arc<Mutex<()>>>>,
 }
 
 /// A project with its clone at hand.
@@ -30,7 +34,7 @@ struct Site {
 
 impl GitWorkspace {
     pub fn new(git: Git, layout: Layout, projects: Projects) -> Self {
-        GitWorkspace { git, layout, projects }
+        GitWorkspace { git, layout, projects, registers: Mutex::default() }
     }
 
     fn site(&self, name: &ProjectName) -> PortResult<Site> {
@@ -38,6 +42,11 @@ impl GitWorkspace {
             .ok_or_else(|| PortError::permanent(format!("there is no project {name} on this floor")))?;
         let primary = branch_ref(&project.primary_branch)?;
         Ok(Site { clone: self.git.shared(&self.layout.clone_repo(name)), project, primary })
+    }
+
+    fn register(&self, project: &ProjectName) -> Arc<Mutex<()>> {
+        let mut all = self.registers.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(project.clone()).or_default().clone()
     }
 
     fn path(&self, tree: &Tree) -> PathBuf {
@@ -230,6 +239,8 @@ impl Site {
 impl Workspace for GitWorkspace {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
         let site = self.site(&tree.project)?;
+        let register = self.register(&tree.project);
+        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let worktree = match (tree.role, at) {
             (Role::Dev, _) => self.prepare_dev(&site, tree, branch)?,
             (Role::Review, Some(at)) => self.prepare_review(&site, tree, at)?,
@@ -331,6 +342,8 @@ impl Workspace for GitWorkspace {
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         let tree = proof.tree();
         let site = self.site(&tree.project)?;
+        let register = self.register(&tree.project);
+        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(worktree) = self.open(tree)? else {
             return self.clear_dead(&site, tree);
         };

@@ -7,6 +7,7 @@ use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
 use crate::state::{End, Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Making a worktree and starting a session are quick or broken.
@@ -34,63 +35,83 @@ pub enum Waiting {
     Closed,
 }
 
+/// What stands in the way of a project's issues, looked up once for all of them.
+struct Standing {
+    at_work: BTreeSet<IssueNumber>,
+    /// Has had a job, whatever became of it.
+    had_job: BTreeSet<IssueNumber>,
+    /// A session that has not ended, or could not be ended, still owns the worktree.
+    owned: BTreeSet<IssueNumber>,
+}
+
+impl Standing {
+    fn of(floor: &Floor, project: &ProjectName) -> Standing {
+        let jobs = || floor.jobs.iter().filter(|j| j.project == *project);
+        let unended = |s: &&Session| s.project == *project && s.state != SessionState::Ended;
+        Standing {
+            at_work: jobs().filter(|j| j.is_live()).map(|j| j.issue).collect(),
+            had_job: jobs().map(|j| j.issue).collect(),
+            owned: floor.sessions.iter().filter(unended).map(|s| s.issue).collect(),
+        }
+    }
+
+    fn why(&self, floor: &Floor, issue: &Issue) -> Waiting {
+        if !issue.open {
+            return Waiting::Closed;
+        }
+        if self.at_work.contains(&issue.number) {
+            return Waiting::AtWork;
+        }
+        if issue.edits_pending > 0 || issue.held {
+            return Waiting::Settling;
+        }
+        let has = |label: &str| issue.labels.contains(label);
+        if has("blocked") {
+            return Waiting::Blocked;
+        }
+        if has("underspecified") {
+            return Waiting::Underspecified;
+        }
+        // An orphan has no job at all. After a job of ours, `in-progress` is a label that was
+        // observed late or could not be removed: only `backlog` asks again.
+        let orphaned = has("in-progress") && !self.had_job.contains(&issue.number);
+        if !has("backlog") && !orphaned {
+            return Waiting::NotAsked;
+        }
+        if self.owned.contains(&issue.number) {
+            return Waiting::Settling;
+        }
+        let find = |n: IssueNumber| floor.issues.get(&(issue.project.clone(), n));
+        let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_none()).collect();
+        if !unknown.is_empty() {
+            return Waiting::OnUnknown(unknown);
+        }
+        let open: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_some_and(|i| i.open)).collect();
+        if open.is_empty() {
+            return Waiting::Ready;
+        }
+        match cycle_through(floor, issue) {
+            Some(cycle) => Waiting::Cycle(cycle),
+            None => Waiting::On(open),
+        }
+    }
+}
+
 /// Why nothing happens on an issue.
 pub fn why_not_started(floor: &Floor, issue: &Issue) -> Waiting {
-    if !issue.open {
-        return Waiting::Closed;
-    }
-    if floor.live_jobs(&issue.project).any(|j| j.issue == issue.number) {
-        return Waiting::AtWork;
-    }
-    if issue.edits_pending > 0 || issue.held {
-        return Waiting::Settling;
-    }
-    let has = |label: &str| issue.labels.contains(label);
-    if has("blocked") {
-        return Waiting::Blocked;
-    }
-    if has("underspecified") {
-        return Waiting::Underspecified;
-    }
-    // An orphan has no job at all. After a job of ours, `in-progress` is a label that was observed
-    // late or could not be removed: only `backlog` asks again.
-    let orphaned = || {
-        has("in-progress")
-            && !floor.jobs.iter().any(|j| j.project == issue.project && j.issue == issue.number)
-    };
-    if !has("backlog") && !orphaned() {
-        return Waiting::NotAsked;
-    }
-    // A session that could not be ended still owns the worktree.
-    let owned = |s: &Session| s.project == issue.project && s.issue == issue.number;
-    if floor.sessions.iter().any(|s| owned(s) && s.state != SessionState::Ended) {
-        return Waiting::Settling;
-    }
-    let find = |n: IssueNumber| floor.issues.get(&(issue.project.clone(), n));
-    let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_none()).collect();
-    if !unknown.is_empty() {
-        return Waiting::OnUnknown(unknown);
-    }
-    let open: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_some_and(|i| i.open)).collect();
-    if open.is_empty() {
-        return Waiting::Ready;
-    }
-    if let Some(cycle) = cycle_through(floor, issue) {
-        return Waiting::Cycle(cycle);
-    }
-    Waiting::On(open)
+    Standing::of(floor, &issue.project).why(floor, issue)
 }
 
 /// The open issues by which an issue depends on itself, in order, itself first.
 fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
     let mut path = vec![issue.number];
-    let mut seen = std::collections::BTreeSet::from([issue.number]);
+    let mut seen = BTreeSet::from([issue.number]);
     fn walk(
         floor: &Floor,
         at: &Issue,
         goal: IssueNumber,
         path: &mut Vec<IssueNumber>,
-        seen: &mut std::collections::BTreeSet<IssueNumber>,
+        seen: &mut BTreeSet<IssueNumber>,
     ) -> bool {
         for dep in &at.deps {
             if *dep == goal {
@@ -123,10 +144,11 @@ impl Turn<'_> {
 
     /// Orphaned in-progress issues first, then priority, then the oldest.
     fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
+        let standing = Standing::of(self.floor, project);
         self.floor
             .issues
             .iter()
-            .filter(|i| i.project == *project && why_not_started(self.floor, i) == Waiting::Ready)
+            .filter(|i| i.project == *project && standing.why(self.floor, i) == Waiting::Ready)
             .min_by_key(|i| {
                 let has = |label: &str| i.labels.contains(label);
                 (Reverse(has("in-progress")), Reverse(has("priority")), i.created_at, i.number)

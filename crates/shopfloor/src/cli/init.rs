@@ -149,7 +149,7 @@ fn problem(error: RegisterError) -> CliError {
         RegisterError::Git(_) => Exit::Failed,
     };
     let hint = matches!(&error, RegisterError::Checkout(CheckoutProblem::Dirty { .. }))
-        .then_some("commit or stash them, or pass --allow-dirty");
+        .then_some("or pass --allow-dirty: agents will not see those changes");
     let mut shown = CliError::new(exit, error.to_string());
     shown.hint = hint.map(str::to_owned);
     shown

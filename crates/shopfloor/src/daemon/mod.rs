@@ -37,13 +37,13 @@ pub struct Daemon {
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(context: &Context, until_idle: bool) -> CliResult<Daemon> {
+        let mut engine = context.engine()?;
         let lock_path = context.layout.daemon_lock();
         let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
             let who = lock::holder(&lock_path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}"))
                 .hint("`shopfloor status` shows what it does, `shopfloor down` ends it")
         })?;
-        let mut engine = context.engine()?;
         engine.take_lease()?;
         install_self(context)?;
 
