@@ -53,7 +53,12 @@ fn serve(stream: UnixStream, handle: &Handle) -> std::io::Result<()> {
         "stop" => told(handle, Input::Stop),
         _ => "error: unknown request".to_owned(),
     };
-    (&stream).write_all(format!("{answer}\n").as_bytes())
+    (&stream).write_all(format!("{answer}\n").as_bytes())?;
+    if request.trim_end() == "stop" {
+        // Whoever asked waits for the line to close: the kernel does that when the daemon ends.
+        std::mem::forget(stream);
+    }
+    Ok(())
 }
 
 fn told(handle: &Handle, input: Input) -> String {

@@ -7,10 +7,16 @@ use super::{CliError, CliResult, Context, Exit};
 use crate::daemon::Daemon;
 use clap::Args;
 use progress::Progress;
+use shopfloor_adapters::host::exit_watch::ExitWatcher;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::host::process;
 use shopfloor_engine::Stop;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Run the factory: work on every issue labelled backlog
@@ -55,41 +61,63 @@ fn detach(context: &Context) -> CliResult<Exit> {
             CliError::new(Exit::Busy, "a daemon runs on this floor already").hint("`shopfloor down` ends it")
         );
     }
+    let (news, wait) = channel();
+    let (appeared, ended) = (news.clone(), news);
+    // Nobody listens any more once the answer is known.
+    let sockets = FileWatcher::spawn(move |_| drop(appeared.send(News::Socket)))?;
+    let exits = ExitWatcher::spawn(move |_| drop(ended.send(News::Ended)))?;
+    sockets.watch(0, context.layout.daemon_socket())?;
+
     let log_path = context.layout.daemon_log();
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path)?;
-    let mut child = {
-        use std::os::unix::process::CommandExt;
-        Command::new(std::env::current_exe()?)
-            .arg("--home")
-            .arg(context.layout.root())
-            .arg("up")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            // Ctrl-C in this terminal is not for it.
-            .process_group(0)
-            .spawn()?
-    };
-    let began = Instant::now();
-    loop {
-        if context.ask_daemon("ping")?.is_some() {
-            output::line(format!("the daemon runs, pid {}; log: {}", child.id(), log_path.display()));
-            return Ok(Exit::Fine);
-        }
-        if let Some(status) = child.try_wait()? {
-            let exit = match status.code() {
-                Some(5) => Exit::Busy,
-                Some(2) => Exit::Usage,
-                _ => Exit::Failed,
-            };
-            return Err(CliError::new(exit, format!("the daemon did not start ({status})"))
-                .hint(format!("its log: {}", log_path.display())));
-        }
-        if began.elapsed() > START_WITHIN {
-            return Err(CliError::failed("the daemon does not answer")
-                .hint(format!("its log: {}", log_path.display())));
-        }
-        // Between two looks at a start that takes tens of milliseconds.
-        std::thread::sleep(Duration::from_millis(20));
+    let mut child = spawn_daemon(context, &log_path)?;
+    match process::identify(child.id()) {
+        Some(daemon) => exits.watch(0, daemon)?,
+        None => return Err(not_started(child.wait()?, &log_path)),
     }
+    let deadline = Instant::now() + START_WITHIN;
+    loop {
+        match wait.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(News::Socket) if context.ask_daemon("ping")?.is_some() => {
+                output::line(format!("the daemon runs, pid {}; log: {}", child.id(), log_path.display()));
+                return Ok(Exit::Fine);
+            }
+            Ok(News::Socket) => {}
+            Ok(News::Ended) => return Err(not_started(child.wait()?, &log_path)),
+            Err(_) => {
+                return Err(CliError::failed("the daemon does not answer")
+                    .hint(format!("its log: {}", log_path.display())));
+            }
+        }
+    }
+}
+
+enum News {
+    /// Something happened at the daemon's door.
+    Socket,
+    Ended,
+}
+
+fn spawn_daemon(context: &Context, log_path: &Path) -> CliResult<Child> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(log_path)?;
+    let child = Command::new(std::env::current_exe()?)
+        .arg("--home")
+        .arg(context.layout.root())
+        .arg("up")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        // Ctrl-C in this terminal is not for it.
+        .process_group(0)
+        .spawn()?;
+    Ok(child)
+}
+
+fn not_started(status: ExitStatus, log_path: &Path) -> CliError {
+    let exit = match status.code() {
+        Some(5) => Exit::Busy,
+        Some(2) => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    CliError::new(exit, format!("the daemon did not start ({status})"))
+        .hint(format!("its log: {}", log_path.display()))
 }
