@@ -19,4 +19,4 @@ pub mod sim;
 pub mod store;
 pub mod world;
 
-pub use sim::{Report, run};
+pub use sim::{Crashes, Report, run, run_with_crash};

@@ -29,6 +29,17 @@ pub struct Report {
     pub violations: Vec<String>,
     pub coverage: BTreeMap<&'static str, u64>,
     pub steps: u64,
+    pub crash_points: u64,
+}
+
+/// When the daemon dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crashes {
+    /// Now and then, as the seed says.
+    Seeded,
+    Never,
+    /// Once, at that place of all places it could.
+    At(u64),
 }
 
 enum Wake {
@@ -51,6 +62,7 @@ struct Sim {
     daemon: Option<Daemon>,
     zombie: Option<Engine<CrashingStore>>,
     generation: u64,
+    crashes: Crashes,
     crashes_left: u64,
     queue: BTreeMap<(Time, u64), Wake>,
     number: u64,
@@ -65,8 +77,17 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Plays a seed.
 pub fn run(seed: u64, mutation: Option<Mutation>) -> Report {
+    play(seed, mutation, Crashes::Seeded)
+}
+
+/// Plays a seed in fair weather, with the daemon's death at one place or none.
+pub fn run_with_crash(seed: u64, crash_at: Option<u64>) -> Report {
+    play(seed, None, crash_at.map_or(Crashes::Never, Crashes::At))
+}
+
+fn play(seed: u64, mutation: Option<Mutation>, crashes: Crashes) -> Report {
     hush();
-    let mut sim = Sim::new(seed, mutation);
+    let mut sim = Sim::new(seed, mutation, crashes);
     let mut steps = 0;
     while sim.checker.violations_in(&sim.world) == 0 {
         steps += 1;
@@ -88,6 +109,7 @@ pub fn run(seed: u64, mutation: Option<Mutation>) -> Report {
         violations: std::mem::take(&mut world.violations),
         coverage: std::mem::take(&mut world.coverage),
         steps,
+        crash_points: world.crash_points,
     }
 }
 
@@ -105,11 +127,15 @@ fn hush() {
 }
 
 impl Sim {
-    fn new(seed: u64, mutation: Option<Mutation>) -> Sim {
+    fn new(seed: u64, mutation: Option<Mutation>, crashes: Crashes) -> Sim {
         let mut world = World::new(seed, Policy::default(), mutation);
         world.policy = plan::policy(&mut world.rng);
         world.weather = plan::weather(&mut world.rng);
-        let crashes_left = world.rng.below(9);
+        let mut crashes_left = world.rng.below(9);
+        if crashes != Crashes::Seeded {
+            world.weather = Weather::default();
+            crashes_left = 0;
+        }
         let store = SharedMemoryStore::default();
         let cli = Engine::open(store.clone()).expect("the memory store opens");
         let mut queue = BTreeMap::new();
@@ -125,6 +151,7 @@ impl Sim {
             daemon: None,
             zombie: None,
             generation: 0,
+            crashes,
             crashes_left,
             queue,
             number: 100,
@@ -283,7 +310,11 @@ impl Sim {
             let within = if world.rng.permille(300) { 20 } else { 400 };
             world.crash_in = Some(world.rng.range(1, within));
         } else {
-            self.world.lock().crash_in = None;
+            let first = self.generation == 1;
+            self.world.lock().crash_in = match self.crashes {
+                Crashes::At(place) if first => Some(place),
+                _ => None,
+            };
         }
         let store = CrashingStore { inner: self.store.clone(), world: self.world.clone() };
         let mut engine = Engine::open(store).expect("the memory store opens");

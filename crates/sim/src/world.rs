@@ -61,6 +61,8 @@ pub struct World {
     pub ended: Vec<Epoch>,
     /// Calls until the daemon dies, if it is to.
     pub crash_in: Option<u64>,
+    /// How many places there were where it could have died.
+    pub crash_points: u64,
     /// Counts attempts of effects.
     pub attempt: u64,
     /// What wants to be scheduled: agents to act, sessions to be looked at.
@@ -85,6 +87,7 @@ impl World {
             green: Vec::new(),
             ended: Vec::new(),
             crash_in: None,
+            crash_points: 0,
             attempt: 0,
             agent_acts: Vec::new(),
             notices: BTreeSet::new(),
@@ -115,6 +118,7 @@ impl World {
 
     /// A place where the daemon may die.
     pub fn crash_point(&mut self, place: &str, kind: &'static str) {
+        self.crash_points += 1;
         let Some(left) = &mut self.crash_in else { return };
         *left -= 1;
         if *left == 0 {

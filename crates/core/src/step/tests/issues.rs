@@ -86,6 +86,13 @@ fn labels_seen_before_our_own_edit_arrived_start_nothing() {
 }
 
 #[test]
+fn an_edit_that_arrived_outweighs_what_was_seen_before_it() {
+    let mut scene = blocked();
+    scene.issue(1, &["backlog"], &[]).done("edit_labels");
+    assert_eq!((scene.state(), scene.floor.jobs.len()), ("blocked", 1));
+}
+
+#[test]
 fn a_forge_that_refuses_our_labels_gets_no_second_job_by_itself() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).impossible("edit_labels").impossible("prepare_worktree");
