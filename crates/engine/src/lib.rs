@@ -5,10 +5,11 @@
 //! at least once. There is no separate recovery: starting is loading what was committed and
 //! performing what is still in the outbox.
 //!
-//! [`Runner`] is the daemon's loop around that. Any other process may use an [`Engine`] on the same
+//! [`Conductor`] says what to do next, [`Runner`] is the daemon's loop around it. Any other process may use an [`Engine`] on the same
 //! store to submit an event of its own: a commit based on an old state is refused and redone.
 
 mod commit;
+mod conductor;
 mod dispatch;
 mod perform;
 pub mod ports;
@@ -17,6 +18,5 @@ mod rows;
 mod runner;
 
 pub use commit::{Applied, Engine};
-pub use dispatch::{ATTEMPTS_MAX, Dispatch, backoff, runnable};
-pub use perform::{Attempt, attempt};
-pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Watches, read_forge};
+pub use conductor::{Capacity, Conductor, Report, Task, work};
+pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Watches};

@@ -1,29 +1,27 @@
-//! The daemon's loop, single-threaded and on virtual time: what `shopfloor_engine::Runner` does
-//! with worker threads, with every effect begun, done and reported at a time of its own.
+//! The daemon on virtual time: the engine's own [`Conductor`], with every task begun, done and
+//! reported at a time of its own, and watchers that look at the simulated world.
 
 use crate::rng::Rng;
 use crate::store::CrashingStore;
 use crate::world::Shared;
-use shopfloor_core::effect::{Action, Outcome};
-use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName, Role};
+use shopfloor_core::effect::Action;
+use shopfloor_core::event::{Event, NoteKind};
+use shopfloor_core::ids::{Epoch, Role};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::SessionState;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Ports;
-use shopfloor_engine::{ATTEMPTS_MAX, Attempt, Engine, attempt, backoff, read_forge, runnable};
-use shopfloor_store::{Queued, Store, StoreResult};
+use shopfloor_engine::{Capacity, Conductor, Engine, Report, Task, work};
+use shopfloor_store::StoreResult;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What the daemon waits for.
 pub enum Input {
-    /// A worker begins an effect.
-    Perform(Queued),
-    Attempted(Queued, Attempt),
-    Sync,
-    Synced(Result<Vec<Event>, String>),
+    /// A worker begins a task.
+    Begin(Task),
+    Report(Report),
     /// A session's files or its process changed.
     Look(Epoch),
     Poke,
@@ -37,40 +35,25 @@ struct Seen {
 }
 
 pub struct Daemon {
-    pub engine: Engine<CrashingStore>,
+    pub conductor: Conductor<CrashingStore>,
     ports: Ports,
     world: Shared,
-    project: ProjectName,
-    busy: BTreeSet<String>,
-    checks_busy: usize,
-    sync_wanted: bool,
-    sync_retry_at: Option<Time>,
-    sync_failures: u32,
     watched: BTreeMap<Epoch, Seen>,
-    /// When it wakes by itself.
-    pub wake: Option<Time>,
     /// What is to come to it, and when.
     pub out: Vec<(Duration, Input)>,
 }
 
-const CHECK_SLOTS: usize = 2;
+const CAPACITY: Capacity = Capacity { checks: 2, tasks: 12 };
 
 impl Daemon {
-    pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared, project: ProjectName) -> Self {
-        Daemon {
-            engine,
-            ports,
-            world,
-            project,
-            busy: BTreeSet::new(),
-            checks_busy: 0,
-            sync_wanted: true,
-            sync_retry_at: None,
-            sync_failures: 0,
-            watched: BTreeMap::new(),
-            wake: None,
-            out: Vec::new(),
-        }
+    pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared) -> Self {
+        let conductor = Conductor::new(engine, CAPACITY);
+        Daemon { conductor, ports, world, watched: BTreeMap::new(), out: Vec::new() }
+    }
+
+    /// When it wakes by itself.
+    pub fn wake(&self) -> Option<Time> {
+        self.conductor.wake()
     }
 
     fn now(&self) -> Time {
@@ -83,122 +66,63 @@ impl Daemon {
 
     pub fn take_in(&mut self, input: Input) -> StoreResult<()> {
         match input {
-            Input::Perform(effect) => {
-                self.world.lock().attempt += 1;
-                let attempt = attempt(&self.ports, &effect.action);
-                let late = self.chance(|r| r.range(0, 800));
-                self.out.push((late, Input::Attempted(effect, attempt)));
-                Ok(())
+            Input::Begin(task) => {
+                let late = match &task {
+                    Task::Perform(_) => {
+                        self.world.lock().attempt += 1;
+                        self.chance(|r| r.range(0, 800))
+                    }
+                    Task::ReadForge { .. } => self.chance(|r| r.range(0, 300)),
+                };
+                let report = work(&self.ports, task);
+                self.out.push((late, Input::Report(report)));
             }
-            Input::Attempted(effect, attempt) => self.attempted(effect, attempt),
-            Input::Sync => {
-                let cursor = self.engine.floor().projects.get(&self.project).map_or(0, |p| p.cursor);
-                let events = read_forge(&self.ports, &self.project, cursor);
-                let late = self.chance(|r| r.range(0, 300));
-                self.out.push((late, Input::Synced(events)));
-                Ok(())
-            }
-            Input::Synced(events) => self.synced(events),
-            Input::Look(epoch) => self.look(epoch),
-            Input::Poke => {
-                self.engine.refresh()?;
-                self.sync_wanted = true;
+            Input::Report(report) => {
+                let notes = self.conductor.report(self.now(), report)?;
+                if notes.iter().any(|n| n.kind == NoteKind::Escalation && n.text.contains("(tried ")) {
+                    self.world.lock().saw("effect given up");
+                }
                 self.reconcile();
-                Ok(())
+            }
+            Input::Look(epoch) => self.look(epoch)?,
+            Input::Poke => {
+                self.conductor.poked()?;
+                self.reconcile();
             }
         }
+        Ok(())
     }
 
     pub fn submit(&mut self, event: &Event) -> StoreResult<()> {
         let now = self.now();
-        self.engine.submit(now, event)?;
+        self.conductor.submit(now, event)?;
         self.reconcile();
         Ok(())
     }
 
     pub fn tick(&mut self) -> StoreResult<()> {
         let now = self.now();
-        if self.sync_retry_at.is_some_and(|at| at <= now) {
-            self.sync_retry_at = None;
-            self.sync_wanted = true;
-        }
-        if self.engine.floor().next_deadline().is_some_and(|d| d <= now) {
-            self.submit(&Event::Tick)?;
-        }
-        Ok(())
-    }
-
-    pub fn is_idle(&mut self) -> StoreResult<bool> {
-        Ok(self.busy.is_empty() && !self.sync_wanted && self.engine.outbox()?.is_empty())
-    }
-
-    /// Hands out what may be performed now.
-    pub fn dispatch(&mut self) -> StoreResult<()> {
-        let now = self.now();
-        let lane = format!("forge:{}", self.project);
-        if self.sync_retry_at.is_none() && self.sync_wanted && !self.busy.contains(&lane) {
-            self.sync_wanted = false;
-            self.busy.insert(lane);
-            let late = self.chance(|r| r.range(0, 300));
-            self.out.push((late, Input::Sync));
-        }
-        let free = CHECK_SLOTS.saturating_sub(self.checks_busy);
-        let dispatch = runnable(self.engine.outbox()?, &self.busy, now, free);
-        for effect in dispatch.now {
-            self.busy.insert(effect.action.lane());
-            let late = if matches!(effect.action, Action::RunCi { .. }) {
-                self.checks_busy += 1;
-                self.chance(|r| r.range(5_000, 600_000))
-            } else {
-                self.chance(|r| r.range(0, 2_000))
-            };
-            self.out.push((late, Input::Perform(effect)));
-        }
-        let deadlines = [dispatch.wake, self.engine.floor().next_deadline(), self.sync_retry_at];
-        self.wake = deadlines.into_iter().flatten().min();
-        Ok(())
-    }
-
-    fn attempted(&mut self, effect: Queued, attempt: Attempt) -> StoreResult<()> {
-        let lane = effect.action.lane();
-        self.busy.remove(&lane);
-        if matches!(effect.action, Action::RunCi { .. }) {
-            self.checks_busy -= 1;
-        }
-        let now = self.now();
-        if lane.starts_with("forge:") {
-            self.sync_wanted = true;
-        }
-        let outcome = match attempt {
-            Attempt::Done(outcome) => outcome,
-            Attempt::Failed(why) => {
-                let attempts = effect.attempts + 1;
-                if attempts < ATTEMPTS_MAX {
-                    return self.engine.store().defer(effect.id, attempts, now + backoff(attempts), &why);
-                }
-                self.world.lock().saw("effect given up");
-                Outcome::Impossible { why: format!("{why} (tried {attempts} times)") }
-            }
-        };
-        self.engine.complete(now, &effect, outcome)?;
+        self.conductor.tick(now)?;
         self.reconcile();
         Ok(())
     }
 
-    fn synced(&mut self, events: Result<Vec<Event>, String>) -> StoreResult<()> {
-        self.busy.remove(&format!("forge:{}", self.project));
-        match events {
-            Ok(events) => {
-                self.sync_failures = 0;
-                for event in &events {
-                    self.submit(event)?;
+    pub fn is_idle(&mut self) -> StoreResult<bool> {
+        self.conductor.is_quiet()
+    }
+
+    /// Hands out what may be begun now.
+    pub fn dispatch(&mut self) -> StoreResult<()> {
+        let now = self.now();
+        for task in self.conductor.tasks(now)? {
+            let late = match &task {
+                Task::Perform(effect) if matches!(effect.action, Action::RunCi { .. }) => {
+                    self.chance(|r| r.range(5_000, 600_000))
                 }
-            }
-            Err(_) => {
-                self.sync_failures += 1;
-                self.sync_wanted = true;
-                self.sync_retry_at = Some(self.now() + backoff(self.sync_failures));
-            }
+                Task::Perform(_) => self.chance(|r| r.range(0, 2_000)),
+                Task::ReadForge { .. } => self.chance(|r| r.range(0, 300)),
+            };
+            self.out.push((late, Input::Begin(task)));
         }
         Ok(())
     }
@@ -206,7 +130,7 @@ impl Daemon {
     /// Watches what has a process and has not ended; a new watch begins with a look.
     fn reconcile(&mut self) {
         let wanted: BTreeSet<Epoch> = self
-            .engine
+            .conductor
             .floor()
             .sessions
             .iter()

@@ -14,7 +14,7 @@ use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::state::JobState;
 use shopfloor_core::time::Time;
-use shopfloor_engine::Engine;
+use shopfloor_engine::{Engine, Task};
 use shopfloor_store::memory::SharedMemoryStore;
 use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::BTreeMap;
@@ -175,7 +175,7 @@ impl Sim {
     /// Makes the next thing happen. False when nothing is left to happen.
     fn step(&mut self) -> bool {
         let next = self.queue.first_key_value().map(|((time, _), _)| *time);
-        let alarm = self.daemon.as_ref().and_then(|d| d.wake);
+        let alarm = self.daemon.as_ref().and_then(|d| d.wake());
         let Some(time) = [next, alarm].into_iter().flatten().min() else { return false };
         if next.is_none() && self.is_quiet() {
             return false;
@@ -200,7 +200,7 @@ impl Sim {
             Wake::Daemon(generation, input) => {
                 if generation == self.generation {
                     // The narrow places of the queue are where somebody interferes.
-                    let narrow = matches!(&input, Input::Perform(q) if q.action.lane().starts_with("queue:"));
+                    let narrow = matches!(&input, Input::Begin(Task::Perform(q)) if q.action.lane().starts_with("queue:"));
                     self.interfere(narrow);
                     self.with_daemon(|d| d.take_in(input));
                     self.interfere(narrow);
@@ -320,7 +320,7 @@ impl Sim {
         let mut engine = Engine::open(store).expect("the memory store opens");
         engine.take_lease().expect("the memory store gives a lease");
         self.world.lock().say(format!("daemon {} starts", self.generation));
-        let daemon = Daemon::start(engine, ports(&self.world), self.world.clone(), self.project.clone());
+        let daemon = Daemon::start(engine, ports(&self.world), self.world.clone());
         self.daemon = Some(daemon);
         let policy = self.world.lock().policy.clone();
         let set = Event::ProjectSet { project: self.project.clone(), checkout: "checkout".into(), policy };
@@ -373,7 +373,7 @@ impl Sim {
                 self.world.lock().say(format!("daemon stops: {error}"));
                 self.restart_later(None);
             }
-            Err(panic) if panic.is::<Crash>() => self.restart_later(Some(daemon.engine)),
+            Err(panic) if panic.is::<Crash>() => self.restart_later(Some(daemon.conductor.into_engine())),
             Err(panic) => {
                 let text = panic
                     .downcast_ref::<String>()
@@ -461,7 +461,7 @@ impl Sim {
             world.say("quiet");
         }
         let quiet_from = self.checker.position;
-        while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake)
+        while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake())
             && wake < end
         {
             self.world.lock().now = wake;

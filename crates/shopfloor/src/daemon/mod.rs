@@ -18,13 +18,13 @@ use shopfloor_adapters::host::lock::{self, FileLock};
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_engine::ports::Ports;
-use shopfloor_engine::{Handle, Input, Runner, RunnerOptions};
+use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
 
 /// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
-const WORKERS_MAX: usize = 32;
+const TASKS_MAX: usize = 32;
 
 /// A floor that is taken and ready to run.
 pub struct Daemon {
@@ -64,8 +64,7 @@ impl Daemon {
         let tmux = Tmux::new(context.layout.tmux_socket(), path);
         let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
         let options = RunnerOptions {
-            check_slots: projects.check_slots(),
-            workers_max: WORKERS_MAX,
+            capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
             until_idle,
             clock: crate::cli::now,
         };

@@ -1,0 +1,279 @@
+//! The loop without threads and without a clock: what to do next, given what came back. The
+//! daemon's [`crate::Runner`] runs it on worker threads and real time, the simulator on virtual
+//! time; so what is simulated is what runs.
+
+use crate::commit::Engine;
+use crate::dispatch::{ATTEMPTS_MAX, backoff, runnable};
+use crate::perform::{Attempt, attempt};
+use crate::ports::{Changes, Ports};
+use shopfloor_core::effect::{Action, Outcome};
+use shopfloor_core::event::{Event, Note};
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Floor;
+use shopfloor_core::time::Time;
+use shopfloor_store::{Queued, Store, StoreError, StoreResult};
+use std::collections::BTreeSet;
+
+/// Something for a worker.
+#[derive(Debug)]
+pub enum Task {
+    Perform(Queued),
+    /// Read what is new on a project's forge.
+    ReadForge {
+        project: ProjectName,
+        cursor: u64,
+    },
+}
+
+/// What became of a task.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few at a time, moved twice")]
+pub enum Report {
+    Attempted {
+        effect: Queued,
+        attempt: Attempt,
+    },
+    /// `Err` says why the forge could not be read.
+    Read {
+        project: ProjectName,
+        events: Result<Vec<Event>, String>,
+    },
+}
+
+/// Does a task, through the ports.
+pub fn work(ports: &Ports, task: Task) -> Report {
+    match task {
+        Task::Perform(effect) => {
+            let attempt = attempt(ports, &effect.action);
+            Report::Attempted { effect, attempt }
+        }
+        Task::ReadForge { project, cursor } => {
+            let events = read_forge(ports, &project, cursor);
+            Report::Read { project, events }
+        }
+    }
+}
+
+/// How much may be under way at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Runs of checks.
+    pub checks: usize,
+    /// Tasks, runs of checks included.
+    pub tasks: usize,
+}
+
+pub struct Conductor<S> {
+    engine: Engine<S>,
+    capacity: Capacity,
+    /// Lanes with a task under way.
+    busy: BTreeSet<String>,
+    checks_busy: usize,
+    /// Projects whose forge is to be read, in the forge lane's turn.
+    read_wanted: BTreeSet<ProjectName>,
+    read_retry_at: Option<Time>,
+    read_failures: u32,
+    /// When a deferred effect is due.
+    effect_due: Option<Time>,
+}
+
+impl<S: Store> Conductor<S> {
+    pub fn new(engine: Engine<S>, capacity: Capacity) -> Self {
+        let mut conductor = Conductor {
+            engine,
+            capacity,
+            busy: BTreeSet::new(),
+            checks_busy: 0,
+            read_wanted: BTreeSet::new(),
+            read_retry_at: None,
+            read_failures: 0,
+            effect_due: None,
+        };
+        conductor.want_all();
+        conductor
+    }
+
+    pub fn floor(&self) -> &Floor {
+        self.engine.floor()
+    }
+
+    pub fn engine(&mut self) -> &mut Engine<S> {
+        &mut self.engine
+    }
+
+    pub fn into_engine(self) -> Engine<S> {
+        self.engine
+    }
+
+    /// Another process changed the store, or something on the forge.
+    pub fn poked(&mut self) -> StoreResult<()> {
+        self.engine.refresh()?;
+        self.want_all();
+        Ok(())
+    }
+
+    fn want_all(&mut self) {
+        self.read_wanted.extend(self.engine.floor().projects.iter().map(|p| p.name.clone()));
+    }
+
+    /// Everything that may be begun now.
+    pub fn tasks(&mut self, now: Time) -> StoreResult<Vec<Task>> {
+        let mut tasks = Vec::new();
+        if self.read_retry_at.is_none() {
+            let free = |p: &&ProjectName| !self.busy.contains(&forge_lane(p));
+            let ready: Vec<ProjectName> = self.read_wanted.iter().filter(free).cloned().collect();
+            for project in ready {
+                self.read_wanted.remove(&project);
+                if let Some(cursor) = self.engine.floor().projects.get(&project).map(|p| p.cursor) {
+                    self.busy.insert(forge_lane(&project));
+                    tasks.push(Task::ReadForge { project, cursor });
+                }
+            }
+        }
+        let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
+        let dispatch = runnable(self.engine.outbox()?, &self.busy, now, checks_free);
+        self.effect_due = dispatch.wake;
+        for effect in dispatch.now {
+            if self.busy.len() >= self.capacity.tasks.max(1) {
+                break;
+            }
+            self.busy.insert(effect.action.lane());
+            if matches!(effect.action, Action::RunCi { .. }) {
+                self.checks_busy += 1;
+            }
+            tasks.push(Task::Perform(effect));
+        }
+        Ok(tasks)
+    }
+
+    /// When to look again though nothing happens: [`Conductor::tick`], then [`Conductor::tasks`].
+    pub fn wake(&self) -> Option<Time> {
+        [self.effect_due, self.engine.floor().next_deadline(), self.read_retry_at].into_iter().flatten().min()
+    }
+
+    pub fn tick(&mut self, now: Time) -> StoreResult<Vec<Note>> {
+        if self.read_retry_at.is_some_and(|at| at <= now) {
+            self.read_retry_at = None;
+            self.want_all();
+        }
+        if self.engine.floor().next_deadline().is_some_and(|d| d <= now) {
+            return self.submit(now, &Event::Tick);
+        }
+        Ok(Vec::new())
+    }
+
+    pub fn submit(&mut self, now: Time, event: &Event) -> StoreResult<Vec<Note>> {
+        Ok(self.engine.submit(now, event)?.notes)
+    }
+
+    pub fn report(&mut self, now: Time, report: Report) -> StoreResult<Vec<Note>> {
+        match report {
+            Report::Attempted { effect, attempt } => self.attempted(now, effect, attempt),
+            Report::Read { project, events } => self.read(now, project, events),
+        }
+    }
+
+    fn attempted(&mut self, now: Time, effect: Queued, attempt: Attempt) -> StoreResult<Vec<Note>> {
+        let lane = effect.action.lane();
+        self.busy.remove(&lane);
+        if matches!(effect.action, Action::RunCi { .. }) {
+            self.checks_busy -= 1;
+        }
+        // Our own changes come back as observations: read them before the lane goes on.
+        if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok()) {
+            self.read_wanted.insert(project);
+        }
+        let outcome = match attempt {
+            Attempt::Done(outcome) => outcome,
+            Attempt::Failed(why) => {
+                let attempts = effect.attempts + 1;
+                if attempts < ATTEMPTS_MAX {
+                    let again = now + backoff(attempts);
+                    return match self.engine.store().defer(effect.id, attempts, again, &why) {
+                        // Another daemon's answer came first.
+                        Ok(()) | Err(StoreError::AlreadyPerformed(_)) => Ok(Vec::new()),
+                        Err(e) => Err(e),
+                    };
+                }
+                Outcome::Impossible { why: format!("{why} (tried {attempts} times)") }
+            }
+        };
+        Ok(self.engine.complete(now, &effect, outcome)?.notes)
+    }
+
+    fn read(
+        &mut self,
+        now: Time,
+        project: ProjectName,
+        events: Result<Vec<Event>, String>,
+    ) -> StoreResult<Vec<Note>> {
+        self.busy.remove(&forge_lane(&project));
+        let mut notes = Vec::new();
+        match events {
+            Ok(events) => {
+                self.read_failures = 0;
+                for event in &events {
+                    notes.extend(self.submit(now, event)?);
+                }
+            }
+            Err(_) => {
+                self.read_failures += 1;
+                self.read_wanted.insert(project);
+                self.read_retry_at = Some(now + backoff(self.read_failures));
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Nothing is under way and nothing is left to begin.
+    pub fn is_quiet(&mut self) -> StoreResult<bool> {
+        Ok(self.busy.is_empty() && self.read_wanted.is_empty() && self.engine.outbox()?.is_empty())
+    }
+}
+
+fn forge_lane(project: &ProjectName) -> String {
+    format!("forge:{project}")
+}
+
+/// Reads everything new on the forge, as events.
+fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
+    let mut events = Vec::new();
+    loop {
+        let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
+        if changes.observations.is_empty() {
+            return Ok(events);
+        }
+        let before = std::mem::replace(&mut cursor, changes.cursor);
+        events.extend(page(project, before, changes));
+    }
+}
+
+/// A page as events, each of which is committed by itself. Only the last moves the cursor past the
+/// page: a crash between two of them must not skip the rest.
+fn page(project: &ProjectName, before: u64, changes: Changes) -> impl Iterator<Item = Event> {
+    let (last, after) = (changes.observations.len() - 1, changes.cursor);
+    changes.observations.into_iter().enumerate().map(move |(at, observation)| {
+        let cursor = if at == last { after } else { before };
+        Event::Observed { project: project.clone(), observation, cursor }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shopfloor_core::event::Observation;
+    use shopfloor_core::ids::PrNumber;
+
+    #[test]
+    fn a_crash_within_a_page_skips_nothing() {
+        let observations = (1..=3).map(|n| Observation::Pr { number: PrNumber(n), open: true }).collect();
+        let project = "p".parse().unwrap();
+        let cursors: Vec<u64> = page(&project, 4, Changes { cursor: 7, observations })
+            .map(|event| match event {
+                Event::Observed { cursor, .. } => cursor,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(cursors, [4, 4, 7]);
+    }
+}
