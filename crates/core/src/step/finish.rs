@@ -11,6 +11,9 @@ use std::time::Duration;
 
 const FINISH_WITHIN: Duration = Duration::from_secs(900);
 
+/// Ended jobs kept on a floor.
+pub(super) const ENDED_JOBS_MAX: usize = 1_000;
+
 /// Names an effect of a finishing job.
 pub(super) fn action_key(action: &Action) -> String {
     match action {
@@ -229,6 +232,31 @@ impl Turn<'_> {
                 .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
             let name = JobState::Ended { end }.name();
             self.note_job(NoteKind::JobEnded, id, format!("{name}: {}", reason.unwrap_or_default()));
+            self.forget_old_jobs();
+        }
+    }
+
+    /// Ended jobs are kept for people to look at, the newest of them. The journal remembers more.
+    fn forget_old_jobs(&mut self) {
+        let ended: Vec<JobId> = self.floor.jobs.iter().filter(|j| !j.is_live()).map(|j| j.id).collect();
+        let surplus = ended.len().saturating_sub(ENDED_JOBS_MAX);
+        for job in &ended[..surplus] {
+            let sessions: Vec<Epoch> =
+                self.floor.sessions.iter().filter(|s| s.job == *job).map(|s| s.epoch).collect();
+            let unended =
+                |e: &Epoch| self.floor.sessions.get(e).is_some_and(|s| s.state != SessionState::Ended);
+            // One that could not be ended still owns its worktree: it and its job stay.
+            if sessions.iter().any(unended) {
+                continue;
+            }
+            for session in sessions {
+                self.floor.sessions.remove(&session);
+            }
+            let entries: Vec<_> = self.floor.entries.iter().filter(|e| e.job == *job).map(|e| e.id).collect();
+            for entry in entries {
+                self.floor.entries.remove(&entry);
+            }
+            self.floor.jobs.remove(job);
         }
     }
 
