@@ -31,6 +31,8 @@ pub enum Event {
     Answered { project: ProjectName, issue: IssueNumber, text: String },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
+    /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
+    Resumed,
     /// A deadline has passed.
     Tick,
 }

@@ -26,6 +26,9 @@ pub struct Policy {
     pub merge_method: MergeMethod,
     /// Jobs at work at once.
     pub max_jobs: usize,
+    /// Jobs at work at once on the whole floor, if that is limited.
+    #[serde(default)]
+    pub floor_max_jobs: Option<usize>,
     pub ci_fixes_max: u32,
     pub review_rounds_max: u32,
     pub merge_rounds_max: u32,
@@ -57,6 +60,7 @@ impl Default for Policy {
             allow_no_checks: false,
             merge_method: MergeMethod::Rebase,
             max_jobs: 1,
+            floor_max_jobs: None,
             ci_fixes_max: 3,
             review_rounds_max: 5,
             merge_rounds_max: 3,

@@ -236,6 +236,9 @@ pub struct Job {
     pub review_head: Option<Sha>,
     #[serde(default)]
     pub reviewer_wanted: bool,
+    /// A successor is to start as soon as nothing is left of its predecessor.
+    #[serde(default)]
+    pub successor_due: bool,
     /// An end that was asked for while a publication was under way.
     #[serde(default)]
     pub end_wanted: Option<(End, String)>,
@@ -411,6 +414,9 @@ pub struct Message {
     pub queued_at: Time,
     pub taken_at: Option<Time>,
     pub deadline: Option<Time>,
+    /// The session that has it in its prompt. It counts as taken at that session's first sign.
+    #[serde(default)]
+    pub in_prompt_of: Option<Epoch>,
 }
 record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());
 
@@ -455,7 +461,8 @@ impl Floor {
 
     /// The oldest message an agent has not taken.
     pub fn next_message(&self, epoch: Epoch) -> Option<&Message> {
-        self.messages.iter().find(|m| m.to == Some(epoch) && m.state == MessageState::Queued)
+        let waits = |m: &&Message| m.to == Some(epoch) && m.state == MessageState::Queued;
+        self.messages.iter().filter(waits).find(|m| m.in_prompt_of != Some(epoch))
     }
 
     /// When something has to be done though nothing happens.

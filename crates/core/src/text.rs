@@ -114,6 +114,16 @@ pub fn tail(text: &str, bytes_max: usize) -> String {
     format!("[… {start} bytes before this left out]\n{}", &text[start..])
 }
 
+/// A run of backticks longer than any in the text: what stands between two of them cannot end them.
+pub fn fence(text: &str) -> String {
+    let (mut longest, mut run) = (2, 0);
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    "`".repeat(longest + 1)
+}
+
 /// Replaces secrets. Holds the values of every secret the configuration names, and knows the shape
 /// of common tokens, so that also a secret nobody configured is caught on its way out.
 #[derive(Clone, Default)]

@@ -7,12 +7,12 @@ use crate::dispatch::{ATTEMPTS_MAX, backoff, runnable};
 use crate::perform::{Attempt, attempt};
 use crate::ports::{Changes, Ports};
 use shopfloor_core::effect::{Action, Outcome};
-use shopfloor_core::event::{Event, Note};
+use shopfloor_core::event::{Event, Note, NoteKind};
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Floor;
 use shopfloor_core::time::Time;
 use shopfloor_store::{Queued, Store, StoreError, StoreResult};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something for a worker.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ pub struct Conductor<S> {
     checks_busy: usize,
     /// Projects whose forge is to be read, in the forge lane's turn.
     read_wanted: BTreeSet<ProjectName>,
-    read_retry_at: Option<Time>,
-    read_failures: u32,
+    /// Projects whose forge could not be read: how often in a row, and when to try again.
+    unread: BTreeMap<ProjectName, (u32, Time)>,
     /// When a deferred effect is due.
     effect_due: Option<Time>,
 }
@@ -85,8 +85,7 @@ impl<S: Store> Conductor<S> {
             busy: BTreeSet::new(),
             checks_busy: 0,
             read_wanted: BTreeSet::new(),
-            read_retry_at: None,
-            read_failures: 0,
+            unread: BTreeMap::new(),
             effect_due: None,
         };
         conductor.want_all();
@@ -119,15 +118,15 @@ impl<S: Store> Conductor<S> {
     /// Everything that may be begun now.
     pub fn tasks(&mut self, now: Time) -> StoreResult<Vec<Task>> {
         let mut tasks = Vec::new();
-        if self.read_retry_at.is_none() {
-            let free = |p: &&ProjectName| !self.busy.contains(&forge_lane(p));
-            let ready: Vec<ProjectName> = self.read_wanted.iter().filter(free).cloned().collect();
-            for project in ready {
-                self.read_wanted.remove(&project);
-                if let Some(cursor) = self.engine.floor().projects.get(&project).map(|p| p.cursor) {
-                    self.busy.insert(forge_lane(&project));
-                    tasks.push(Task::ReadForge { project, cursor });
-                }
+        let free = |p: &&ProjectName| {
+            !self.busy.contains(&forge_lane(p)) && self.unread.get(*p).is_none_or(|(_, at)| *at <= now)
+        };
+        let ready: Vec<ProjectName> = self.read_wanted.iter().filter(free).cloned().collect();
+        for project in ready {
+            self.read_wanted.remove(&project);
+            if let Some(cursor) = self.engine.floor().projects.get(&project).map(|p| p.cursor) {
+                self.busy.insert(forge_lane(&project));
+                tasks.push(Task::ReadForge { project, cursor });
             }
         }
         let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
@@ -148,14 +147,14 @@ impl<S: Store> Conductor<S> {
 
     /// When to look again though nothing happens: [`Conductor::tick`], then [`Conductor::tasks`].
     pub fn wake(&self) -> Option<Time> {
-        [self.effect_due, self.engine.floor().next_deadline(), self.read_retry_at].into_iter().flatten().min()
+        // One that is being read again is waited for, not woken up for.
+        let waiting = self.unread.iter().filter(|(project, _)| !self.busy.contains(&forge_lane(project)));
+        let reads = waiting.map(|(_, (_, at))| *at);
+        let due = [self.effect_due, self.engine.floor().next_deadline()];
+        due.into_iter().flatten().chain(reads).min()
     }
 
     pub fn tick(&mut self, now: Time) -> StoreResult<Vec<Note>> {
-        if self.read_retry_at.is_some_and(|at| at <= now) {
-            self.read_retry_at = None;
-            self.want_all();
-        }
         if self.engine.floor().next_deadline().is_some_and(|d| d <= now) {
             return self.submit(now, &Event::Tick);
         }
@@ -211,15 +210,19 @@ impl<S: Store> Conductor<S> {
         let mut notes = Vec::new();
         match events {
             Ok(events) => {
-                self.read_failures = 0;
+                self.unread.remove(&project);
                 for event in &events {
                     notes.extend(self.submit(now, event)?);
                 }
             }
-            Err(_) => {
-                self.read_failures += 1;
-                self.read_wanted.insert(project);
-                self.read_retry_at = Some(now + backoff(self.read_failures));
+            Err(why) => {
+                let failures = self.unread.get(&project).map_or(0, |(n, _)| *n) + 1;
+                self.unread.insert(project.clone(), (failures, now + backoff(failures)));
+                self.read_wanted.insert(project.clone());
+                if failures == ATTEMPTS_MAX {
+                    let text = format!("the forge cannot be read: {why}");
+                    notes.push(Note { kind: NoteKind::Escalation, project, issue: None, text });
+                }
             }
         }
         Ok(notes)

@@ -1,7 +1,9 @@
 //! An effect, carried out through the ports. Each arm is safe to repeat from its beginning,
 //! whatever part of it was done before.
 
-use crate::ports::{Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Tree};
+use crate::ports::{
+    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Started, Tree,
+};
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
@@ -56,10 +58,12 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.post_status(project, commit, *run, *state, text)?;
             Ok(Outcome::Done)
         }
-        Action::CollectReview { epoch, .. } => Ok(match ports.agents.review_result(*epoch)? {
-            Ok(review) => Outcome::ReviewCollected { review },
-            Err(why) => Outcome::ReviewUnusable { why },
-        }),
+        Action::CollectReview { project, epoch, .. } => {
+            Ok(match ports.agents.review_result(project, *epoch)? {
+                Ok(review) => Outcome::ReviewCollected { review },
+                Err(why) => Outcome::ReviewUnusable { why },
+            })
+        }
         Action::PostReview { project, pr, head, epoch, review, .. } => {
             ports.forge.post_review(project, *pr, head, &format!("review-session-{epoch}"), review)?;
             Ok(Outcome::Done)
@@ -119,6 +123,10 @@ fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
 }
 
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
+    // First of all: what runs already must not be prepared for.
+    if let Some(started) = ports.agents.adopt(start)? {
+        return Ok(session_started(started));
+    }
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let (worktree, _) = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
@@ -133,20 +141,19 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
             briefing.reviews = ports.forge.review_texts(&start.project, pr)?;
         }
     }
-    let started = ports.agents.start(start, &briefing)?;
-    Ok(Outcome::SessionStarted {
-        tmux: started.tmux,
-        process: started.process,
-        phase_file: started.phase_file,
-    })
+    Ok(session_started(ports.agents.start(start, &briefing)?))
+}
+
+fn session_started(started: Started) -> Outcome {
+    Outcome::SessionStarted { tmux: started.tmux, process: started.process, phase_file: started.phase_file }
 }
 
 fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {
-    let last_output = ports.agents.last_output(epoch)?;
+    let last_output = ports.agents.last_output(tree, epoch)?;
     // Before anything is killed, what there is is kept. The agent may still be writing, so this
     // one need not be the last word; the one after the end is.
     ports.workspace.snapshot(tree)?;
-    ports.agents.end(epoch)?;
+    ports.agents.end(tree, epoch)?;
     let proof = RescueProof::obtain(&*ports.workspace, tree)?;
     let rescue = proof.snapshot().map(|s| s.reference.clone());
     Ok(Outcome::SessionEnded { rescue, last_output })

@@ -218,16 +218,19 @@ pub struct Started {
 
 /// Agents in their terminals.
 pub trait Agents: Send + Sync {
-    /// Starts the session, or adopts it if a session of this epoch runs already.
+    /// The session of this epoch, if it was started before: by a daemon that died before it could
+    /// say so. Also one that has ended since.
+    fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>>;
+    /// Starts the session.
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started>;
     /// The end of what the session printed, redacted and neutralised. Empty when it is gone.
-    fn last_output(&self, epoch: Epoch) -> PortResult<String>;
+    fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String>;
     /// Ends the session's whole process tree and verifies that it is gone. Only what this floor
     /// started is ended; a session that is gone already is fine.
-    fn end(&self, epoch: Epoch) -> PortResult<()>;
+    fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()>;
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()>;
     /// The verdict a reviewer left, or why what it left is of no use.
-    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>>;
+    fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>>;
 }
 
 /// All ports of a floor.

@@ -12,6 +12,7 @@ use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// What the loop is told.
 pub enum Input {
@@ -56,6 +57,9 @@ pub enum Stop {
     },
 }
 
+/// Waking up this late means that the machine slept, not that the agents did.
+const OVERSLEPT: Duration = Duration::from_secs(60);
+
 /// Told of every commit: the floor as it is now, and what happened.
 pub type Observer = Box<dyn FnMut(&Floor, &[Note])>;
 
@@ -97,6 +101,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
     }
 
     pub fn run(&mut self) -> StoreResult<Stop> {
+        self.conductor.submit((self.options.clock)(), &Event::Resumed)?;
         self.watches.reconcile(self.conductor.floor());
         loop {
             for task in self.conductor.tasks((self.options.clock)())? {
@@ -105,10 +110,16 @@ impl<S: Store, W: Watches> Runner<S, W> {
             if self.options.until_idle && self.is_idle()? {
                 return Ok(Stop::Idle { unfinished: self.unfinished() });
             }
-            let input = self.next_input();
+            let wake = self.conductor.wake();
+            let input = self.next_input(wake);
             let now = (self.options.clock)();
             let notes = match input {
-                None => self.conductor.tick(now)?,
+                None => {
+                    if wake.is_some_and(|at| now.since(at) > OVERSLEPT) {
+                        self.conductor.submit(now, &Event::Resumed)?;
+                    }
+                    self.conductor.tick(now)?
+                }
                 Some(Input::Stop) => return Ok(Stop::Asked),
                 Some(Input::Poke) => {
                     self.conductor.poked()?;
@@ -123,8 +134,8 @@ impl<S: Store, W: Watches> Runner<S, W> {
     }
 
     /// The next input, or `None` when it is time to look at deadlines.
-    fn next_input(&self) -> Option<Input> {
-        let Some(at) = self.conductor.wake() else {
+    fn next_input(&self, wake: Option<Time>) -> Option<Input> {
+        let Some(at) = wake else {
             return Some(self.inputs.recv().expect("the runner holds a sender"));
         };
         match self.inputs.recv_timeout(at.since((self.options.clock)())) {

@@ -1,8 +1,8 @@
 //! Agents in tmux: what a session is started with, and how it is found again.
 //!
-//! A session's folder (`sessions/eN`) holds its record, its prompt, its inbox bell and a reviewer's
-//! result. The record is written before the session is spawned, so whatever runs can be found by
-//! its epoch alone, after any crash.
+//! A session's folder (`sessions/eN`) holds its prompt, its inbox bell and a reviewer's result. Its
+//! name in tmux follows from what it is for and its epoch, so whatever runs is found again after
+//! any crash.
 
 pub mod prompt;
 mod result;
@@ -11,14 +11,12 @@ use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
-use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::{ProcessId, Review, StartSession};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_core::text::{Redactor, neutralise, tail};
-use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started};
+use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started, Tree};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,27 +41,17 @@ pub struct TmuxAgents {
     pub configs: AgentConfigs,
 }
 
-/// What is kept of a session, beside its tmux session.
-#[derive(Serialize, Deserialize)]
-struct SessionRecord {
-    tmux: String,
-    project: ProjectName,
-    role: Role,
-}
-
 /// How much of a screen a diagnosis gets.
 const OUTPUT_LINES: u32 = 200;
 const OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
 impl TmuxAgents {
-    fn record(&self, epoch: Epoch) -> PortResult<Option<SessionRecord>> {
-        match std::fs::read(record_file(&self.layout, epoch)) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|e| PortError::permanent(format!("the record of session {epoch} is damaged: {e}"))),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(PortError::transient(e)),
-        }
+    fn redactor(&self, project: &ProjectName, role: Role) -> Redactor {
+        (self.configs)(project, role).map(|c| c.redactor).unwrap_or_default()
+    }
+
+    fn phase_file(&self, start: &StartSession) -> PathBuf {
+        phase_file::path(&self.phase_dir, start.role, &start.project, start.issue)
     }
 
     fn environment(
@@ -105,10 +93,6 @@ impl TmuxAgents {
     }
 }
 
-fn record_file(layout: &Layout, epoch: Epoch) -> PathBuf {
-    layout.session(epoch).join("session.json")
-}
-
 fn prompt_file(folder: &Path) -> PathBuf {
     folder.join("prompt.md")
 }
@@ -124,29 +108,27 @@ pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
 }
 
 impl Agents for TmuxAgents {
+    fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
+        let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
+        let process = match self.tmux.probe(&name).map_err(port_error)? {
+            Probe::Alive(process) => process,
+            // Known to be gone: whoever watches it learns that at once.
+            Probe::Dead { .. } => ProcessId { pid: 0, start: 0 },
+            Probe::Absent => return Ok(None),
+        };
+        Ok(Some(Started { tmux: name, process, phase_file: self.phase_file(start).display().to_string() }))
+    }
+
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
         let config = (self.configs)(&start.project, start.role).ok_or_else(|| {
             PortError::permanent(format!("project {} has no {} agent configured", start.project, start.role))
         })?;
         let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
         let folder = self.layout.session(start.epoch);
-        let phase_file = phase_file::path(&self.phase_dir, start.role, &start.project, start.issue);
-        let started =
-            |process| Started { tmux: name.clone(), process, phase_file: phase_file.display().to_string() };
-        // Started before, by a daemon that died before it could say so: adopted as it is, also if it
-        // has ended since. What it signalled must not be wiped.
-        match self.tmux.probe(&name).map_err(port_error)? {
-            Probe::Alive(process) => return Ok(started(process)),
-            Probe::Dead { .. } => return Ok(started(ProcessId { pid: 0, start: 0 })),
-            Probe::Absent => {}
-        }
+        let phase_file = self.phase_file(start);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(PortError::transient)?;
-        let record = SessionRecord { tmux: name.clone(), project: start.project.clone(), role: start.role };
-        let record = serde_json::to_vec(&record).expect("plain data");
         let prompt = prompt::render(start, briefing, &config.primary_branch);
         let prompt = config.redactor.redact(&prompt);
-        write_atomic(&record_file(&self.layout, start.epoch), &record, 0o600)
-            .map_err(PortError::transient)?;
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
         // A predecessor's phase is not this session's.
         phase_file::reset(&phase_file).map_err(|e| {
@@ -158,22 +140,22 @@ impl Agents for TmuxAgents {
             argv: config.argv.clone(),
             env: self.environment(start, &config, &folder, &phase_file),
         };
-        self.tmux.spawn(&spec).map(started).map_err(port_error)
+        let process = self.tmux.spawn(&spec).map_err(port_error)?;
+        Ok(Started { tmux: name, process, phase_file: phase_file.display().to_string() })
     }
 
-    fn last_output(&self, epoch: Epoch) -> PortResult<String> {
-        let Some(record) = self.record(epoch)? else { return Ok(String::new()) };
-        if self.tmux.probe(&record.tmux).map_err(port_error)? == Probe::Absent {
+    fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
+        let name = tmux_name(tree.role, &tree.project, tree.issue, epoch);
+        if self.tmux.probe(&name).map_err(port_error)? == Probe::Absent {
             return Ok(String::new());
         }
-        let screen = self.tmux.capture(&record.tmux, OUTPUT_LINES).map_err(port_error)?;
-        let redactor = (self.configs)(&record.project, record.role).map(|c| c.redactor).unwrap_or_default();
+        let screen = self.tmux.capture(&name, OUTPUT_LINES).map_err(port_error)?;
+        let redactor = self.redactor(&tree.project, tree.role);
         Ok(tail(redactor.redact(&neutralise(&screen)).trim(), OUTPUT_BYTES_MAX))
     }
 
-    fn end(&self, epoch: Epoch) -> PortResult<()> {
-        let Some(record) = self.record(epoch)? else { return Ok(()) };
-        self.tmux.end(&record.tmux).map_err(port_error)
+    fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
+        self.tmux.end(&tmux_name(tree.role, &tree.project, tree.issue, epoch)).map_err(port_error)
     }
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
@@ -183,12 +165,8 @@ impl Agents for TmuxAgents {
             .map_err(PortError::transient)
     }
 
-    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>> {
-        let redactor = match self.record(epoch)? {
-            Some(record) => (self.configs)(&record.project, record.role).map(|c| c.redactor),
-            None => None,
-        };
-        result::read(&result_file(&self.layout, epoch), &redactor.unwrap_or_default())
+    fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
+        result::read(&result_file(&self.layout, epoch), &self.redactor(project, Role::Review))
     }
 }
 

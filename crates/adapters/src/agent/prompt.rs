@@ -3,7 +3,7 @@
 
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::Role;
-use shopfloor_core::text::head;
+use shopfloor_core::text::{fence, head};
 use shopfloor_engine::ports::Briefing;
 use std::fmt::Write;
 
@@ -89,11 +89,12 @@ fn issue_text(out: &mut String, start: &StartSession, briefing: &Briefing) {
     part(out, "Comments, oldest first", &briefing.issue.comments.join("\n\n"), COMMENTS_BYTES_MAX);
 }
 
-/// A part from outside, between markers. Nothing for an empty one.
+/// A part from outside, between fences that it cannot end itself. Nothing for an empty one.
 fn part(out: &mut String, title: &str, text: &str, bytes_max: usize) {
-    let text = text.trim();
+    let text = head(text.trim(), bytes_max);
     if !text.is_empty() {
-        let _ = writeln!(out, "### {title}\n\n<<<<<<<<\n{}\n>>>>>>>>\n", head(text, bytes_max));
+        let fence = fence(&text);
+        let _ = writeln!(out, "### {title}\n\n{fence}\n{text}\n{fence}\n");
     }
 }
 

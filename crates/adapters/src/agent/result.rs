@@ -1,11 +1,14 @@
 //! A reviewer's verdict, as it leaves it: a JSON object with `verdict`, `verdict_reason` and
 //! `review_markdown`. It comes from a program we do not trust: bounded, checked, neutralised.
 
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use shopfloor_core::effect::{Review, Verdict};
 use shopfloor_core::text::{Redactor, head, neutralise};
 use shopfloor_engine::ports::{PortError, PortResult};
+use std::fs::OpenOptions;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
@@ -22,8 +25,11 @@ struct ResultFile {
 
 /// The review, or why what is there is of no use.
 pub fn read(path: &Path, redactor: &Redactor) -> PortResult<Result<Review, String>> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    // It is the reviewer's to write: it may be a link or a pipe, which must not hold us.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,
+        Ok(_) => return Ok(Err("its result file is not a file".into())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Err("it left no result file".into())),
         Err(e) => return Err(PortError::transient(e)),
     };

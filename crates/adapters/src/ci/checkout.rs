@@ -28,7 +28,13 @@ pub(super) fn checkout(
     }
     let mut checkout = git(path);
     checkout.arg("-C").arg(tree).args(["checkout", "--quiet", "--detach", commit.as_str()]);
-    finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))
+    if let Err(why) = finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))? {
+        return Ok(Err(why));
+    }
+    // Checks have nothing to push and nowhere to push it.
+    let mut remote = git(path);
+    remote.arg("-C").arg(tree).args(["remote", "remove", "origin"]);
+    finish("remote", command::run(&mut remote, GIT_TIMEOUT))
 }
 
 /// Git without the user's or the machine's configuration, hooks or questions.

@@ -45,6 +45,8 @@ pub struct CiStep {
 #[derive(Clone, Debug)]
 pub struct CiConfig {
     pub steps: Vec<CiStep>,
+    /// For all steps together.
+    pub timeout: Duration,
     /// The steps' environment, to which `CI=true` and `SHOPFLOOR_CI=1` are added.
     pub env: Vec<(OsString, OsString)>,
     pub log_bytes_max: usize,
@@ -173,11 +175,14 @@ impl LocalCi {
             report.excerpt = log.excerpt()?;
             return Ok(());
         }
+        let started = Instant::now();
         for (number, step) in (1..).zip(&config.steps) {
             let name = one_line(&step.name, 80);
             log.begin_step(&name)?;
             let began = Instant::now();
-            let end = step::run(place, step, log)?;
+            let left = config.timeout.saturating_sub(started.elapsed());
+            let limited = CiStep { timeout: step.timeout.min(left), ..step.clone() };
+            let end = step::run(place, &limited, log)?;
             report.steps_run = number;
             let exit = match end {
                 StepEnd::Passed => Some(0),
@@ -194,7 +199,7 @@ impl LocalCi {
                     "killed from outside (exit code 137): most often out of memory".to_owned(),
                 ),
                 StepEnd::TimedOut => {
-                    (CiVerdict::TimedOut, format!("not done after {:?}, and ended", step.timeout))
+                    (CiVerdict::TimedOut, format!("not done after {:?}, and ended", limited.timeout))
                 }
             };
             report.verdict = verdict;

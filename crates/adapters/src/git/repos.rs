@@ -80,12 +80,13 @@ const MANAGED: &str = "shopfloor.config";
 
 const UPDATE_HOOK: &str = r#"#!/bin/sh
 # Written by shopfloor, which writes it again when it differs.
-# Keeps an agent's session to its own branch, and that to going forward.
-[ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
+# Keeps an agent's session to its own branch, and that to going forward. Checks push nothing.
 refuse() {
     echo "shopfloor: refused to update $1: $2" >&2
     exit 1
 }
+[ -z "${SHOPFLOOR_CI_RUN+set}" ] || refuse "$1" "a project's checks may not push"
+[ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
 own="refs/heads/${SHOPFLOOR_BRANCH:-}"
 [ "$1" = "$own" ] ||
     refuse "$1" "a session may push only its own branch ($own); the merge queue moves the primary branch"

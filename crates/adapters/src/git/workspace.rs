@@ -185,6 +185,14 @@ impl Site {
         Ok(())
     }
 
+    /// Whether the branch's own commits leave the tree as it was where it began.
+    fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
+        let range = format!("{primary}...{head}");
+        let call = self.clone.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
+        // 128: the two share no history, so the branch brings all it has.
+        Ok(call.ending(&[0, 1, 128])?.code == 0)
+    }
+
     fn tracking(&self, branch: &str) -> String {
         format!("refs/remotes/origin/{branch}")
     }
@@ -272,6 +280,8 @@ impl Workspace for GitWorkspace {
         let call = site.clone.call("rev-list").args(["--count", &range, "--"]);
         let (command, text) = (call.shown(), call.text()?);
         let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
+        // Commits that change nothing are no work.
+        let ahead = if ahead > 0 && site.changes_nothing(&primary, &head)? { 0 } else { ahead };
         let dirty = self.open(tree)?.map_or(Ok(0), |worktree| worktree.dirty())?;
         Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0) })
     }

@@ -58,6 +58,7 @@ impl Floor {
         let config = CiConfig {
             steps: steps.iter().map(step).collect(),
             env: vec![("PATH".into(), path_variable()), ("OUT".into(), self.folder.path().into())],
+            timeout: Duration::from_secs(600),
             log_bytes_max: 64 * 1024,
             redactor: Redactor::new(["hunter22".to_owned()]),
         };

@@ -4,7 +4,7 @@ use super::Turn;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{JobId, MessageId};
-use crate::state::{JobState, MessageState};
+use crate::state::{JobState, Message, MessageState};
 use std::time::Duration;
 
 impl Turn<'_> {
@@ -28,11 +28,33 @@ impl Turn<'_> {
         }
     }
 
+    /// Time that passed while nobody was there counts against no agent: what it did or said then
+    /// was not taken in yet. People's deadlines go on.
+    pub(super) fn resumed(&mut self) {
+        let jobs: Vec<JobId> =
+            self.floor.jobs.iter().filter(|j| j.state == JobState::Working).map(|j| j.id).collect();
+        for id in jobs {
+            let at = self.now + self.policy_of(id).idle_timeout;
+            if let Some(job) = self.floor.jobs.edit(&id) {
+                job.deadline = job.deadline.max(Some(at));
+            }
+        }
+        let waiting = |m: &&Message| m.state == MessageState::Queued && m.deadline.is_some();
+        let messages: Vec<(MessageId, JobId)> =
+            self.floor.messages.iter().filter(waiting).map(|m| (m.id, m.job)).collect();
+        for (id, job) in messages {
+            let at = self.now + self.policy_of(job).delivery_timeout;
+            if let Some(message) = self.floor.messages.edit(&id) {
+                message.deadline = message.deadline.max(Some(at));
+            }
+        }
+    }
+
     fn job_due(&mut self, id: JobId) {
         let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
         match job.state.clone() {
-            JobState::Respawning => self.start_dev(id),
+            JobState::Respawning => self.start_successor(id),
             JobState::Working => {
                 self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }

@@ -5,8 +5,8 @@ use super::{Turn, labels, names};
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role};
-use crate::state::{End, JobState, SessionState};
-use crate::text::{neutralise, tail};
+use crate::state::{End, Job, JobState, SessionState};
+use crate::text::{fence, neutralise, tail};
 use std::time::Duration;
 
 const FINISH_WITHIN: Duration = Duration::from_secs(900);
@@ -157,6 +157,11 @@ impl Turn<'_> {
             self.drop_remaining(id, &format!("release_worktree {role}"));
         }
         self.finishing_done(id, action);
+        // What is left of it may still write there: no successor beside it.
+        let needed = |j: &Job| !matches!(j.state, JobState::Finishing { .. } | JobState::Ended { .. });
+        if role == Role::Dev && self.job(id).is_some_and(needed) {
+            self.block(id, reason);
+        }
     }
 
     fn drop_remaining(&mut self, id: JobId, key: &str) {
@@ -198,8 +203,7 @@ impl Turn<'_> {
         }
         let output = tail(neutralise(&job.last_output).trim_end(), 4096);
         if !output.is_empty() {
-            // A fence longer than any in the output keeps it inside.
-            let fence = "`".repeat(longest_run(&output, '`').max(2) + 1);
+            let fence = fence(&output);
             body.push_str(&format!("\nThe session's last output:\n\n{fence}text\n{output}\n{fence}\n"));
         }
         body.push_str("\nTo try again: remove the label `blocked` and add `backlog`.\n");
@@ -284,13 +288,4 @@ impl Turn<'_> {
 fn ends_role(ends: &[Action], release: &Action) -> bool {
     let Action::ReleaseWorktree { role, .. } = release else { return false };
     ends.iter().any(|a| matches!(a, Action::EndSession { role: r, .. } if r == role))
-}
-
-fn longest_run(text: &str, c: char) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for x in text.chars() {
-        run = if x == c { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
 }

@@ -44,6 +44,7 @@ impl Turn<'_> {
             state: MessageState::Queued,
             queued_at: self.now,
             taken_at: None,
+            in_prompt_of: None,
             deadline: to.map(|_| self.now + within),
         });
         self.note_job(NoteKind::MessageQueued, id, first_line);
@@ -60,7 +61,7 @@ impl Turn<'_> {
             .and_then(|e| self.floor.sessions.get(&e))
             .is_some_and(|s| matches!(s.state, SessionState::Live | SessionState::Starting));
         if !there && job.state == JobState::Working {
-            self.start_dev(id);
+            self.start_successor(id);
         }
     }
 
@@ -87,6 +88,15 @@ impl Turn<'_> {
             message.state = MessageState::Taken;
             message.taken_at = Some(now);
             message.deadline = None;
+        }
+    }
+
+    /// A sign of a session: it has read its prompt, and what stood there of its predecessor's.
+    pub(super) fn take_prompt(&mut self, epoch: Epoch) {
+        let queued = |m: &&Message| m.in_prompt_of == Some(epoch) && m.state == MessageState::Queued;
+        let read: Vec<MessageId> = self.floor.messages.iter().filter(queued).map(|m| m.id).collect();
+        for message in read {
+            self.take(message);
         }
     }
 

@@ -68,6 +68,7 @@ impl Turn<'_> {
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::Answered { project, issue, text } => self.answered(project, *issue, text),
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
+            Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
         // Whatever happened may have freed a slot, closed a dependency or filled the queue.
@@ -101,8 +102,8 @@ impl Turn<'_> {
             Observation::Review { pr, head, verdict, text, author, id } => {
                 self.review_seen(project, *pr, head, *verdict, text, author, *id);
             }
-            // Pull requests matter through their reviews and their head, which are looked at when
-            // the job needs them.
+            // A person closed it, or we did, finishing.
+            Observation::Pr { number, open: false } => self.pr_closed(project, *number),
             Observation::Pr { .. } => {}
         }
     }

@@ -5,7 +5,8 @@ use super::Turn;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, PrNumber, ProjectName, Sha};
-use crate::state::{JobState, SeenReview, SessionState};
+use crate::phase::Phase;
+use crate::state::{JobState, SeenReview, Session, SessionState};
 
 /// How often a reviewer that leaves nothing usable is replaced before a person is asked.
 const REVIEWERS_MAX: u32 = 2;
@@ -227,9 +228,10 @@ impl Turn<'_> {
                 self.act(Action::PostReview { job: id, project, pr, head: head.clone(), epoch, review });
             }
             Outcome::ReviewUnusable { why } => {
-                // A live reviewer may still be writing; its next writing or its end is looked at again.
-                let live = self.floor.sessions.get(&epoch).is_some_and(|s| s.state == SessionState::Live);
-                if !live {
+                // A live reviewer that has not said it is done may still be writing; its next writing
+                // or its end is looked at again.
+                let writing = |s: &Session| s.state == SessionState::Live && s.phase != Some(Phase::Done);
+                if !self.floor.sessions.get(&epoch).is_some_and(writing) {
                     self.reviewer_failed(id, epoch, &format!("the review is of no use: {why}"));
                 }
             }

@@ -4,7 +4,7 @@
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
+use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, branch_for};
 use crate::state::{End, Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -135,8 +135,13 @@ fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
-        let max = self.policy(project).max_jobs.max(1);
-        while self.floor.live_jobs(project).count() < max {
+        let policy = self.policy(project);
+        let room = |floor: &Floor| {
+            let on_floor = || floor.jobs.iter().filter(|j| j.is_live()).count();
+            floor.live_jobs(project).count() < policy.max_jobs.max(1)
+                && policy.floor_max_jobs.is_none_or(|max| on_floor() < max.max(1))
+        };
+        while room(self.floor) {
             let Some(issue) = self.next_ready(project) else { return };
             self.claim(project, issue);
         }
@@ -189,6 +194,7 @@ impl Turn<'_> {
             questions: 0,
             review_head: None,
             reviewer_wanted: false,
+            successor_due: false,
             end_wanted: None,
             merged: None,
             reason: None,
@@ -211,6 +217,14 @@ impl Turn<'_> {
         let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
         if let Some(job) = job {
             self.finish(job, End::Cancelled, "the issue was closed");
+        }
+    }
+
+    /// A person closed the pull request: the change is not wanted.
+    pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
+        let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
+        if let Some(job) = job {
+            self.finish(job, End::Cancelled, "the pull request was closed");
         }
     }
 

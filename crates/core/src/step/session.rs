@@ -122,10 +122,19 @@ impl Turn<'_> {
         if start.role == Role::Dev && job.session == Some(start.epoch) && job.state == JobState::Starting {
             self.enter(start.job, JobState::Working, idle);
         }
-        // What the predecessor left unread is in the successor's prompt: taken with it, also if the
-        // successor has signalled already.
-        for unread in start.resume.iter().flat_map(|r| &r.unread) {
-            self.take(unread.message);
+        // What the predecessor left unread is in the successor's prompt.
+        let unread = start.resume.iter().flat_map(|r| &r.unread);
+        for message in unread.map(|u| u.message).collect::<Vec<_>>() {
+            if let Some(message) = self.floor.messages.edit(&message)
+                && message.state == MessageState::Queued
+            {
+                message.in_prompt_of = Some(start.epoch);
+                message.deadline = None;
+            }
+        }
+        let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
+        if signalled {
+            self.take_prompt(start.epoch);
         }
     }
 
@@ -196,6 +205,20 @@ impl Turn<'_> {
         }
     }
 
+    /// Starts a successor once nothing of its predecessor is left in the worktree.
+    pub(super) fn start_successor(&mut self, id: JobId) {
+        let left = |s: &Session| s.job == id && s.role == Role::Dev && s.state != SessionState::Ended;
+        let left = self.floor.sessions.iter().any(left);
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.successor_due = left;
+        }
+        if left {
+            self.enter(id, JobState::Respawning, START_WITHIN);
+        } else {
+            self.start_dev(id);
+        }
+    }
+
     /// Starts a successor after a pause, or gives up when too many died.
     pub(super) fn respawn(&mut self, id: JobId, why: &str) {
         let policy = self.policy_of(id);
@@ -263,6 +286,9 @@ impl Turn<'_> {
         }
         self.finishing_done(id, action);
         self.reviewer_ended(id);
+        if self.job(id).is_some_and(|j| j.state == JobState::Respawning && j.successor_due) {
+            self.start_successor(id);
+        }
     }
 
     /// Nothing is left of a session.
@@ -284,6 +310,7 @@ impl Turn<'_> {
     /// Notes a sign of life.
     pub(super) fn seen(&mut self, epoch: Epoch) {
         let now = self.now;
+        self.take_prompt(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.last_seen = now;
         let identity = agent_name(session.role, &session.project, session.issue);

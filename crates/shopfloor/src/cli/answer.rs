@@ -3,7 +3,7 @@
 use super::output;
 use super::{CliError, CliResult, Context, Exit};
 use clap::Args;
-use shopfloor_core::event::Event;
+use shopfloor_core::event::{Event, NoteKind};
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::JobState;
 
@@ -15,6 +15,10 @@ pub struct AnswerArgs {
 }
 
 pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
+    if std::env::var_os("SHOPFLOOR_SESSION").is_some() {
+        return Err(CliError::usage("an agent cannot answer its own question")
+            .hint("run this outside of an agent's session"));
+    }
     let project = context.project()?.name;
     let engine = context.engine()?;
     let job = engine.floor().job_of(&project, args.issue);
@@ -22,7 +26,14 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         return Err(CliError::no_such(format!("issue #{} has no open question", args.issue))
             .hint("`shopfloor status` shows which jobs wait for an answer"));
     }
-    context.submit(&Event::Answered { project, issue: args.issue, text: args.text })?;
-    output::line("answered");
+    let applied = context.submit(&Event::Answered { project, issue: args.issue, text: args.text })?;
+    if applied.notes.iter().any(|n| n.kind == NoteKind::StaleSignal) {
+        return Err(CliError::failed("somebody else answered first"));
+    }
+    if context.json {
+        output::json(&serde_json::json!({ "issue": args.issue.0, "answered": true }));
+    } else {
+        output::line("answered");
+    }
     Ok(Exit::Fine)
 }

@@ -20,7 +20,17 @@ pub fn json(value: &impl serde::Serialize) {
 
 /// As [`json`], on one line: for streams of values.
 pub fn json_line(value: &impl serde::Serialize) {
-    line(shield(&serde_json::to_string(value).expect("output types have string keys only")));
+    line(json_text(value));
+}
+
+/// A value as one line of JSON.
+pub fn json_text(value: &impl serde::Serialize) -> String {
+    shield(&serde_json::to_string(value).expect("output types have string keys only"))
+}
+
+/// Prints a line of progress. Nobody reading it is no reason to stop what it is about.
+pub fn progress(text: impl AsRef<str>) {
+    let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
 }
 
 /// JSON must escape control characters up to U+001F only; a terminal also obeys some of those

@@ -14,6 +14,7 @@ impl ProjectConfig {
             allow_no_checks: self.ci.no_checks,
             merge_method: self.merge.method,
             max_jobs: limits.max_jobs as usize,
+            floor_max_jobs: None,
             ci_fixes_max: limits.ci_fixes,
             review_rounds_max: self.review.rounds,
             merge_rounds_max: self.merge.rounds,

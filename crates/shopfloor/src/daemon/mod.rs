@@ -10,6 +10,7 @@ pub use socket::Socket;
 pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
+use crate::config::FloorConfig;
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::forge::local::LocalForge;
@@ -17,6 +18,7 @@ use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
+use shopfloor_core::policy::Policy;
 use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
@@ -161,10 +163,15 @@ fn stop_on_signals(handle: Handle) -> CliResult<()> {
 }
 
 /// A project's event for the core.
-pub fn project_event(project: &projects::Loaded) -> Event {
+fn project_event(project: &projects::Loaded, floor: &FloorConfig) -> Event {
     Event::ProjectSet {
         project: project.config.project.name.clone(),
         checkout: project.checkout.display().to_string(),
-        policy: project.config.policy(),
+        policy: policy(project, floor),
     }
+}
+
+/// What the core decides by: the project's own settings and the floor's limit.
+fn policy(project: &projects::Loaded, floor: &FloorConfig) -> Policy {
+    Policy { floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize), ..project.config.policy() }
 }

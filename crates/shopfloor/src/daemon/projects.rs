@@ -1,7 +1,7 @@
 //! The projects' configurations as they are in force. A file that changes is read again; one that
 //! has become wrong is reported and the last good one stays.
 
-use super::project_event;
+use super::{policy, project_event};
 use crate::cli::{CliError, CliResult};
 use crate::config::{self, FloorConfig, ProjectConfig, Runtime, secrets};
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
@@ -62,21 +62,21 @@ impl Projects {
         let config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
         let secrets = secrets::resolve(&config, checkout, &|name| std::env::var(name).ok())
             .map_err(|e| CliError::usage(e.to_string()))?;
-        Ok(Loaded { redactor: secrets.redactor(), config, checkout: checkout.to_owned() })
+        let passed = passed_secrets(&config);
+        let values = secrets.iter().map(|(_, value)| value.to_owned()).chain(passed);
+        Ok(Loaded { redactor: Redactor::new(values), config, checkout: checkout.to_owned() })
     }
 
-    /// Reads a project's file again: an event if what the core decides by has changed.
-    pub fn reload(&self, name: &ProjectName) -> Result<Option<Event>, String> {
-        let Some(old) = self.get(name) else { return Ok(None) };
-        let new = self.read(&old.checkout).map_err(|e| e.message)?;
+    /// Reads a project's file, again or for the first time: an event if what the core decides by
+    /// has changed.
+    pub fn reload(&self, name: &ProjectName, checkout: &Path) -> Result<Option<Event>, String> {
+        let new = self.read(checkout).map_err(|e| e.message)?;
         if new.config.project.name != *name {
-            return Err(format!(
-                "{} now names another project; {name} keeps its last configuration",
-                config::FILE_NAME
-            ));
+            return Err(format!("{} names another project: {}", config::FILE_NAME, new.config.project.name));
         }
-        let changed = new.config.policy() != old.config.policy();
-        let event = project_event(&new);
+        let known = self.get(name);
+        let changed = known.is_none_or(|old| old.config.policy() != new.config.policy());
+        let event = project_event(&new, &self.floor);
         self.put(new);
         Ok(changed.then_some(event))
     }
@@ -92,9 +92,12 @@ impl Projects {
     /// Events for what differs from what the floor knows.
     pub fn events(&self, floor: &Floor) -> Vec<Event> {
         let differs = |p: &Loaded| {
-            floor.projects.get(&p.config.project.name).is_none_or(|known| known.policy != p.config.policy())
+            floor
+                .projects
+                .get(&p.config.project.name)
+                .is_none_or(|known| known.policy != policy(p, &self.floor))
         };
-        self.all().iter().filter(|p| differs(p)).map(project_event).collect()
+        self.all().iter().filter(|p| differs(p)).map(|p| project_event(p, &self.floor)).collect()
     }
 
     /// Runs of checks at once: at least two, so that one project's queue cannot hold up another's
@@ -119,6 +122,7 @@ impl Projects {
                     .iter()
                     .map(|s| CiStep { name: s.name.clone(), run: s.run.clone(), timeout: s.timeout.0 })
                     .collect(),
+                timeout: ci.timeout.0,
                 env: clean_env(std::env::vars_os(), &ci.pass_env),
                 log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),
                 redactor: project.redactor,
@@ -145,6 +149,18 @@ impl Projects {
             })
         })
     }
+}
+
+/// Values of variables that are let through to agents and checks and whose name says secret: what
+/// those print is redacted too.
+fn passed_secrets(config: &ProjectConfig) -> Vec<String> {
+    const WORDS: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
+    let agents = [Role::Dev, Role::Review].into_iter().filter_map(|role| config.agent(role));
+    let names = agents.flat_map(|a| &a.pass_env).chain(&config.ci.pass_env);
+    names
+        .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
+        .filter_map(|name| std::env::var(name).ok())
+        .collect()
 }
 
 /// The built-in scripted agent: this program, as a process of its own.

@@ -27,7 +27,9 @@ pub struct FloorWatches {
     shared: Arc<Shared>,
     /// What is watched: sessions by epoch, configuration files by project.
     sessions: BTreeMap<Epoch, Watched>,
-    projects: BTreeMap<ProjectName, u64>,
+    projects: BTreeMap<ProjectName, (u64, PathBuf)>,
+    /// Configuration files ever watched: each gets a key of its own.
+    configs: u64,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -43,7 +45,7 @@ enum Key {
     Exit { epoch: Epoch, tmux: String },
     Phase(PhaseKey),
     Result { epoch: Epoch, path: PathBuf },
-    Config { project: ProjectName },
+    Config { project: ProjectName, checkout: PathBuf },
 }
 
 #[derive(Clone)]
@@ -84,6 +86,7 @@ impl FloorWatches {
             shared,
             sessions: BTreeMap::new(),
             projects: BTreeMap::new(),
+            configs: 0,
         })
     }
 }
@@ -105,8 +108,9 @@ impl Watches for FloorWatches {
             }
         }
         for project in floor.projects.iter() {
-            if !self.projects.contains_key(&project.name) {
-                self.watch_config(&project.name, PathBuf::from(&project.checkout));
+            let checkout = PathBuf::from(&project.checkout);
+            if self.projects.get(&project.name).is_none_or(|(_, known)| *known != checkout) {
+                self.watch_config(&project.name, checkout);
             }
         }
     }
@@ -126,6 +130,7 @@ impl FloorWatches {
             self.shared.put(key, Key::Exit { epoch, tmux: session.tmux.clone() });
             if let Err(e) = self.exits.watch(key, process) {
                 eprintln!("warning: session {epoch} cannot be watched: {e}");
+                return;
             }
             keys.push(key);
         }
@@ -162,11 +167,18 @@ impl FloorWatches {
         }
     }
 
+    /// Also for a project that is new, or whose checkout has moved: arming the watch reports the
+    /// file once, which has it read.
     fn watch_config(&mut self, project: &ProjectName, checkout: PathBuf) {
-        let key = config_key(self.projects.len() as u64 + 1);
-        self.shared.put(key, Key::Config { project: project.clone() });
+        if let Some((old, _)) = self.projects.remove(project) {
+            self.files.unwatch(old);
+            self.shared.remove(old);
+        }
+        self.configs += 1;
+        let key = config_key(self.configs);
+        self.shared.put(key, Key::Config { project: project.clone(), checkout: checkout.clone() });
         self.watch_file(key, checkout.join(crate::config::FILE_NAME));
-        self.projects.insert(project.clone(), key);
+        self.projects.insert(project.clone(), (key, checkout));
     }
 }
 
@@ -192,6 +204,11 @@ impl Shared {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
+                // What it signalled last came before its end.
+                let phase = self.keys().get(&phase_key(epoch)).cloned();
+                if let Some(Key::Phase(phase)) = phase {
+                    self.phase(phase_key(epoch), phase);
+                }
                 // That it is gone is proven; how it ended is tmux's to say, if it knows.
                 let status = match self.tmux.probe(&tmux) {
                     Ok(Probe::Dead { status }) => status,
@@ -203,7 +220,7 @@ impl Shared {
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
-            Some(Key::Config { project }) => match self.configs.reload(&project) {
+            Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
                 Ok(None) => {}
                 Err(why) => eprintln!("warning: the configuration of {project} was not taken over: {why}"),

@@ -74,7 +74,9 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     let agent = &floor.json(&["agents"])[0];
     assert_eq!((&agent["status"], &agent["liveness"]), (&json!("crashed"), &json!("red")));
     floor.run(&["agents"]).fine().shows("red (crashed)");
-    // The backoff is over: a successor is started.
+    // What it left is cleared away and the backoff is over: a successor is started.
+    let ended = Outcome::SessionEnded { rescue: None, last_output: String::new() };
+    floor.perform("end_session", ended);
     let later = now() + std::time::Duration::from_secs(3600);
     floor.engine().submit(later, &Event::Tick).unwrap();
     let agents = floor.json(&["agents"]);

@@ -4,51 +4,53 @@ use crate::agents::Proc;
 use crate::ports::workspace::unkept;
 use crate::world::{Mutation, Shared};
 use shopfloor_core::effect::{ProcessId, Review, StartSession};
-use shopfloor_core::ids::{Epoch, MessageId, Role, tmux_name};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
 
 pub struct FakeAgents(pub Shared);
 
 impl Agents for FakeAgents {
-    fn start(&self, start: &StartSession, _briefing: &Briefing) -> PortResult<Started> {
-        self.0.call("start", |world| {
-            let tree = Tree { project: start.project.clone(), issue: start.issue, role: start.role };
-            let running = world.procs.get(&start.epoch).is_some_and(|p| p.alive);
-            if running && !world.is(Mutation::StartWithoutAdopting) {
-                world.saw("session adopted");
-            } else {
-                let twin = world.procs.values().find(|p| p.alive && p.tree == tree).map(|p| p.epoch);
-                if let Some(twin) = twin {
-                    let text = format!("session {} started beside {twin} in {tree:?}", start.epoch);
-                    world.broken("3 one owner", text);
-                }
-                if start.resume.is_some() {
-                    world.saw("respawn");
-                }
-                let proc = Proc::new(start, tree, &mut world.rng, world.now);
-                world.say(format!(
-                    "{} session {} of #{}: {:?}",
-                    start.role, start.epoch, start.issue, proc.persona
-                ));
-                world.procs.insert(start.epoch, proc);
-                let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
-                world.agent_acts.push((soon, start.epoch));
+    fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
+        self.0.call("adopt", |world| {
+            let known = world.procs.contains_key(&start.epoch);
+            if !known || world.is(Mutation::StartWithoutAdopting) {
+                return Ok(None);
             }
-            world.crash_point("start", "crash inside a port call");
-            Ok(Started {
-                tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
-                process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
-                phase_file: format!("phase-{}", start.epoch),
-            })
+            world.saw("session adopted");
+            Ok(Some(started(start)))
         })
     }
 
-    fn last_output(&self, epoch: Epoch) -> PortResult<String> {
+    fn start(&self, start: &StartSession, _briefing: &Briefing) -> PortResult<Started> {
+        self.0.call("start", |world| {
+            let tree = Tree { project: start.project.clone(), issue: start.issue, role: start.role };
+            let twin = world.procs.values().find(|p| p.alive && p.tree == tree).map(|p| p.epoch);
+            if let Some(twin) = twin {
+                let text = format!("session {} started beside {twin} in {tree:?}", start.epoch);
+                world.broken("3 one owner", text);
+            }
+            if start.resume.is_some() {
+                world.saw("respawn");
+            }
+            let proc = Proc::new(start, tree, &mut world.rng, world.now);
+            world.say(format!(
+                "{} session {} of #{}: {:?}",
+                start.role, start.epoch, start.issue, proc.persona
+            ));
+            world.procs.insert(start.epoch, proc);
+            let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
+            world.agent_acts.push((soon, start.epoch));
+            world.crash_point("start", "crash inside a port call");
+            Ok(started(start))
+        })
+    }
+
+    fn last_output(&self, _tree: &Tree, epoch: Epoch) -> PortResult<String> {
         self.0.call("last_output", |_| Ok(format!("output of {epoch}")))
     }
 
-    fn end(&self, epoch: Epoch) -> PortResult<()> {
+    fn end(&self, _tree: &Tree, epoch: Epoch) -> PortResult<()> {
         self.0.call("end", |world| {
             let mut epochs = vec![epoch];
             if world.is(Mutation::EndsAnything) {
@@ -82,11 +84,19 @@ impl Agents for FakeAgents {
         })
     }
 
-    fn review_result(&self, epoch: Epoch) -> PortResult<Result<Review, String>> {
+    fn review_result(&self, _project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
         self.0.call("review_result", |world| {
             debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.role == Role::Review));
             let result = world.procs.get(&epoch).and_then(|p| p.result.clone());
             Ok(result.unwrap_or_else(|| Err("there is no result".into())))
         })
+    }
+}
+
+fn started(start: &StartSession) -> Started {
+    Started {
+        tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
+        process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
+        phase_file: format!("phase-{}", start.epoch),
     }
 }

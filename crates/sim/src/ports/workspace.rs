@@ -2,7 +2,7 @@
 
 use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
-use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 
@@ -17,6 +17,16 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
     let prefix = format!("refs/rescue/{}-{}", tree.role, tree.issue);
     if world.mutation == Some(Mutation::RemoveWithoutRescue) {
         return Some(Snapshot { reference: format!("{prefix}/none"), commit: sha(head) });
+    }
+    if world.mutation == Some(Mutation::ForgetACommit) {
+        // Only what no commit holds is kept; the commits are left to the branch.
+        let committed = &git.commits[head as usize].content;
+        let loose = content.iter().filter(|(file, v)| committed.get(*file) != Some(*v));
+        let loose = loose.map(|(file, v)| (*file, *v)).collect();
+        let commit = git.commit(Vec::new(), loose, false);
+        let name = format!("{prefix}/{}", git.rescue.len() + 1);
+        git.rescue.insert(name.clone(), commit);
+        return Some(Snapshot { reference: name, commit: sha(commit) });
     }
     let known = git.rescue.iter().find(|(name, commit)| {
         let same = &git.commits[**commit as usize];
@@ -44,12 +54,6 @@ pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
 impl Workspace for FakeWorkspace {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
         self.0.call("prepare", |world| {
-            if world.is(Mutation::ForgetACommit) && tree.role == Role::Dev {
-                let primary = world.git.primary();
-                if world.git.local.contains_key(branch) {
-                    world.git.local.insert(branch.to_owned(), primary);
-                }
-            }
             if let Some(at) = at {
                 let at = commit_of(at);
                 let moved = world.git.trees.get(tree).is_some_and(|t| world.git.head_of(t) != at);
@@ -125,7 +129,7 @@ impl Workspace for FakeWorkspace {
 
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
         self.0.call("snapshot_holds", |world| {
-            if world.is(Mutation::RemoveWithoutRescue) {
+            if world.is(Mutation::RemoveWithoutRescue) || world.is(Mutation::ForgetACommit) {
                 return Ok(true);
             }
             // An orphan of the session may still be writing.

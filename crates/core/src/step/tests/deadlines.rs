@@ -63,3 +63,16 @@ fn nothing_due_nothing_done() {
     scene.wait(Duration::from_secs(1));
     assert_eq!(scene.pending.len(), effects);
 }
+
+#[test]
+fn time_that_passed_while_nobody_was_there_counts_against_no_agent() {
+    let day = Duration::from_secs(24 * 3600);
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    assert_eq!(scene.unread().len(), 1);
+    scene.now = scene.now + day;
+    scene.event(Event::Resumed).event(Event::Tick);
+    assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("working", 0));
+    scene.wait(day);
+    assert_eq!(scene.state(), "finishing");
+}

@@ -22,7 +22,7 @@ fn a_message_is_taken_once_by_the_session_it_is_for() {
 #[test]
 fn a_successor_gets_what_was_unread_in_its_prompt() {
     let mut scene = told();
-    scene.exited(DEV, None).wait(Duration::from_secs(1));
+    scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));
     let Some(Action::StartSession(start)) = scene.pending.iter().rfind(|a| a.name() == "start_session")
     else {
         panic!("a successor is started");
@@ -30,14 +30,21 @@ fn a_successor_gets_what_was_unread_in_its_prompt() {
     let resume = start.resume.as_ref().expect("it is a successor");
     assert_eq!((resume.predecessor, resume.unread.len()), (DEV, 1));
     assert_eq!(resume.phase, "awaiting_ci");
+    // To be spawned is not to have read: one that dies before its first sign leaves it unread.
     scene.start_session();
+    assert_eq!(scene.unread().len(), 1);
+    assert!(scene.floor.next_message(Epoch(2)).is_none(), "it is in the prompt, not in the inbox");
+    scene.exited(Epoch(2), None).end_session().wait(Duration::from_secs(2));
+    scene.start_session();
+    assert_eq!(scene.unread().len(), 1);
+    scene.signal(Epoch(3), Phase::AwaitingCi);
     assert_eq!(scene.unread().len(), 0);
 }
 
 #[test]
 fn also_when_the_successor_signals_before_its_start_is_on_record() {
     let mut scene = told();
-    scene.exited(DEV, None).wait(Duration::from_secs(1));
+    scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));
     scene.signal(Epoch(2), Phase::AwaitingCi).start_session();
     assert_eq!((scene.state(), scene.unread().len()), ("publishing", 0));
 }

@@ -11,7 +11,7 @@ fn working() -> Scene {
 fn a_session_that_dies_at_work_is_replaced_after_a_growing_pause() {
     let mut scene = working();
     for (n, pause) in [1, 2, 4].into_iter().enumerate() {
-        scene.exited(Epoch(n as u64 + 1), None);
+        scene.exited(Epoch(n as u64 + 1), None).end_session();
         assert_eq!(scene.state(), "respawning");
         scene.wait(Duration::from_secs(pause) - Duration::from_millis(1));
         assert!(!scene.has("start_session"));
@@ -47,7 +47,7 @@ fn where_a_session_dies_matters() {
 #[test]
 fn signals_of_a_replaced_session_change_nothing() {
     let mut scene = working();
-    scene.exited(DEV, None).wait(Duration::from_secs(1)).start_session();
+    scene.exited(DEV, None).end_session().wait(Duration::from_secs(1)).start_session();
     let before = scene.job().clone();
     for phase in Phase::ALL {
         scene.signal(DEV, phase);
@@ -105,4 +105,18 @@ fn a_session_that_cannot_be_ended_keeps_its_worktree_and_its_issue() {
     assert_eq!(scene.floor.jobs.len(), 1);
     scene.exited(DEV, None);
     assert_eq!(scene.floor.jobs.len(), 2);
+}
+
+#[test]
+fn a_successor_waits_until_nothing_is_left_of_its_predecessor() {
+    let mut scene = working();
+    scene.exited(DEV, None).wait(Duration::from_secs(5));
+    assert_eq!((scene.state(), scene.has("start_session")), ("respawning", false));
+    scene.end_session();
+    assert!(scene.has("start_session"));
+
+    let mut scene = working();
+    scene.exited(DEV, None).wait(Duration::from_secs(5)).impossible("end_session");
+    assert!(!scene.has("start_session"));
+    assert_eq!(scene.state(), "finishing");
 }

@@ -40,12 +40,12 @@ impl Progress {
         match self.mode {
             Mode::Json => {
                 for note in notes {
-                    output::line(serde_json::to_string(note).expect("notes have string keys only"));
+                    output::progress(output::json_text(note));
                 }
             }
             Mode::Plain => {
                 for note in notes.iter().filter(|n| worth_a_line(n.kind)) {
-                    output::line(plain(note));
+                    output::progress(plain(note));
                 }
             }
             Mode::InPlace { colour } => self.draw(floor, notes, colour),

@@ -33,6 +33,7 @@ fn every_key_reaches_its_place() {
             allow_no_checks: false,
             merge_method: MergeMethod::Squash,
             max_jobs: 7,
+            floor_max_jobs: None,
             ci_fixes_max: 0,
             review_rounds_max: 2,
             merge_rounds_max: 4,
