@@ -4,6 +4,7 @@
 //! result. The record is written before the session is spawned, so whatever runs can be found by
 //! its epoch alone, after any crash.
 
+pub mod hooks;
 pub mod prompt;
 mod result;
 
