@@ -21,3 +21,5 @@ pub use gate::{Gate, time_gate};
 pub use hook::{CompactTrigger, HookEvent, HookState, NotificationKind, Stand, StartSource};
 pub use status::{Activity, Confidence, Reason, State, Status};
 
+#[cfg(test)]
+mod tests;
