@@ -7,7 +7,7 @@ use serde_json::Value;
 use shopfloor_core::liveness::{
     CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, TurnEnd,
 };
-use shopfloor_core::runtime::RuntimeSpec;
+use shopfloor_core::runtime::ErrorKind;
 use shopfloor_core::time::Time;
 
 /// A payload larger than this is not read: a tool's whole output may be in one.
@@ -182,8 +182,10 @@ pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslineFact, HookError> {
 }
 
 /// One line of Codex's rollout file: how a turn ended, if the line is the end of one. No hook tells
-/// of a request that failed.
-pub fn parse_rollout_line(line: &str, spec: &RuntimeSpec) -> Option<TurnEnd> {
+/// of a request that failed. `kind` is [`RuntimeSpec::error_kind`].
+///
+/// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
+pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnEnd> {
     let value: Value = serde_json::from_str(line).ok()?;
     let payload = value.get("payload").filter(|_| value["type"] == "event_msg")?;
     match payload["type"].as_str()? {
@@ -200,7 +202,7 @@ pub fn parse_rollout_line(line: &str, spec: &RuntimeSpec) -> Option<TurnEnd> {
                 Some(401 | 403) => "auth",
                 _ => info.as_str().or(object.map(|(name, _)| name.as_str())).unwrap_or("unknown"),
             };
-            Some(TurnEnd::Failed { error: spec.error_kind(name) })
+            Some(TurnEnd::Failed { error: kind(name) })
         }
         _ => None,
     }
@@ -234,6 +236,45 @@ mod tests {
             br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#,
         );
         assert_eq!(hook.unwrap().command.as_deref(), Some("ls"));
+    }
+
+    #[test]
+    fn a_rollout_tells_how_each_turn_ended() {
+        let errors = [
+            ("response_too_many_failed_attempts", ErrorKind::RateLimit),
+            ("rate_limit_exceeded", ErrorKind::RateLimit),
+            ("usage_limit_exceeded", ErrorKind::RateLimit),
+            ("internal_server_error", ErrorKind::Server),
+            ("server_overloaded", ErrorKind::Overloaded),
+            ("context_window_exceeded", ErrorKind::ContextFull),
+            ("other", ErrorKind::Unknown),
+        ];
+        let kind = |name: &str| {
+            let known = errors.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+            known.or(ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
+        };
+        let lines = include_str!("../../tests/fixtures/codex-0.166.0-rollout.jsonl").lines();
+        let ends: Vec<TurnEnd> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
+        let failed = |error| TurnEnd::Failed { error };
+        assert_eq!(
+            ends,
+            [
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Aborted,
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::Server),
+                failed(ErrorKind::Overloaded),
+                failed(ErrorKind::Auth),
+                failed(ErrorKind::Unknown),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::ContextFull),
+            ]
+        );
+        assert_eq!(parse_rollout_line("not JSON", kind), None);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use super::fact::{Fact, Source, What};
 use super::hook::{HookEvent, HookState};
 use crate::runtime::Meaning;
-use crate::runtime::statusline::Clock;
 use crate::text::one_line;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -24,8 +23,6 @@ pub struct Evidence {
     /// seen, but did not move.
     moved: BTreeMap<Source, Time>,
     pub hooks: HookState,
-    /// The clock before the present one, if there was one.
-    clock_before: Option<Clock>,
     /// Observations in a row that found it idle without a phase, and when the last was counted.
     pub(super) idle_streak: u8,
     pub(super) idle_counted: Option<Time>,
@@ -39,7 +36,6 @@ impl Evidence {
             facts: BTreeMap::new(),
             moved: BTreeMap::new(),
             hooks: HookState::new(launched),
-            clock_before: None,
             idle_streak: 0,
             idle_counted: None,
         }
@@ -67,11 +63,6 @@ impl Evidence {
         self.moved.get(&source).copied()
     }
 
-    /// The clock that was seen before the present one.
-    pub fn clock_before(&self) -> Option<Clock> {
-        self.clock_before
-    }
-
     /// When anything last moved that shows work: hooks, the transcript, the phase file, the worktree.
     /// Not the clock, the title or the screen: those move while nothing is done.
     pub fn progress(&self) -> Option<(Source, Time)> {
@@ -95,14 +86,9 @@ impl Evidence {
                 self.hooks = self.hooks.after(event, fact.at);
                 true
             }
+            // A look that found no clock is no reading of one.
             (What::Statusline(new), Some(What::Statusline(old))) => {
-                if new.clock.is_some() && new.clock != old.clock {
-                    self.clock_before = old.clock;
-                    true
-                } else {
-                    // A look that found no clock is no reading of one.
-                    false
-                }
+                new.clock.is_some() && new.clock != old.clock
             }
             (What::Statusline(new), _) => new.clock.is_some(),
             (What::PhaseFile(None), None) => false,
@@ -128,7 +114,9 @@ impl Evidence {
 fn bound(fact: &mut Fact) {
     let cut = |text: &mut String| {
         if text.len() > TEXT_CHARS_MAX {
-            *text = one_line(text, TEXT_CHARS_MAX);
+            // A part first: a prompt may be a hundred times as long as what is kept.
+            let part: String = text.chars().take(TEXT_CHARS_MAX * 4).collect();
+            *text = one_line(&part, TEXT_CHARS_MAX);
         }
     };
     match &mut fact.what {

@@ -370,6 +370,17 @@ fn evidence_is_bounded_and_survives_being_stored() {
     }
     assert_eq!(e.facts().count(), 3);
     assert!(format!("{e:?}").len() < 4_000);
+    for what in
+        [screen(Meaning::Dialog(DialogKind::Trust)), clock("10:00:00"), git("x"), What::PhaseFile(None)]
+    {
+        e.add(Fact::new(Time(2_000), what));
+    }
+    let stored = serde_json::to_string(&e).unwrap();
+    assert_eq!(serde_json::from_str::<Evidence>(&stored).unwrap(), e);
+    let status = derive(&e, Time(3_000), &full());
+    let stored = serde_json::to_string(&status).unwrap();
+    assert_eq!(serde_json::from_str::<Status>(&stored).unwrap(), status);
+    let mut e = evidence(&[(0, alive())]);
     // An older fact does not replace a newer one.
     e.add(Fact::new(Time(5), What::Process(Process::Unknown { why: String::new() })));
     e.add(Fact::new(Time(3), alive()));
