@@ -25,6 +25,14 @@ pub struct HookPayload {
     pub event: HookEvent,
 }
 
+impl HookPayload {
+    /// Whether it is of the conversation `session`. Codex notifies of its helpers' threads as well,
+    /// with nothing but another id to tell them by.
+    pub fn is_of(&self, session: &str) -> bool {
+        self.session_id == session
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HookError {
     #[error("it has more than {PAYLOAD_BYTES_MAX} bytes")]

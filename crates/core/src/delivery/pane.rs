@@ -14,8 +14,8 @@ pub struct Pane {
 }
 
 impl Pane {
-    /// From a reading of the screen; `dialog` is what any other source knows of one (a hook is
-    /// told before the screen is drawn).
+    /// From a reading of the screen; `dialog` is the derived status's, if it is one: a hook is told
+    /// before the screen is drawn.
     pub fn new(reading: &Reading, dialog: Option<DialogKind>, human_typed: Option<Time>) -> Pane {
         let shown = match reading.meaning() {
             Some(Meaning::Dialog(kind)) => Some(kind),

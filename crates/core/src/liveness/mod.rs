@@ -12,6 +12,7 @@ mod evidence;
 mod fact;
 mod gate;
 mod hook;
+mod screen;
 mod status;
 
 pub use derive::{IDLE_OBSERVATIONS, derive, observe};

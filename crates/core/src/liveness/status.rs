@@ -122,6 +122,14 @@ pub struct Reason {
     pub says: String,
 }
 
+impl fmt::Display for Reason {
+    /// `hook, 3s ago: Stop: its turn has ended`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let age = self.age_ms / 1000;
+        write!(f, "{}, {age}s ago: {}: {}", self.fact.source(), self.fact.what, self.says)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub state: State,

@@ -190,25 +190,32 @@ fn a_screen_takes_away_and_never_adds() {
     let now = 10 * S;
     // It cannot make a session busy, alive or ready.
     let idle = with(&[(3 * S, stop())]);
-    let shows = |meaning, at| [&idle[..], &[(at, screen(meaning))]].concat();
-    check(&spec, "busy by screen only", &shows(Meaning::Working, 9 * S), now, "idle");
-    check(&spec, "retrying by screen only", &shows(Meaning::Retrying, 9 * S), now, "idle");
+    let after_stop = |meaning, at| [&idle[..], &[(at, screen(meaning))]].concat();
+    check(&spec, "busy by screen only", &after_stop(Meaning::Working, 9 * S), now, "idle");
+    check(&spec, "retrying by screen only", &after_stop(Meaning::Retrying, 9 * S), now, "idle");
     check(&spec, "ready by screen only", &[(0, alive()), (9 * S, screen(Meaning::Ready))], now, "starting");
     let dead = [&turn[..], &[(4 * S, gone(None, Some(9))), (9 * S, screen(Meaning::Working))]].concat();
     check(&spec, "busy after death", &dead, now, "crashed (signal 9)");
     // It can say that a dialog is up, whatever the hooks say, unless they say something newer.
     let dialog = |kind| screen(Meaning::Dialog(kind));
     check(&spec, "trust", &[(0, alive()), (9 * S, dialog(DialogKind::Trust))], now, "dialog (trust)");
-    check(&spec, "login", &shows(Meaning::Dialog(DialogKind::Login), 9 * S), now, "dialog (login)");
+    check(&spec, "login", &after_stop(Meaning::Dialog(DialogKind::Login), 9 * S), now, "dialog (login)");
     let answered = with(&[(3 * S, dialog(DialogKind::Permission)), (4 * S, tool())]);
     check(&spec, "an old dialog", &answered, now, "working (tool Bash)");
     // What it shows of a turn is said, where there is a turn.
     check(&spec, "retrying", &with(&[(9 * S, screen(Meaning::Retrying))]), now, "working (retrying)");
+    // No hook tells that a permission was given.
+    let asked = with(&[(3 * S, tool()), (4 * S, permission())]);
+    let shows = |more: &[(u64, What)]| [&asked[..], more].concat();
+    let busy = (9 * S, screen(Meaning::Working));
+    check(&spec, "permission given", &shows(std::slice::from_ref(&busy)), now, "working");
+    let at_rest = shows(&[(9 * S, title(Some(Meaning::Ready))), busy]);
+    check(&spec, "the title disagrees", &at_rest, now, "dialog (permission)");
     // An error no hook told of, after a while; one that a Stop contradicts, never.
     let error = screen(Meaning::Error(ErrorKind::Server));
     check(&spec, "error at once", &with(&[(3 * S, error.clone())]), now, "working");
     check(&spec, "error settled", &with(&[(9 * S, error.clone())]), now, "failed (server)");
-    check(&spec, "error after Stop", &shows(Meaning::Error(ErrorKind::Server), 9 * S), now, "idle");
+    check(&spec, "error after Stop", &after_stop(Meaning::Error(ErrorKind::Server), 9 * S), now, "idle");
     let vague = with(&[(3 * S, failure("novel", false)), (9 * S, error)]);
     check(&spec, "error explained", &vague, now, "failed (server)");
     // What was seen too long ago says nothing.

@@ -207,34 +207,4 @@ fn stand(stand: &Stand) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::runtimes;
-
-    #[test]
-    fn every_recording_is_listed_and_taken_for_what_it_is() {
-        let mut bad = Vec::new();
-        let mut count = 0;
-        for client in ["claude", "codex"] {
-            let spec = runtimes::embedded(client).unwrap();
-            for verdict in run(client, &spec) {
-                count += 1;
-                if !verdict.ok {
-                    let Verdict { recording, behaviour, expected, found, .. } = verdict;
-                    bad.push(format!("{behaviour}: {recording}\n  expected {expected}\n  found    {found}"));
-                }
-            }
-            assert_eq!(versions(client), spec.version.unwrap().recorded, "{client}");
-        }
-        assert!(bad.is_empty(), "{} of {count}:\n{}", bad.len(), bad.join("\n"));
-        assert!(count >= 179, "{count}");
-    }
-
-    #[test]
-    fn a_rule_that_is_missing_is_noticed() {
-        let mut spec = runtimes::embedded("claude").unwrap();
-        spec.screen.rules.retain(|rule| rule.meaning.to_string() != "dialog(permission)");
-        let bad: Vec<Verdict> = run("claude", &spec).into_iter().filter(|v| !v.ok).collect();
-        assert!(bad.iter().any(|v| v.behaviour == "dialogs"), "{bad:?}");
-    }
-}
+mod tests;
