@@ -4,12 +4,15 @@
 //! an [`event::Event`] and gives back [`effect::Action`]s to perform and [`event::Note`]s to tell.
 //! Everything that decides lives here, so everything that decides can be simulated.
 
+pub mod delivery;
 pub mod deps;
 pub mod effect;
 pub mod event;
 pub mod ids;
+pub mod liveness;
 pub mod phase;
 pub mod policy;
+pub mod runtime;
 pub mod state;
 pub mod step;
 pub mod table;

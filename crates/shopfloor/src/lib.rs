@@ -4,5 +4,6 @@
 
 pub mod cli;
 pub mod config;
+pub mod conformance;
 pub mod daemon;
 pub mod demo_agent;

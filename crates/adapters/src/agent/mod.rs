@@ -4,6 +4,7 @@
 //! name in tmux follows from what it is for and its epoch, so whatever runs is found again after
 //! any crash.
 
+pub mod hooks;
 pub mod prompt;
 mod result;
 

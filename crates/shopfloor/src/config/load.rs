@@ -115,7 +115,7 @@ fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigErro
 
 /// Says in words of the file what serde says in words of Rust. The messages read here are those of
 /// serde's `de::Error` methods; the tests of this module hold them fast.
-fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
+pub(super) fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigError {
     let range = error.span();
     let message = error.message();
     let found = range.as_ref().and_then(|range| source.find(range));

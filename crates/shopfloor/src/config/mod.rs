@@ -12,6 +12,7 @@ mod error;
 pub mod load;
 mod model;
 mod policy;
+pub mod runtimes;
 pub mod schema;
 pub mod secrets;
 pub mod show;

@@ -1,18 +1,27 @@
 //! `shopfloor doctor`: looks at everything the floor needs and says what to do about what is
 //! wrong. It changes nothing.
 
+mod agents;
 mod checks;
 mod programs;
 mod projects;
 
 use super::{CliResult, Context, Exit, output};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use shopfloor_core::text::neutralise;
 
 /// Check the machine, the floor and its projects; exit code 1 if something fails
 #[derive(Args)]
-pub struct DoctorArgs {}
+pub struct DoctorArgs {
+    #[command(subcommand)]
+    command: Option<DoctorCommand>,
+}
+
+#[derive(Subcommand)]
+enum DoctorCommand {
+    Agents(agents::AgentsArgs),
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -60,7 +69,10 @@ struct Report {
     checks: Vec<Check>,
 }
 
-pub fn run(context: &Context, _: DoctorArgs) -> CliResult<Exit> {
+pub fn run(context: &Context, args: DoctorArgs) -> CliResult<Exit> {
+    if let Some(DoctorCommand::Agents(args)) = args.command {
+        return agents::run(context, &args);
+    }
     let mut checks = vec![programs::git(context), programs::tmux()];
     checks.extend(checks::home(context));
     checks.push(checks::disk(context));
@@ -70,13 +82,17 @@ pub fn run(context: &Context, _: DoctorArgs) -> CliResult<Exit> {
     checks.extend(store);
     checks.push(checks::daemon(context));
     checks.extend(projects::checks(context, engine.as_ref().map(|engine| engine.floor())));
+    Ok(report(context, checks))
+}
+
+fn report(context: &Context, checks: Vec<Check>) -> Exit {
     let ok = checks.iter().all(|check| check.status != Grade::Fail);
     if context.json {
         output::json(&Report { ok, checks });
     } else {
         checks.iter().for_each(print);
     }
-    Ok(if ok { Exit::Fine } else { Exit::Failed })
+    if ok { Exit::Fine } else { Exit::Failed }
 }
 
 fn print(check: &Check) {

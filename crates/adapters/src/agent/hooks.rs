@@ -1,0 +1,299 @@
+//! What clients send to their hooks, their status line and `notify`, and write to their logs: JSON,
+//! into the core's types. Clients change: an unknown field is ignored, an unknown event is
+//! [`HookEvent::Other`], and only what is no payload at all is an error.
+
+use serde::Deserialize;
+use serde_json::Value;
+use shopfloor_core::liveness::{
+    CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, TurnEnd,
+};
+use shopfloor_core::runtime::ErrorKind;
+use shopfloor_core::time::Time;
+
+/// A payload larger than this is not read: a tool's whole output may be in one.
+pub const PAYLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A hook's payload: whose, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookPayload {
+    /// The client's id of the conversation; `/clear` changes it.
+    pub session_id: String,
+    pub transcript_path: Option<String>,
+    pub cwd: Option<String>,
+    /// For PreToolUse of a shell: the command, for the guard.
+    pub command: Option<String>,
+    pub event: HookEvent,
+}
+
+impl HookPayload {
+    /// Whether it is of the conversation `session`. Codex notifies of its helpers' threads as well,
+    /// with nothing but another id to tell them by.
+    pub fn is_of(&self, session: &str) -> bool {
+        self.session_id == session
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HookError {
+    #[error("it has more than {PAYLOAD_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    #[error("it is not an object with a `hook_event_name`")]
+    NoEvent,
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(default)]
+    session_id: String,
+    transcript_path: Option<String>,
+    cwd: Option<String>,
+    hook_event_name: Option<String>,
+    agent_id: Option<String>,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    prompt: String,
+    #[serde(default)]
+    tool_name: String,
+    tool_input: Option<Value>,
+    #[serde(default)]
+    notification_type: String,
+    /// A word in StopFailure, a text in PostToolUseFailure.
+    error: Option<Value>,
+    #[serde(default)]
+    trigger: String,
+    #[serde(default)]
+    reason: String,
+    last_assistant_message: Option<String>,
+}
+
+/// A hook's standard input.
+pub fn parse_hook(bytes: &[u8]) -> Result<HookPayload, HookError> {
+    if bytes.len() > PAYLOAD_BYTES_MAX {
+        return Err(HookError::TooLarge);
+    }
+    let wire: Wire = serde_json::from_slice(bytes).map_err(|e| HookError::NotJson(e.to_string()))?;
+    let name = wire.hook_event_name.clone().filter(|name| !name.is_empty()).ok_or(HookError::NoEvent)?;
+    let command = wire.tool_input.as_ref().and_then(|input| input.get("command")).and_then(Value::as_str);
+    Ok(HookPayload {
+        command: command.map(str::to_owned),
+        event: event(&name, &wire),
+        session_id: wire.session_id,
+        transcript_path: wire.transcript_path,
+        cwd: wire.cwd,
+    })
+}
+
+fn event(name: &str, wire: &Wire) -> HookEvent {
+    let tool = || wire.tool_name.clone();
+    let trigger = || if wire.trigger == "auto" { CompactTrigger::Auto } else { CompactTrigger::Manual };
+    match name {
+        "SessionStart" => HookEvent::SessionStart {
+            source: match wire.source.as_str() {
+                "startup" => StartSource::Startup,
+                "resume" => StartSource::Resume,
+                "clear" => StartSource::Clear,
+                "compact" => StartSource::Compact,
+                _ => StartSource::Other,
+            },
+        },
+        "UserPromptSubmit" => HookEvent::UserPromptSubmit { prompt: wire.prompt.clone() },
+        "PreToolUse" => HookEvent::PreToolUse { tool: tool() },
+        "PostToolUse" => HookEvent::PostToolUse { tool: tool() },
+        "PostToolUseFailure" => HookEvent::PostToolUseFailure { tool: tool() },
+        "PermissionRequest" => HookEvent::PermissionRequest { tool: tool() },
+        "Notification" => HookEvent::Notification {
+            kind: match wire.notification_type.as_str() {
+                "permission_prompt" => NotificationKind::PermissionPrompt,
+                "idle_prompt" => NotificationKind::IdlePrompt,
+                _ => NotificationKind::Other,
+            },
+        },
+        // A subagent's end is not the session's, under whatever name it comes.
+        "Stop" if wire.agent_id.is_some() => HookEvent::SubagentStop,
+        "Stop" => HookEvent::Stop,
+        "SubagentStop" => HookEvent::SubagentStop,
+        "StopFailure" => HookEvent::StopFailure {
+            error: wire.error.as_ref().and_then(Value::as_str).unwrap_or("unknown").to_owned(),
+            message: wire.last_assistant_message.clone().unwrap_or_default(),
+            subagent: wire.agent_id.is_some(),
+        },
+        "PreCompact" => HookEvent::PreCompact { trigger: trigger() },
+        "PostCompact" => HookEvent::PostCompact { trigger: trigger() },
+        "Interrupt" => HookEvent::Interrupt,
+        "SessionEnd" => HookEvent::SessionEnd { reason: wire.reason.clone() },
+        other => HookEvent::Other { name: other.to_owned() },
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Notify {
+    r#type: String,
+    #[serde(default)]
+    thread_id: String,
+    cwd: Option<String>,
+    #[serde(default)]
+    input_messages: Vec<String>,
+}
+
+/// Codex's `notify`: its last argument. It also comes for the thread that makes up a title, whose
+/// `session_id` is not the session's.
+pub fn parse_notify(argument: &str) -> Result<HookPayload, HookError> {
+    if argument.len() > PAYLOAD_BYTES_MAX {
+        return Err(HookError::TooLarge);
+    }
+    let notify: Notify = serde_json::from_str(argument).map_err(|e| HookError::NotJson(e.to_string()))?;
+    let event = match notify.r#type.as_str() {
+        "agent-turn-complete" => HookEvent::TurnComplete {
+            thread: notify.thread_id.clone(),
+            prompt: notify.input_messages.last().cloned(),
+        },
+        other => HookEvent::Other { name: other.to_owned() },
+    };
+    Ok(HookPayload {
+        session_id: notify.thread_id,
+        transcript_path: None,
+        cwd: notify.cwd,
+        command: None,
+        event,
+    })
+}
+
+/// What Claude Code gives to a status line. The clock is ours: it is that of the call.
+pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslineFact, HookError> {
+    if bytes.len() > PAYLOAD_BYTES_MAX {
+        return Err(HookError::TooLarge);
+    }
+    let value: Value = serde_json::from_slice(bytes).map_err(|e| HookError::NotJson(e.to_string()))?;
+    if !value.is_object() {
+        return Err(HookError::NotJson("expected an object".into()));
+    }
+    let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_f64).filter(|n| n.is_finite());
+    // Of several limits that are used up, the last reset frees the account.
+    let limited_until = ["five_hour", "seven_day"]
+        .iter()
+        .filter(|name| {
+            number(&format!("/rate_limits/{name}/used_percentage")).is_some_and(|used| used >= 100.0)
+        })
+        .filter_map(|name| number(&format!("/rate_limits/{name}/resets_at")))
+        .map(|seconds| Time((seconds.max(0.0) * 1000.0) as u64))
+        .max();
+    Ok(StatuslineFact {
+        clock: None,
+        context_percent: number("/context_window/used_percentage").map(|n| n.clamp(0.0, 100.0) as u8),
+        cost_micros: number("/cost/total_cost_usd").map(|n| (n.max(0.0) * 1e6).round() as u64),
+        limited_until,
+    })
+}
+
+/// One line of Codex's rollout file: how a turn ended, if the line is the end of one. No hook tells
+/// of a request that failed. `kind` is [`RuntimeSpec::error_kind`].
+///
+/// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
+pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnEnd> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let payload = value.get("payload").filter(|_| value["type"] == "event_msg")?;
+    match payload["type"].as_str()? {
+        "turn_aborted" => Some(TurnEnd::Aborted),
+        "task_complete" => {
+            let Some(error) = payload.get("error").filter(|error| !error.is_null()) else {
+                return Some(TurnEnd::Done);
+            };
+            let info = &error["codex_error_info"];
+            // A word, or an object with one key and the HTTP status in it.
+            let object = info.as_object().and_then(|object| object.iter().next());
+            let status = object.and_then(|(_, detail)| detail["http_status_code"].as_u64());
+            let name = match status {
+                Some(401 | 403) => "auth",
+                _ => info.as_str().or(object.map(|(name, _)| name.as_str())).unwrap_or("unknown"),
+            };
+            Some(TurnEnd::Failed { error: kind(name) })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_payload_is_an_error_and_never_a_panic() {
+        for (bad, why) in [
+            ("", "not JSON"),
+            ("[]", "hook_event_name"),
+            ("null", "not JSON"),
+            ("{}", "hook_event_name"),
+            (r#"{"hook_event_name": ""}"#, "hook_event_name"),
+            (r#"{"hook_event_name": 7}"#, "not JSON"),
+        ] {
+            let error = parse_hook(bad.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(why) || bad == "[]", "{bad}: {error}");
+        }
+        assert_eq!(parse_hook(&vec![b' '; PAYLOAD_BYTES_MAX + 1]), Err(HookError::TooLarge));
+    }
+
+    #[test]
+    fn an_unknown_event_is_still_an_event() {
+        let hook = parse_hook(br#"{"hook_event_name":"TeammateIdle","session_id":"s","new":1}"#).unwrap();
+        assert_eq!(hook.event, HookEvent::Other { name: "TeammateIdle".into() });
+        let hook = parse_hook(
+            br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#,
+        );
+        assert_eq!(hook.unwrap().command.as_deref(), Some("ls"));
+    }
+
+    #[test]
+    fn a_rollout_tells_how_each_turn_ended() {
+        let errors = [
+            ("response_too_many_failed_attempts", ErrorKind::RateLimit),
+            ("rate_limit_exceeded", ErrorKind::RateLimit),
+            ("usage_limit_exceeded", ErrorKind::RateLimit),
+            ("internal_server_error", ErrorKind::Server),
+            ("server_overloaded", ErrorKind::Overloaded),
+            ("context_window_exceeded", ErrorKind::ContextFull),
+            ("other", ErrorKind::Unknown),
+        ];
+        let kind = |name: &str| {
+            let known = errors.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+            known.or(ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
+        };
+        let lines = include_str!("../../tests/fixtures/codex-0.166.0-rollout.jsonl").lines();
+        let ends: Vec<TurnEnd> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
+        let failed = |error| TurnEnd::Failed { error };
+        assert_eq!(
+            ends,
+            [
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Aborted,
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::Server),
+                failed(ErrorKind::Overloaded),
+                failed(ErrorKind::Auth),
+                failed(ErrorKind::Unknown),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::ContextFull),
+            ]
+        );
+        assert_eq!(parse_rollout_line("not JSON", kind), None);
+    }
+
+    #[test]
+    fn limits_are_read_from_the_status_line() {
+        let line = parse_statusline(
+            br#"{"rate_limits":{"five_hour":{"used_percentage":100,"resets_at":1794735840},
+                "seven_day":{"used_percentage":40,"resets_at":1795000000}},
+                "context_window":{"used_percentage":null},"cost":{"total_cost_usd":0.25}}"#,
+        )
+        .unwrap();
+        assert_eq!(line.limited_until, Some(Time(1_794_735_840_000)));
+        assert_eq!((line.context_percent, line.cost_micros), (None, Some(250_000)));
+    }
+}

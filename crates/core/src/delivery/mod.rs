@@ -1,0 +1,450 @@
+//! Delivery with receipts: one message on its way into one session.
+//!
+//! Queued, typed, submitted, turn-started: only the last is success, and it takes the client's own
+//! word for it (a hook with a prompt equal to the text). Whatever else happens ends in *undelivered*
+//! by a deadline, and somebody is told.
+//!
+//! The machine never acts on what it has not just seen: before anything is typed, and again before
+//! Enter, it asks for a look at the pane. Enter on a permission dialog approves; a paste into a
+//! question answers it; a paste into a draft is sent with it. So only a composer that is seen and
+//! empty is typed into, and a draft is never cleared: it may be somebody's.
+
+mod pane;
+
+pub use pane::{Pane, is_ours, same_prompt};
+
+use crate::runtime::{Composer, Submit};
+use crate::text::{neutralise, one_line};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How a message is brought in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    pub mode: Mode,
+    /// From being queued to being given up.
+    pub deadline: Duration,
+    /// A person who typed this recently is typing.
+    pub human_quiet: Duration,
+    /// A look older than this is none.
+    pub look_fresh: Duration,
+    /// Between two looks while something is in the way.
+    pub look_again: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum Mode {
+    /// The agent takes it itself; there is nothing to type.
+    Inbox,
+    Paste {
+        pause: Duration,
+        confirm: Duration,
+        resend_max: u32,
+        command_prefixes: Vec<String>,
+    },
+}
+
+impl Recipe {
+    /// By a runtime's submit recipe; without one the agent takes its messages from the inbox.
+    pub fn new(submit: Option<&Submit>, deadline: Duration) -> Recipe {
+        let mode = match submit {
+            None => Mode::Inbox,
+            Some(submit) => Mode::Paste {
+                pause: Duration::from_millis(submit.pause_ms),
+                confirm: Duration::from_millis(submit.confirm_ms),
+                resend_max: submit.resend_max,
+                command_prefixes: submit.command_prefixes.clone(),
+            },
+        };
+        Recipe {
+            mode,
+            deadline,
+            human_quiet: Duration::from_secs(10),
+            look_fresh: Duration::from_secs(1),
+            look_again: Duration::from_secs(2),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    Queued,
+    /// It was pasted.
+    Typed,
+    /// Enter was pressed on it.
+    Submitted,
+    /// The client took it. The only success.
+    TurnStarted,
+    Undelivered,
+}
+
+impl Stage {
+    pub fn is_final(self) -> bool {
+        matches!(self, Stage::TurnStarted | Stage::Undelivered)
+    }
+}
+
+/// A change of stage, with what it was concluded from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transition {
+    pub to: Stage,
+    pub at: Time,
+    pub evidence: String,
+}
+
+/// What the machine is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A look at the pane, taken now.
+    Pane(Pane),
+    /// The paste that was asked for was done.
+    Pasted,
+    /// The key that was asked for was sent.
+    EnterSent,
+    /// What was asked for could not be done; nothing was typed.
+    ActFailed { why: String },
+    /// The client took a prompt (UserPromptSubmit).
+    Prompt { prompt: String },
+    /// The agent took the message from its inbox.
+    Taken,
+    /// The session is over.
+    Ended { why: String },
+    /// Time has passed.
+    Tick,
+}
+
+/// What to do next. Everything but the last two is followed by another input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing; come again at that time, or with an input before.
+    Wait {
+        until: Time,
+    },
+    /// Look at the pane now.
+    Look,
+    /// Paste the text (bracketed).
+    Paste,
+    PressEnter,
+    /// Done: the turn has started.
+    Delivered,
+    /// Tell somebody: it was not delivered.
+    GiveUp {
+        why: String,
+    },
+}
+
+/// Why a text cannot be delivered at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the message is empty")]
+    Empty,
+    #[error("the message begins with {0:?}: the client would take it for a command, and confirm nothing")]
+    Command(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Act {
+    Paste,
+    Enter,
+}
+
+/// Something that was asked for and not reported yet is taken for done after this long: whether it
+/// happened is then seen on the pane.
+const ACT_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    text: String,
+    recipe: Recipe,
+    stage: Stage,
+    queued_at: Time,
+    log: Vec<Transition>,
+    resends: u32,
+    /// What was asked for and is not reported yet.
+    pending: Option<(Act, Time)>,
+    /// When anything was last typed by us.
+    acted_at: Option<Time>,
+    /// When the present stage began.
+    staged_at: Time,
+    look: Option<(Time, Pane)>,
+    blocked: Option<String>,
+}
+
+impl Delivery {
+    /// A message in the queue. Its text is made safe to type.
+    pub fn new(text: &str, recipe: Recipe, now: Time) -> Result<Delivery, Refused> {
+        let text = neutralise(text).trim().to_owned();
+        if text.is_empty() {
+            return Err(Refused::Empty);
+        }
+        if let Mode::Paste { command_prefixes, .. } = &recipe.mode
+            && let Some(prefix) = command_prefixes.iter().find(|prefix| text.starts_with(prefix.as_str()))
+        {
+            return Err(Refused::Command(prefix.clone()));
+        }
+        let log = vec![Transition { to: Stage::Queued, at: now, evidence: "it was queued".into() }];
+        Ok(Delivery {
+            text,
+            recipe,
+            stage: Stage::Queued,
+            queued_at: now,
+            log,
+            resends: 0,
+            pending: None,
+            acted_at: None,
+            staged_at: now,
+            look: None,
+            blocked: None,
+        })
+    }
+
+    /// What is to be pasted.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Every change of stage, oldest first.
+    pub fn transitions(&self) -> &[Transition] {
+        &self.log
+    }
+
+    /// What is in the way, if something is.
+    pub fn blocked(&self) -> Option<&str> {
+        self.blocked.as_deref()
+    }
+
+    pub fn step(&mut self, now: Time, input: Input) -> Next {
+        if !self.stage.is_final() {
+            self.take(now, input);
+        }
+        self.decide(now)
+    }
+
+    fn take(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Pane(pane) => self.look = Some((now, pane)),
+            Input::Pasted if self.pending.is_some_and(|(act, _)| act == Act::Paste) => {
+                self.acted(now);
+                self.go(Stage::Typed, now, "it was pasted");
+            }
+            Input::EnterSent if self.pending.is_some_and(|(act, _)| act == Act::Enter) => {
+                self.acted(now);
+                self.go(Stage::Submitted, now, "Enter was sent");
+            }
+            Input::Pasted | Input::EnterSent | Input::Tick => {}
+            Input::ActFailed { why } => {
+                if self.pending.take().is_some() {
+                    self.look = None;
+                    self.blocked = Some(format!("the terminal refused: {}", one_line(&why, 200)));
+                    if !self.may_resend() {
+                        self.give_up(now, "the terminal refused to type it");
+                    }
+                }
+            }
+            Input::Prompt { prompt } => self.prompt(now, &prompt),
+            Input::Taken => self.go(Stage::TurnStarted, now, "the agent took it from its inbox"),
+            Input::Ended { why } => {
+                let why = format!("the session is over: {}", one_line(&why, 200));
+                self.give_up(now, &why);
+            }
+        }
+    }
+
+    fn prompt(&mut self, now: Time, prompt: &str) {
+        // Before anything was typed it cannot be ours, whatever it says.
+        if self.acted_at.is_none() && self.pending.is_none() {
+            return;
+        }
+        if same_prompt(prompt, &self.text) {
+            self.go(Stage::TurnStarted, now, "the client took a prompt equal to it");
+        } else if pane::squeeze(prompt).contains(&pane::squeeze(&self.text)) {
+            self.give_up(now, "it was submitted together with another text");
+        }
+    }
+
+    fn acted(&mut self, now: Time) {
+        self.pending = None;
+        self.acted_at = Some(now);
+        // What was seen before is not what is there now.
+        self.look = None;
+    }
+
+    fn go(&mut self, to: Stage, at: Time, evidence: &str) {
+        self.stage = to;
+        self.staged_at = at;
+        self.blocked = None;
+        self.log.push(Transition { to, at, evidence: evidence.to_owned() });
+    }
+
+    fn give_up(&mut self, now: Time, why: &str) {
+        self.pending = None;
+        self.go(Stage::Undelivered, now, why);
+    }
+
+    /// Uses one of the resends, if there is one.
+    fn may_resend(&mut self) -> bool {
+        let max = match self.recipe.mode {
+            Mode::Paste { resend_max, .. } => resend_max,
+            Mode::Inbox => 0,
+        };
+        self.resends += 1;
+        self.resends <= max
+    }
+
+    fn decide(&mut self, now: Time) -> Next {
+        if !self.stage.is_final() && now.since(self.queued_at) >= self.recipe.deadline {
+            let state = match self.stage {
+                Stage::Typed => "its text stands in the composer, not submitted",
+                Stage::Submitted => "it was submitted, and the client did not confirm it",
+                _ => "it was not typed",
+            };
+            let why = match &self.blocked {
+                Some(blocked) => format!("time is up; {state}: {blocked}"),
+                None => format!("time is up; {state}"),
+            };
+            self.give_up(now, &why);
+        }
+        if let Some((act, asked)) = self.pending {
+            if now.since(asked) < ACT_MAX {
+                return self.wait(asked + ACT_MAX);
+            }
+            self.acted(now);
+            let stage = if act == Act::Paste { Stage::Typed } else { Stage::Submitted };
+            self.go(stage, now, "it was asked for, and nobody reported; taken for done");
+        }
+        match (self.stage, &self.recipe.mode) {
+            (Stage::TurnStarted, _) => Next::Delivered,
+            (Stage::Undelivered, _) => {
+                let why = self.log.last().map(|last| last.evidence.clone()).unwrap_or_default();
+                Next::GiveUp { why }
+            }
+            (_, Mode::Inbox) => self.wait(self.queued_at + self.recipe.deadline),
+            (Stage::Queued, _) => self.queued(now),
+            (Stage::Typed, Mode::Paste { pause, .. }) => {
+                let due = self.staged_at + *pause;
+                if now < due { self.wait(due) } else { self.typed(now) }
+            }
+            (Stage::Submitted, Mode::Paste { confirm, .. }) => {
+                let due = self.staged_at + *confirm;
+                if now < due { self.wait(due) } else { self.submitted(now) }
+            }
+        }
+    }
+
+    fn queued(&mut self, now: Time) -> Next {
+        let Some(pane) = self.fresh_look(now) else { return Next::Look };
+        let blocked = self.in_the_way(&pane, now).or(match &pane.composer {
+            Composer::Empty => None,
+            Composer::None => Some("no composer is to be seen".into()),
+            Composer::Draft(_) | Composer::Pasted(_) => Some("the composer holds a draft".into()),
+        });
+        match blocked {
+            Some(why) => self.hold(now, why),
+            None => self.act(Act::Paste, now),
+        }
+    }
+
+    fn typed(&mut self, now: Time) -> Next {
+        let Some(pane) = self.fresh_look(now) else { return Next::Look };
+        if let Some(why) = self.in_the_way(&pane, now) {
+            return self.hold(now, why);
+        }
+        match &pane.composer {
+            composer if self.is_ours(composer, &pane) => self.act(Act::Enter, now),
+            Composer::Empty => self.vanished(now, &pane),
+            Composer::None => self.hold(now, "no composer is to be seen".into()),
+            _ => self.hold(now, "the composer holds another text beside it".into()),
+        }
+    }
+
+    fn submitted(&mut self, now: Time) -> Next {
+        let Some(pane) = self.fresh_look(now) else { return Next::Look };
+        if let Some(why) = self.in_the_way(&pane, now) {
+            return self.hold(now, why);
+        }
+        match &pane.composer {
+            composer if self.is_ours(composer, &pane) => {
+                if self.may_resend() {
+                    return self.act(Act::Enter, now);
+                }
+                self.give_up(now, "Enter was swallowed each time; its text stands in the composer");
+                self.decide(now)
+            }
+            Composer::Empty => self.vanished(now, &pane),
+            Composer::None => self.hold(now, "no composer is to be seen".into()),
+            _ => self.hold(now, "the composer holds another text".into()),
+        }
+    }
+
+    /// Typed, not there any more, and not confirmed. A client that works may have taken it: then it
+    /// is not typed twice, but waited for.
+    fn vanished(&mut self, now: Time, pane: &Pane) -> Next {
+        let Mode::Paste { confirm, .. } = self.recipe.mode else { return Next::Look };
+        if pane.busy {
+            return self
+                .hold(now, "the composer is empty and the client works, but it confirmed nothing".into());
+        }
+        let due = self.staged_at + confirm;
+        if now < due {
+            return self.wait(due);
+        }
+        if !self.may_resend() {
+            self.give_up(now, "what was typed vanished each time, and nothing confirmed it");
+            return self.decide(now);
+        }
+        self.go(Stage::Queued, now, "what was typed vanished, and nothing confirmed it");
+        self.queued(now)
+    }
+
+    /// What forbids any key, whatever the composer holds.
+    fn in_the_way(&self, pane: &Pane, now: Time) -> Option<String> {
+        if let Some(kind) = pane.dialog {
+            return Some(format!("a dialog is up ({kind})"));
+        }
+        let typing = |at: Time| now.since(at) < self.recipe.human_quiet;
+        pane.human_typed.filter(|at| typing(*at)).map(|_| "somebody is typing".to_owned())
+    }
+
+    /// Nobody typed since we did, so what looks like ours is.
+    fn is_ours(&self, composer: &Composer, pane: &Pane) -> bool {
+        let touched = pane.human_typed.is_some_and(|at| self.acted_at.is_some_and(|acted| at >= acted));
+        !touched && is_ours(composer, &self.text)
+    }
+
+    /// The last look, if it was taken after we last typed and is not stale.
+    fn fresh_look(&self, now: Time) -> Option<Pane> {
+        let (at, pane) = self.look.as_ref()?;
+        (now.since(*at) <= self.recipe.look_fresh && *at <= now).then(|| pane.clone())
+    }
+
+    fn act(&mut self, act: Act, now: Time) -> Next {
+        self.blocked = None;
+        self.pending = Some((act, now));
+        // One look, one act.
+        self.look = None;
+        match act {
+            Act::Paste => Next::Paste,
+            Act::Enter => Next::PressEnter,
+        }
+    }
+
+    fn hold(&mut self, now: Time, why: String) -> Next {
+        self.blocked = Some(why);
+        self.wait(now + self.recipe.look_again)
+    }
+
+    fn wait(&self, until: Time) -> Next {
+        Next::Wait { until: until.min(self.queued_at + self.recipe.deadline) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

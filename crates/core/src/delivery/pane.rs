@@ -1,0 +1,54 @@
+//! A pane as delivery needs to see it, and whose text it is that stands there.
+
+use crate::runtime::{Composer, DialogKind, Meaning, Reading};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pane {
+    pub dialog: Option<DialogKind>,
+    pub composer: Composer,
+    pub busy: bool,
+    /// When a person's terminal that is attached last sent a key.
+    pub human_typed: Option<Time>,
+}
+
+impl Pane {
+    /// From a reading of the screen; `dialog` is the derived status's, if it is one: a hook is told
+    /// before the screen is drawn.
+    pub fn new(reading: &Reading, dialog: Option<DialogKind>, human_typed: Option<Time>) -> Pane {
+        let shown = match reading.meaning() {
+            Some(Meaning::Dialog(kind)) => Some(kind),
+            _ => None,
+        };
+        Pane {
+            dialog: shown.or(dialog),
+            composer: reading.composer.clone(),
+            busy: reading.meaning().is_some_and(Meaning::is_busy),
+            human_typed,
+        }
+    }
+}
+
+/// Without white space: clients wrap, indent and expand tabs as they like.
+pub(super) fn squeeze(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Whether a prompt the client took is the text that was typed.
+pub fn same_prompt(prompt: &str, text: &str) -> bool {
+    squeeze(prompt) == squeeze(text)
+}
+
+/// Whether what the composer holds can be our text alone: a part of it (composers scroll), or the
+/// client's stand-in for a long paste. Only said of a composer we pasted into when it was empty.
+pub fn is_ours(composer: &Composer, text: &str) -> bool {
+    match composer {
+        Composer::Pasted(_) => true,
+        Composer::Draft(draft) => {
+            let draft = squeeze(draft);
+            !draft.is_empty() && squeeze(text).contains(&draft)
+        }
+        Composer::Empty | Composer::None => false,
+    }
+}

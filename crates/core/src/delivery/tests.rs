@@ -1,0 +1,270 @@
+use super::*;
+use crate::runtime::DialogKind;
+
+fn recipe() -> Recipe {
+    let mode = Mode::Paste {
+        pause: Duration::from_millis(300),
+        confirm: Duration::from_secs(5),
+        resend_max: 3,
+        command_prefixes: vec!["/".into(), "!".into()],
+    };
+    Recipe { mode, ..Recipe::new(None, Duration::from_secs(600)) }
+}
+
+fn pane(composer: Composer) -> Pane {
+    Pane { dialog: None, composer, busy: false, human_typed: None }
+}
+
+fn draft(text: &str) -> Composer {
+    Composer::Draft(text.into())
+}
+
+fn look(composer: Composer) -> Input {
+    Input::Pane(pane(composer))
+}
+
+fn prompt(text: &str) -> Input {
+    Input::Prompt { prompt: text.into() }
+}
+
+/// A delivery up to the moment its Enter was sent, at 1,400.
+fn submitted(text: &str) -> Delivery {
+    let mut d = Delivery::new(text, recipe(), Time(1_000)).unwrap();
+    assert_eq!(d.step(Time(1_000), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
+    assert_eq!(d.step(Time(1_050), Input::Pasted), Next::Wait { until: Time(1_350) });
+    assert_eq!(d.step(Time(1_350), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(1_380), look(draft(text))), Next::PressEnter);
+    assert_eq!(d.step(Time(1_400), Input::EnterSent), Next::Wait { until: Time(6_400) });
+    d
+}
+
+#[test]
+fn the_whole_way_leaves_a_receipt_for_each_stage() {
+    let mut d = submitted("CI passed");
+    assert_eq!(d.step(Time(1_700), prompt("CI  passed\n")), Next::Delivered);
+    let stages: Vec<(Stage, u64)> = d.transitions().iter().map(|t| (t.to, t.at.0)).collect();
+    assert_eq!(
+        stages,
+        [
+            (Stage::Queued, 1_000),
+            (Stage::Typed, 1_050),
+            (Stage::Submitted, 1_400),
+            (Stage::TurnStarted, 1_700)
+        ]
+    );
+    // Final is final.
+    assert_eq!(d.step(Time(9_999_999), Input::Ended { why: "x".into() }), Next::Delivered);
+}
+
+#[test]
+fn nothing_is_typed_where_it_would_do_harm() {
+    let dialog = |kind| Pane { dialog: Some(kind), ..pane(Composer::Empty) };
+    let typing = Pane { human_typed: Some(Time(995)), ..pane(Composer::Empty) };
+    for (seen, why) in [
+        (dialog(DialogKind::Permission), "a dialog is up (permission)"),
+        (dialog(DialogKind::Question), "a dialog is up (question)"),
+        (typing, "somebody is typing"),
+        (pane(draft("half a thought")), "the composer holds a draft"),
+        (pane(Composer::Pasted("[Pasted text #1]".into())), "the composer holds a draft"),
+        (pane(Composer::None), "no composer is to be seen"),
+    ] {
+        let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+        let next = d.step(Time(1_000), Input::Pane(seen.clone()));
+        assert_eq!(next, Next::Wait { until: Time(3_000) }, "{why}");
+        assert_eq!(d.blocked(), Some(why));
+        // At the deadline somebody is told why.
+        let Next::GiveUp { why: told } = d.step(Time(601_000), Input::Tick) else { panic!("{why}") };
+        assert!(told.contains(why) && told.contains("not typed"), "{told}");
+        // And between the paste and Enter it holds as well.
+        if seen.dialog.is_some() {
+            let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+            d.step(Time(1_000), look(Composer::Empty));
+            d.step(Time(1_000), Input::Pasted);
+            let next = d.step(Time(2_000), Input::Pane(seen));
+            assert_eq!(next, Next::Wait { until: Time(4_000) }, "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_swallowed_enter_is_sent_again_and_not_for_ever() {
+    let mut d = submitted("CI passed");
+    let mut now = 1_400;
+    for _ in 0..3 {
+        now += 5_000;
+        assert_eq!(d.step(Time(now), Input::Tick), Next::Look);
+        assert_eq!(d.step(Time(now), look(draft("CI passed"))), Next::PressEnter);
+        d.step(Time(now), Input::EnterSent);
+    }
+    now += 5_000;
+    assert_eq!(
+        d.step(Time(now), look(draft("CI passed"))),
+        Next::GiveUp { why: "Enter was swallowed each time; its text stands in the composer".into() }
+    );
+}
+
+#[test]
+fn a_paste_that_vanished_is_pasted_again_unless_the_client_works() {
+    let mut d = submitted("CI passed");
+    let busy = Pane { busy: true, ..pane(Composer::Empty) };
+    assert_eq!(d.step(Time(6_400), Input::Pane(busy)), Next::Wait { until: Time(8_400) });
+    assert_eq!(d.stage(), Stage::Submitted);
+    assert_eq!(d.step(Time(8_400), look(Composer::Empty)), Next::Paste);
+    assert_eq!(d.stage(), Stage::Queued);
+}
+
+#[test]
+fn only_the_same_prompt_counts() {
+    let mut d = submitted("CI passed");
+    assert!(matches!(d.step(Time(2_000), prompt("something else")), Next::Wait { .. }));
+    let Next::GiveUp { why } = d.step(Time(2_100), prompt("my draft CI passed")) else { panic!() };
+    assert_eq!(why, "it was submitted together with another text");
+    // Before anything is typed, a prompt is somebody else's.
+    let mut d = Delivery::new("CI passed", recipe(), Time(0)).unwrap();
+    assert_eq!(d.step(Time(1), prompt("CI passed")), Next::Look);
+}
+
+#[test]
+fn a_draft_somebody_added_to_is_left_alone() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.step(Time(1_000), look(Composer::Empty));
+    d.step(Time(1_000), Input::Pasted);
+    assert!(matches!(d.step(Time(2_000), look(draft("CI passed and so on"))), Next::Wait { .. }));
+    assert_eq!(d.blocked(), Some("the composer holds another text beside it"));
+    // Nor is a paste ours that may be somebody's who typed since.
+    let pasted = Composer::Pasted("[Pasted text #2]".into());
+    let touched = Pane { human_typed: Some(Time(2_500)), ..pane(pasted.clone()) };
+    assert!(matches!(d.step(Time(20_000), Input::Pane(touched)), Next::Wait { .. }));
+    assert_eq!(d.step(Time(20_000), look(pasted)), Next::PressEnter);
+}
+
+#[test]
+fn an_act_nobody_reports_is_looked_for() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
+    assert_eq!(d.step(Time(2_000), look(Composer::Empty)), Next::Wait { until: Time(11_000) });
+    assert!(matches!(d.step(Time(11_000), Input::Tick), Next::Wait { .. }));
+    assert_eq!(d.stage(), Stage::Typed);
+    assert_eq!(d.step(Time(12_000), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(12_000), look(draft("CI passed"))), Next::PressEnter);
+}
+
+#[test]
+fn what_could_never_be_confirmed_is_refused() {
+    let new = |text: &str| Delivery::new(text, recipe(), Time(0)).map(|d| d.text().to_owned());
+    assert_eq!(new(" \n\u{1b}[2J"), Err(Refused::Empty));
+    assert_eq!(new("/clear"), Err(Refused::Command("/".into())));
+    assert_eq!(new("  !rm"), Err(Refused::Command("!".into())));
+    assert_eq!(new("a\u{1b}[201~b\r\nc"), Ok("ab\nc".into()));
+}
+
+#[test]
+fn an_inbox_is_never_typed_into() {
+    let recipe = Recipe::new(None, Duration::from_secs(60));
+    let mut d = Delivery::new("CI passed", recipe, Time(0)).unwrap();
+    assert_eq!(d.step(Time(1), look(Composer::Empty)), Next::Wait { until: Time(60_000) });
+    assert_eq!(d.step(Time(2), Input::Taken), Next::Delivered);
+}
+
+/// Small, seeded, the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+/// Ten thousand deliveries into a client, with a person beside it, that does what it likes.
+#[test]
+fn whatever_happens_it_types_only_where_it_may_and_ends() {
+    let mut started = 0;
+    for seed in 1..=10_000u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+        let mut now = 1_000;
+        let (mut pastes, mut enters) = (0, 0);
+        let mut confirmed = false;
+        let mut shown: Option<(u64, Pane)> = None;
+        let mut next = d.step(Time(now), Input::Tick);
+        for _ in 0..2_000 {
+            match &next {
+                Next::Paste | Next::PressEnter => {
+                    let (at, pane) = shown.take().expect("acts only on a look");
+                    assert!(now - at <= 1_000, "seed {seed}: acts on a stale look");
+                    assert_eq!(pane.dialog, None, "seed {seed}");
+                    assert!(pane.human_typed.is_none_or(|t| now - t.0 >= 10_000), "seed {seed}");
+                    if next == Next::Paste {
+                        assert_eq!(pane.composer, Composer::Empty, "seed {seed}");
+                        pastes += 1;
+                    } else {
+                        assert!(is_ours(&pane.composer, d.text()), "seed {seed}");
+                        enters += 1;
+                    }
+                }
+                Next::Delivered => {
+                    assert!(confirmed, "seed {seed}: success without a confirmation");
+                    break;
+                }
+                Next::GiveUp { why } => {
+                    assert!(!why.is_empty());
+                    break;
+                }
+                Next::Wait { until } => assert!(until.0 <= 601_000, "seed {seed}: waits past the deadline"),
+                Next::Look => {}
+            }
+            let asked = pastes + enters > 0;
+            let input = match (&next, dice.roll(12)) {
+                (Next::Paste, 0..=8) => Input::Pasted,
+                (Next::PressEnter, 0..=8) => Input::EnterSent,
+                (_, 0) => Input::Tick,
+                (_, 1) if dice.roll(4) == 0 => Input::ActFailed { why: "no pane".into() },
+                (_, 2) if dice.roll(3) == 0 => {
+                    confirmed |= asked;
+                    prompt("CI passed")
+                }
+                (_, 3) => prompt("another prompt"),
+                (_, 4) if dice.roll(9) == 0 => prompt("draft CI passed"),
+                (_, 5) if dice.roll(40) == 0 => Input::Ended { why: "killed".into() },
+                (_, 6) => Input::Pasted,
+                (_, 7) => Input::EnterSent,
+                _ => {
+                    let composer = match dice.roll(7) {
+                        0..=2 => Composer::Empty,
+                        3 => draft("CI passed"),
+                        4 => Composer::Pasted("[Pasted text #1]".into()),
+                        5 => draft("what a person wrote"),
+                        _ => Composer::None,
+                    };
+                    let seen = Pane {
+                        dialog: (dice.roll(5) == 0).then_some(DialogKind::Permission),
+                        composer,
+                        busy: dice.roll(3) == 0,
+                        human_typed: (dice.roll(5) == 0).then(|| Time(now - dice.roll(now.min(20_000)))),
+                    };
+                    shown = Some((now, seen.clone()));
+                    Input::Pane(seen)
+                }
+            };
+            now += match dice.roll(3) {
+                0 => 0,
+                1 => dice.roll(500),
+                _ => dice.roll(6_000),
+            };
+            // A look is handed over at the moment it is taken.
+            if let (Input::Pane(_), Some((at, _))) = (&input, &mut shown) {
+                *at = now;
+            }
+            next = d.step(Time(now), input);
+        }
+        assert!(d.stage().is_final(), "seed {seed}: never ends");
+        assert!(pastes <= 4 && enters <= 4 + 4, "seed {seed}: {pastes} pastes, {enters} enters");
+        assert!(d.transitions().len() <= 20);
+        started += u32::from(d.stage() == Stage::TurnStarted);
+    }
+    assert!((500..9_500).contains(&started), "{started}: the dice are loaded");
+}

@@ -1,0 +1,270 @@
+//! What clients tell of themselves, in types: hook payloads and notifications, after parsing. And
+//! what follows from a sequence of them: [`HookState`].
+
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "hook", rename_all = "snake_case")]
+pub enum HookEvent {
+    SessionStart {
+        source: StartSource,
+    },
+    /// Fires when a prompt is taken, also when it is only put in the queue.
+    UserPromptSubmit {
+        prompt: String,
+    },
+    PreToolUse {
+        tool: String,
+    },
+    PostToolUse {
+        tool: String,
+    },
+    PostToolUseFailure {
+        tool: String,
+    },
+    Notification {
+        kind: NotificationKind,
+    },
+    PermissionRequest {
+        tool: String,
+    },
+    Stop,
+    /// A turn ended in an error. `subagent`: it is one of the client's own helpers, not the session.
+    StopFailure {
+        error: String,
+        message: String,
+        subagent: bool,
+    },
+    SubagentStop,
+    PreCompact {
+        trigger: CompactTrigger,
+    },
+    PostCompact {
+        trigger: CompactTrigger,
+    },
+    /// Codex says when a person breaks a turn off; Claude Code does not.
+    Interrupt,
+    SessionEnd {
+        reason: String,
+    },
+    /// Codex's `notify`. It also fires for threads that are not the session's: check `thread`.
+    TurnComplete {
+        thread: String,
+        prompt: Option<String>,
+    },
+    /// One we know nothing about. It happened: that is a sign of life.
+    Other {
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartSource {
+    Startup,
+    Resume,
+    Clear,
+    Compact,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationKind {
+    /// A permission is waited for; comes seconds after the dialog.
+    PermissionPrompt,
+    /// Nobody typed for a minute.
+    IdlePrompt,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactTrigger {
+    Manual,
+    Auto,
+}
+
+/// The tool by which Claude Code's model asks its user.
+const QUESTION_TOOL: &str = "AskUserQuestion";
+
+impl fmt::Display for HookEvent {
+    /// Short, without anybody's text: `StopFailure(rate_limit)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let trigger = |t: &CompactTrigger| if *t == CompactTrigger::Auto { "auto" } else { "manual" };
+        match self {
+            HookEvent::SessionStart { source } => {
+                let source = match source {
+                    StartSource::Startup => "startup",
+                    StartSource::Resume => "resume",
+                    StartSource::Clear => "clear",
+                    StartSource::Compact => "compact",
+                    StartSource::Other => "other",
+                };
+                write!(f, "SessionStart({source})")
+            }
+            HookEvent::UserPromptSubmit { .. } => f.write_str("UserPromptSubmit"),
+            HookEvent::PreToolUse { tool } => write!(f, "PreToolUse({tool})"),
+            HookEvent::PostToolUse { tool } => write!(f, "PostToolUse({tool})"),
+            HookEvent::PostToolUseFailure { tool } => write!(f, "PostToolUseFailure({tool})"),
+            HookEvent::Notification { kind } => {
+                let kind = match kind {
+                    NotificationKind::PermissionPrompt => "permission_prompt",
+                    NotificationKind::IdlePrompt => "idle_prompt",
+                    NotificationKind::Other => "other",
+                };
+                write!(f, "Notification({kind})")
+            }
+            HookEvent::PermissionRequest { tool } => write!(f, "PermissionRequest({tool})"),
+            HookEvent::Stop => f.write_str("Stop"),
+            HookEvent::StopFailure { error, subagent: false, .. } => write!(f, "StopFailure({error})"),
+            HookEvent::StopFailure { error, subagent: true, .. } => {
+                write!(f, "StopFailure({error}) of a subagent")
+            }
+            HookEvent::SubagentStop => f.write_str("SubagentStop"),
+            HookEvent::PreCompact { trigger: t } => write!(f, "PreCompact({})", trigger(t)),
+            HookEvent::PostCompact { trigger: t } => write!(f, "PostCompact({})", trigger(t)),
+            HookEvent::Interrupt => f.write_str("Interrupt"),
+            HookEvent::SessionEnd { reason } => write!(f, "SessionEnd({reason})"),
+            HookEvent::TurnComplete { .. } => f.write_str("notify(turn complete)"),
+            HookEvent::Other { name } => write!(f, "{name}"),
+        }
+    }
+}
+
+/// Where a session stands by its hooks alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookState {
+    pub stand: Stand,
+    /// When it came to stand there.
+    pub since: Time,
+    /// A prompt was taken and its end has not been told. A compaction leaves this as it is.
+    pub turn_open: bool,
+    /// When the last prompt was taken.
+    pub turn_started: Option<Time>,
+    /// It has told something.
+    pub started: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stand", rename_all = "snake_case")]
+pub enum Stand {
+    /// Nothing was told yet.
+    Silent,
+    Ready,
+    Model,
+    Tool {
+        tool: String,
+    },
+    Permission {
+        tool: String,
+    },
+    Question,
+    Compacting,
+    Idle,
+    Interrupted,
+    Failed {
+        error: String,
+        message: String,
+    },
+    Ended {
+        reason: String,
+    },
+}
+
+impl HookState {
+    pub fn new(at: Time) -> Self {
+        HookState { stand: Stand::Silent, since: at, turn_open: false, turn_started: None, started: false }
+    }
+
+    /// The state after one more event. Events that say nothing about where the session stands (a
+    /// subagent's, `/clear`'s end of the old conversation) leave it.
+    pub fn after(&self, event: &HookEvent, at: Time) -> HookState {
+        let mut next = self.clone();
+        next.started = true;
+        let resting = |open: bool| if open { Stand::Model } else { Stand::Idle };
+        let stand = match event {
+            HookEvent::SessionStart { source: StartSource::Compact } => None,
+            // Codex tells of its start together with the first prompt.
+            HookEvent::SessionStart { .. } if self.turn_open => None,
+            HookEvent::SessionStart { .. } => Some(Stand::Ready),
+            HookEvent::UserPromptSubmit { .. } => {
+                next.turn_open = true;
+                next.turn_started = Some(at);
+                // Taken into the queue behind a dialog or a tool: those go on.
+                match &self.stand {
+                    Stand::Tool { .. } | Stand::Permission { .. } | Stand::Question | Stand::Compacting
+                        if self.turn_open =>
+                    {
+                        None
+                    }
+                    _ => Some(Stand::Model),
+                }
+            }
+            HookEvent::PreToolUse { tool } => {
+                next.turn_open = true;
+                Some(Stand::Tool { tool: tool.clone() })
+            }
+            HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. } => {
+                next.turn_open = true;
+                Some(Stand::Model)
+            }
+            HookEvent::PermissionRequest { tool } if tool == QUESTION_TOOL => Some(Stand::Question),
+            HookEvent::PermissionRequest { tool } => Some(Stand::Permission { tool: tool.clone() }),
+            HookEvent::Notification { kind: NotificationKind::PermissionPrompt } => match &self.stand {
+                Stand::Permission { .. } | Stand::Question => None,
+                Stand::Tool { tool } if tool == QUESTION_TOOL => Some(Stand::Question),
+                Stand::Tool { tool } => Some(Stand::Permission { tool: tool.clone() }),
+                _ => Some(Stand::Permission { tool: String::new() }),
+            },
+            HookEvent::Notification { kind: NotificationKind::IdlePrompt } => match &self.stand {
+                Stand::Failed { .. } | Stand::Interrupted | Stand::Ended { .. } => None,
+                _ => {
+                    next.turn_open = false;
+                    Some(Stand::Idle)
+                }
+            },
+            HookEvent::Notification { kind: NotificationKind::Other } => None,
+            HookEvent::Stop | HookEvent::TurnComplete { .. } => {
+                next.turn_open = false;
+                Some(Stand::Idle)
+            }
+            HookEvent::StopFailure { subagent: true, .. } | HookEvent::SubagentStop => None,
+            HookEvent::StopFailure { error, message, .. } => {
+                next.turn_open = false;
+                Some(Stand::Failed { error: error.clone(), message: message.clone() })
+            }
+            HookEvent::PreCompact { .. } => Some(Stand::Compacting),
+            // No Stop follows a `/compact`; an automatic one goes on with its turn.
+            HookEvent::PostCompact { .. } => Some(resting(self.turn_open)),
+            HookEvent::Interrupt => {
+                next.turn_open = false;
+                Some(Stand::Interrupted)
+            }
+            HookEvent::SessionEnd { reason } if reason == "clear" => None,
+            HookEvent::SessionEnd { reason } => {
+                next.turn_open = false;
+                Some(Stand::Ended { reason: reason.clone() })
+            }
+            HookEvent::Other { .. } => None,
+        };
+        match stand {
+            Some(stand) => {
+                if stand != self.stand {
+                    next.since = at;
+                }
+                next.stand = stand;
+            }
+            None => {
+                // Something was told by a session that had said nothing: it runs.
+                if next.stand == Stand::Silent && matches!(event, HookEvent::SessionStart { .. }) {
+                    next.stand = Stand::Ready;
+                    next.since = at;
+                }
+            }
+        }
+        next
+    }
+}

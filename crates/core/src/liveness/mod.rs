@@ -1,0 +1,26 @@
+//! Liveness: facts are collected with their source and time, a status is derived from them.
+//!
+//! - A process is alive, gone or unknown: three values. Only one that is proven gone is dead.
+//! - Hooks say where a session stands. They do not say everything: Esc, `kill -9` and a failed
+//!   request in Codex are silent.
+//! - The status line's clock proves life, never work: while it moves a session is not stuck. That
+//!   nothing moves for long though it lives is a state of its own.
+//! - A screen may take a claim away and never add one. One that is not understood says nothing.
+
+mod derive;
+mod evidence;
+mod fact;
+mod gate;
+mod hook;
+mod screen;
+mod status;
+
+pub use derive::{IDLE_OBSERVATIONS, derive, observe};
+pub use evidence::Evidence;
+pub use fact::{Fact, Process, Source, StatuslineFact, Transcript, TurnEnd, What};
+pub use gate::{Gate, time_gate};
+pub use hook::{CompactTrigger, HookEvent, HookState, NotificationKind, Stand, StartSource};
+pub use status::{Activity, Confidence, Reason, State, Status};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Reads a screen by a runtime's rules. A reading is evidence of the weakest kind: it may take a
+//! claim away (a dialog is up, the turn was broken off), never add one. That nothing is recognised
+//! is an answer too, and not "ready".
+
+use super::RuntimeSpec;
+use super::reset::parse_reset;
+use super::rule::{Meaning, Rule, Where};
+use super::statusline::{self, Statusline};
+use crate::text::one_line;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What is kept of a row, and of a draft.
+const EXCERPT_CHARS_MAX: usize = 160;
+/// Rows that are looked at, from the bottom.
+const ROWS_MAX: usize = 500;
+
+/// What the composer, where a person types, holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "composer", content = "text", rename_all = "snake_case")]
+pub enum Composer {
+    /// None is seen: nothing may be typed.
+    #[default]
+    None,
+    Empty,
+    /// A text that was typed and not sent, as far as it can be seen; whose is not known.
+    Draft(String),
+    /// A client's stand-in for a long paste.
+    Pasted(String),
+}
+
+impl Composer {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Composer::None => "none",
+            Composer::Empty => "empty",
+            Composer::Draft(_) => "draft",
+            Composer::Pasted(_) => "pasted",
+        }
+    }
+}
+
+/// What one rule found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub rule: String,
+    pub meaning: Meaning,
+    /// The row it was found on; for people.
+    pub row: String,
+    /// For `limited`, when the limit ends, if that could be read.
+    pub until: Option<Time>,
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by rule {}: {:?}", self.meaning, self.rule, self.row.trim())
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The first rule that holds. None: the screen is not understood.
+    pub claim: Option<Claim>,
+    /// Said beside the claim.
+    pub context_low: bool,
+    pub composer: Composer,
+    pub statusline: Option<Statusline>,
+}
+
+impl Reading {
+    pub fn meaning(&self) -> Option<Meaning> {
+        self.claim.as_ref().map(|claim| claim.meaning)
+    }
+}
+
+/// Reads a screen. `utc_offset` is the machine's, in minutes, for times without a zone.
+pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Reading {
+    // Clients mix hard spaces in where nobody sees them.
+    let screen = screen.replace('\u{a0}', " ");
+    let all: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let all = &all[all.len().saturating_sub(ROWS_MAX)..];
+    let rows: Vec<&str> = all.iter().copied().filter(|row| !row.is_empty()).collect();
+    if let Some(row) = rows.last().filter(|row| row.starts_with("Pane is dead")) {
+        return Reading { claim: Some(claim("tmux", Meaning::Dead, row)), ..Reading::default() };
+    }
+    let composer_at = composer_row(spec, all);
+    let turn = last_turn(spec, all, composer_at);
+    let region = |place: Where| -> &[&str] {
+        match place {
+            Where::Screen => &rows,
+            Where::LastLines(count) => &rows[rows.len().saturating_sub(count)..],
+            Where::LastTurn => &turn,
+            Where::Title => &[],
+        }
+    };
+    let mut reading = Reading { statusline: statusline::last_of(&rows), ..Reading::default() };
+    for rule in &spec.screen.rules {
+        let rows = region(rule.place);
+        // The composer alone is a row of its own, and says "ready" if no other rule says more.
+        let Some(row) = rule.holds(rows) else { continue };
+        if rule.meaning == Meaning::ContextLow {
+            reading.context_low = true;
+        } else if reading.claim.is_none() {
+            let until = reset_time(rule, rows, now, utc_offset);
+            reading.claim = Some(Claim { until, ..claim(&rule.name, rule.meaning, row) });
+        }
+    }
+    // A menu's cursor looks like a composer's: with a dialog up there is no composer.
+    let dialog = reading.meaning().is_some_and(Meaning::is_dialog);
+    if let Some(at) = composer_at.filter(|_| !dialog) {
+        reading.composer = composer(spec, all, at);
+        if reading.claim.is_none() {
+            reading.claim = Some(claim("composer", Meaning::Ready, all[at]));
+        }
+    }
+    reading
+}
+
+/// Reads a terminal's title by the rules for it.
+pub fn read_title(spec: &RuntimeSpec, title: &str) -> Option<Claim> {
+    let title = title.trim();
+    let mut rules = spec.screen.rules.iter().filter(|rule| rule.place == Where::Title);
+    rules.find_map(|rule| rule.holds(&[title]).map(|row| claim(&rule.name, rule.meaning, row)))
+}
+
+fn claim(rule: &str, meaning: Meaning, row: &str) -> Claim {
+    Claim { rule: rule.to_owned(), meaning, row: one_line(row, EXCERPT_CHARS_MAX), until: None }
+}
+
+fn reset_time(rule: &Rule, rows: &[&str], now: Time, utc_offset: i32) -> Option<Time> {
+    if rule.reset.is_empty() {
+        return None;
+    }
+    // Clients wrap where they like: the rows are read as one text.
+    let text = rows.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
+    rule.reset.iter().find_map(|reset| {
+        let at = text.rfind(&reset.after)? + reset.after.len();
+        parse_reset(&text[at..], reset.form, now, utc_offset)
+    })
+}
+
+/// The composer is the lowest row that begins with the prompt's mark; in a runtime that frames it,
+/// right below a rule.
+fn composer_row(spec: &RuntimeSpec, rows: &[&str]) -> Option<usize> {
+    let mark = spec.screen.prompt.as_deref()?;
+    rows.iter().enumerate().rev().find_map(|(at, row)| {
+        let framed = || at > 0 && is_frame(rows[at - 1]);
+        (row.starts_with(mark) && (!spec.screen.framed || framed())).then_some(at)
+    })
+}
+
+fn is_frame(row: &str) -> bool {
+    row.starts_with("──")
+}
+
+/// The rows after the last prompt that was sent, up to the composer.
+fn last_turn<'r>(spec: &RuntimeSpec, rows: &[&'r str], composer: Option<usize>) -> Vec<&'r str> {
+    let end = composer.unwrap_or(rows.len());
+    let sent = |row: &&str| spec.screen.prompt.as_deref().is_some_and(|mark| row.starts_with(mark));
+    let start = rows[..end].iter().rposition(sent).map_or(0, |at| at + 1);
+    // The notices between the composer and the footer belong to the moment too.
+    let below = composer.map_or(&[][..], |at| &rows[at + 1..]);
+    rows[start..end].iter().chain(below).copied().filter(|row| !row.is_empty() && !is_frame(row)).collect()
+}
+
+fn composer(spec: &RuntimeSpec, rows: &[&str], at: usize) -> Composer {
+    let mark = spec.screen.prompt.as_deref().unwrap_or_default();
+    let clean = |row: &str| row.trim().to_owned();
+    let first = clean(&rows[at][mark.len()..]);
+    let rest =
+        rows[at + 1..].iter().take_while(|row| !row.is_empty() && !is_frame(row)).map(|row| clean(row));
+    let text = std::iter::once(first.clone()).chain(rest).collect::<Vec<_>>().join("\n");
+    let text = text.trim();
+    if text.is_empty() || spec.screen.placeholders.iter().any(|glob| glob.matches(&first)) {
+        return Composer::Empty;
+    }
+    let shown: String = text.chars().take(EXCERPT_CHARS_MAX).collect();
+    if spec.screen.pasted.iter().any(|glob| glob.matches(&first)) {
+        Composer::Pasted(shown)
+    } else {
+        Composer::Draft(shown)
+    }
+}
