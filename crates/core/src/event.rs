@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum Event {
     /// A project was registered or its policy changed.
     ProjectSet { project: ProjectName, checkout: String, policy: Policy },
+    /// A project's configuration cannot be read: nothing new is begun until it can.
+    ProjectPaused { project: ProjectName, why: String },
     /// What the forge shows of an issue, a pull request or a review. Level-triggered: an
     /// observation may repeat or come late, and says what is, not what changed.
     Observed { project: ProjectName, observation: Observation, cursor: u64 },

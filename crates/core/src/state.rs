@@ -62,6 +62,9 @@ pub struct Project {
     pub policy: Policy,
     /// How far the forge was read.
     pub cursor: u64,
+    /// Why nothing new is begun.
+    #[serde(default)]
+    pub paused: Option<String>,
 }
 record!(Project, "project", ProjectName, |p| p.name.clone(), |k| k.to_string());
 

@@ -216,7 +216,7 @@ impl LocalCi {
 impl Ci for LocalCi {
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport> {
         let config = (self.configs)(request.project).ok_or_else(|| {
-            PortError::Permanent(format!("there is no project {} on this floor", request.project))
+            PortError::Transient(format!("the configuration of project {} is not to be had", request.project))
         })?;
         let folder = self.layout.ci_run(request.project, request.run);
         self.run_in(&folder, request, &config)

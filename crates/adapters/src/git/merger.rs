@@ -58,8 +58,9 @@ impl GitMerger {
     }
 
     fn queue(&self, name: &ProjectName) -> PortResult<Queue> {
-        let GitProject { primary_branch, .. } = (self.projects)(name)
-            .ok_or_else(|| PortError::permanent(format!("there is no project {name} on this floor")))?;
+        let GitProject { primary_branch, .. } = (self.projects)(name).ok_or_else(|| {
+            PortError::transient(format!("the configuration of project {name} is not to be had"))
+        })?;
         Ok(Queue {
             repo: self.git.bare(&self.layout.queue_repo(name)),
             hub: self.layout.hub(name),

@@ -38,8 +38,9 @@ impl GitWorkspace {
     }
 
     fn site(&self, name: &ProjectName) -> PortResult<Site> {
-        let project = (self.projects)(name)
-            .ok_or_else(|| PortError::permanent(format!("there is no project {name} on this floor")))?;
+        let project = (self.projects)(name).ok_or_else(|| {
+            PortError::transient(format!("the configuration of project {name} is not to be had"))
+        })?;
         let primary = branch_ref(&project.primary_branch)?;
         Ok(Site { clone: self.git.shared(&self.layout.clone_repo(name)), project, primary })
     }
@@ -113,6 +114,7 @@ impl GitWorkspace {
             )));
         }
         if let Some(worktree) = self.usable(site, tree)? {
+            self.catch_up(site, &worktree, &full)?;
             return Ok(worktree);
         }
         locks::sweep_repository(site.clone.path());
@@ -122,7 +124,22 @@ impl GitWorkspace {
         let path = self.path(tree);
         let call = site.clone.call("worktree").args(["add", "--quiet", "--"]);
         call.arg(&path).arg(branch).run()?;
-        self.finish(tree)
+        let worktree = self.finish(tree)?;
+        self.catch_up(site, &worktree, &full)?;
+        Ok(worktree)
+    }
+
+    /// A worktree in which nothing was done begins where the primary branch is now.
+    fn catch_up(&self, site: &Site, worktree: &Worktree, full: &str) -> PortResult<()> {
+        site.fetch()?;
+        let primary = site.clone.commit(&site.tracking(&site.project.primary_branch))?;
+        let (Some(head), Some(primary)) = (worktree.head()?, primary) else { return Ok(()) };
+        let on_branch = site.clone.commit(full)?.as_ref() == Some(&head);
+        let behind = head != primary && site.clone.is_ancestor(&head, &primary)?;
+        if on_branch && behind && worktree.dirty()? == 0 {
+            worktree.repo.call("merge").args(["--quiet", "--ff-only", primary.as_str()]).run()?;
+        }
+        Ok(())
     }
 
     fn prepare_review(&self, site: &Site, tree: &Tree, at: &Sha) -> PortResult<Worktree> {

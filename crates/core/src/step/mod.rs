@@ -55,6 +55,7 @@ impl Turn<'_> {
     fn take_in(&mut self, event: &Event) {
         match event {
             Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
+            Event::ProjectPaused { project, why } => self.project_paused(project, why),
             Event::Observed { project, observation, cursor } => self.observed(project, observation, *cursor),
             Event::Performed { action, outcome } => self.performed(action, outcome),
             Event::PhaseWritten { epoch, stamp, report } => self.phase_written(*epoch, stamp, report),
@@ -86,7 +87,14 @@ impl Turn<'_> {
             checkout: checkout.to_owned(),
             policy: policy.clone(),
             cursor,
+            paused: None,
         });
+    }
+
+    fn project_paused(&mut self, project: &ProjectName, why: &str) {
+        let Some(row) = self.floor.projects.edit(project) else { return };
+        row.paused = Some(why.to_owned());
+        self.note(NoteKind::Escalation, project, None, format!("nothing new is begun: {why}"));
     }
 
     fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64) {

@@ -86,7 +86,7 @@ impl Turn<'_> {
                 self.note_job(NoteKind::MergeConflict, job, files.join(", "));
                 self.merge_trouble(
                     job,
-                    &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {base} in these files:\n{list}\nRebase or merge it there, resolve, commit, push and signal awaiting_ci again."),
+                    &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {base} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again."),
                     "the change keeps conflicting with the primary branch",
                 );
             }
@@ -170,7 +170,7 @@ impl Turn<'_> {
         self.note_job(NoteKind::MergeFailed, job, reason.clone());
         self.merge_trouble(
             job,
-            &format!("MERGE_FAILED\nOn top of the primary branch at {base} your change fails: {reason}. Rebase, fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}", report.log, report.excerpt),
+            &format!("MERGE_FAILED\nOn top of the primary branch at {base} your change fails: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}", report.log, report.excerpt),
             "the change keeps failing on top of the primary branch",
         );
     }

@@ -135,6 +135,9 @@ fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
+        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some()) {
+            return;
+        }
         let policy = self.policy(project);
         let room = |floor: &Floor| {
             let on_floor = || floor.jobs.iter().filter(|j| j.is_live()).count();

@@ -19,6 +19,9 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         return Err(CliError::usage("an agent cannot answer its own question")
             .hint("run this outside of an agent's session"));
     }
+    if args.text.trim().is_empty() {
+        return Err(CliError::usage("the answer is empty").hint("say what the agent should do"));
+    }
     let project = context.project()?.name;
     let engine = context.engine()?;
     let job = engine.floor().job_of(&project, args.issue);

@@ -41,7 +41,11 @@ pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
             let floor = context.floor_config()?;
             let file = project_file(context)?;
             config::load::project(&file, &floor)?;
-            output::line(format!("{}: fine", file.display()));
+            if context.json {
+                output::json(&serde_json::json!({ "file": file.display().to_string(), "fine": true }));
+            } else {
+                output::line(format!("{}: fine", file.display()));
+            }
         }
         ConfigCommand::Schema { floor: true } => output::line(config::schema::floor()),
         ConfigCommand::Schema { floor: false } => output::line(config::schema::project()),

@@ -8,13 +8,21 @@ use shopfloor_adapters::host::lock::FileLock;
 pub fn run(context: &Context) -> CliResult<Exit> {
     // The daemon keeps the line open until it has ended.
     if context.ask_daemon("stop")?.is_none() {
-        output::line("no daemon runs on this floor");
+        say(context, false, "no daemon runs on this floor");
         return Ok(Exit::Fine);
     }
     if FileLock::exclusive(&context.layout.daemon_lock())?.is_none() {
         return Err(CliError::new(Exit::Busy, "the daemon was told to end but has not yet")
             .hint("`shopfloor status` shows whether it still runs"));
     }
-    output::line("the daemon has ended");
+    say(context, true, "the daemon has ended");
     Ok(Exit::Fine)
+}
+
+fn say(context: &Context, ended: bool, text: &str) {
+    if context.json {
+        output::json(&serde_json::json!({ "ended": ended }));
+    } else {
+        output::line(text);
+    }
 }

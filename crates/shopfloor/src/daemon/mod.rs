@@ -51,15 +51,18 @@ impl Daemon {
 
         let floor_config = context.floor_config()?;
         let git = context.git()?;
-        let projects = Projects::load(&floor_config, engine.floor())?;
+        let (projects, paused) = Projects::load(&floor_config, engine.floor())?;
         for project in projects.all() {
             let project = project.git();
             repos::ensure(&git, &context.layout, &project)
                 .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         // What the configuration says now is what the floor decides by.
-        for event in projects.events(engine.floor()) {
-            engine.submit(crate::cli::now(), &event)?;
+        for event in projects.events(engine.floor()).iter().chain(&paused) {
+            if let Event::ProjectPaused { project, why } = event {
+                eprintln!("warning: nothing new is begun in {project}: {why}");
+            }
+            engine.submit(crate::cli::now(), event)?;
         }
 
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -42,15 +42,26 @@ pub struct Projects {
 }
 
 impl Projects {
-    /// Every project of the floor. One wrong file keeps the daemon from starting: at its start
-    /// somebody is there to be told.
-    pub fn load(floor_config: &FloorConfig, floor: &Floor) -> CliResult<Self> {
+    /// Every project of the floor whose configuration can be read, and why not of the others. They
+    /// must not hold up the rest; only when none is left there is nothing to do.
+    pub fn load(floor_config: &FloorConfig, floor: &Floor) -> CliResult<(Self, Vec<Event>)> {
         let projects = Projects { loaded: Arc::default(), floor: Arc::new(floor_config.clone()) };
+        let mut paused = Vec::new();
+        let mut last_error = None;
         for project in floor.projects.iter() {
-            let loaded = projects.read(Path::new(&project.checkout))?;
-            projects.put(loaded);
+            match projects.read(Path::new(&project.checkout)) {
+                Ok(loaded) => projects.put(loaded),
+                Err(error) => {
+                    let why = error.message.clone();
+                    paused.push(Event::ProjectPaused { project: project.name.clone(), why });
+                    last_error = Some(error);
+                }
+            }
         }
-        Ok(projects)
+        match last_error {
+            Some(error) if projects.all().is_empty() => Err(error),
+            _ => Ok((projects, paused)),
+        }
     }
 
     fn put(&self, project: Loaded) {
@@ -75,6 +86,7 @@ impl Projects {
             return Err(format!("{} names another project: {}", config::FILE_NAME, new.config.project.name));
         }
         let known = self.get(name);
+        // A project that was not to be had is paused until it is set again.
         let changed = known.is_none_or(|old| old.config.policy() != new.config.policy());
         let event = project_event(&new, &self.floor);
         self.put(new);

@@ -132,3 +132,67 @@ fn a_question_is_asked_and_the_answer_used() {
     // First answer wins.
     assert_eq!(floor.run(&["answer", &issue.to_string(), "A"]).status.code(), Some(4));
 }
+
+#[test]
+fn a_project_made_while_the_daemon_runs_is_worked_on_and_a_bad_one_holds_up_nobody() {
+    let floor = Floor::new(DEMO);
+    floor.ok(&["up", "--detach"]);
+    let issue = floor.issue("While it runs", "demo: write runs.txt <<yes");
+    let other = floor.path("other");
+    let copy = ["clone", "--quiet", "--origin", "first", ".", other.to_str().expect("UTF-8")];
+    floor.git(&copy);
+    let in_other = |args: &[&str]| {
+        let output = floor.command(args).current_dir(&other).output().expect("the binary runs");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    in_other(&["init", "--name", "other"]);
+    in_other(&["issue", "add", "New here", "--label", "backlog"]);
+    floor.ok(&["down"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("runs.txt"), "yes");
+    assert_eq!(floor.job(issue).end(), Some(End::Merged));
+    let engine = floor.engine();
+    let ends: Vec<_> = engine.floor().jobs.iter().map(|j| (j.project.to_string(), j.end())).collect();
+    assert!(ends.contains(&("other".to_owned(), Some(End::Merged))), "{ends:?}");
+
+    // One whose repository is gone is passed over, and said.
+    std::fs::remove_dir_all(&other).expect("removed");
+    let second = floor.issue("Goes on", "demo: write on.txt <<yes");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("nothing new is begun in other"), "{text}");
+    floor.assert_cleaned_up(second);
+}
+
+#[test]
+fn another_try_begins_where_the_primary_branch_is_now() {
+    let floor = Floor::new(DEMO);
+    let issue = floor.issue("Gives up first", "demo: give-up <<not yet");
+    assert_eq!(floor.until_idle().0, 3);
+    std::fs::write(floor.path("repo/later.txt"), "later\n").expect("written");
+    floor.git(&["add", "later.txt"]);
+    floor.git(&["commit", "--quiet", "-m", "later"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    let number = issue.to_string();
+    floor.ok(&["issue", "edit", &number, "--body", "demo: write again.txt <<done"]);
+    floor.ok(&["issue", "label", &number, "--remove", "blocked", "--add", "backlog"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!((floor.landed("again.txt"), floor.landed("later.txt")), ("done".into(), "later".into()));
+}
+
+#[test]
+fn checks_cannot_push() {
+    let config = DEMO.to_owned();
+    let floor = Floor::new(&config);
+    let hub = floor.home().join("projects/sample/hub.git");
+    let check = format!("#!/bin/sh\ngit push {} HEAD:refs/heads/main && exit 0\nexit 7\n", hub.display());
+    std::fs::write(floor.path("repo/check.sh"), check).expect("written");
+    floor.git(&["commit", "--quiet", "-am", "a check that pushes"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    let before = floor.hub(&["rev-parse", "main"]);
+    floor.issue("Anything", "demo: write x.txt <<x");
+    assert_eq!(floor.until_idle().0, 3);
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+}

@@ -77,8 +77,13 @@ fn detach(context: &Context) -> CliResult<Exit> {
     let deadline = Instant::now() + START_WITHIN;
     loop {
         match wait.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(News::Socket) if context.ask_daemon("ping")?.is_some() => {
-                output::line(format!("the daemon runs, pid {}; log: {}", child.id(), log_path.display()));
+            Ok(News::Socket) if context.ask_daemon("ping")? == Some(format!("pong {}", child.id())) => {
+                if context.json {
+                    let log = log_path.display().to_string();
+                    output::json(&serde_json::json!({ "running": true, "pid": child.id(), "log": log }));
+                } else {
+                    output::line(format!("the daemon runs, pid {}; log: {}", child.id(), log_path.display()));
+                }
                 return Ok(Exit::Fine);
             }
             Ok(News::Socket) => {}
