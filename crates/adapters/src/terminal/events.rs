@@ -1,0 +1,126 @@
+//! The floor's connection: a housekeeping session that a control client lives in, and the thread
+//! that tells what happened to the agents' panes.
+//!
+//! Invariants:
+//! - The connection never starts a server: it is made only to one that has a session.
+//! - The housekeeping session goes when its client goes, whichever way: nothing is left of a daemon
+//!   that ends, and a server without agents ends with it. No agent's session is touched.
+//! - The client takes no output and no part in the size of any window.
+//! - Who is told may ask: the telling is on a thread of its own. What is not told yet is bounded,
+//!   since a newer sight of all panes replaces an older.
+
+use super::control::connection::{ControlClient, ControlEvent};
+use super::control::protocol::Notification;
+use super::control::quote;
+use super::control::sightings::{self, PaneEvent, Seen};
+use super::transport::tmux_command;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// The session that the connection lives in. No agent's is named so.
+pub const HOUSEKEEPING: &str = "shopfloor";
+
+/// Connections made and lost that nobody has been told of yet.
+const UNTOLD_MAX: usize = 64;
+
+pub(super) fn connection(
+    path: OsString,
+    socket: PathBuf,
+    on_event: impl FnMut(PaneEvent) + Send + 'static,
+) -> io::Result<ControlClient> {
+    let untold = Arc::new(Untold::default());
+    std::thread::Builder::new().name("tmux-events".to_owned()).spawn({
+        let untold = Arc::clone(&untold);
+        move || tell(&untold, on_event)
+    })?;
+    let target = format!("={HOUSEKEEPING}:");
+    let subscription = format!("{}::{}", sightings::NAME, sightings::FORMAT);
+    let greeting = [
+        &["set-option", "-t", &target, "destroy-unattached", "on"][..],
+        &["refresh-client", "-B", &subscription],
+    ];
+    let greeting = greeting.iter().filter_map(|words| quote::line(words)).collect();
+    let teller = Teller(untold);
+    let command = move || {
+        let mut tmux = tmux_command(&path, &socket);
+        tmux.args(["-N", "-C", "new-session", "-A", "-s", HOUSEKEEPING, "-f", "no-output,ignore-size"]);
+        // Something that does nothing for as long as it is let.
+        tmux.args(["--", "env", "-i", "cat"]);
+        tmux
+    };
+    ControlClient::start(command, greeting, move |event| teller.take(event))
+}
+
+enum News {
+    Connected,
+    Disconnected,
+    Seen(Seen),
+}
+
+#[derive(Default)]
+struct Untold {
+    news: Mutex<(VecDeque<News>, bool)>,
+    came: Condvar,
+}
+
+/// The connection's end of [`Untold`]; when it goes, the telling ends.
+struct Teller(Arc<Untold>);
+
+impl Teller {
+    fn take(&self, event: ControlEvent) {
+        self.put(match event {
+            ControlEvent::Connected => News::Connected,
+            ControlEvent::Disconnected => News::Disconnected,
+            ControlEvent::NoServer => News::Seen(Seen::new()),
+            ControlEvent::Notification(Notification::SubscriptionChanged { name, value })
+                if name == sightings::NAME =>
+            {
+                let Some(mut seen) = sightings::parse(&value) else { return };
+                seen.remove(HOUSEKEEPING);
+                News::Seen(seen)
+            }
+            ControlEvent::Notification(_) => return,
+        });
+    }
+
+    fn put(&self, news: News) {
+        let mut untold = self.0.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!((&news, untold.0.back()), (News::Seen(_), Some(News::Seen(_)))) {
+            untold.0.pop_back();
+        }
+        if untold.0.len() == UNTOLD_MAX {
+            untold.0.clear();
+        }
+        untold.0.push_back(news);
+        self.0.came.notify_one();
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.0.news.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.0.came.notify_one();
+    }
+}
+
+fn tell(untold: &Untold, mut on_event: impl FnMut(PaneEvent)) {
+    let mut known = Seen::new();
+    loop {
+        let waiting = untold.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing = |(news, ended): &mut (VecDeque<News>, bool)| news.is_empty() && !*ended;
+        let mut waiting = untold.came.wait_while(waiting, nothing).unwrap_or_else(PoisonError::into_inner);
+        let Some(news) = waiting.0.pop_front() else { return };
+        drop(waiting);
+        match news {
+            News::Connected => on_event(PaneEvent::Connected),
+            News::Disconnected => on_event(PaneEvent::Disconnected),
+            News::Seen(seen) => {
+                sightings::differences(&known, &seen).into_iter().for_each(&mut on_event);
+                known = seen;
+            }
+        }
+    }
+}
