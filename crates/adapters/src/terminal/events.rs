@@ -3,8 +3,11 @@
 //!
 //! Invariants:
 //! - The connection never starts a server: it is made only to one that has a session.
-//! - The housekeeping session goes when its client goes, whichever way: nothing is left of a daemon
-//!   that ends, and a server without agents ends with it. No agent's session is touched.
+//! - The housekeeping session goes when its daemon goes, whichever way, and a server without agents
+//!   goes with it. No agent's session is touched. At a clean end the client ends its session; else the
+//!   program in its pane does, which waits for the end of a pipe that only the daemon holds open.
+//!   (tmux's own `destroy-unattached` must not be used: up to 3.3a at least the server crashes, with
+//!   every agent in it, if a client is still on its way out of the session that is destroyed.)
 //! - The client takes no output and no part in the size of any window.
 //! - Who is told may ask: the telling is on a thread of its own. What is not told yet is bounded,
 //!   since a newer sight of all panes replaces an older.
@@ -14,10 +17,14 @@ use super::control::protocol::Notification;
 use super::control::quote;
 use super::control::sightings::{self, PaneEvent, Seen};
 use super::transport::tmux_command;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The session that the connection lives in. No agent's is named so.
@@ -39,19 +46,38 @@ pub(super) fn connection(
     let target = format!("={HOUSEKEEPING}:");
     let subscription = format!("{}::{}", sightings::NAME, sightings::FORMAT);
     let greeting = [
-        &["set-option", "-t", &target, "destroy-unattached", "on"][..],
+        &["set-option", "-w", "-t", &target, "remain-on-exit", "off"][..],
         &["refresh-client", "-B", &subscription],
     ];
     let greeting = greeting.iter().filter_map(|words| quote::line(words)).collect();
     let teller = Teller(untold);
+    let farewell = quote::line(&["kill-session", "-t", &target]).unwrap_or_default();
+    let mut lifeline = None;
     let command = move || {
+        let pipe = socket.with_extension("alive");
+        if lifeline.is_none() {
+            lifeline = open_pipe(&pipe).ok();
+        }
         let mut tmux = tmux_command(&path, &socket);
         tmux.args(["-N", "-C", "new-session", "-A", "-s", HOUSEKEEPING, "-f", "no-output,ignore-size"]);
-        // Something that does nothing for as long as it is let.
+        // It reads nothing, to the end. Without a pipe, from a terminal where nobody types.
         tmux.args(["--", "env", "-i", "cat"]);
+        if lifeline.is_some() {
+            tmux.arg(pipe);
+        }
         tmux
     };
-    ControlClient::start(command, greeting, move |event| teller.take(event))
+    ControlClient::start(command, greeting, farewell, move |event| teller.take(event))
+}
+
+/// Opened for reading too, so that it is open at once, with or without a reader.
+fn open_pipe(path: &Path) -> io::Result<File> {
+    match mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let pipe = File::options().read(true).write(true).open(path)?;
+    if pipe.metadata()?.file_type().is_fifo() { Ok(pipe) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 enum News {

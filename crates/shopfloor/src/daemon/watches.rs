@@ -3,11 +3,13 @@
 //! the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
+use super::panes::PaneListener;
 use shopfloor_adapters::agent::result_file;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::phase_file;
+use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Role};
@@ -31,7 +33,7 @@ pub struct FloorWatches {
 }
 
 /// What the watchers' threads need to turn a key into an event.
-struct Shared {
+pub(super) struct Shared {
     handle: Handle,
     tmux: Tmux,
     configs: Projects,
@@ -74,8 +76,15 @@ fn config_key(number: u64) -> u64 {
 }
 
 impl FloorWatches {
-    pub fn new(layout: Layout, tmux: Tmux, configs: Projects, handle: Handle) -> io::Result<Self> {
+    pub(super) fn new(
+        layout: Layout,
+        tmux: Tmux,
+        configs: Projects,
+        handle: Handle,
+        panes: &PaneListener,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared { handle, tmux, configs, keys: Mutex::default() });
+        panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
             layout,
@@ -116,6 +125,8 @@ impl Watches for FloorWatches {
 impl FloorWatches {
     fn watch(&mut self, session: &Session) {
         let epoch = session.epoch;
+        // It may be one of a daemon before this one.
+        self.shared.tmux.want_connection();
         let mut keys = Vec::new();
         if let Some(process) = session.process {
             let key = exit_key(epoch);
@@ -181,6 +192,18 @@ impl Shared {
 
     fn send(&self, event: Event) {
         self.handle.send(Input::Event(event));
+    }
+
+    /// Mostly the kernel has told of a death long before; but tmux knows how it was.
+    pub(super) fn pane(&self, event: &PaneEvent) {
+        let PaneEvent::Died { session, status } = event else { return };
+        let dead = self.keys().values().find_map(|key| match key {
+            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
+            _ => None,
+        });
+        if let Some(epoch) = dead {
+            self.send(Event::SessionExited { epoch, status: Some(*status) });
+        }
     }
 
     /// On a watcher's thread: something happened to what the key stands for.

@@ -82,6 +82,8 @@ pub enum ControlEvent {
 
 pub struct ControlClient {
     shared: Arc<Shared>,
+    /// What a connection ends with.
+    farewell: String,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -91,6 +93,9 @@ struct State {
     closed: bool,
     /// Set while questions can be asked.
     link: Option<Link>,
+    /// What is left of a link when all was said: if it ended before the server has let us go, the
+    /// last words might not be heard.
+    leaving: Option<ChildStdin>,
 }
 
 struct Link {
@@ -120,10 +125,12 @@ impl Shared {
 
 impl ControlClient {
     /// Starts the thread; there is no connection before [`ControlClient::want`]. `command` is the
-    /// tmux client to run, `greeting` the commands every connection begins with.
+    /// tmux client to run, `greeting` the commands every connection begins with, `farewell` those that
+    /// [`ControlClient::close`] ends it with; they must make the client leave.
     pub fn start(
-        command: impl Fn() -> Command + Send + 'static,
+        mut command: impl FnMut() -> Command + Send + 'static,
         greeting: Vec<String>,
+        farewell: String,
         on_event: impl FnMut(ControlEvent) + Send + 'static,
     ) -> io::Result<ControlClient> {
         let shared =
@@ -131,8 +138,8 @@ impl ControlClient {
         let keeper = Keeper { shared: Arc::clone(&shared), greeting, on_event };
         let thread = std::thread::Builder::new()
             .name("tmux-control".to_owned())
-            .spawn(move || keeper.run(&command))?;
-        Ok(ControlClient { shared, thread: Mutex::new(Some(thread)) })
+            .spawn(move || keeper.run(&mut command))?;
+        Ok(ControlClient { shared, farewell, thread: Mutex::new(Some(thread)) })
     }
 
     /// Connects, if not connected: soon, not before this returns.
@@ -201,8 +208,11 @@ impl ControlClient {
     pub fn close(&self) {
         let mut state = self.shared.state();
         state.closed = true;
-        // Its input ends, and so the client.
-        state.link = None;
+        if let Some(Link { stdin, .. }) = state.link.take()
+            && write(&stdin, self.farewell.as_bytes(), CLOSE_TIMEOUT).is_ok()
+        {
+            state.leaving = Some(stdin);
+        }
         drop(state);
         self.shared.wake.signal();
         self.shared.changed.notify_all();
@@ -255,7 +265,7 @@ enum End {
 }
 
 impl<F: FnMut(ControlEvent)> Keeper<F> {
-    fn run(mut self, command: &dyn Fn() -> Command) {
+    fn run(mut self, command: &mut dyn FnMut() -> Command) {
         let mut failures = 0;
         while self.wait_until_wanted() {
             let began = Instant::now();
@@ -297,7 +307,9 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         let Ok(mut child) = piped.process_group(0).spawn() else { return End::Lost };
         let connected = self.serve(&mut child);
         // Questions that were under way are dropped, and so answered.
-        self.shared.state().link = None;
+        let mut state = self.shared.state();
+        (state.link, state.leaving) = (None, None);
+        drop(state);
         // Either it has ended, or it does not: it is ours, and not collected yet.
         let _ = child.kill();
         let _ = child.wait();
@@ -326,8 +338,8 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
                 Ready::Woken => {
                     let mut state = self.shared.state();
                     if state.closed || (reading.greeting.is_none() && state.link.is_none()) {
-                        // Given up by somebody. The server is told by the end of its input, and has
-                        // a moment to let go.
+                        // Given up by somebody. The server is told by the farewell or the end of its
+                        // input, and has a moment to let go.
                         state.link = None;
                         reading.greeting = None;
                         deadline = Some(Instant::now() + CLOSE_TIMEOUT);

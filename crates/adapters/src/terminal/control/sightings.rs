@@ -19,14 +19,15 @@
 use std::collections::BTreeMap;
 
 pub const NAME: &str = "panes";
-pub const FORMAT: &str = "#{S:#{W:#{P:#{session_name}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}|\
+pub const FORMAT: &str = "#{S:#{W:#{P:#{session_name}|#{pane_dead_status}|#{pane_dead_signal}|\
      #{n:pane_title}|#{pane_title}}}}";
 
 /// A session's pane as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The program ended: its exit code, or 128 + the signal that ended it.
-    pub dead: Option<Option<i32>>,
+    /// The program ended: its exit code, or 128 + the signal that ended it. A terminal that was
+    /// closed is no sign of it: the program may have let go of it and go on.
+    pub dead: Option<i32>,
     pub title: String,
 }
 
@@ -47,7 +48,7 @@ pub enum PaneEvent {
     /// The program in the pane ended; the pane is still there.
     Died {
         session: String,
-        status: Option<i32>,
+        status: i32,
     },
     /// The server has no such session any more.
     Gone {
@@ -68,13 +69,12 @@ pub fn parse(value: &[u8]) -> Option<Seen> {
             rest = &rest[bar + 1..];
             Some(field)
         };
-        let (session, dead, status, signal) = (field()?, field()?, field()?, field()?);
+        let (session, status, signal) = (field()?, field()?, field()?);
         let length: usize = field()?.parse().ok()?;
         let title = String::from_utf8_lossy(rest.get(..length)?).into_owned();
         rest = &rest[length..];
-        let status =
-            signal.parse().ok().map(|signal: i32| signal.saturating_add(128)).or(status.parse().ok());
-        let dead = (dead == "1" || status.is_some()).then_some(status);
+        let signal = signal.parse().ok().map(|signal: i32| signal.saturating_add(128));
+        let dead = signal.or(status.parse().ok());
         seen.entry(session.to_owned()).or_insert(Sighting { dead, title });
     }
     Some(seen)
@@ -91,9 +91,8 @@ pub fn differences(before: &Seen, now: &Seen) -> Vec<PaneEvent> {
             Some(known) if known.title != title => events.push(PaneEvent::Title { session: name, title }),
             Some(_) => {}
         }
-        // A status may come after the terminal was closed.
         if let Some(status) = sighting.dead
-            && known.and_then(|known| known.dead) != Some(status)
+            && known.is_none_or(|known| known.dead.is_none())
         {
             events.push(PaneEvent::Died { session: session.clone(), status });
         }
@@ -107,24 +106,22 @@ pub fn differences(before: &Seen, now: &Seen) -> Vec<PaneEvent> {
 mod tests {
     use super::*;
 
-    fn sighting(dead: Option<Option<i32>>, title: &str) -> Sighting {
+    fn sighting(dead: Option<i32>, title: &str) -> Sighting {
         Sighting { dead, title: title.to_owned() }
     }
 
     #[test]
     fn values_are_read() {
-        let value = "a|0||||0|".replace("||||", "|||");
-        assert_eq!(parse(value.as_bytes()), Some(Seen::from([("a".into(), sighting(None, ""))])));
-        let value = "a|0|||4|b|c|b-1|1|3||2|üc|1||9|1|xd|1|||0|c|0|||5|other";
+        assert_eq!(parse(b"a|||0|"), Some(Seen::from([("a".into(), sighting(None, ""))])));
+        let value = "a|||4|b|c|b-1|3||2|üc||9|1|xc|||5|other";
         let expected = Seen::from([
             ("a".into(), sighting(None, "b|c|")),
-            ("b-1".into(), sighting(Some(Some(3)), "ü")),
-            ("c".into(), sighting(Some(Some(137)), "x")),
-            ("d".into(), sighting(Some(None), "")),
+            ("b-1".into(), sighting(Some(3), "ü")),
+            ("c".into(), sighting(Some(137), "x")),
         ]);
         assert_eq!(parse(value.as_bytes()), Some(expected));
         assert_eq!(parse(b""), Some(Seen::new()));
-        for bad in ["a", "a|0|||", "a|0|||9|x", "a|0|||x|y", "a|0|||-1|y"] {
+        for bad in ["a", "a|||", "a|||9|x", "a|||x|y", "a|||-1|y"] {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
     }
@@ -135,21 +132,20 @@ mod tests {
             ("same".into(), sighting(None, "t")),
             ("titled".into(), sighting(None, "t")),
             ("dies".into(), sighting(None, "t")),
-            ("told".into(), sighting(Some(None), "t")),
+            ("told".into(), sighting(Some(2), "t")),
             ("gone".into(), sighting(None, "t")),
         ]);
         let now = Seen::from([
             ("same".into(), sighting(None, "t")),
             ("titled".into(), sighting(None, "u")),
-            ("dies".into(), sighting(Some(Some(1)), "t")),
-            ("told".into(), sighting(Some(Some(2)), "t")),
+            ("dies".into(), sighting(Some(1), "t")),
+            ("told".into(), sighting(Some(2), "t")),
             ("new".into(), sighting(None, "n")),
         ]);
         let expected = [
-            PaneEvent::Died { session: "dies".into(), status: Some(1) },
+            PaneEvent::Died { session: "dies".into(), status: 1 },
             PaneEvent::Appeared { session: "new".into(), title: "n".into() },
             PaneEvent::Title { session: "titled".into(), title: "u".into() },
-            PaneEvent::Died { session: "told".into(), status: Some(2) },
             PaneEvent::Gone { session: "gone".into() },
         ];
         let by_session = |events: Vec<PaneEvent>| {
