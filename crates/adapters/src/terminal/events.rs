@@ -17,15 +17,19 @@ use super::control::protocol::Notification;
 use super::control::quote;
 use super::control::sightings::{self, PaneEvent, Seen};
 use super::transport::tmux_command;
+use crate::host::process;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::io::Errno;
+use shopfloor_core::effect::ProcessId;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The session that the connection lives in. No agent's is named so.
 pub const HOUSEKEEPING: &str = "shopfloor";
@@ -50,9 +54,19 @@ pub(super) fn connection(
         &["refresh-client", "-B", &subscription],
     ];
     let greeting = greeting.iter().filter_map(|words| quote::line(words)).collect();
-    let teller = Teller(untold);
+    let teller = Teller { untold, record: socket.with_extension("client") };
     let farewell = quote::line(&["kill-session", "-t", &target]).unwrap_or_default();
     let mut lifeline = None;
+    let record = socket.with_extension("client");
+    end_stale(&record);
+    let is_there = {
+        let socket = socket.clone();
+        // Anything else than a refusal may be a server.
+        move || match UnixStream::connect(&socket) {
+            Err(e) => !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused),
+            Ok(_) => true,
+        }
+    };
     let command = move || {
         let pipe = socket.with_extension("alive");
         if lifeline.is_none() {
@@ -67,7 +81,21 @@ pub(super) fn connection(
         }
         tmux
     };
-    ControlClient::start(command, greeting, farewell, move |event| teller.take(event))
+    ControlClient::start(is_there, command, greeting, farewell, move |event| teller.take(event))
+}
+
+/// Ends the client of a daemon that died, which a server may be waiting for. The caller is the floor's
+/// only daemon.
+fn end_stale(record: &Path) {
+    let Ok(text) = fs::read_to_string(record) else { return };
+    let mut numbers = text.split(' ');
+    let (pid, start) =
+        (numbers.next().and_then(|n| n.parse().ok()), numbers.next().and_then(|n| n.parse().ok()));
+    if let (Some(pid), Some(start)) = (pid, start) {
+        // Only that very process; mostly it is gone.
+        let _ = process::end_tree(ProcessId { pid, start }, Duration::ZERO);
+    }
+    let _ = fs::remove_file(record);
 }
 
 /// Opened for reading too, so that it is open at once, with or without a reader.
@@ -93,11 +121,21 @@ struct Untold {
 }
 
 /// The connection's end of [`Untold`]; when it goes, the telling ends.
-struct Teller(Arc<Untold>);
+struct Teller {
+    untold: Arc<Untold>,
+    record: PathBuf,
+}
 
 impl Teller {
     fn take(&self, event: ControlEvent) {
         self.put(match event {
+            ControlEvent::Started { pid } => {
+                if let Some(process) = process::identify(pid) {
+                    // Without it the next daemon can not clean up after this one, if it must.
+                    let _ = fs::write(&self.record, format!("{} {}", process.pid, process.start));
+                }
+                return;
+            }
             ControlEvent::Connected => News::Connected,
             ControlEvent::Disconnected => News::Disconnected,
             ControlEvent::NoServer => News::Seen(Seen::new()),
@@ -113,7 +151,7 @@ impl Teller {
     }
 
     fn put(&self, news: News) {
-        let mut untold = self.0.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = self.untold.news.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!((&news, untold.0.back()), (News::Seen(_), Some(News::Seen(_)))) {
             untold.0.pop_back();
         }
@@ -121,14 +159,14 @@ impl Teller {
             untold.0.clear();
         }
         untold.0.push_back(news);
-        self.0.came.notify_one();
+        self.untold.came.notify_one();
     }
 }
 
 impl Drop for Teller {
     fn drop(&mut self) {
-        self.0.news.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
-        self.0.came.notify_one();
+        self.untold.news.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.untold.came.notify_one();
     }
 }
 

@@ -128,6 +128,16 @@ fn many_ask_at_once_and_each_gets_its_own_answer() {
     assert!(floor.tmux.is_connected());
 }
 
+/// The next event that is not a client's start.
+fn next(events: &Receiver<ControlEvent>) -> ControlEvent {
+    loop {
+        match events.recv_timeout(BOUND).expect("an event") {
+            ControlEvent::Started { .. } => {}
+            other => return other,
+        }
+    }
+}
+
 /// A connection without all that is around it.
 fn client(floor: &Floor) -> (ControlClient, Receiver<ControlEvent>) {
     let (socket, (tx, rx)) = (floor.tmux.socket().to_owned(), channel());
@@ -136,12 +146,16 @@ fn client(floor: &Floor) -> (ControlClient, Receiver<ControlEvent>) {
         tmux.arg("-u").arg("-S").arg(&socket).args(["-N", "-C", "attach-session", "-t", "=idle"]);
         tmux
     };
-    let client = ControlClient::start(command, Vec::new(), "detach-client\n".into(), move |event| {
-        tx.send(event).unwrap_or_default()
-    });
+    let client = ControlClient::start(
+        || true,
+        command,
+        Vec::new(),
+        "detach-client\n".into(),
+        move |event| tx.send(event).unwrap_or_default(),
+    );
     let client = client.expect("a thread");
     client.want();
-    assert_eq!(rx.recv_timeout(BOUND), Ok(ControlEvent::Connected));
+    assert_eq!(next(&rx), ControlEvent::Connected);
     (client, rx)
 }
 
@@ -189,15 +203,19 @@ fn a_connection_that_lies_is_given_up() {
         sh.args(["-c", script]);
         sh
     };
-    let client = ControlClient::start(command, Vec::new(), "detach-client\n".into(), move |event| {
-        tx.send(event).unwrap_or_default()
-    });
+    let client = ControlClient::start(
+        || true,
+        command,
+        Vec::new(),
+        "detach-client\n".into(),
+        move |event| tx.send(event).unwrap_or_default(),
+    );
     let client = client.expect("a thread");
     client.want();
-    assert_eq!(rx.recv_timeout(BOUND), Ok(ControlEvent::Connected));
+    assert_eq!(next(&rx), ControlEvent::Connected);
     assert_eq!(client.ask(&[vec![&b"a"[..]]], BOUND), Err(AskError::Lost));
-    assert_eq!(rx.recv_timeout(BOUND), Ok(ControlEvent::Disconnected));
-    assert_eq!(rx.recv_timeout(BOUND), Ok(ControlEvent::Connected), "and is made again");
+    assert_eq!(next(&rx), ControlEvent::Disconnected);
+    assert_eq!(next(&rx), ControlEvent::Connected, "and is made again");
     client.close();
     assert_eq!(client.ask(&[vec![&b"a"[..]]], BOUND), Err(AskError::NotConnected));
 }

@@ -13,6 +13,10 @@
 //! - A connection is tried only when wanted, and tried again after a pause that grows. If there is no
 //!   server, it is not wanted until somebody says so again.
 //! - Memory is bounded: questions under way, the bytes of a reply, the length of a line.
+//! - The server is never left with a client that it can not get rid of. tmux (3.3a) waits for ever for
+//!   a control client to take its last words, and does not end before, while it answers nobody: if the
+//!   reader of the pipe is gone, the floor would be stuck. So the client itself holds the pipe's other
+//!   end (where its standard error would be), until the server has let it go.
 //! - Events are told on the connection's own thread, with no lock held. Who is told must not ask: the
 //!   answer would have to be read by the thread that waits for it.
 
@@ -20,15 +24,15 @@ use super::protocol::{Guard, Line, Notification, Parser};
 use super::quote;
 use crate::host::process::timespec;
 use crate::host::wake::Wake;
-use crate::terminal::transport::is_absent;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use rustix::pipe::fcntl_setpipe_size;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
+use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -36,6 +40,7 @@ use std::time::{Duration, Instant};
 
 /// Beyond this a reply is read and dropped.
 const REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+const PIPE_BYTES: usize = 1024 * 1024;
 const IN_FLIGHT_MAX: usize = 4096;
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,6 +78,10 @@ pub enum AskError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
+    /// A client was started, which is not connected yet.
+    Started {
+        pid: u32,
+    },
     Connected,
     Disconnected,
     /// There is no server to connect to.
@@ -124,10 +133,11 @@ impl Shared {
 }
 
 impl ControlClient {
-    /// Starts the thread; there is no connection before [`ControlClient::want`]. `command` is the
-    /// tmux client to run, `greeting` the commands every connection begins with, `farewell` those that
+    /// Starts the thread; there is no connection before [`ControlClient::want`]. `is_there` says whether
+    /// there is a server to connect to, `command` is the tmux client to run, `greeting` the commands every connection begins with, `farewell` those that
     /// [`ControlClient::close`] ends it with; they must make the client leave.
     pub fn start(
+        is_there: impl Fn() -> bool + Send + 'static,
         mut command: impl FnMut() -> Command + Send + 'static,
         greeting: Vec<String>,
         farewell: String,
@@ -135,7 +145,7 @@ impl ControlClient {
     ) -> io::Result<ControlClient> {
         let shared =
             Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), wake: Wake::new()? });
-        let keeper = Keeper { shared: Arc::clone(&shared), greeting, on_event };
+        let keeper = Keeper { shared: Arc::clone(&shared), greeting, is_there: Box::new(is_there), on_event };
         let thread = std::thread::Builder::new()
             .name("tmux-control".to_owned())
             .spawn(move || keeper.run(&mut command))?;
@@ -255,6 +265,7 @@ fn write(stdin: &ChildStdin, mut bytes: &[u8], timeout: Duration) -> io::Result<
 struct Keeper<F> {
     shared: Arc<Shared>,
     greeting: Vec<String>,
+    is_there: Box<dyn Fn() -> bool + Send>,
     on_event: F,
 }
 
@@ -302,10 +313,21 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
     /// One connection, from its beginning to its end.
     fn connect(&mut self, command: &mut Command) -> End {
         use std::os::unix::process::CommandExt;
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if !(self.is_there)() {
+            return End::NoServer;
+        }
+        let Ok((stdout, theirs)) = io::pipe() else { return End::Lost };
+        // Room for the last words, should nobody read them. A smaller pipe is no reason to fail.
+        let _ = fcntl_setpipe_size(&stdout, PIPE_BYTES);
+        let Ok(also_theirs) = stdout.try_clone() else { return End::Lost };
+        command.stdin(Stdio::piped()).stdout(theirs).stderr(also_theirs);
         // Ctrl-C in the daemon's terminal is not for it.
-        let Ok(mut child) = piped.process_group(0).spawn() else { return End::Lost };
-        let connected = self.serve(&mut child);
+        let child = command.process_group(0).spawn();
+        // The command holds the pipe's ends.
+        *command = Command::new("");
+        let Ok(mut child) = child else { return End::Lost };
+        (self.on_event)(ControlEvent::Started { pid: child.id() });
+        let connected = self.serve(&mut child, stdout);
         // Questions that were under way are dropped, and so answered.
         let mut state = self.shared.state();
         (state.link, state.leaving) = (None, None);
@@ -315,16 +337,13 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         let _ = child.wait();
         if connected {
             (self.on_event)(ControlEvent::Disconnected);
-            return End::Lost;
         }
-        let mut said = String::new();
-        let _ = child.stderr.take().map(|stderr| stderr.take(4096).read_to_string(&mut said));
-        if is_absent(&said) { End::NoServer } else { End::Lost }
+        End::Lost
     }
 
     /// Reads until the connection ends: whether there ever was one.
-    fn serve(&mut self, child: &mut Child) -> bool {
-        let (Some(stdin), Some(mut stdout)) = (child.stdin.take(), child.stdout.take()) else { return false };
+    fn serve(&mut self, child: &mut Child, mut stdout: PipeReader) -> bool {
+        let Some(stdin) = child.stdin.take() else { return false };
         if fcntl_getfl(&stdin).and_then(|flags| fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)).is_err() {
             return false;
         }
@@ -366,7 +385,7 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         reading.connected
     }
 
-    fn wait(&self, stdout: &ChildStdout, deadline: Option<Instant>) -> Ready {
+    fn wait(&self, stdout: &PipeReader, deadline: Option<Instant>) -> Ready {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Ready::TooLate;
