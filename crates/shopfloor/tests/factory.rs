@@ -9,3 +9,5 @@ mod generic;
 mod kills;
 #[path = "factory/stories.rs"]
 mod stories;
+#[path = "factory/terminals.rs"]
+mod terminals;

@@ -81,8 +81,8 @@ fn find(context: &Context, who: &str, live: &[String]) -> CliResult<String> {
         let found = sessions.into_iter().flatten().flatten().find_map(live_name);
         (found, format!("nobody works on issue #{issue} of {project} in a terminal now"))
     } else {
-        let mut agents = floor.agents.iter().filter(|agent| agent.name == who);
-        (agents.find_map(|agent| live_name(agent.session)), format!("there is no session {who}"))
+        let agent = floor.agents.get(&who.to_owned());
+        (agent.and_then(|agent| live_name(agent.session)), format!("there is no session {who}"))
     };
     found.cloned().ok_or_else(|| {
         CliError::no_such(missing).hint(match live {
