@@ -13,6 +13,7 @@
 //!   since a newer sight of all panes replaces an older.
 
 use super::control::connection::{ControlClient, ControlEvent};
+use super::control::gate::Gate;
 use super::control::protocol::Notification;
 use super::control::quote;
 use super::control::sightings::{self, PaneEvent, Seen};
@@ -40,6 +41,7 @@ const UNTOLD_MAX: usize = 64;
 pub(super) fn connection(
     path: OsString,
     socket: PathBuf,
+    gate: Gate,
     on_event: impl FnMut(PaneEvent) + Send + 'static,
 ) -> io::Result<ControlClient> {
     let untold = Arc::new(Untold::default());
@@ -55,7 +57,9 @@ pub(super) fn connection(
     ];
     let greeting = greeting.iter().filter_map(|words| quote::line(words)).collect();
     let teller = Teller { untold, record: socket.with_extension("client") };
-    let farewell = quote::line(&["kill-session", "-t", &target]).unwrap_or_default();
+    // Without the subscription first, tmux (3.3a) may look at the session that is gone, and crash.
+    let farewell = [&["refresh-client", "-B", sightings::NAME][..], &["kill-session", "-t", &target]];
+    let farewell = farewell.iter().filter_map(|words| quote::line(words)).collect();
     let mut lifeline = None;
     let record = socket.with_extension("client");
     end_stale(&record);
@@ -74,14 +78,15 @@ pub(super) fn connection(
         }
         let mut tmux = tmux_command(&path, &socket);
         tmux.args(["-N", "-C", "new-session", "-A", "-s", HOUSEKEEPING, "-f", "no-output,ignore-size"]);
-        // It reads nothing, to the end. Without a pipe, from a terminal where nobody types.
-        tmux.args(["--", "env", "-i", "cat"]);
-        if lifeline.is_some() {
-            tmux.arg(pipe);
-        }
+        // It reads nothing, to the end; then the client has a moment to leave before its session goes.
+        // Without a pipe it reads from a terminal where nobody types.
+        match &lifeline {
+            Some(_) => tmux.args(["--", "env", "-i", "sh", "-c", "cat \"$0\"; sleep 2"]).arg(pipe),
+            None => tmux.args(["--", "env", "-i", "cat"]),
+        };
         tmux
     };
-    ControlClient::start(is_there, command, greeting, farewell, move |event| teller.take(event))
+    ControlClient::start(gate, is_there, command, greeting, farewell, move |event| teller.take(event))
 }
 
 /// Ends the client of a daemon that died, which a server may be waiting for. The caller is the floor's

@@ -15,6 +15,7 @@
 //! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`].
 //!   (What a program prints in the very instant it ends, tmux may lose: it does not read on.)
 
+use super::control::gate::Gate;
 use super::control::sightings::PaneEvent;
 use super::events::{self, HOUSEKEEPING};
 use super::launch;
@@ -111,17 +112,18 @@ impl std::fmt::Debug for Tmux {
 impl Tmux {
     /// `path` is the `PATH` that tmux itself is found on.
     pub fn new(socket: impl Into<PathBuf>, path: impl Into<OsString>) -> Self {
-        Tmux { transport: Transport { socket: socket.into(), path: path.into(), connection: None } }
+        let (socket, path) = (socket.into(), path.into());
+        Tmux { transport: Transport { socket, path, connection: None, gate: Gate::default() } }
     }
 
     /// The same with one connection for it and all its clones, made when there is a session and made
     /// again when it is lost. `on_event` is told of every session on the socket, within a second or so,
     /// on a thread of its own. It must not hold this `Tmux`, or the connection lasts until [`Tmux::close`].
     pub fn connect(&self, on_event: impl FnMut(PaneEvent) + Send + 'static) -> TmuxResult<Tmux> {
-        let Transport { socket, path, .. } = self.transport.clone();
-        let connection = events::connection(path.clone(), socket.clone(), on_event)
+        let Transport { socket, path, gate, .. } = self.transport.clone();
+        let connection = events::connection(path.clone(), socket.clone(), gate.clone(), on_event)
             .map_err(TmuxError::io("prepare a connection to tmux"))?;
-        Ok(Tmux { transport: Transport { socket, path, connection: Some(Arc::new(connection)) } })
+        Ok(Tmux { transport: Transport { socket, path, connection: Some(Arc::new(connection)), gate } })
     }
 
     /// There is a session that was not started here: the connection, if one is to be had, is for it too.
@@ -175,6 +177,9 @@ impl Tmux {
             words(&["set-option", "-g", "history-limit", HISTORY_LINES]),
             words(&["set-option", "-g", "default-terminal", launch::TERM]),
             words(&["set-option", "-g", "status", "off"]),
+            // Nobody looks at windows' names, and a control client would be told of each change.
+            words(&["set-option", "-wg", "automatic-rename", "off"]),
+            words(&["set-option", "-wg", "allow-rename", "off"]),
             session,
         ])?;
         if output.ok {

@@ -8,6 +8,7 @@
 //! - A word is taken as it is, both ways.
 
 use super::control::connection::{AskError, ControlClient};
+use super::control::gate::Gate;
 use super::tmux::{TmuxError, TmuxResult};
 use crate::host::command;
 use std::ffi::{OsStr, OsString};
@@ -47,6 +48,7 @@ pub(super) struct Transport {
     /// The `PATH` that tmux is found on.
     pub(super) path: OsString,
     pub(super) connection: Option<Arc<ControlClient>>,
+    pub(super) gate: Gate,
 }
 
 impl Transport {
@@ -127,6 +129,7 @@ impl Transport {
         }
         for attempt in 1.. {
             let mut tmux = self.command();
+            let _open = self.gate.pass();
             let output = command::run(tmux.args(&args), ANSWER_TIMEOUT).map_err(|e| match e.kind() {
                 io::ErrorKind::NotFound => TmuxError::Missing,
                 _ => TmuxError::Io { what: "run tmux".to_owned(), source: e },

@@ -4,6 +4,7 @@ use super::support::{BOUND, Fifo};
 use super::tmux::{Server, nasty};
 use shopfloor_adapters::host::process::identify;
 use shopfloor_adapters::terminal::control::connection::{AskError, ControlClient, ControlEvent};
+use shopfloor_adapters::terminal::control::gate::Gate;
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux, TmuxError};
 use std::fs;
@@ -147,6 +148,7 @@ fn client(floor: &Floor) -> (ControlClient, Receiver<ControlEvent>) {
         tmux
     };
     let client = ControlClient::start(
+        Gate::default(),
         || true,
         command,
         Vec::new(),
@@ -204,6 +206,7 @@ fn a_connection_that_lies_is_given_up() {
         sh
     };
     let client = ControlClient::start(
+        Gate::default(),
         || true,
         command,
         Vec::new(),
@@ -311,15 +314,49 @@ fn a_client_that_dies_is_replaced_and_agents_do_not_notice() {
 }
 
 #[test]
+fn the_server_survives_connections_that_come_and_go_while_agents_do() {
+    let floor = Floor::connected();
+    let server = floor.plain(&["display-message", "-p", "#{pid}"]);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (tmux, server, over) = (&floor.tmux, &floor.server, &over);
+        let spawning = scope.spawn(move || {
+            for number in 0.. {
+                let name = format!("agent-{number}");
+                tmux.spawn(&server.spec(&name, "sleep 300")).expect("spawned");
+                tmux.end(&name).expect("ended");
+                if over.load(std::sync::atomic::Ordering::Relaxed) {
+                    return number;
+                }
+            }
+            0
+        });
+        // Each time the pause before the next is longer.
+        for _ in 0..5 {
+            signal(floor.control_client(), rustix::process::Signal::KILL);
+            let deadline = Instant::now() + BOUND;
+            while floor.plain(&["list-clients", "-F", "#{client_pid}"]).is_empty()
+                || !floor.tmux.is_connected()
+            {
+                assert!(Instant::now() < deadline, "it connects again");
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(spawning.join().expect("no error") > 0);
+    });
+    assert_eq!(floor.plain(&["display-message", "-p", "#{pid}"]), server);
+}
+
+#[test]
 fn titles_and_deaths_of_all_sessions_are_told() {
     let floor = Floor::connected();
-    let fifo = Fifo::make(floor.server.folder.path(), "fifo");
+    let fifos = ["titled", "fails", "killed"].map(|name| Fifo::make(floor.server.folder.path(), name));
     let title = "busy ◐ | #(touch made) #{pid}: 50% ;";
-    floor.spawn("titled", &format!("read go < fifo; printf '\\033]2;%s\\007' '{title}'; sleep 300"));
-    floor.spawn("fails", "read go < fifo; exit 3");
-    floor.spawn("killed", "read go < fifo; kill -KILL $$");
+    floor.spawn("titled", &format!("read go < titled; printf '\\033]2;%s\\007' '{title}'; sleep 300"));
+    floor.spawn("fails", "read go < fails; exit 3");
+    floor.spawn("killed", "read go < killed; kill -KILL $$");
     floor.told(&appeared("titled", &floor));
-    for _ in 0..3 {
+    for fifo in &fifos {
         fs::write(&fifo.0, "go\n").expect("told");
     }
     let mut wanted = vec![

@@ -17,16 +17,17 @@
 //!   a control client to take its last words, and does not end before, while it answers nobody: if the
 //!   reader of the pipe is gone, the floor would be stuck. So the client itself holds the pipe's other
 //!   end (where its standard error would be), until the server has let it go.
+//! - While the server lets a client in, nothing of ours changes its sessions (see [`super::gate`]).
 //! - Events are told on the connection's own thread, with no lock held. Who is told must not ask: the
 //!   answer would have to be read by the thread that waits for it.
 
+use super::gate::Gate;
+use super::pipe::{unblock, write};
 use super::protocol::{Guard, Line, Notification, Parser};
 use super::quote;
 use crate::host::process::timespec;
 use crate::host::wake::Wake;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -34,7 +35,7 @@ use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -137,6 +138,7 @@ impl ControlClient {
     /// there is a server to connect to, `command` is the tmux client to run, `greeting` the commands every connection begins with, `farewell` those that
     /// [`ControlClient::close`] ends it with; they must make the client leave.
     pub fn start(
+        gate: Gate,
         is_there: impl Fn() -> bool + Send + 'static,
         mut command: impl FnMut() -> Command + Send + 'static,
         greeting: Vec<String>,
@@ -145,7 +147,8 @@ impl ControlClient {
     ) -> io::Result<ControlClient> {
         let shared =
             Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), wake: Wake::new()? });
-        let keeper = Keeper { shared: Arc::clone(&shared), greeting, is_there: Box::new(is_there), on_event };
+        let keeper =
+            Keeper { shared: Arc::clone(&shared), greeting, gate, is_there: Box::new(is_there), on_event };
         let thread = std::thread::Builder::new()
             .name("tmux-control".to_owned())
             .spawn(move || keeper.run(&mut command))?;
@@ -241,30 +244,11 @@ impl Drop for ControlClient {
     }
 }
 
-/// Writes all of it or fails, in time: the pipe does not block.
-fn write(stdin: &ChildStdin, mut bytes: &[u8], timeout: Duration) -> io::Result<()> {
-    let deadline = Instant::now() + timeout;
-    while !bytes.is_empty() {
-        match rustix::io::write(stdin, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::AGAIN) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&timespec(left)));
-            }
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
-}
-
 /// The connection's thread.
 struct Keeper<F> {
     shared: Arc<Shared>,
     greeting: Vec<String>,
+    gate: Gate,
     is_there: Box<dyn Fn() -> bool + Send>,
     on_event: F,
 }
@@ -321,13 +305,15 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         let _ = fcntl_setpipe_size(&stdout, PIPE_BYTES);
         let Ok(also_theirs) = stdout.try_clone() else { return End::Lost };
         command.stdin(Stdio::piped()).stdout(theirs).stderr(also_theirs);
+        let gate = self.gate.clone();
+        let closed = gate.close();
         // Ctrl-C in the daemon's terminal is not for it.
         let child = command.process_group(0).spawn();
         // The command holds the pipe's ends.
         *command = Command::new("");
         let Ok(mut child) = child else { return End::Lost };
         (self.on_event)(ControlEvent::Started { pid: child.id() });
-        let connected = self.serve(&mut child, stdout);
+        let connected = self.serve(&mut child, stdout, closed);
         // Questions that were under way are dropped, and so answered.
         let mut state = self.shared.state();
         (state.link, state.leaving) = (None, None);
@@ -342,9 +328,10 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
     }
 
     /// Reads until the connection ends: whether there ever was one.
-    fn serve(&mut self, child: &mut Child, mut stdout: PipeReader) -> bool {
+    fn serve(&mut self, child: &mut Child, mut stdout: PipeReader, gate: RwLockWriteGuard<'_, ()>) -> bool {
+        let mut gate = Some(gate);
         let Some(stdin) = child.stdin.take() else { return false };
-        if fcntl_getfl(&stdin).and_then(|flags| fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)).is_err() {
+        if unblock(&stdin).is_err() {
             return false;
         }
         let mut reading = Reading { greeting: Some(stdin), reply: None, connected: false, broken: false };
@@ -380,6 +367,7 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
             }
             if !greeted && reading.greeting.is_none() {
                 deadline = None;
+                drop(gate.take());
             }
         }
         reading.connected

@@ -5,6 +5,8 @@
 //! happened to every agent's pane.
 
 pub mod connection;
+pub mod gate;
+mod pipe;
 pub mod protocol;
 pub mod quote;
 pub mod sightings;
