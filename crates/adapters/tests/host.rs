@@ -13,3 +13,7 @@ mod process;
 mod support;
 #[path = "host/tmux.rs"]
 mod tmux;
+#[path = "host/tmux_control.rs"]
+mod tmux_control;
+#[path = "host/tmux_typing.rs"]
+mod tmux_typing;

@@ -11,3 +11,5 @@ mod generic;
 mod kills;
 #[path = "factory/stories.rs"]
 mod stories;
+#[path = "factory/terminals.rs"]
+mod terminals;

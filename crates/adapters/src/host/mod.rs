@@ -10,4 +10,4 @@ pub mod lock;
 mod proc_table;
 pub mod process;
 pub mod resources;
-mod wake;
+pub(crate) mod wake;

@@ -10,33 +10,35 @@
 //!   session leaves behind is found) and a `TERM`; never the server's, nor `TMUX`.
 //! - An error means that nothing is known; only an answer of the server, or there being none, makes
 //!   a session absent.
+//! - With [`Tmux::connect`] everything but starting a session goes over one connection; without, and while
+//!   there is none, each question is a process. The answers are the same.
 //! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`].
 //!   (What a program prints in the very instant it ends, tmux may lose: it does not read on.)
 
+use super::control::gate::Gate;
+use super::control::sightings::PaneEvent;
+use super::events::{self, HOUSEKEEPING};
 use super::launch;
-use crate::host::command;
+use super::pane::{Pane, printed};
+use super::transport::{Answer, Transport, Words, is_absent, words};
 use crate::host::process;
 use shopfloor_core::effect::ProcessId;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The variable that marks a session's processes: its value names the socket and the session.
 pub const MARKER: &str = "SHOPFLOOR_PANE";
 
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const END_GRACE: Duration = Duration::from_secs(3);
 const HISTORY_LINES: &str = "5000";
 /// The longest path a Unix socket can have is 107 bytes.
 const SOCKET_BYTES_MAX: usize = 107;
-/// The server ends with its last session, and does not answer whoever it had let in by then. The
-/// next question finds no server, or a new one.
-const ENDING_TRIES: u32 = 20;
 /// How often tmux is asked whether it has read what a program printed before it ended. There is
 /// nothing to wait on; each question lets the server's event loop go round.
 const SETTLE_TRIES: u32 = 50;
@@ -96,20 +98,56 @@ pub enum Probe {
     Absent,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tmux {
-    socket: PathBuf,
-    path: OsString,
+    transport: Transport,
+}
+
+impl std::fmt::Debug for Tmux {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tmux").field("socket", &self.transport.socket).finish_non_exhaustive()
+    }
 }
 
 impl Tmux {
     /// `path` is the `PATH` that tmux itself is found on.
     pub fn new(socket: impl Into<PathBuf>, path: impl Into<OsString>) -> Self {
-        Tmux { socket: socket.into(), path: path.into() }
+        let (socket, path) = (socket.into(), path.into());
+        Tmux { transport: Transport { socket, path, connection: None, gate: Gate::default() } }
+    }
+
+    /// The same with one connection for it and all its clones, made when there is a session and made
+    /// again when it is lost. `on_event` is told of every session on the socket, within a second or so,
+    /// on a thread of its own. It must not hold this `Tmux`, or the connection lasts until [`Tmux::close`].
+    pub fn connect(&self, on_event: impl FnMut(PaneEvent) + Send + 'static) -> TmuxResult<Tmux> {
+        let Transport { socket, path, gate, .. } = self.transport.clone();
+        let connection = events::connection(path.clone(), socket.clone(), gate.clone(), on_event)
+            .map_err(TmuxError::io("prepare a connection to tmux"))?;
+        Ok(Tmux { transport: Transport { socket, path, connection: Some(Arc::new(connection)), gate } })
+    }
+
+    /// There is a session that was not started here: the connection, if one is to be had, is for it too.
+    pub fn want_connection(&self) {
+        self.transport.want();
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.transport.connection.as_ref().is_some_and(|connection| connection.is_connected())
+    }
+
+    /// Ends the connection for good, and with it the server if it has no agents. Sessions live on.
+    pub fn close(&self) {
+        if let Some(connection) = &self.transport.connection {
+            connection.close();
+        }
     }
 
     pub fn socket(&self) -> &Path {
-        &self.socket
+        &self.transport.socket
+    }
+
+    pub(super) fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// Starts a session, or adopts the one of that name: the process in its pane. If the program
@@ -127,19 +165,25 @@ impl Tmux {
         launch::write(&file, &script).map_err(TmuxError::io(format!("write {}", file.display())))?;
 
         // Options first, in the same call: a program that ends at once must find them set.
-        let mut args: Vec<&OsStr> = words(&["start-server", ";"]);
-        args.extend(words(&["set-option", "-wg", "remain-on-exit", "on", ";"]));
-        args.extend(words(&["set-option", "-g", "history-limit", HISTORY_LINES, ";"]));
-        args.extend(words(&["set-option", "-g", "default-terminal", launch::TERM, ";"]));
-        args.extend(words(&["set-option", "-g", "status", "off", ";"]));
-        args.extend(words(&["new-session", "-d", "-x", "200", "-y", "50", "-P", "-F", "#{pane_pid}", "-s"]));
-        args.push(spec.name.as_ref());
+        let mut session =
+            words(&["new-session", "-d", "-x", "200", "-y", "50", "-P", "-F", "#{pane_pid}", "-s"]);
+        session.push(spec.name.as_ref());
         // Several words after the options are executed as they are, without a shell.
-        args.extend(words(&["--", "env", "-i", "/bin/sh"]));
-        args.push(file.as_os_str());
-
-        let output = self.run(&args)?;
-        if output.status.success() {
+        session.extend(words(&["--", "env", "-i", "/bin/sh"]));
+        session.push(file.as_os_str());
+        let output = self.transport.fork(&[
+            words(&["start-server"]),
+            words(&["set-option", "-wg", "remain-on-exit", "on"]),
+            words(&["set-option", "-g", "history-limit", HISTORY_LINES]),
+            words(&["set-option", "-g", "default-terminal", launch::TERM]),
+            words(&["set-option", "-g", "status", "off"]),
+            // Nobody looks at windows' names, and a control client would be told of each change.
+            words(&["set-option", "-wg", "automatic-rename", "off"]),
+            words(&["set-option", "-wg", "allow-rename", "off"]),
+            session,
+        ])?;
+        if output.ok {
+            self.transport.want();
             let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
             // Its parent is not known here, but it was started a moment ago.
             return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
@@ -170,10 +214,11 @@ impl Tmux {
         }
     }
 
-    /// All sessions on the socket.
+    /// All sessions on the socket, but for the connection's own.
     pub fn list(&self) -> TmuxResult<Vec<(String, Probe)>> {
         let panes = self.panes(&["-a"])?;
-        Ok(panes.into_iter().map(|pane| (pane.session.clone(), pane.probe())).collect())
+        let agents = panes.into_iter().filter(|pane| pane.session != HOUSEKEEPING);
+        Ok(agents.map(|pane| (pane.session.clone(), pane.probe())).collect())
     }
 
     /// The end of what the session printed, at most `lines` lines, without escape sequences. Empty
@@ -182,11 +227,13 @@ impl Tmux {
         check_name(name)?;
         let target = pane_target(name);
         let start = format!("-{lines}");
-        let mut args = words(&["list-panes", "-s", "-t", &target, "-F", Pane::FORMAT, ";"]);
-        args.extend(words(&["capture-pane", "-p", "-J", "-S", &start, "-t", &target]));
+        let commands = [
+            words(&["list-panes", "-s", "-t", &target, "-F", Pane::FORMAT]),
+            words(&["capture-pane", "-p", "-J", "-S", &start, "-t", &target]),
+        ];
         for attempt in 1.. {
-            let output = self.run(&args)?;
-            if !output.status.success() {
+            let output = self.transport.query(&commands)?;
+            if !output.ok {
                 return if is_absent(&output.stderr) {
                     Ok(String::new())
                 } else {
@@ -218,8 +265,8 @@ impl Tmux {
             .map_err(TmuxError::io(format!("end session {name}")))?;
 
         let target = format!("={name}");
-        let output = self.run(&words(&["kill-session", "-t", &target]))?;
-        if !output.status.success() && !is_absent(&output.stderr) {
+        let output = self.query(words(&["kill-session", "-t", &target]))?;
+        if !output.ok && !is_absent(&output.stderr) {
             return Err(failed("kill-session", &output.stderr));
         }
         if self.pane(name)?.is_some() {
@@ -235,27 +282,27 @@ impl Tmux {
 
     /// The value of [`MARKER`]: no other session, of this floor or another, has it.
     fn marker_value(&self, name: &str) -> OsString {
-        let mut value = self.socket.clone().into_os_string();
+        let mut value = self.socket().to_owned().into_os_string();
         value.push(":");
         value.push(name);
         value
     }
 
     fn launch_file(&self, name: &str) -> PathBuf {
-        self.socket.with_extension("launch").join(name)
+        self.socket().with_extension("launch").join(name)
     }
 
     /// The socket's folder is ours alone: whoever reaches the socket controls the agents.
     fn check_folder(&self) -> TmuxResult<()> {
-        if !self.socket.is_absolute() || self.socket.as_os_str().len() > SOCKET_BYTES_MAX {
+        if !self.socket().is_absolute() || self.socket().as_os_str().len() > SOCKET_BYTES_MAX {
             return Err(TmuxError::Refused(format!(
                 "{} can not be a tmux socket: the path must be absolute and at most {SOCKET_BYTES_MAX} bytes \
                  long; choose a shorter home for the floor",
-                self.socket.display()
+                self.socket().display()
             )));
         }
-        let folder = self.socket.parent().unwrap_or(Path::new("/"));
-        let launch = self.socket.with_extension("launch");
+        let folder = self.socket().parent().unwrap_or(Path::new("/"));
+        let launch = self.socket().with_extension("launch");
         for made in [folder, &launch] {
             DirBuilder::new()
                 .recursive(true)
@@ -282,8 +329,8 @@ impl Tmux {
     fn panes(&self, which: &[&str]) -> TmuxResult<Vec<Pane>> {
         let mut args = words(&["list-panes", "-F", Pane::FORMAT]);
         args.extend(words(which));
-        let output = self.run(&args)?;
-        if output.status.success() {
+        let output = self.query(args)?;
+        if output.ok {
             let parse = |line| Pane::parse(line).ok_or_else(|| failed("list-panes", line));
             output.stdout.lines().map(parse).collect()
         } else if is_absent(&output.stderr) {
@@ -293,92 +340,20 @@ impl Tmux {
         }
     }
 
-    fn run(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
-        for attempt in 1.. {
-            let output = self.run_once(args)?;
-            if output.status.success() || attempt == ENDING_TRIES || !is_ending(&output.stderr) {
-                return Ok(output);
-            }
-        }
-        unreachable!("the loop returns")
+    fn query(&self, command: Words<'_>) -> TmuxResult<Answer> {
+        self.transport.query(&[command])
     }
-
-    fn run_once(&self, args: &[&OsStr]) -> TmuxResult<command::Finished> {
-        let mut tmux = Command::new("tmux");
-        // The first call's environment becomes the server's.
-        tmux.env_clear().env("PATH", &self.path).arg("-u").arg("-S").arg(&self.socket);
-        tmux.args(["-f", "/dev/null"]).args(args).current_dir("/");
-        command::run(&mut tmux, ANSWER_TIMEOUT).map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => TmuxError::Missing,
-            _ => TmuxError::Io { what: "run tmux".to_owned(), source: e },
-        })
-    }
-}
-
-struct Pane {
-    session: String,
-    pid: u32,
-    server: u32,
-    /// The terminal was closed, after all that was printed was read.
-    closed: bool,
-    status: Option<i32>,
-    signal: Option<i32>,
-}
-
-impl Pane {
-    const FORMAT: &str =
-        "#{session_name}|#{pane_pid}|#{pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}";
-
-    fn parse(line: &str) -> Option<Pane> {
-        let mut fields = line.split('|');
-        Some(Pane {
-            session: fields.next()?.to_owned(),
-            pid: fields.next()?.parse().ok()?,
-            server: fields.next()?.parse().ok()?,
-            closed: fields.next()? == "1",
-            status: fields.next()?.parse().ok(),
-            signal: fields.next()?.parse().ok(),
-        })
-    }
-
-    /// By the exit status that tmux collected, not by whether the terminal is closed: a program may
-    /// let go of its terminal and go on.
-    fn probe(&self) -> Probe {
-        if let Some(status) = self.signal.map(|signal| 128 + signal).or(self.status) {
-            return Probe::Dead { status: Some(status) };
-        }
-        // Not collected, so the pid is still the child's. tmux may never collect it: built with
-        // libutempter it misses the end of a program that ends while it is being recorded there.
-        match process::child(self.pid, self.server) {
-            process::Child::Running(process) => Probe::Alive(process),
-            process::Child::Ended(status) => Probe::Dead { status },
-            process::Child::Gone => Probe::Dead { status: None },
-        }
-    }
-}
-
-/// The last lines of a screen that were printed by the program: the rows below are blank, and in a
-/// dead pane tmux adds a line of its own at the bottom.
-fn printed(screen: &str, lines: usize) -> String {
-    let screen = screen.trim_end();
-    let printed = match screen.rsplit_once('\n') {
-        Some((above, last)) if last.starts_with("Pane is dead") => above.trim_end(),
-        _ => screen,
-    };
-    let all: Vec<&str> = printed.lines().collect();
-    all[all.len().saturating_sub(lines)..].join("\n")
-}
-
-fn words<'a>(words: &[&'a str]) -> Vec<&'a OsStr> {
-    words.iter().map(|word| OsStr::new(*word)).collect()
 }
 
 /// Exactly that session; without the colon tmux would also take a window's name or a prefix.
-fn pane_target(name: &str) -> String {
+pub(super) fn pane_target(name: &str) -> String {
     format!("={name}:")
 }
 
-fn check_name(name: &str) -> TmuxResult<()> {
+pub(super) fn check_name(name: &str) -> TmuxResult<()> {
+    if name == HOUSEKEEPING {
+        return Err(TmuxError::Refused(format!("{name:?} is not the name of an agent's session")));
+    }
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if !name.is_empty() && name.len() <= 200 && !name.starts_with('-') && name.bytes().all(good) {
         return Ok(());
@@ -386,19 +361,6 @@ fn check_name(name: &str) -> TmuxResult<()> {
     Err(TmuxError::Refused(format!("{name:?} can not name a session: use letters, digits, '-' and '_'")))
 }
 
-/// The server's answer, or there being no server, says that there is no such session.
-fn is_absent(stderr: &str) -> bool {
-    let no_server = stderr.contains("no server running on")
-        || stderr.contains("error connecting to") && stderr.contains("(No such file or directory)");
-    // The last two are a server's without any session.
-    let signs = ["can't find session", "can't find pane", "no current target", "no sessions"];
-    no_server || signs.iter().any(|sign| stderr.contains(sign))
-}
-
-fn is_ending(stderr: &str) -> bool {
-    ["server exited", "lost server"].iter().any(|sign| stderr.contains(sign))
-}
-
-fn failed(command: &str, stderr: &str) -> TmuxError {
+pub(super) fn failed(command: &str, stderr: &str) -> TmuxError {
     TmuxError::Failed { command: command.to_owned(), stderr: stderr.trim().to_owned() }
 }

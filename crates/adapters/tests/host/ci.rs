@@ -211,5 +211,5 @@ fn no_steps_are_no_checks_and_no_project_is_an_error() {
     assert_eq!(floor.check(&[]).verdict, CiVerdict::NoChecks);
     let ci = floor.ci(&[]);
     floor.project = "other".parse().expect("a name");
-    assert!(matches!(ci.run(&floor.request()), Err(PortError::Permanent(_))));
+    assert!(matches!(ci.run(&floor.request()), Err(PortError::Transient(_))));
 }

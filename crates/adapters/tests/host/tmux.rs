@@ -12,19 +12,19 @@ use std::process::Command;
 use std::time::Instant;
 
 /// A tmux server of the test's own, ended with it.
-struct Server {
-    tmux: Tmux,
-    folder: tempfile::TempDir,
+pub struct Server {
+    pub tmux: Tmux,
+    pub folder: tempfile::TempDir,
 }
 
 impl Server {
-    fn new() -> Server {
+    pub fn new() -> Server {
         let folder = tempfile::tempdir().expect("a folder");
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("closed");
         Server { tmux: Tmux::new(folder.path().join("tmux.sock"), path_variable()), folder }
     }
 
-    fn spec(&self, name: &str, script: &str) -> SpawnSpec {
+    pub fn spec(&self, name: &str, script: &str) -> SpawnSpec {
         SpawnSpec {
             name: name.to_owned(),
             cwd: self.folder.path().to_owned(),
@@ -33,11 +33,11 @@ impl Server {
         }
     }
 
-    fn spawn(&self, name: &str, script: &str) -> ProcessId {
+    pub fn spawn(&self, name: &str, script: &str) -> ProcessId {
         self.tmux.spawn(&self.spec(name, script)).expect("spawned")
     }
 
-    fn probe(&self, name: &str) -> Probe {
+    pub fn probe(&self, name: &str) -> Probe {
         self.tmux.probe(name).expect("probed")
     }
 
@@ -53,7 +53,7 @@ impl Drop for Server {
 }
 
 /// Arguments that tmux, a shell or a protocol would make something of.
-fn nasty() -> Vec<OsString> {
+pub fn nasty() -> Vec<OsString> {
     let mut all: Vec<OsString> = [
         "",
         "a b",

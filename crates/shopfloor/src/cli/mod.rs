@@ -2,6 +2,7 @@
 
 mod agents;
 mod answer;
+mod attach;
 mod body;
 mod cancel;
 mod ci;
@@ -72,6 +73,7 @@ enum Command {
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Agents(agents::AgentsArgs),
+    Attach(attach::AttachArgs),
     Events(events::EventsArgs),
     Pr(pr::PrArgs),
     Ci(ci::CiArgs),
@@ -105,6 +107,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
         Command::Agents(args) => agents::run(context, args),
         Command::Answer(args) => answer::run(context, args),
+        Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Ci(args) => ci::run(context, args),
         Command::Completions(args) => completions::completions(args),

@@ -1,6 +1,7 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod panes;
 mod projects;
 mod socket;
 mod watches;
@@ -11,6 +12,7 @@ pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
 use crate::config::FloorConfig;
+use panes::PaneListener;
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::forge::local::LocalForge;
@@ -31,6 +33,7 @@ const TASKS_MAX: usize = 32;
 /// A floor that is taken and ready to run.
 pub struct Daemon {
     pub runner: Runner<SqliteStore, FloorWatches>,
+    tmux: Tmux,
     /// Held until the daemon ends, whichever way.
     _lock: FileLock,
     _socket: Socket,
@@ -66,7 +69,10 @@ impl Daemon {
         }
 
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let tmux = Tmux::new(context.layout.tmux_socket(), path);
+        let panes = PaneListener::default();
+        let tmux = Tmux::new(context.layout.tmux_socket(), path)
+            .connect(panes.callback())
+            .map_err(|e| CliError::failed(e.to_string()))?;
         let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
@@ -74,13 +80,21 @@ impl Daemon {
             clock: crate::cli::now,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
-            FloorWatches::new(context.layout.clone(), tmux, projects.clone(), handle).map_err(|e| {
-                CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
-            })
+            FloorWatches::new(context.layout.clone(), tmux.clone(), projects.clone(), handle, &panes).map_err(
+                |e| CliError::failed(format!("the kernel's file and process events are not to be had: {e}")),
+            )
         })?;
         stop_on_signals(runner.handle())?;
         let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
-        Ok(Daemon { runner, _lock: lock, _socket: socket })
+        Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
+    }
+}
+
+impl Drop for Daemon {
+    /// Before the lock is released: the next daemon finds no connection of this one. Agents' sessions
+    /// live on.
+    fn drop(&mut self) {
+        self.tmux.close();
     }
 }
 

@@ -3,11 +3,13 @@
 //! the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
+use super::panes::PaneListener;
 use shopfloor_adapters::agent::result_file;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::phase_file;
+use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Role};
@@ -33,7 +35,7 @@ pub struct FloorWatches {
 }
 
 /// What the watchers' threads need to turn a key into an event.
-struct Shared {
+pub(super) struct Shared {
     handle: Handle,
     tmux: Tmux,
     configs: Projects,
@@ -76,8 +78,15 @@ fn config_key(number: u64) -> u64 {
 }
 
 impl FloorWatches {
-    pub fn new(layout: Layout, tmux: Tmux, configs: Projects, handle: Handle) -> io::Result<Self> {
+    pub(super) fn new(
+        layout: Layout,
+        tmux: Tmux,
+        configs: Projects,
+        handle: Handle,
+        panes: &PaneListener,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared { handle, tmux, configs, keys: Mutex::default() });
+        panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
             layout,
@@ -124,6 +133,8 @@ fn is_watched(session: &Session) -> bool {
 impl FloorWatches {
     fn watch(&mut self, session: &Session) {
         let epoch = session.epoch;
+        // It may be one of a daemon before this one.
+        self.shared.tmux.want_connection();
         let mut keys = Vec::new();
         if let Some(process) = session.process {
             let key = exit_key(epoch);
@@ -199,22 +210,38 @@ impl Shared {
         self.handle.send(Input::Event(event));
     }
 
+    /// Mostly the kernel has told of a death long before; but tmux knows how it was.
+    pub(super) fn pane(&self, event: &PaneEvent) {
+        let PaneEvent::Died { session, status } = event else { return };
+        let dead = self.keys().values().find_map(|key| match key {
+            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
+            _ => None,
+        });
+        if let Some(epoch) = dead {
+            self.exited(epoch, Some(*status));
+        }
+    }
+
+    fn exited(&self, epoch: Epoch, status: Option<i32>) {
+        // What it signalled last came before its end.
+        let phase = self.keys().get(&phase_key(epoch)).cloned();
+        if let Some(Key::Phase(phase)) = phase {
+            self.phase(phase_key(epoch), phase);
+        }
+        self.send(Event::SessionExited { epoch, status });
+    }
+
     /// On a watcher's thread: something happened to what the key stands for.
     fn fired(&self, key: u64) {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
-                // What it signalled last came before its end.
-                let phase = self.keys().get(&phase_key(epoch)).cloned();
-                if let Some(Key::Phase(phase)) = phase {
-                    self.phase(phase_key(epoch), phase);
-                }
                 // That it is gone is proven; how it ended is tmux's to say, if it knows.
                 let status = match self.tmux.probe(&tmux) {
                     Ok(Probe::Dead { status }) => status,
                     _ => None,
                 };
-                self.send(Event::SessionExited { epoch, status });
+                self.exited(epoch, status);
             }
             Some(Key::Phase(phase)) => self.phase(key, phase),
             // It is watched before it exists: a file that is not there says nothing.

@@ -1,0 +1,12 @@
+//! tmux's control mode: one connection instead of a process per question.
+//!
+//! [`protocol`] takes the server's lines apart, [`quote`] writes commands it can not misread,
+//! [`connection`] keeps a client connected, and [`sightings`] turns one subscription into what
+//! happened to every agent's pane.
+
+pub mod connection;
+pub mod gate;
+mod pipe;
+pub mod protocol;
+pub mod quote;
+pub mod sightings;

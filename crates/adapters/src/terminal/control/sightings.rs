@@ -1,0 +1,159 @@
+//! What happened to every agent's pane, from one subscription.
+//!
+//! tmux's subscriptions look at the session that the client is attached to. Instead of attaching
+//! to, or linking windows of, every agent's session, the one subscription's format loops over all
+//! sessions, windows and panes of the server ([`FORMAT`]). tmux evaluates it once a second and
+//! writes a line only if the whole has changed. No process is forked, nothing of the sessions is
+//! changed.
+//!
+//! Measured with 100 sessions (tmux 3.3a): 0.2 % of a core of the tmux server, and a line of 3 KB when
+//! something changed. Linking every window into the housekeeping session costs the same, but then
+//! those windows outlive their sessions, and their output would come down the connection.
+//!
+//! Invariants:
+//! - A value says all there is: missing one loses nothing but what was undone since.
+//! - A title can hold no control character but anything else, so its length is told before it.
+//! - A session's pane is its first, as everywhere in this module's parent; panes and windows that
+//!   a person adds beside it are not the agent's.
+
+use std::collections::BTreeMap;
+
+pub const NAME: &str = "panes";
+pub const FORMAT: &str = "#{S:#{W:#{P:#{session_name}|#{pane_dead_status}|#{pane_dead_signal}|\
+     #{n:pane_title}|#{pane_title}}}}";
+
+/// A session's pane as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// The program ended: its exit code, or 128 + the signal that ended it. A terminal that was
+    /// closed is no sign of it: the program may have let go of it and go on.
+    pub dead: Option<i32>,
+    pub title: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PaneEvent {
+    /// A connection was made; what was missed before follows as other events.
+    Connected,
+    /// Nothing is known until the next [`PaneEvent::Connected`].
+    Disconnected,
+    Appeared {
+        session: String,
+        title: String,
+    },
+    Title {
+        session: String,
+        title: String,
+    },
+    /// The program in the pane ended; the pane is still there.
+    Died {
+        session: String,
+        status: i32,
+    },
+    /// The server has no such session any more.
+    Gone {
+        session: String,
+    },
+}
+
+pub type Seen = BTreeMap<String, Sighting>;
+
+/// `None`: the value is not of [`FORMAT`].
+pub fn parse(value: &[u8]) -> Option<Seen> {
+    let mut seen = Seen::new();
+    let mut rest = value;
+    while !rest.is_empty() {
+        let mut field = || {
+            let bar = rest.iter().position(|b| *b == b'|')?;
+            let field = std::str::from_utf8(&rest[..bar]).ok()?;
+            rest = &rest[bar + 1..];
+            Some(field)
+        };
+        let (session, status, signal) = (field()?, field()?, field()?);
+        let length: usize = field()?.parse().ok()?;
+        let title = String::from_utf8_lossy(rest.get(..length)?).into_owned();
+        rest = &rest[length..];
+        let signal = signal.parse().ok().map(|signal: i32| signal.saturating_add(128));
+        let dead = signal.or(status.parse().ok());
+        seen.entry(session.to_owned()).or_insert(Sighting { dead, title });
+    }
+    Some(seen)
+}
+
+/// What happened between two looks.
+pub fn differences(before: &Seen, now: &Seen) -> Vec<PaneEvent> {
+    let mut events = Vec::new();
+    for (session, sighting) in now {
+        let (name, title) = (session.clone(), sighting.title.clone());
+        let known = before.get(session);
+        match known {
+            None => events.push(PaneEvent::Appeared { session: name, title }),
+            Some(known) if known.title != title => events.push(PaneEvent::Title { session: name, title }),
+            Some(_) => {}
+        }
+        if let Some(status) = sighting.dead
+            && known.is_none_or(|known| known.dead.is_none())
+        {
+            events.push(PaneEvent::Died { session: session.clone(), status });
+        }
+    }
+    let gone = before.keys().filter(|session| !now.contains_key(*session));
+    events.extend(gone.map(|session| PaneEvent::Gone { session: session.clone() }));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sighting(dead: Option<i32>, title: &str) -> Sighting {
+        Sighting { dead, title: title.to_owned() }
+    }
+
+    #[test]
+    fn values_are_read() {
+        assert_eq!(parse(b"a|||0|"), Some(Seen::from([("a".into(), sighting(None, ""))])));
+        let value = "a|||4|b|c|b-1|3||2|üc||9|1|xc|||5|other";
+        let expected = Seen::from([
+            ("a".into(), sighting(None, "b|c|")),
+            ("b-1".into(), sighting(Some(3), "ü")),
+            ("c".into(), sighting(Some(137), "x")),
+        ]);
+        assert_eq!(parse(value.as_bytes()), Some(expected));
+        assert_eq!(parse(b""), Some(Seen::new()));
+        for bad in ["a", "a|||", "a|||9|x", "a|||x|y", "a|||-1|y"] {
+            assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn differences_are_told_once() {
+        let before = Seen::from([
+            ("same".into(), sighting(None, "t")),
+            ("titled".into(), sighting(None, "t")),
+            ("dies".into(), sighting(None, "t")),
+            ("told".into(), sighting(Some(2), "t")),
+            ("gone".into(), sighting(None, "t")),
+        ]);
+        let now = Seen::from([
+            ("same".into(), sighting(None, "t")),
+            ("titled".into(), sighting(None, "u")),
+            ("dies".into(), sighting(Some(1), "t")),
+            ("told".into(), sighting(Some(2), "t")),
+            ("new".into(), sighting(None, "n")),
+        ]);
+        let expected = [
+            PaneEvent::Died { session: "dies".into(), status: 1 },
+            PaneEvent::Appeared { session: "new".into(), title: "n".into() },
+            PaneEvent::Title { session: "titled".into(), title: "u".into() },
+            PaneEvent::Gone { session: "gone".into() },
+        ];
+        let by_session = |events: Vec<PaneEvent>| {
+            let mut shown: Vec<String> = events.iter().map(|e| format!("{e:?}")).collect();
+            shown.sort();
+            shown
+        };
+        assert_eq!(by_session(differences(&before, &now)), by_session(expected.to_vec()));
+        assert_eq!(differences(&now, &now), []);
+    }
+}

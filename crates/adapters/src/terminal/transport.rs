@@ -1,0 +1,191 @@
+//! How commands get to the tmux server: over the connection if there is one, else by a `tmux`
+//! process per batch.
+//!
+//! Invariants:
+//! - A question that changes nothing is asked again by a process when the connection is lost. One that
+//!   types or starts something is not: whether it was done is not known, and that is the error.
+//! - Neither way starts a server, but for [`Transport::fork`] with a command that does.
+//! - A word is taken as it is, both ways.
+
+use super::control::connection::{AskError, ControlClient};
+use super::control::gate::Gate;
+use super::tmux::{TmuxError, TmuxResult};
+use crate::host::command;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The server ends with its last session, and does not answer whoever it had let in by then. The
+/// next question finds no server, or a new one.
+const ENDING_TRIES: u32 = 20;
+/// A tmux process can not pass on more than 16 KB at once.
+const FORK_BYTES_MAX: usize = 12 * 1024;
+
+/// A command and its arguments.
+pub(super) type Words<'a> = Vec<&'a OsStr>;
+
+pub(super) fn words<'a>(words: &[&'a str]) -> Words<'a> {
+    words.iter().map(|word| OsStr::new(*word)).collect()
+}
+
+/// What tmux said to a batch of commands.
+pub(super) struct Answer {
+    pub(super) ok: bool,
+    /// All that was said, of one command after the other.
+    pub(super) stdout: String,
+    /// Of the first command that failed.
+    pub(super) stderr: String,
+}
+
+#[derive(Clone)]
+pub(super) struct Transport {
+    pub(super) socket: PathBuf,
+    /// The `PATH` that tmux is found on.
+    pub(super) path: OsString,
+    pub(super) connection: Option<Arc<ControlClient>>,
+    pub(super) gate: Gate,
+}
+
+impl Transport {
+    /// For commands that change nothing, or the same if repeated.
+    pub(super) fn query(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
+        match self.ask(commands) {
+            None | Some(Err(AskError::NotConnected | AskError::Lost)) => self.forks(commands),
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(e)) => Err(asking(e)),
+        }
+    }
+
+    /// For commands that must not be repeated.
+    pub(super) fn act(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
+        match self.ask(commands) {
+            None | Some(Err(AskError::NotConnected)) => self.forks(commands),
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(e)) => Err(asking(e)),
+        }
+    }
+
+    /// The server is there: have a connection, if one is to be had.
+    pub(super) fn want(&self) {
+        if let Some(connection) = &self.connection {
+            connection.want();
+        }
+    }
+
+    fn ask(&self, commands: &[Words<'_>]) -> Option<Result<Answer, AskError>> {
+        let connection = self.connection.as_ref()?;
+        let commands: Vec<Vec<&[u8]>> =
+            commands.iter().map(|words| words.iter().map(|word| word.as_bytes()).collect()).collect();
+        Some(connection.ask(&commands, ANSWER_TIMEOUT).map(|replies| {
+            let mut answer = Answer { ok: true, stdout: String::new(), stderr: String::new() };
+            for reply in replies {
+                let text = String::from_utf8_lossy(&reply.bytes);
+                if reply.ok {
+                    answer.stdout.push_str(&text);
+                } else if answer.ok {
+                    answer.ok = false;
+                    answer.stderr = text.into_owned();
+                }
+            }
+            answer
+        }))
+    }
+
+    fn forks(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
+        let mut all = Answer { ok: true, stdout: String::new(), stderr: String::new() };
+        let mut rest = commands;
+        while !rest.is_empty() && all.ok {
+            let mut bytes = 0;
+            let fits = rest.iter().take_while(|words| {
+                bytes += words.iter().map(|word| word.len() + 2).sum::<usize>() + 2;
+                bytes <= FORK_BYTES_MAX
+            });
+            let (now, later) = rest.split_at(fits.count().max(1));
+            let answer = self.fork(now)?;
+            all.ok = answer.ok;
+            all.stdout.push_str(&answer.stdout);
+            all.stderr = answer.stderr;
+            rest = later;
+        }
+        if all.ok {
+            self.want();
+        }
+        Ok(all)
+    }
+
+    /// In a process of its own. After a command that fails, the others are not executed.
+    pub(super) fn fork(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
+        let mut args: Vec<OsString> = Vec::new();
+        for (number, command) in commands.iter().enumerate() {
+            if number > 0 {
+                args.push(";".into());
+            }
+            args.extend(command.iter().map(|word| as_it_is(word)));
+        }
+        for attempt in 1.. {
+            let mut tmux = self.command();
+            let _open = self.gate.pass();
+            let output = command::run(tmux.args(&args), ANSWER_TIMEOUT).map_err(|e| match e.kind() {
+                io::ErrorKind::NotFound => TmuxError::Missing,
+                _ => TmuxError::Io { what: "run tmux".to_owned(), source: e },
+            })?;
+            let ok = output.status.success();
+            if ok || attempt == ENDING_TRIES || !is_ending(&output.stderr) {
+                return Ok(Answer { ok, stdout: output.stdout, stderr: output.stderr });
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    fn command(&self) -> Command {
+        tmux_command(&self.path, &self.socket)
+    }
+}
+
+/// The program, on the socket, without any configuration of the user's.
+pub(super) fn tmux_command(path: &OsStr, socket: &std::path::Path) -> Command {
+    let mut tmux = Command::new("tmux");
+    // The first call's environment becomes the server's.
+    tmux.env_clear().env("PATH", path).current_dir("/").arg("-u").arg("-S").arg(socket);
+    tmux.args(["-f", "/dev/null"]);
+    tmux
+}
+
+/// tmux takes a `;` at the end of an argument for a separator, unless there is a `\` before it.
+fn as_it_is(word: &OsStr) -> OsString {
+    let Some(before) = word.as_bytes().strip_suffix(b";") else { return word.to_owned() };
+    let mut escaped = OsStr::from_bytes(before).to_owned();
+    escaped.push("\\;");
+    escaped
+}
+
+fn asking(e: AskError) -> TmuxError {
+    match e {
+        AskError::Unspeakable => TmuxError::Refused(e.to_string()),
+        AskError::TimedOut => {
+            TmuxError::Io { what: "ask tmux".to_owned(), source: io::Error::new(io::ErrorKind::TimedOut, e) }
+        }
+        AskError::NotConnected | AskError::Busy | AskError::Lost => TmuxError::Io {
+            what: "ask tmux".to_owned(),
+            source: io::Error::new(io::ErrorKind::ConnectionAborted, e),
+        },
+    }
+}
+
+/// The server's answer, or there being no server, says that there is no such session.
+pub(super) fn is_absent(stderr: &str) -> bool {
+    let no_server = stderr.contains("no server running on")
+        || stderr.contains("error connecting to") && stderr.contains("(No such file or directory)");
+    // The last two are a server's without any session.
+    let signs = ["can't find session", "can't find pane", "no current target", "no sessions"];
+    no_server || signs.iter().any(|sign| stderr.contains(sign))
+}
+
+fn is_ending(stderr: &str) -> bool {
+    ["server exited", "lost server"].iter().any(|sign| stderr.contains(sign))
+}
