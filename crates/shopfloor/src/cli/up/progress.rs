@@ -133,7 +133,8 @@ fn job_line(job: &Job, colour: bool) -> String {
     } else {
         format!("{state:<11}")
     };
-    let took = now().since(job.created_at);
+    let ended_at = job.history.last().filter(|_| !job.is_live()).map(|stage| stage.at);
+    let took = ended_at.unwrap_or_else(now).since(job.created_at);
     let detail = match (&job.merged, &job.reason) {
         (_, Some(reason)) if !job.is_live() => one_line(reason, 60),
         (Some(commit), _) => commit.short().to_owned(),
