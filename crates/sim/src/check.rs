@@ -5,7 +5,7 @@ use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
 use shopfloor_core::state::{End, Floor, Job, JobState, MessageState, SessionState};
-use shopfloor_core::step::{Waiting, why_not_started};
+use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -312,7 +312,7 @@ impl Checker {
             }
         }
         let live = floor.live_jobs(project).count();
-        let ready = floor.issues.iter().find(|i| why_not_started(floor, i) == Waiting::Ready);
+        let ready = floor.issues.iter().find(|i| Standings::of(floor).why(i) == Waiting::Ready);
         if let Some(issue) = ready
             && live < world.policy.max_jobs
         {

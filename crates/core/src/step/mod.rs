@@ -17,7 +17,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use scheduler::{Waiting, why_not_started};
+pub use scheduler::{Standings, Waiting};
 
 use crate::effect::{Action, Outcome};
 use crate::event::{Event, Note, NoteKind, Observation};

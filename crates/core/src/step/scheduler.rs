@@ -7,7 +7,7 @@ use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, branch_for};
 use crate::state::{End, Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Making a worktree and starting a session are quick or broken.
@@ -32,6 +32,8 @@ pub enum Waiting {
     Settling,
     /// It has a job already.
     AtWork,
+    /// Its project's configuration cannot be read.
+    Paused(String),
     Closed,
 }
 
@@ -61,6 +63,9 @@ impl Standing {
         }
         if self.at_work.contains(&issue.number) {
             return Waiting::AtWork;
+        }
+        if let Some(why) = floor.projects.get(&issue.project).and_then(|p| p.paused.clone()) {
+            return Waiting::Paused(why);
         }
         if issue.edits_pending > 0 || issue.held {
             return Waiting::Settling;
@@ -97,9 +102,25 @@ impl Standing {
     }
 }
 
-/// Why nothing happens on an issue.
-pub fn why_not_started(floor: &Floor, issue: &Issue) -> Waiting {
-    Standing::of(floor, &issue.project).why(floor, issue)
+/// The standing of all issues of a floor, for whoever shows more than one.
+pub struct Standings<'a> {
+    floor: &'a Floor,
+    projects: BTreeMap<ProjectName, Standing>,
+}
+
+impl<'a> Standings<'a> {
+    pub fn of(floor: &'a Floor) -> Self {
+        let all = floor.projects.iter().map(|p| (p.name.clone(), Standing::of(floor, &p.name)));
+        Standings { floor, projects: all.collect() }
+    }
+
+    /// Why nothing happens on an issue.
+    pub fn why(&self, issue: &Issue) -> Waiting {
+        match self.projects.get(&issue.project) {
+            Some(standing) => standing.why(self.floor, issue),
+            None => Waiting::NotAsked,
+        }
+    }
 }
 
 /// The open issues by which an issue depends on itself, in order, itself first.

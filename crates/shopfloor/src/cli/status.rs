@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::state::{Floor, Job};
-use shopfloor_core::step::{Waiting, why_not_started};
+use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 
 /// Show the floor: the daemon, jobs, the merge queue, and what waits and why
@@ -117,16 +117,15 @@ fn jobs(floor: &Floor, mine: impl Fn(&ProjectName) -> bool, ended_max: usize) ->
 }
 
 fn waiting(floor: &Floor, mine: impl Fn(&ProjectName) -> bool) -> Vec<WaitingView> {
-    let idle = |issue: &shopfloor_core::state::Issue| {
-        !matches!(why_not_started(floor, issue), Waiting::AtWork | Waiting::Closed)
-    };
-    let issues = floor.issues.iter().filter(|i| mine(&i.project) && idle(i));
+    let standings = Standings::of(floor);
+    let issues = floor.issues.iter().filter(|i| mine(&i.project)).map(|i| (i, standings.why(i)));
     issues
-        .map(|issue| WaitingView {
+        .filter(|(_, waiting)| !matches!(waiting, Waiting::AtWork | Waiting::Closed))
+        .map(|(issue, waiting)| WaitingView {
             project: issue.project.clone(),
             issue: issue.number,
             title: issue.title.clone(),
-            why: view::why(floor, issue),
+            why: view::why_of(floor, issue, waiting),
             depends_on: issue.deps.clone(),
         })
         .collect()

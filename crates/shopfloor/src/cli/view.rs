@@ -7,7 +7,7 @@ use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::state::{EntryState, Floor, Issue, Job, JobState};
-use shopfloor_core::step::{Waiting, why_not_started};
+use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Forge;
@@ -37,7 +37,13 @@ pub fn floor(context: &Context) -> CliResult<Floor> {
 
 /// Why nothing happens on an issue, or what does.
 pub fn why(floor: &Floor, issue: &Issue) -> String {
-    match why_not_started(floor, issue) {
+    why_of(floor, issue, Standings::of(floor).why(issue))
+}
+
+/// The same for an issue whose standing is known.
+pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
         Waiting::Ready => {
             let at_work = floor.live_jobs(&issue.project).count();
             let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));

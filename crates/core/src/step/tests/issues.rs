@@ -1,6 +1,6 @@
 //! Which issue is started, when, and which is not.
 
-use super::super::{Waiting, why_not_started};
+use super::super::{Standings, Waiting};
 use super::*;
 
 #[track_caller]
@@ -11,7 +11,7 @@ fn check(issues: &[(u64, &[&str], &[u64])], number: u64, expect: &Waiting) {
         scene.issue(*number, labels, deps);
     }
     let issue = scene.floor.issues.get(&(project(), IssueNumber(number))).expect("it was observed");
-    assert_eq!(&why_not_started(&scene.floor, issue), expect);
+    assert_eq!(&Standings::of(&scene.floor).why(issue), expect);
 }
 
 fn numbers(list: &[u64]) -> Vec<IssueNumber> {

@@ -4,6 +4,7 @@ use super::super::{CliResult, Context, Exit, output, view};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::step::Standings;
 use shopfloor_core::text::one_line;
 use shopfloor_store::forge::{IssueFilter, IssueState};
 
@@ -47,6 +48,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
     };
     let issues = context.forge()?.issues(&project, &IssueFilter { state, label: args.label })?;
     let floor = view::floor(context)?;
+    let standings = Standings::of(&floor);
     let issues: Vec<ListedIssue> = issues
         .into_iter()
         .map(|issue| {
@@ -54,7 +56,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
             ListedIssue {
                 depends_on: known.map(|i| i.deps.clone()).unwrap_or_default(),
                 job_state: floor.job_of(&project, issue.number).map(|job| job.state.name()),
-                why: known.filter(|i| i.open).map(|i| view::why(&floor, i)),
+                why: known.filter(|i| i.open).map(|i| view::why_of(&floor, i, standings.why(i))),
                 number: issue.number,
                 title: issue.title,
                 state: issue.state,
