@@ -3,11 +3,13 @@
 
 use super::error::{CliError, CliResult, Exit};
 use crate::config::{self, FloorConfig};
+use crate::daemon::Projects;
 use shopfloor_adapters::git::{Git, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Project;
+use shopfloor_core::text::Redactor;
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Applied, Engine};
 use shopfloor_store::StoreError;
@@ -148,6 +150,12 @@ impl Context {
     /// The project given with `--project`, for commands that otherwise show all of them.
     pub fn named_project(&self) -> CliResult<Option<ProjectName>> {
         if self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
+    }
+
+    /// Hides the project's secrets in what is about to be published.
+    pub fn redactor(&self) -> CliResult<Redactor> {
+        let checkout = self.project()?.checkout;
+        Ok(Projects::redactor(&self.floor_config()?, Path::new(&checkout)))
     }
 
     pub fn names_a_project(&self) -> bool {

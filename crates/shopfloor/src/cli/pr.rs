@@ -266,7 +266,7 @@ fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: Revie
         (_, true) => Verdict::RequestChanges,
         _ => Verdict::Discuss,
     };
-    let text = args.body.read()?.unwrap_or_default();
+    let text = context.redactor()?.redact(&args.body.read()?.unwrap_or_default());
     if verdict != Verdict::Approve && text.trim().is_empty() {
         return Err(CliError::usage("say what is to change").hint("pass --body or --body-file"));
     }

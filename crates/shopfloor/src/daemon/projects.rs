@@ -64,6 +64,13 @@ impl Projects {
         }
     }
 
+    /// What hides a project's secrets, as far as they are known here. Without a configuration only
+    /// the shapes of tokens are.
+    pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Redactor {
+        let projects = Projects { loaded: Arc::default(), floor: Arc::new(floor_config.clone()) };
+        projects.read(checkout).map(|project| project.redactor).unwrap_or_default()
+    }
+
     fn put(&self, project: Loaded) {
         let mut all = self.loaded.write().unwrap_or_else(|broken| broken.into_inner());
         all.insert(project.config.project.name.clone(), project);

@@ -82,3 +82,36 @@ fn an_agents_environment_is_clean() {
         assert!(!env.contains(absent), "{absent}: {env}");
     }
 }
+
+#[test]
+fn secrets_reach_no_comment_no_log_and_no_record() {
+    let dev = r#"
+secret=$(cat "$SHOPFLOOR_HOME/secret")
+echo "I print $secret"
+shopfloor issue comment "$ISSUE" "I tell $secret"
+printf 'PHASE:failed\nReason: I blame %s\n' "$secret" > "$PHASE_FILE"
+sleep 60
+"#;
+    let floor = Floor::new(&config(dev, REVIEW));
+    let secret = "correct-horse-battery";
+    let file = floor.home().join("secret");
+    std::fs::write(&file, secret).expect("written");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("closed");
+    let toml = floor.path("repo/shopfloor.toml");
+    let mut text = std::fs::read_to_string(&toml).expect("read");
+    text.push_str(&format!("[secrets]\nPHRASE = {{ file = \"{}\" }}\n", file.display()));
+    std::fs::write(&toml, text).expect("written");
+    let issue = floor.issue("Talk", "");
+    let (code, shown) = floor.until_idle();
+    assert_eq!(code, 3, "{shown}");
+    assert!(shown.contains("I blame [redacted]"), "{shown}");
+    let seen = floor.forge().issue(&floor.project, issue).expect("the issue");
+    let comments: Vec<&str> = seen.comments.iter().map(|c| c.body.as_str()).collect();
+    assert!(comments.iter().any(|c| c.contains("I tell [redacted]")), "{comments:?}");
+    assert!(comments.iter().any(|c| c.contains("I print [redacted]")), "{comments:?}");
+    // Nowhere in the store, the journal included.
+    for part in ["floor.db", "floor.db-wal"] {
+        let bytes = std::fs::read(floor.home().join(part)).unwrap_or_default();
+        assert!(!bytes.windows(secret.len()).any(|w| w == secret.as_bytes()), "{part}");
+    }
+}

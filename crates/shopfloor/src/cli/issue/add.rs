@@ -26,9 +26,10 @@ pub fn run(context: &Context, args: AddArgs) -> CliResult<Exit> {
     let project = context.project()?.name;
     let mut forge = context.forge()?;
     let asks_for_work = args.labels.iter().any(|label| label == "backlog");
+    let redactor = context.redactor()?;
     let new = NewIssue {
-        title: args.title,
-        body: args.body.read()?.unwrap_or_default(),
+        title: redactor.redact(&args.title),
+        body: redactor.redact(&args.body.read()?.unwrap_or_default()),
         author: body::author(),
         labels: args.labels,
         deps: args.depends_on,

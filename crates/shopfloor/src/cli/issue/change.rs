@@ -54,8 +54,11 @@ pub fn edit(context: &Context, args: EditArgs) -> CliResult<Exit> {
     if args.title.is_none() && body.is_none() {
         return Err(CliError::usage("nothing to change").hint("pass --title, --body or --body-file"));
     }
+    let redactor = context.redactor()?;
+    let title = args.title.map(|title| redactor.redact(&title));
+    let body = body.map(|body| redactor.redact(&body));
     let change = |forge: &mut ForgeDb, project: &ProjectName| {
-        forge.edit_issue(project, args.number, args.title.as_deref(), body.as_deref())
+        forge.edit_issue(project, args.number, title.as_deref(), body.as_deref())
     };
     apply(context, args.number, "edited", change)
 }
@@ -72,6 +75,7 @@ pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
         (Some(file), _) => body::read_file(&file)?,
         (None, text) => text.unwrap_or_default(),
     };
+    let text = context.redactor()?.redact(&text);
     let change = |forge: &mut ForgeDb, project: &ProjectName| {
         forge.comment(project, args.number, &body::author(), &text, None).map(drop)
     };
