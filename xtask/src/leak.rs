@@ -68,6 +68,7 @@ pub fn end(dir: &Path, leaks: &[Leak]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::process::{Command, Stdio};
 
     #[test]
@@ -76,9 +77,12 @@ mod tests {
         let mut child = Command::new("cat")
             .env("TMPDIR", &dir)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // Once it echoes, it is `cat`: before that it may still be on its way there.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let found = find(&dir);
         assert_eq!(found.iter().map(|leak| leak.pid).collect::<Vec<_>>(), [child.id()], "{found:?}");
         assert_eq!(found[0].command, "cat");
