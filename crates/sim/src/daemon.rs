@@ -147,8 +147,9 @@ impl Daemon {
         }
     }
 
-    pub fn after_restart(&mut self) {
-        self.reconcile();
+    /// What the runner does before anything else.
+    pub fn after_restart(&mut self) -> StoreResult<()> {
+        self.submit(&Event::Resumed)
     }
 
     fn look(&mut self, epoch: Epoch) -> StoreResult<()> {

@@ -326,8 +326,7 @@ impl Sim {
         let set = Event::ProjectSet { project: self.project.clone(), checkout: "checkout".into(), policy };
         self.with_daemon(|d| {
             d.submit(&set)?;
-            d.after_restart();
-            Ok(())
+            d.after_restart()
         });
         self.wake_the_zombie();
     }

@@ -3,8 +3,8 @@
 use super::Turn;
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{JobId, MessageId};
-use crate::state::{JobState, Message, MessageState};
+use crate::ids::{Epoch, JobId, MessageId};
+use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
 impl Turn<'_> {
@@ -29,8 +29,14 @@ impl Turn<'_> {
     }
 
     /// Time that passed while nobody was there counts against no agent: what it did or said then
-    /// was not taken in yet. People's deadlines go on.
+    /// was not taken in yet. People's deadlines go on. What could not be ended is tried once more:
+    /// whatever stood in the way may be gone.
     pub(super) fn resumed(&mut self) {
+        let unended = |s: &&Session| s.state == SessionState::Unended;
+        let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
+        for session in sessions {
+            self.end_session(session);
+        }
         let jobs: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.state == JobState::Working).map(|j| j.id).collect();
         for id in jobs {

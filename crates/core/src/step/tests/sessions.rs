@@ -100,6 +100,9 @@ fn a_session_that_cannot_be_ended_keeps_its_worktree_and_its_issue() {
     assert!(!scene.pending.iter().any(release));
     scene.settle();
     assert_eq!(scene.state(), "merged");
+    // The next start tries again; what still cannot be ended stays as it is.
+    scene.event(Event::Resumed).impossible("end_session");
+    assert_eq!(scene.floor.sessions.get(&DEV).map(|s| s.state), Some(SessionState::Unended));
     // Asked for again, the issue waits until the old session is gone.
     scene.issue(1, &["backlog"], &[]);
     assert_eq!(scene.floor.jobs.len(), 1);
@@ -119,4 +122,18 @@ fn a_successor_waits_until_nothing_is_left_of_its_predecessor() {
     scene.exited(DEV, None).wait(Duration::from_secs(5)).impossible("end_session");
     assert!(!scene.has("start_session"));
     assert_eq!(scene.state(), "finishing");
+}
+
+#[test]
+fn what_could_not_be_ended_does_not_hold_its_issue_for_ever() {
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]).done("edit_labels");
+    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    // No terminal to be had: neither a start nor an end.
+    scene.impossible("start_session").impossible("end_session").settle();
+    assert_eq!(scene.state(), "blocked");
+    scene.issue(1, &["backlog"], &[]);
+    assert_eq!(scene.floor.jobs.len(), 1);
+    scene.event(Event::Resumed).end_session();
+    assert_eq!(scene.floor.jobs.len(), 2);
 }
