@@ -79,6 +79,8 @@ fn outcome(action: &Action) -> Outcome {
             tmux: format!("bench-{}", start.epoch),
             process: ProcessId { pid: 0, start: 0 },
             phase_file: format!("/nowhere/{}.phase", start.issue),
+            runtime: "generic".into(),
+            prompt: None,
         },
         Action::EndSession { .. } => Outcome::SessionEnded { rescue: None, last_output: String::new() },
         _ => Outcome::Done,

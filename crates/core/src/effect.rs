@@ -329,6 +329,11 @@ pub enum Outcome {
         tmux: String,
         process: ProcessId,
         phase_file: String,
+        #[serde(default)]
+        runtime: String,
+        /// The first prompt, if it has to be typed into the client.
+        #[serde(default)]
+        prompt: Option<String>,
     },
     SessionEnded {
         rescue: Option<String>,

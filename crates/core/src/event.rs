@@ -1,9 +1,11 @@
 //! Events: everything the core is ever told. Each is journaled before anything acts on it.
 
+use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::PhaseReport;
 use crate::policy::Policy;
+use crate::state::SessionStatus;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,12 @@ pub enum Event {
     SessionExited { epoch: Epoch, status: Option<i32> },
     /// An agent took a message: its turn has started.
     MessageTaken { message: MessageId, epoch: Epoch },
+    /// A message that is typed into a session's terminal came a step further, or no further.
+    MessageMoved { message: MessageId, epoch: Epoch, to: Transition },
+    /// Something keeps a message from being typed; `None`: not any more.
+    MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
+    /// A session's evidence says something else than before, or still the same after a while.
+    StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
     /// A person answered a question.
     Answered { project: ProjectName, issue: IssueNumber, text: String },
     /// A person ended a job.
@@ -81,6 +89,7 @@ pub enum NoteKind {
     AgentRegistered,
     AgentCrashed,
     AgentTerminated,
+    AgentStatus,
     JobStarted,
     JobState,
     JobEnded,
@@ -107,6 +116,7 @@ impl NoteKind {
             NoteKind::AgentRegistered => "AGENT_REGISTERED",
             NoteKind::AgentCrashed => "AGENT_CRASHED",
             NoteKind::AgentTerminated => "AGENT_TERMINATED",
+            NoteKind::AgentStatus => "AGENT_STATUS",
             NoteKind::JobStarted => "JOB_STARTED",
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",

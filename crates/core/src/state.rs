@@ -1,11 +1,10 @@
 //! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
 
-use crate::effect::{ProcessId, Verdict};
+use crate::effect::Verdict;
 use crate::event::Observation;
 use crate::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
+    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
 };
-use crate::phase::Phase;
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;
@@ -42,6 +41,10 @@ macro_rules! record {
         }
     };
 }
+
+mod session;
+
+pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,6 +242,11 @@ pub struct Job {
     pub review_head: Option<Sha>,
     #[serde(default)]
     pub reviewer_wanted: bool,
+    /// Sessions replaced because their context was full, and times the present one was given more time.
+    #[serde(default)]
+    pub cycles: u32,
+    #[serde(default)]
+    pub extensions: u32,
     /// A successor is to start as soon as nothing is left of its predecessor.
     #[serde(default)]
     pub successor_due: bool,
@@ -267,44 +275,6 @@ impl Job {
         }
     }
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionState {
-    Starting,
-    Live,
-    /// Its process is gone; what it left is still there.
-    Exited,
-    /// Its end was ordered: what is left of it is being cleared away.
-    Ending,
-    /// It could not be ended, and somebody was told. It may still own its worktree.
-    Unended,
-    Ended,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
-    pub epoch: Epoch,
-    pub job: JobId,
-    pub role: Role,
-    pub project: ProjectName,
-    pub issue: IssueNumber,
-    pub state: SessionState,
-    pub tmux: String,
-    pub process: Option<ProcessId>,
-    pub phase_file: Option<String>,
-    pub phase: Option<Phase>,
-    /// Tells one writing of the phase file from the next.
-    pub phase_stamp: Option<String>,
-    pub created_at: Time,
-    pub last_seen: Time,
-    pub exit_status: Option<i32>,
-    pub predecessor: Option<Epoch>,
-    /// For a review: the commit under review.
-    #[serde(default)]
-    pub head: Option<Sha>,
-}
-record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -397,32 +367,6 @@ pub struct Entry {
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageState {
-    Queued,
-    /// The agent took it: its turn has started.
-    Taken,
-    Undelivered,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    pub id: MessageId,
-    pub job: JobId,
-    /// The session it is for now; a successor inherits what was not taken.
-    pub to: Option<Epoch>,
-    pub text: String,
-    pub state: MessageState,
-    pub queued_at: Time,
-    pub taken_at: Option<Time>,
-    pub deadline: Option<Time>,
-    /// The session that has it in its prompt. It counts as taken at that session's first sign.
-    #[serde(default)]
-    pub in_prompt_of: Option<Epoch>,
-}
-record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());
-
 impl Floor {
     pub fn live_jobs<'a>(&'a self, project: &'a ProjectName) -> impl Iterator<Item = &'a Job> {
         self.jobs.iter().filter(move |j| j.project == *project && j.is_live())
@@ -471,8 +415,10 @@ impl Floor {
     /// When something has to be done though nothing happens.
     pub fn next_deadline(&self) -> Option<Time> {
         let jobs = self.jobs.iter().filter(|j| j.is_live()).filter_map(|j| j.deadline);
+        let sessions =
+            self.sessions.iter().filter(|s| s.state == SessionState::Live).filter_map(|s| s.resume_at);
         let messages =
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
-        jobs.chain(messages).min()
+        jobs.chain(messages).chain(sessions).min()
     }
 }

@@ -145,7 +145,8 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
 }
 
 fn session_started(started: Started) -> Outcome {
-    Outcome::SessionStarted { tmux: started.tmux, process: started.process, phase_file: started.phase_file }
+    let Started { tmux, process, phase_file, runtime, prompt } = started;
+    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt }
 }
 
 fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {

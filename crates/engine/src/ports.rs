@@ -214,6 +214,9 @@ pub struct Started {
     pub tmux: String,
     pub process: ProcessId,
     pub phase_file: String,
+    pub runtime: String,
+    /// The first prompt, if it has to be typed into the client. It is not typed by this port.
+    pub prompt: Option<String>,
 }
 
 /// Agents in their terminals.

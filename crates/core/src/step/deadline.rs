@@ -19,7 +19,12 @@ impl Turn<'_> {
             .map(|m| m.id)
             .collect();
         for message in messages {
-            self.undelivered(message);
+            self.message_due(message);
+        }
+        let resume = |s: &&Session| s.state == SessionState::Live && due(s.resume_at);
+        let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(resume).map(|s| s.epoch).collect();
+        for session in sessions {
+            self.resume_due(session);
         }
         let jobs: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.is_live() && due(j.deadline)).map(|j| j.id).collect();
@@ -56,12 +61,36 @@ impl Turn<'_> {
         }
     }
 
+    /// A message that was not taken in time: given up, unless its session has a good reason.
+    fn message_due(&mut self, id: MessageId) {
+        let Some(message) = self.floor.messages.get(&id) else { return };
+        match self.patience(message.to, message.queued_at) {
+            Some(at) => {
+                if let Some(message) = self.floor.messages.edit(&id) {
+                    message.deadline = Some(at);
+                }
+            }
+            None => self.undelivered(id, None),
+        }
+    }
+
     fn job_due(&mut self, id: JobId) {
         let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
         match job.state.clone() {
             JobState::Respawning => self.start_successor(id),
             JobState::Working => {
+                let since = job.history.last().map_or(job.created_at, |stage| stage.at);
+                if let Some(at) = self.patience(job.session, since) {
+                    self.escalate_job(id, "the agent still waits");
+                    if let Some(job) = self.floor.jobs.edit(&id) {
+                        job.deadline = Some(at);
+                    }
+                    return;
+                }
+                if self.extended(id) {
+                    return;
+                }
                 self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }
             JobState::NeedsHuman { question, reminded } => {

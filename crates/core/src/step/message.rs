@@ -2,14 +2,40 @@
 //! took it; a session's death hands what it left to its successor; a deadline reports the rest.
 
 use super::Turn;
+use crate::delivery::{Stage, Transition};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName};
+use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role};
 use crate::state::{JobState, Message, MessageState, SessionState};
 use crate::text::{head, neutralise};
+use crate::time::Time;
 
 /// The longest message. What is cut says so; the whole is on the forge or in the log.
 const MESSAGE_BYTES_MAX: usize = 24 * 1024;
+/// A client that swallows what is typed is tried again a few times only.
+const RECEIPTS_MAX: usize = 32;
+
+fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time) -> Message {
+    let receipt = Transition { to: Stage::Queued, at: now, evidence: "it was queued".into() };
+    Message {
+        id,
+        job,
+        to,
+        text,
+        state: MessageState::Queued,
+        queued_at: now,
+        taken_at: None,
+        deadline: None,
+        in_prompt_of: None,
+        prompt: false,
+        receipts: vec![receipt],
+        held: None,
+    }
+}
+
+fn first_line(message: &Message) -> String {
+    if message.prompt { "the first prompt".into() } else { message.text.lines().next().unwrap_or("").to_owned() }
+}
 
 impl Turn<'_> {
     /// Tells the job's agent something it has to act upon, and makes it the agent's turn. Without
@@ -30,27 +56,39 @@ impl Turn<'_> {
     }
 
     fn queue_message(&mut self, id: JobId, text: &str) {
-        let Some(job) = self.job(id) else { return };
-        let to = job.session;
+        let to = self.job(id).and_then(|j| j.session);
+        self.queue(id, to, text);
+    }
+
+    /// To one session, whichever it is.
+    pub(super) fn queue_to(&mut self, id: JobId, epoch: Epoch, text: &str) {
+        self.queue(id, Some(epoch), text);
+    }
+
+    fn queue(&mut self, id: JobId, to: Option<Epoch>, text: &str) {
         let within = self.policy_of(id).delivery_timeout;
         let message = MessageId(self.number(|c| &mut c.message));
         let text = head(&neutralise(text), MESSAGE_BYTES_MAX);
         let first_line = text.lines().next().unwrap_or("").to_owned();
-        self.floor.messages.put(Message {
-            id: message,
-            job: id,
-            to,
-            text,
-            state: MessageState::Queued,
-            queued_at: self.now,
-            taken_at: None,
-            in_prompt_of: None,
-            deadline: to.map(|_| self.now + within),
-        });
+        let deadline = to.map(|_| self.now + within);
+        self.floor.messages.put(Message { deadline, ..queued(message, id, to, text, self.now) });
         self.note_job(NoteKind::MessageQueued, id, first_line);
         if let Some(epoch) = to {
             self.act(Action::RingInbox { epoch, message });
         }
+    }
+
+    /// A session's first prompt, where it is typed: a message like any other, but of that session alone.
+    pub(super) fn queue_prompt(&mut self, id: JobId, epoch: Epoch, text: &str) {
+        let within = self.policy_of(id).delivery_timeout;
+        let message = MessageId(self.number(|c| &mut c.message));
+        let deadline = Some(self.now + within);
+        let text = neutralise(text);
+        self.floor.messages.put(Message {
+            deadline,
+            prompt: true,
+            ..queued(message, id, Some(epoch), text, self.now)
+        });
     }
 
     /// Starts a successor if it is the agent's turn and there is no agent.
@@ -65,9 +103,30 @@ impl Turn<'_> {
         }
     }
 
+    /// What a job's dev agent has not read.
     pub(super) fn unread(&self, id: JobId) -> Vec<MessageId> {
-        let queued = |m: &&Message| m.job == id && m.state == MessageState::Queued;
+        let queued = |m: &&Message| m.job == id && m.state == MessageState::Queued && !self.is_own(m);
         self.floor.messages.iter().filter(queued).map(|m| m.id).collect()
+    }
+
+    /// Whether a message is one session's alone, and no successor's: a first prompt, or a reviewer's.
+    fn is_own(&self, message: &Message) -> bool {
+        let reviewer = || {
+            let session = message.to.and_then(|epoch| self.floor.sessions.get(&epoch));
+            session.is_some_and(|s| s.role == Role::Review)
+        };
+        message.prompt || reviewer()
+    }
+
+    /// What was for a session that is over, and for no other, is nobody's.
+    pub(super) fn forget_own(&mut self, epoch: Epoch) {
+        let mine = |m: &&Message| {
+            m.to == Some(epoch) && m.state == MessageState::Queued && self.is_own(m)
+        };
+        let own: Vec<MessageId> = self.floor.messages.iter().filter(mine).map(|m| m.id).collect();
+        for message in own {
+            self.floor.messages.remove(&message);
+        }
     }
 
     /// What a dead session left unread is its successor's.
@@ -78,6 +137,7 @@ impl Turn<'_> {
             if let Some(message) = self.floor.messages.edit(&message) {
                 message.to = Some(epoch);
                 message.deadline = deadline;
+                message.held = None;
             }
         }
     }
@@ -88,6 +148,7 @@ impl Turn<'_> {
             message.state = MessageState::Taken;
             message.taken_at = Some(now);
             message.deadline = None;
+            message.held = None;
         }
     }
 
@@ -110,27 +171,68 @@ impl Turn<'_> {
         if row.state != MessageState::Queued {
             return;
         }
-        let first_line = row.text.lines().next().unwrap_or("").to_owned();
+        let first_line = first_line(row);
         self.take(message);
         self.seen(epoch);
         self.note_job(NoteKind::MessageTaken, id, first_line);
         let idle = self.policy_of(id).idle_timeout;
         if let Some(job) = self.floor.jobs.edit(&id)
             && job.state == JobState::Working
+            && job.session == Some(epoch)
         {
             job.deadline = Some(self.now + idle);
         }
     }
 
+    /// A message on its way into a terminal.
+    pub(super) fn message_moved(&mut self, message: MessageId, epoch: Epoch, to: &Transition) {
+        let Some(row) = self.floor.messages.edit(&message) else { return };
+        if row.to != Some(epoch) || row.state != MessageState::Queued {
+            return;
+        }
+        if row.receipts.len() < RECEIPTS_MAX || to.to.is_final() {
+            row.receipts.push(to.clone());
+        }
+        row.held = None;
+        match to.to {
+            Stage::Queued | Stage::Typed | Stage::Submitted => {}
+            Stage::TurnStarted => self.message_taken(message, epoch),
+            Stage::Undelivered => self.undelivered(message, Some(&to.evidence)),
+        }
+    }
+
+    pub(super) fn message_held(&mut self, message: MessageId, epoch: Epoch, why: Option<&str>) {
+        let Some(row) = self.floor.messages.edit(&message) else { return };
+        if row.to == Some(epoch) && row.state == MessageState::Queued {
+            row.held = why.map(str::to_owned);
+        }
+    }
+
     /// An agent that does not take its messages cannot be worked with when it is its turn.
-    pub(super) fn undelivered(&mut self, message: MessageId) {
+    pub(super) fn undelivered(&mut self, message: MessageId, why: Option<&str>) {
         let Some(row) = self.floor.messages.edit(&message) else { return };
         row.state = MessageState::Undelivered;
         row.deadline = None;
-        let (id, first_line) = (row.job, row.text.lines().next().unwrap_or("").to_owned());
-        self.note_job(NoteKind::MessageUndelivered, id, first_line.clone());
-        if self.job(id).is_some_and(|j| j.state == JobState::Working) {
-            self.block(id, &format!("the agent did not take the message {first_line:?} in time"));
+        let held = row.held.take();
+        let why = why.or(held.as_deref()).unwrap_or("its time is over");
+        let (id, to, prompt, first_line) = (row.job, row.to, row.prompt, first_line(row));
+        self.note_job(NoteKind::MessageUndelivered, id, format!("{first_line}: {why}"));
+        let reason = format!("the agent did not take the message {first_line:?} in time: {why}");
+        let reviewer = self.job(id).and_then(|j| j.review_session).filter(|e| Some(*e) == to);
+        if let Some(reviewer) = reviewer {
+            self.reviewer_failed(id, reviewer, &reason);
+            return;
+        }
+        if self.job(id).is_none_or(|j| j.state != JobState::Working) {
+            return;
+        }
+        match to.filter(|_| prompt) {
+            // It never began: another may.
+            Some(epoch) => {
+                self.replace(id, epoch);
+                self.respawn(id, &reason);
+            }
+            None => self.block(id, &reason),
         }
     }
 
@@ -153,8 +255,7 @@ impl Turn<'_> {
 
     fn superseded(&mut self, message: MessageId) {
         let Some(row) = self.floor.messages.remove(&message) else { return };
-        let first_line = row.text.lines().next().unwrap_or("").to_owned();
-        self.note_job(NoteKind::MessageSuperseded, row.job, first_line);
+        self.note_job(NoteKind::MessageSuperseded, row.job, first_line(&row));
     }
 
     /// Ended jobs keep no messages.

@@ -13,6 +13,7 @@ mod queue;
 mod review;
 mod scheduler;
 mod session;
+mod status;
 
 #[cfg(test)]
 mod tests;
@@ -67,6 +68,11 @@ impl Turn<'_> {
             }
             Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
+            Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
+            Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
+            Event::StatusSeen { epoch, status, conversation } => {
+                self.status_seen(*epoch, status, conversation.as_deref());
+            }
             Event::Answered { project, issue, text } => self.answered(project, *issue, text),
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
             Event::Resumed => self.resumed(),

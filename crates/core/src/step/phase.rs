@@ -30,6 +30,8 @@ impl Turn<'_> {
         }
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.phase = Some(report.phase);
+            // It got somewhere: what failed before is over.
+            session.nudges = 0;
         }
         self.seen(epoch);
         match role {
@@ -133,7 +135,7 @@ impl Turn<'_> {
         }
     }
 
-    fn ask(&mut self, id: JobId, question: &str) {
+    pub(super) fn ask(&mut self, id: JobId, question: &str) {
         let question = crate::text::head(&crate::text::neutralise(question), 4096);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if matches!(&job.state, JobState::NeedsHuman { question: asked, .. } if *asked == question) {
@@ -149,11 +151,11 @@ impl Turn<'_> {
         self.note_job(NoteKind::NeedsHuman, id, question.clone());
         let Some(job) = self.job(id) else { return };
         let (project, issue, epoch) = (job.project.clone(), job.issue, job.session.unwrap_or_default());
-        let stamp = self.floor.sessions.get(&epoch).and_then(|s| s.phase_stamp.clone()).unwrap_or_default();
+        let number = job.questions;
         self.act(Action::Comment {
             project,
             issue,
-            marker: format!("question-{id}-{epoch}-{stamp}"),
+            marker: format!("question-{id}-{epoch}-{number}"),
             body: format!("The agent asks:\n\n{question}\n\nAnswer with `shopfloor answer {issue} \"…\"`."),
         });
     }

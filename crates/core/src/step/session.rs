@@ -31,10 +31,9 @@ impl Turn<'_> {
                 .and_then(|s| s.phase)
                 .map_or_else(|| "unknown".to_owned(), |p| p.to_string()),
             unread: self
-                .floor
-                .messages
-                .iter()
-                .filter(|m| m.job == id && m.state == MessageState::Queued)
+                .unread(id)
+                .into_iter()
+                .filter_map(|m| self.floor.messages.get(&m))
                 .map(|m| Unread { message: m.id, text: m.text.clone() })
                 .collect(),
         });
@@ -76,6 +75,13 @@ impl Turn<'_> {
             exit_status: None,
             predecessor,
             head: (role == Role::Review).then(|| job.head.clone()).flatten(),
+            runtime: String::new(),
+            conversation: None,
+            status: None,
+            strikes: 0,
+            resume_at: None,
+            nudges: 0,
+            typed: false,
         });
         let identity = agent_name(role, &job.project, job.issue);
         let created_at = self.floor.agents.get(&identity).map_or(self.now, |a| a.created_at);
@@ -106,12 +112,14 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_started(&mut self, start: &StartSession, outcome: &Outcome) {
-        let Outcome::SessionStarted { tmux, process, phase_file } = outcome else { return };
+        let Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt } = outcome else { return };
         let now = self.now;
         let Some(session) = self.floor.sessions.edit(&start.epoch) else { return };
         session.tmux = tmux.clone();
         session.process = Some(*process);
         session.phase_file = Some(phase_file.clone());
+        session.runtime = runtime.clone();
+        session.typed = prompt.is_some();
         session.last_seen = now;
         if session.state != SessionState::Starting {
             return;
@@ -131,6 +139,9 @@ impl Turn<'_> {
                 message.in_prompt_of = Some(start.epoch);
                 message.deadline = None;
             }
+        }
+        if let Some(prompt) = prompt {
+            self.queue_prompt(start.job, start.epoch, prompt);
         }
         let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
         if signalled {
@@ -167,6 +178,7 @@ impl Turn<'_> {
         let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
         self.set_agent(epoch, agent);
+        self.forget_own(epoch);
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.state = SessionState::Exited;
             session.exit_status = status;
@@ -293,6 +305,7 @@ impl Turn<'_> {
 
     /// Nothing is left of a session.
     fn session_gone(&mut self, id: JobId, epoch: Epoch) {
+        self.forget_own(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.state = SessionState::Ended;
         let identity = agent_name(session.role, &session.project, session.issue);
@@ -313,11 +326,21 @@ impl Turn<'_> {
         self.take_prompt(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.last_seen = now;
+        self.agent_seen(epoch);
+    }
+
+    pub(super) fn agent_seen(&mut self, epoch: Epoch) {
+        let now = self.now;
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let identity = agent_name(session.role, &session.project, session.issue);
         if let Some(agent) = self.floor.agents.edit(&identity)
             && agent.session == epoch
         {
             agent.last_seen = now;
         }
+    }
+
+    pub(super) fn agent_crashed(&mut self, epoch: Epoch) {
+        self.set_agent(epoch, AgentStatus::Crashed);
     }
 }

@@ -10,6 +10,7 @@ mod phases;
 mod queue;
 mod reviews;
 mod sessions;
+mod statuses;
 
 use super::{Step, step};
 use crate::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
@@ -124,6 +125,8 @@ impl Scene {
                 tmux: "t".into(),
                 process: ProcessId { pid: 1, start: 1 },
                 phase_file: "f".into(),
+                runtime: "generic".into(),
+                prompt: None,
             },
         )
     }

@@ -130,6 +130,8 @@ impl TestFloor {
                 tmux: "dev-demo-1-e1".into(),
                 process,
                 phase_file: "/nowhere/phase".into(),
+                runtime: "generic".into(),
+                prompt: None,
             },
         );
         process

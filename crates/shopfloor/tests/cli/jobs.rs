@@ -86,7 +86,8 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     assert_eq!((&agent["status"], &agent["liveness"]), (&json!("active"), &json!("yellow")));
     let process = ProcessId { pid: process.pid, start: process.start + 1 };
     let (tmux, phase_file) = ("dev-demo-1-e2".into(), "/nowhere/phase".into());
-    floor.perform("start_session", Outcome::SessionStarted { tmux, process, phase_file });
+    let (runtime, prompt) = ("generic".into(), None);
+    floor.perform("start_session", Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt });
     // Somebody else has its pid by now.
     floor.run(&["agents"]).fine().shows("red (its process is gone)");
 }

@@ -43,6 +43,13 @@ fn fill(floor: &TestFloor) {
             exit_status: None,
             predecessor: None,
             head: None,
+            runtime: "generic".into(),
+            conversation: None,
+            typed: false,
+            status: None,
+            strikes: 0,
+            resume_at: None,
+            nudges: 0,
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

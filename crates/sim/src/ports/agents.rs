@@ -98,5 +98,7 @@ fn started(start: &StartSession) -> Started {
         tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
         process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
         phase_file: format!("phase-{}", start.epoch),
+        runtime: "sim".into(),
+        prompt: None,
     }
 }

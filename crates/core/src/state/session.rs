@@ -1,0 +1,114 @@
+//! Sessions and the messages to them.
+
+use crate::delivery::Transition;
+use crate::effect::ProcessId;
+use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Sha};
+use crate::liveness::{Confidence, State};
+use crate::phase::Phase;
+use crate::table::Record;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    Starting,
+    Live,
+    /// Its process is gone; what it left is still there.
+    Exited,
+    /// Its end was ordered: what is left of it is being cleared away.
+    Ending,
+    /// It could not be ended, and somebody was told. It may still own its worktree.
+    Unended,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub epoch: Epoch,
+    pub job: JobId,
+    pub role: Role,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub state: SessionState,
+    pub tmux: String,
+    pub process: Option<ProcessId>,
+    pub phase_file: Option<String>,
+    pub phase: Option<Phase>,
+    /// Tells one writing of the phase file from the next.
+    pub phase_stamp: Option<String>,
+    pub created_at: Time,
+    pub last_seen: Time,
+    pub exit_status: Option<i32>,
+    pub predecessor: Option<Epoch>,
+    /// For a review: the commit under review.
+    #[serde(default)]
+    pub head: Option<Sha>,
+    /// The runtime it was started with, and its client's id of the conversation.
+    #[serde(default)]
+    pub runtime: String,
+    #[serde(default)]
+    pub conversation: Option<String>,
+    /// Its messages are typed into its terminal; else it takes them from its inbox.
+    #[serde(default)]
+    pub typed: bool,
+    /// What its evidence says, where somebody weighs it.
+    #[serde(default)]
+    pub status: Option<SessionStatus>,
+    /// How often in a row it was found stuck.
+    #[serde(default)]
+    pub strikes: u32,
+    /// When it is told to go on, after a limit or a failed request; and how often in a row it was.
+    #[serde(default)]
+    pub resume_at: Option<Time>,
+    #[serde(default)]
+    pub nudges: u32,
+}
+record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
+
+/// What a session's evidence says of it. The evidence itself stays where it is collected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    pub state: State,
+    pub since: Time,
+    pub confidence: Confidence,
+    /// Per cent of the client's context in use.
+    pub context_percent: Option<u8>,
+    /// Millionths of a dollar, so far.
+    pub cost_micros: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageState {
+    Queued,
+    /// The agent took it: its turn has started.
+    Taken,
+    Undelivered,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub id: MessageId,
+    pub job: JobId,
+    /// The session it is for now; a successor inherits what was not taken.
+    pub to: Option<Epoch>,
+    pub text: String,
+    pub state: MessageState,
+    pub queued_at: Time,
+    pub taken_at: Option<Time>,
+    pub deadline: Option<Time>,
+    /// The session that has it in its prompt. It counts as taken at that session's first sign.
+    #[serde(default)]
+    pub in_prompt_of: Option<Epoch>,
+    /// It is its session's first prompt: it dies with the session.
+    #[serde(default)]
+    pub prompt: bool,
+    /// How far it came, with the evidence for each step.
+    #[serde(default)]
+    pub receipts: Vec<Transition>,
+    /// What is in its way.
+    #[serde(default)]
+    pub held: Option<String>,
+}
+record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());

@@ -1,0 +1,296 @@
+//! What follows from a session's status: who is told, what is waited for, when it is told to go on.
+//!
+//! - A dialog, a limit and a failed request are waits, not failures: nothing is counted against the
+//!   agent, and its session lives on.
+//! - What only a person can put right (a login, a bill) is asked of a person, once.
+//! - A client that is found frozen three times in a row is replaced; one that lives never is.
+
+use super::Turn;
+use crate::event::NoteKind;
+use crate::ids::{Epoch, JobId, Role};
+use crate::liveness::State;
+use crate::runtime::ErrorKind;
+use crate::state::{Job, JobState, SessionState, SessionStatus};
+use crate::time::Time;
+use std::time::Duration;
+
+/// How often in a row a session must be found stuck.
+const STRIKES: u32 = 3;
+/// How often a turn that failed for no fault of the agent's is begun again, before a person is asked.
+const NUDGES_MAX: u32 = 8;
+const NUDGE_AFTER: Duration = Duration::from_secs(60);
+const NUDGE_AFTER_MAX: Duration = Duration::from_secs(30 * 60);
+/// How often one job's session is replaced because its context is full.
+const CYCLES_MAX: u32 = 10;
+/// How often a session that lives but does not get on is given more time.
+const EXTENSIONS_MAX: u32 = 5;
+
+const CONTINUE: &str =
+    "Continue\nYour last turn was broken off by an error outside of your work. Go on where you were.";
+
+impl Turn<'_> {
+    pub(super) fn status_seen(&mut self, epoch: Epoch, status: &SessionStatus, conversation: Option<&str>) {
+        let now = self.now;
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        if !matches!(session.state, SessionState::Live | SessionState::Starting) {
+            return;
+        }
+        let before = session.status.replace(status.clone());
+        if let Some(conversation) = conversation {
+            session.conversation = Some(conversation.to_owned());
+        }
+        let stuck = status.state == State::Stuck;
+        session.strikes = if stuck { session.strikes + 1 } else { 0 };
+        let (id, role, strikes) = (session.job, session.role, session.strikes);
+        if !stuck && status.state != State::Unknown {
+            session.last_seen = now;
+            self.agent_seen(epoch);
+        }
+        let news = before.is_none_or(|b| is_news(&b.state, &status.state));
+        if news && is_notable(&status.state) {
+            self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: {}", status.state));
+        }
+        let Some(job) = self.job(id) else { return };
+        let current = match role {
+            Role::Dev => job.session == Some(epoch),
+            Role::Review => job.review_session == Some(epoch),
+        };
+        if !current {
+            return;
+        }
+        if strikes >= STRIKES {
+            self.frozen(id, epoch, role);
+        } else if news {
+            self.status_changed(id, epoch, role, &status.state);
+        }
+    }
+
+    fn status_changed(&mut self, id: JobId, epoch: Epoch, role: Role, state: &State) {
+        // Whether it is this agent's turn: else what it can not do is not asked of it.
+        let turn = match role {
+            Role::Dev => self.job(id).is_some_and(|j| j.state == JobState::Working),
+            Role::Review => self.job(id).is_some_and(|j| matches!(j.state, JobState::Reviewing { .. })),
+        };
+        match state {
+            State::Dialog { kind } => {
+                let tmux = self.floor.sessions.get(&epoch).map(|s| s.tmux.clone()).unwrap_or_default();
+                let text = format!("the {role} agent waits in a dialog ({kind}): `shopfloor attach {tmux}`");
+                self.note_job(NoteKind::NeedsHuman, id, text);
+            }
+            State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
+            State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
+            State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
+            State::Working { .. } => self.gets_on(id, epoch, turn && role == Role::Dev),
+            _ => {}
+        }
+    }
+
+    /// It works: what was to make it go on is not needed, and the time it was given begins anew.
+    fn gets_on(&mut self, id: JobId, epoch: Epoch, its_turn: bool) {
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.resume_at = None;
+        }
+        let at = self.now + self.policy_of(id).idle_timeout;
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && its_turn
+        {
+            job.extensions = 0;
+            job.deadline = Some(at);
+        }
+    }
+
+    fn resume_at(&mut self, epoch: Epoch, at: Time) {
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.resume_at = Some(at.max(self.now));
+        }
+    }
+
+    fn turn_failed(&mut self, id: JobId, epoch: Epoch, role: Role, error: ErrorKind) {
+        match error {
+            ErrorKind::Auth
+            | ErrorKind::Billing
+            | ErrorKind::ModelNotFound
+            | ErrorKind::InvalidRequest
+            | ErrorKind::Root
+            | ErrorKind::NoConversation => self.cannot_work(id, epoch, role, cause(error)),
+            ErrorKind::ContextFull | ErrorKind::Compaction => match role {
+                Role::Dev => self.cycle(id, epoch),
+                Role::Review => self.reviewer_failed(id, epoch, cause(error)),
+            },
+            ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::Server
+            | ErrorKind::Connection
+            | ErrorKind::Unknown => {
+                let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+                session.nudges += 1;
+                let nudges = session.nudges;
+                if nudges > NUDGES_MAX {
+                    session.nudges = 0;
+                    let why = format!("{}, after {NUDGES_MAX} attempts", cause(error));
+                    self.cannot_work(id, epoch, role, &why);
+                    return;
+                }
+                let pause = NUDGE_AFTER * 2u32.saturating_pow(nudges - 1).min(1 << 16);
+                self.resume_at(epoch, self.now + pause.min(NUDGE_AFTER_MAX));
+            }
+        }
+    }
+
+    /// Only a person can put it right.
+    fn cannot_work(&mut self, id: JobId, epoch: Epoch, role: Role, why: &str) {
+        match role {
+            Role::Dev => {
+                self.ask(id, &format!("The agent cannot work: {why}. Put it right; any answer has it go on."));
+            }
+            Role::Review => self.reviewer_failed(id, epoch, &format!("the reviewer cannot work: {why}")),
+        }
+    }
+
+    fn idle_without_phase(&mut self, id: JobId, epoch: Epoch) {
+        let resumes = self.floor.sessions.get(&epoch).is_some_and(|s| s.resume_at.is_some());
+        if self.unread(id).is_empty() && !resumes {
+            self.remind(
+                id,
+                "PHASE missing\nYou stopped without saying where you are. Commit and push your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
+                "the agent stopped without a phase",
+            );
+        }
+    }
+
+    /// The conversation is full: a successor with a fresh one goes on from the worktree.
+    fn cycle(&mut self, id: JobId, epoch: Epoch) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.cycles += 1;
+        if job.cycles > CYCLES_MAX {
+            self.block(id, &format!("the agent's context was full {CYCLES_MAX} times"));
+            return;
+        }
+        self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: its context is full; a successor goes on"));
+        self.replace(id, epoch);
+        self.start_successor(id);
+    }
+
+    /// Neither moves nor shows that it lives, each time it was looked at.
+    fn frozen(&mut self, id: JobId, epoch: Epoch, role: Role) {
+        let why = "the client is frozen";
+        self.note_job(NoteKind::AgentCrashed, id, format!("{role} session {epoch}: {why}"));
+        if role == Role::Review {
+            self.reviewer_failed(id, epoch, why);
+            return;
+        }
+        let state = self.job(id).map(|j| j.state.clone());
+        self.replace(id, epoch);
+        match state {
+            Some(JobState::Working | JobState::Starting | JobState::NeedsHuman { .. }) => self.respawn(id, why),
+            _ => self.forget_unread(id),
+        }
+    }
+
+    /// Ends a job's dev session, which lives, so that another can take its place.
+    pub(super) fn replace(&mut self, id: JobId, epoch: Epoch) {
+        self.agent_crashed(epoch);
+        self.end_session(epoch);
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.session = job.session.filter(|s| *s != epoch);
+        }
+    }
+
+    /// A limit is over, or the pause after a failed request.
+    pub(super) fn resume_due(&mut self, epoch: Epoch) {
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        session.resume_at = None;
+        let (id, role) = (session.job, session.role);
+        let busy = session.status.as_ref().is_some_and(|status| status.state.in_turn());
+        let waiting = self.floor.next_message(epoch).is_some();
+        let Some(job) = self.job(id) else { return };
+        // What waits for the agent makes it go on just as well.
+        if busy || waiting {
+            return;
+        }
+        match role {
+            Role::Dev if job.session == Some(epoch) && job.state == JobState::Working => {
+                self.tell(id, CONTINUE);
+            }
+            Role::Review if job.review_session == Some(epoch) => self.queue_to(id, epoch, CONTINUE),
+            _ => {}
+        }
+    }
+
+    /// Until when a session has a good reason for silence.
+    pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
+        let session = self.floor.sessions.get(&epoch?)?;
+        let policy = self.policy(&session.project);
+        let at = match session.status.as_ref()?.state {
+            State::LimitedUntil { until } => until + policy.delivery_timeout,
+            // A person has to come; that is told when it begins, and may take a night.
+            State::Dialog { .. } => since + policy.escalate_after,
+            _ => return None,
+        };
+        (at > self.now).then_some(at)
+    }
+
+    /// The time a working agent was given is over: whether it gets more.
+    pub(super) fn extended(&mut self, id: JobId) -> bool {
+        let idle = self.policy_of(id).idle_timeout;
+        let Some(job) = self.job(id) else { return false };
+        let Some(status) = self.status_of(job) else { return false };
+        let (alive, gets_on) = match status.state {
+            State::Working { .. } => (true, true),
+            State::NoProgress => (true, false),
+            _ => (false, false),
+        };
+        if !alive || (!gets_on && job.extensions >= EXTENSIONS_MAX) {
+            return false;
+        }
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.extensions = if gets_on { 0 } else { job.extensions + 1 };
+            job.deadline = Some(self.now + idle);
+        }
+        if !gets_on {
+            self.escalate_job(id, "the agent lives, but nothing has moved for long");
+        }
+        true
+    }
+
+    fn status_of(&self, job: &Job) -> Option<&SessionStatus> {
+        self.floor.session_of(job)?.status.as_ref()
+    }
+}
+
+/// Whether something else is to be done now. One tool after another is all work.
+fn is_news(before: &State, now: &State) -> bool {
+    let failed = matches!(now, State::Failed { .. } | State::LimitedUntil { .. });
+    before.as_str() != now.as_str() || (failed && before != now)
+}
+
+fn is_notable(state: &State) -> bool {
+    matches!(
+        state,
+        State::Dialog { .. }
+            | State::LimitedUntil { .. }
+            | State::ContextLow { .. }
+            | State::Failed { .. }
+            | State::Stuck
+            | State::NoProgress
+            | State::IdlePrompt
+    )
+}
+
+fn cause(error: ErrorKind) -> &'static str {
+    match error {
+        ErrorKind::Auth => "its client is not logged in, or its key is not accepted",
+        ErrorKind::Billing => "its account has no credit",
+        ErrorKind::ModelNotFound => "its model does not exist or is not allowed (`model` in shopfloor.toml)",
+        ErrorKind::InvalidRequest => "its request was refused as invalid",
+        ErrorKind::Root => "its client refuses to run as root without a sandbox",
+        ErrorKind::NoConversation => "its client does not find the conversation to resume",
+        ErrorKind::RateLimit => "a limit is reached",
+        ErrorKind::Overloaded => "the model's servers are overloaded",
+        ErrorKind::Server => "the model's servers have an error",
+        ErrorKind::ContextFull => "its context is full",
+        ErrorKind::Connection => "the model cannot be reached",
+        ErrorKind::Compaction => "its context could not be compacted",
+        ErrorKind::Unknown => "an error that is not known",
+    }
+}

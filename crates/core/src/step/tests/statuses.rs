@@ -1,0 +1,231 @@
+//! What a session's status leads to, and how a prompt that is typed goes its way.
+
+use super::*;
+use crate::delivery::{Stage, Transition};
+use crate::liveness::{Activity, Confidence, State};
+use crate::runtime::{DialogKind, ErrorKind};
+use crate::state::SessionStatus;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+impl Scene {
+    fn status(&mut self, epoch: Epoch, state: State) -> &mut Self {
+        let status = SessionStatus {
+            state,
+            since: self.now,
+            confidence: Confidence::High,
+            context_percent: Some(10),
+            cost_micros: None,
+        };
+        self.event(Event::StatusSeen { epoch, status, conversation: Some("c".into()) })
+    }
+
+    fn works(&mut self, epoch: Epoch) -> &mut Self {
+        self.status(epoch, State::Working { activity: Activity::Thinking })
+    }
+
+    fn moved(&mut self, message: u64, epoch: Epoch, to: Stage) -> &mut Self {
+        let to = Transition { to, at: self.now, evidence: "seen".into() };
+        self.event(Event::MessageMoved { message: MessageId(message), epoch, to })
+    }
+
+    fn start_typed(&mut self) -> &mut Self {
+        self.answer(
+            "start_session",
+            Outcome::SessionStarted {
+                tmux: "t".into(),
+                process: ProcessId { pid: 1, start: 1 },
+                phase_file: "f".into(),
+                runtime: "claude".into(),
+                prompt: Some("do it".into()),
+            },
+        )
+    }
+
+    /// As [`Scene::working`], with a client that has to be typed to.
+    fn typed() -> Scene {
+        let mut scene = Scene::new(Policy::default());
+        scene.issue(1, &["backlog"], &[]).done("edit_labels");
+        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.start_typed();
+        scene
+    }
+
+    fn session(&self, epoch: Epoch) -> &crate::state::Session {
+        self.floor.sessions.get(&epoch).expect("it is on record")
+    }
+}
+
+#[test]
+fn a_first_prompt_is_a_message_with_receipts() {
+    let mut scene = Scene::typed();
+    assert_eq!(scene.floor.next_message(DEV).expect("a prompt").text, "do it");
+    scene.moved(1, Epoch(7), Stage::Typed);
+    scene.moved(1, DEV, Stage::Typed).moved(1, DEV, Stage::Submitted).moved(1, DEV, Stage::TurnStarted);
+    let message = scene.floor.messages.get(&MessageId(1)).expect("it is kept");
+    let stages: Vec<Stage> = message.receipts.iter().map(|r| r.to).collect();
+    assert_eq!(stages, [Stage::Queued, Stage::Typed, Stage::Submitted, Stage::TurnStarted]);
+    assert_eq!(message.state, MessageState::Taken);
+    // What comes late changes nothing.
+    scene.moved(1, DEV, Stage::Undelivered);
+    assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("working", 0));
+}
+
+#[test]
+fn a_prompt_dies_with_its_session_and_what_is_in_the_prompt_counts_when_it_is_taken() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.exited(DEV, None).end_session().wait(Duration::from_secs(1)).start_typed();
+    let waiting = scene.unread();
+    assert_eq!(waiting, ["CI failed", "do it"]);
+    assert_eq!(scene.floor.next_message(Epoch(2)).expect("a prompt").text, "do it");
+    scene.exited(Epoch(2), None).end_session().wait(Duration::from_secs(2));
+    assert_eq!(scene.unread(), ["CI failed"], "no successor gets its predecessor's prompt");
+    scene.start_typed();
+    let prompt = scene.floor.next_message(Epoch(3)).expect("a prompt").id;
+    scene.moved(prompt.0, Epoch(3), Stage::TurnStarted);
+    assert!(scene.unread().is_empty());
+}
+
+#[test]
+fn a_prompt_that_cannot_be_typed_is_tried_with_a_successor() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::Undelivered);
+    assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("respawning", 1));
+    scene.end_session().wait(Duration::from_secs(1));
+    assert!(scene.has("start_session"));
+}
+
+#[test]
+fn what_is_in_the_way_is_said_when_time_is_up() {
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    let why = Some("the composer holds a draft".to_owned());
+    scene.event(Event::MessageHeld { message: MessageId(1), epoch: DEV, why });
+    scene.wait(HOUR / 2);
+    assert!(scene.reason().contains("the composer holds a draft"), "{}", scene.reason());
+}
+
+#[test]
+fn a_dialog_is_told_once_and_waited_for() {
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    let dialog = || State::Dialog { kind: DialogKind::Permission };
+    scene.status(DEV, dialog()).status(DEV, dialog());
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
+    // Neither the message's deadline nor the job's ends what waits for a person.
+    scene.wait(HOUR / 2).wait(2 * HOUR).wait(20 * HOUR);
+    assert_eq!(scene.state(), "working");
+    scene.wait(3 * HOUR);
+    assert_eq!(scene.state(), "finishing", "every wait ends");
+}
+
+#[test]
+fn a_limit_is_a_pause_until_its_reset() {
+    let mut scene = Scene::working(Policy::default());
+    let until = scene.now + 5 * HOUR;
+    scene.status(DEV, State::LimitedUntil { until });
+    scene.wait(3 * HOUR);
+    assert_eq!((scene.state(), scene.unread().len()), ("working", 0));
+    scene.wait(2 * HOUR);
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["Continue"]));
+    assert_eq!((scene.job().respawns, scene.job().reminders), (0, 0));
+}
+
+#[test]
+fn a_client_that_goes_on_by_itself_is_not_told_to() {
+    let mut scene = Scene::working(Policy::default());
+    let until = scene.now + HOUR;
+    scene.status(DEV, State::LimitedUntil { until }).works(DEV).wait(HOUR);
+    assert!(scene.unread().is_empty());
+}
+
+#[test]
+fn failed_requests_are_tried_again_with_growing_pauses_then_a_person_is_asked() {
+    let mut scene = Scene::working(Policy::default());
+    let failed = || State::Failed { error: ErrorKind::Overloaded };
+    for attempt in 0..8u32 {
+        let pause = Duration::from_secs(60 << attempt.min(5)).min(HOUR / 2);
+        scene.works(DEV).status(DEV, failed());
+        scene.wait(pause - Duration::from_millis(1));
+        assert!(scene.unread().is_empty(), "{attempt}");
+        scene.wait(Duration::from_millis(1));
+        assert_eq!(scene.unread(), ["Continue"], "{attempt}");
+        let message = scene.floor.next_message(DEV).expect("it is told").id;
+        scene.moved(message.0, DEV, Stage::TurnStarted);
+    }
+    scene.works(DEV).status(DEV, failed());
+    assert_eq!(scene.state(), "needs_human");
+    assert_eq!((scene.job().respawns, scene.session(DEV).nudges), (0, 0));
+}
+
+#[test]
+fn a_login_is_a_persons_to_mend_and_nothing_burns() {
+    let mut scene = Scene::working(Policy::default());
+    scene.status(DEV, State::Failed { error: ErrorKind::Auth });
+    assert_eq!(scene.state(), "needs_human");
+    scene.event(Event::Answered { project: project(), issue: IssueNumber(1), text: "done".into() });
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: done"]));
+    assert_eq!((scene.job().respawns, scene.job().ci_fixes), (0, 0));
+}
+
+#[test]
+fn a_full_context_is_cycled() {
+    let mut scene = Scene::working(Policy::default());
+    scene.status(DEV, State::Failed { error: ErrorKind::ContextFull });
+    assert_eq!(scene.state(), "respawning");
+    scene.end_session();
+    assert!(scene.has("start_session"), "at once, and it is no crash");
+    assert_eq!((scene.job().respawns, scene.job().cycles), (0, 1));
+}
+
+#[test]
+fn idle_without_a_phase_is_reminded_twice_then_judged() {
+    let mut scene = Scene::working(Policy::default());
+    for _ in 0..2 {
+        scene.status(DEV, State::IdlePrompt).status(DEV, State::IdlePrompt);
+        assert_eq!(scene.unread(), ["PHASE missing"]);
+        let message = scene.floor.next_message(DEV).expect("a reminder").id;
+        scene.read(message.0, DEV).works(DEV);
+    }
+    scene.status(DEV, State::IdlePrompt);
+    assert!(scene.reason().contains("stopped without a phase"), "{}", scene.reason());
+}
+
+#[test]
+fn only_a_client_found_frozen_three_times_is_replaced() {
+    let mut scene = Scene::working(Policy::default());
+    scene.status(DEV, State::Stuck).status(DEV, State::Stuck).works(DEV);
+    scene.status(DEV, State::Stuck).status(DEV, State::Stuck);
+    assert!(!scene.has("end_session"));
+    scene.status(DEV, State::Stuck);
+    assert_eq!((scene.state(), scene.has("end_session")), ("respawning", true));
+}
+
+#[test]
+fn one_that_lives_is_given_time_and_somebody_is_told() {
+    let mut scene = Scene::working(Policy::default());
+    scene.works(DEV).wait(2 * HOUR);
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("working", 0));
+    scene.status(DEV, State::NoProgress);
+    for n in 1..=5 {
+        scene.wait(2 * HOUR);
+        assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("working", n));
+    }
+    scene.wait(2 * HOUR);
+    assert_eq!(scene.state(), "finishing");
+}
+
+#[test]
+fn a_reviewers_trouble_is_not_the_developers() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.start_session();
+    scene.status(REVIEWER, State::Failed { error: ErrorKind::RateLimit }).wait(Duration::from_secs(60));
+    assert_eq!(scene.floor.next_message(REVIEWER).expect("it is told").text.lines().next(), Some("Continue"));
+    assert_eq!(scene.state(), "reviewing");
+    scene.status(REVIEWER, State::Failed { error: ErrorKind::Auth });
+    assert!(scene.has("end_session"));
+    scene.end_session();
+    assert!(scene.has("start_session"), "another reviewer is tried");
+    assert!(scene.floor.messages.iter().all(|m| m.to != Some(REVIEWER)));
+}
