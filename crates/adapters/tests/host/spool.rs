@@ -104,29 +104,36 @@ fn many_writers_lose_nothing_and_keep_their_order() {
 
 #[test]
 fn a_killed_writer_spoils_nothing_but_its_last_line() {
-    const ROUNDS: u64 = 250;
-    let dir = tempfile::tempdir().unwrap();
-    let mut reported = 0;
-    for round in 0..ROUNDS {
-        // It would go on for very long, but ends by itself should this process die.
-        let mut child = start_child(dir.path(), &format!("round{round}"), 10_000);
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let scramble = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-        reported += lines.map_while(Result::ok).filter(|l| l == "appended").take(scramble as usize).count();
-        child.kill().unwrap();
-        child.wait().unwrap();
+    const FOLDERS: u64 = 25;
+    const ROUNDS: u64 = 10;
+    for folder in 0..FOLDERS {
+        let dir = tempfile::tempdir().unwrap();
+        let reported: usize =
+            (0..ROUNDS).map(|round| append_until_killed(dir.path(), folder * ROUNDS + round)).sum();
+        let all = read_all(dir.path());
+        assert!(all.skipped <= ROUNDS * THREADS, "{} lines are torn", all.skipped);
+        assert!(all.told.len() >= reported && reported > 0, "{} of {reported}", all.told.len());
+        let mut known = BTreeMap::new();
+        by_writer(&all.told, &mut known);
+        for (writer, counts) in known {
+            assert!(counts.iter().copied().eq(0..counts.len() as u64), "{writer}: {counts:?}");
+        }
+        // And the next one is understood.
+        append(dir.path(), &told("next", 1)).unwrap();
+        assert_eq!(read_new(dir.path(), all.offset).unwrap().told.last(), Some(&told("next", 1)));
     }
-    let all = read_all(dir.path());
-    assert!(all.skipped <= ROUNDS * THREADS, "{} lines are torn", all.skipped);
-    assert!(all.told.len() >= reported && reported > ROUNDS as usize, "{} of {reported}", all.told.len());
-    let mut known = BTreeMap::new();
-    by_writer(&all.told, &mut known);
-    for (writer, counts) in known {
-        assert!(counts.iter().copied().eq(0..counts.len() as u64), "{writer}: {counts:?}");
-    }
-    // And the next one is understood.
-    append(dir.path(), &told("next", 1)).unwrap();
-    assert_eq!(read_new(dir.path(), all.offset).unwrap().told.last(), Some(&told("next", 1)));
+}
+
+/// Eight writers, killed in the middle of it. How many events they had reported.
+fn append_until_killed(dir: &Path, round: u64) -> usize {
+    // They would go on for long, but end by themselves should this process die.
+    let mut child = start_child(dir, &format!("round{round}"), 10_000);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let scramble = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+    let reported = lines.map_while(Result::ok).filter(|l| l == "appended").take(scramble as usize).count();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reported
 }
 
 #[test]
