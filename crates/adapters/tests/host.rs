@@ -9,6 +9,8 @@ mod ci_crash;
 mod files;
 #[path = "host/process.rs"]
 mod process;
+#[path = "host/spool.rs"]
+mod spool;
 #[path = "host/support.rs"]
 mod support;
 #[path = "host/tmux.rs"]

@@ -7,6 +7,7 @@
 pub mod hooks;
 pub mod prompt;
 mod result;
+pub mod spool;
 
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;

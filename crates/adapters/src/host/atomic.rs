@@ -12,12 +12,23 @@ static COUNTER: AtomicU64 = AtomicU64::new(0);
 /// the folder. A symbolic link at `path` is replaced, not followed.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, temporary) = temporary_beside(path)?;
-    let written = write_new(&temporary, bytes, mode).and_then(|()| fs::rename(&temporary, path));
-    if let Err(e) = written {
-        let _ = fs::remove_file(&temporary);
-        return Err(e);
-    }
+    let synced = |file: File| file.sync_all();
+    rename_if_written(write_new(&temporary, bytes, mode).and_then(synced), &temporary, path)?;
     File::open(folder)?.sync_all()
+}
+
+/// Like [`write_atomic`] but without waiting for the disk: for what is written again soon anyway.
+pub fn write_replacing(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (_, temporary) = temporary_beside(path)?;
+    rename_if_written(write_new(&temporary, bytes, mode).map(drop), &temporary, path)
+}
+
+fn rename_if_written(written: io::Result<()>, temporary: &Path, path: &Path) -> io::Result<()> {
+    let renamed = written.and_then(|()| fs::rename(temporary, path));
+    if renamed.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    renamed
 }
 
 fn temporary_beside(path: &Path) -> io::Result<(&Path, PathBuf)> {
@@ -32,7 +43,7 @@ fn temporary_beside(path: &Path) -> io::Result<(&Path, PathBuf)> {
     Ok((folder, folder.join(temporary)))
 }
 
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let open = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     let mut file = match open() {
         // Left by a process that had our pid and died here.
@@ -45,5 +56,5 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // The mode asked for, whatever the umask.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(bytes)?;
-    file.sync_all()
+    Ok(file)
 }
