@@ -4,7 +4,9 @@
 //! name in tmux follows from what it is for and its epoch, so whatever runs is found again after
 //! any crash.
 
+pub mod client;
 pub mod hooks;
+mod launch;
 pub mod prompt;
 mod result;
 pub mod spool;
@@ -15,7 +17,9 @@ use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use shopfloor_core::effect::{ProcessId, Review, StartSession};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
+use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
+use launch::Launcher;
 use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started, Tree};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -26,7 +30,9 @@ use std::sync::Arc;
 /// How a role's agent is run in a project.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    pub argv: Vec<OsString>,
+    pub spec: Arc<RuntimeSpec>,
+    /// What the project says for the runtime's placeholders: `command`, `model`, `permission_mode`.
+    pub values: Values,
     /// Its whole environment but for what the factory adds.
     pub env: Vec<(OsString, OsString)>,
     pub primary_branch: String,
@@ -52,6 +58,21 @@ impl TmuxAgents {
         (self.configs)(project, role).map(|c| c.redactor).unwrap_or_default()
     }
 
+    /// What is told of a session that runs. Its prompt is read from its file: the same now and after a
+    /// crash.
+    fn started(&self, start: &StartSession, tmux: String, process: ProcessId) -> PortResult<Started> {
+        let config = (self.configs)(&start.project, start.role);
+        let spec = config.map(|config| config.spec);
+        let typed = spec.as_ref().is_some_and(|spec| spec.capabilities.delivery == DeliveryMode::Paste);
+        let file = prompt_file(&self.layout.session(start.epoch));
+        let prompt = match typed {
+            true => Some(prompt::to_type(&std::fs::read_to_string(&file).map_err(PortError::transient)?, &file)),
+            false => None,
+        };
+        let phase_file = self.phase_file(start).display().to_string();
+        Ok(Started { tmux, process, phase_file, runtime: spec.map(|s| s.name.clone()).unwrap_or_default(), prompt })
+    }
+
     fn phase_file(&self, start: &StartSession) -> PathBuf {
         phase_file::path(&self.phase_dir, start.role, &start.project, start.issue)
     }
@@ -60,9 +81,10 @@ impl TmuxAgents {
         &self,
         start: &StartSession,
         config: &AgentConfig,
-        folder: &Path,
+        worktree: &str,
         phase_file: &Path,
     ) -> Vec<(OsString, OsString)> {
+        let folder = self.layout.session(start.epoch);
         let mut env = config.env.clone();
         let mut set = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);
@@ -81,7 +103,12 @@ impl TmuxAgents {
         set("SHOPFLOOR_ROLE", start.role.as_str().into());
         set("SHOPFLOOR_BRANCH", (&start.branch).into());
         set("SHOPFLOOR_PRIMARY_BRANCH", (&config.primary_branch).into());
-        set("SHOPFLOOR_PROMPT_FILE", prompt_file(folder).into());
+        set("SHOPFLOOR_PROMPT_FILE", prompt_file(&folder).into());
+        set("SHOPFLOOR_WORKTREE", worktree.into());
+        if config.spec.capabilities.hooks {
+            // What may be deleted without asking: see the guard.
+            set("TMPDIR", scratch(&folder).into());
+        }
         set("PROJECT_NAME", start.project.as_str().into());
         set("ISSUE", start.issue.to_string().into());
         set("PHASE_FILE", phase_file.into());
@@ -93,6 +120,10 @@ impl TmuxAgents {
         }
         env
     }
+}
+
+fn scratch(folder: &Path) -> PathBuf {
+    folder.join("tmp")
 }
 
 fn prompt_file(folder: &Path) -> PathBuf {
@@ -118,7 +149,7 @@ impl Agents for TmuxAgents {
             Probe::Dead { .. } => ProcessId { pid: 0, start: 0 },
             Probe::Absent => return Ok(None),
         };
-        Ok(Some(Started { tmux: name, process, phase_file: self.phase_file(start).display().to_string() }))
+        self.started(start, name, process).map(Some)
     }
 
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
@@ -128,22 +159,23 @@ impl Agents for TmuxAgents {
         let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
         let folder = self.layout.session(start.epoch);
         let phase_file = self.phase_file(start);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(PortError::transient)?;
-        let prompt = prompt::render(start, briefing, &config.primary_branch);
-        let prompt = config.redactor.redact(&prompt);
+        let cwd = PathBuf::from(&briefing.worktree);
+        make_folder(&scratch(&folder)).map_err(PortError::transient)?;
+        let mut env = self.environment(start, &config, &briefing.worktree, &phase_file);
+        let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
+        let argv = launch.prepare(&mut env)?;
+        let prompt = prompt::render(start, briefing, &config.primary_branch, config.spec.capabilities.delivery);
+        let prompt = config.redactor.redact(&prompt.whole());
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
+        let protocol = prompt::protocol(start, &config.primary_branch, config.spec.capabilities.delivery);
+        write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600).map_err(PortError::transient)?;
         // A predecessor's phase is not this session's.
         phase_file::reset(&phase_file).map_err(|e| {
             PortError::permanent(format!("the phase file {} cannot be used: {e}", phase_file.display()))
         })?;
-        let spec = SpawnSpec {
-            name: name.clone(),
-            cwd: PathBuf::from(&briefing.worktree),
-            argv: config.argv.clone(),
-            env: self.environment(start, &config, &folder, &phase_file),
-        };
+        let spec = SpawnSpec { name: name.clone(), cwd, argv, env };
         let process = self.tmux.spawn(&spec).map_err(port_error)?;
-        Ok(Started { tmux: name, process, phase_file: phase_file.display().to_string() })
+        self.started(start, name, process)
     }
 
     fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
@@ -162,7 +194,7 @@ impl Agents for TmuxAgents {
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
         let folder = self.layout.session(epoch);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(PortError::transient)?;
+        make_folder(&folder).map_err(PortError::transient)?;
         write_atomic(&bell_file(&self.layout, epoch), message.to_string().as_bytes(), 0o600)
             .map_err(PortError::transient)
     }
@@ -170,6 +202,10 @@ impl Agents for TmuxAgents {
     fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
         result::read(&result_file(&self.layout, epoch), &self.redactor(project, Role::Review))
     }
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 fn port_error(error: TmuxError) -> PortError {

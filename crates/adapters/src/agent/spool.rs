@@ -39,7 +39,7 @@ const PATH_BYTES_MAX: usize = 4096;
 /// Nobody has read for a long time: no more is kept.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// From this size on the file is worth emptying.
-const TRIM_BYTES: u64 = 1024 * 1024;
+pub const TRIM_BYTES: u64 = 1024 * 1024;
 /// What one call reads at most. More than any line: a prompt grows at most sixfold in JSON.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long an appender tries for the lock. Only [`trim`] is in its way, for microseconds.

@@ -250,6 +250,18 @@ impl Tmux {
         unreachable!("the loop returns")
     }
 
+    /// What the session's terminal shows now, row by row. `None` if there is no such session.
+    pub fn screen(&self, name: &str) -> TmuxResult<Option<String>> {
+        check_name(name)?;
+        let target = pane_target(name);
+        let answer = self.query(words(&["capture-pane", "-p", "-t", &target]))?;
+        match answer.ok {
+            true => Ok(Some(answer.stdout)),
+            false if is_absent(&answer.stderr) => Ok(None),
+            false => Err(failed("capture-pane", &answer.stderr)),
+        }
+    }
+
     /// Ends all of the session's processes, also those that left its process group or terminal,
     /// removes the session, and verifies both. A session that is gone already is fine.
     pub fn end(&self, name: &str) -> TmuxResult<()> {

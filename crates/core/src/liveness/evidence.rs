@@ -91,6 +91,8 @@ impl Evidence {
                 new.clock.is_some() && new.clock != old.clock
             }
             (What::Statusline(new), _) => new.clock.is_some(),
+            // Every writing is one, also of the same word.
+            (What::PhaseFile(Some(_)), _) => true,
             (What::PhaseFile(None), None) => false,
             (new, Some(old)) => new != old,
             (_, None) => true,

@@ -49,6 +49,9 @@ pub struct RuntimeSpec {
     pub timing: Timing,
     #[serde(default)]
     pub screen: ScreenSpec,
+    /// What its own log of a conversation tells, beside that it grows.
+    #[serde(default)]
+    pub transcript: TranscriptKind,
     /// The client's own names for errors, in its hooks and transcripts, and what they are to us.
     #[serde(default)]
     pub errors: BTreeMap<String, ErrorKind>,
@@ -69,6 +72,15 @@ pub struct Capabilities {
     /// It says what it cost.
     pub cost: bool,
     pub delivery: DeliveryMode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptKind {
+    #[default]
+    Opaque,
+    /// Codex's rollout file: it says how each turn ended, which no hook does.
+    Rollout,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
-//! What the daemon watches: the processes of live sessions, their phase files, reviewers' result
-//! files and the projects' configuration files. All by events of the kernel; brought in line with
+//! What the daemon watches: the processes of live sessions, their phase files, what their clients
+//! tell, reviewers' result files and the projects' configuration files. All by events of the kernel; brought in line with
 //! the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
 use super::panes::PaneListener;
-use shopfloor_adapters::agent::result_file;
+use crate::attend::{Attendants, Brief, Due, News};
+use shopfloor_adapters::agent::{result_file, spool};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
@@ -32,6 +33,8 @@ pub struct FloorWatches {
     projects: BTreeMap<ProjectName, (u64, PathBuf)>,
     /// Configuration files ever watched: each gets a key of its own.
     configs: u64,
+    /// What the attendants were last told of each session.
+    briefs: BTreeMap<Epoch, Brief>,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -39,6 +42,7 @@ pub(super) struct Shared {
     handle: Handle,
     tmux: Tmux,
     configs: Projects,
+    attendants: Attendants,
     keys: Mutex<BTreeMap<u64, Key>>,
 }
 
@@ -48,6 +52,8 @@ enum Key {
     Phase(PhaseKey),
     Result { epoch: Epoch, path: PathBuf },
     Config { project: ProjectName, checkout: PathBuf },
+    /// Something that a session's client tells.
+    Told { epoch: Epoch },
 }
 
 #[derive(Clone)]
@@ -63,7 +69,7 @@ struct PhaseKey {
 struct Watched(Vec<u64>);
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.
-const KINDS: u64 = 4;
+const KINDS: u64 = 6;
 fn exit_key(epoch: Epoch) -> u64 {
     epoch.0 * KINDS
 }
@@ -76,6 +82,12 @@ fn result_key(epoch: Epoch) -> u64 {
 fn config_key(number: u64) -> u64 {
     number * KINDS + 3
 }
+fn hooks_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS + 4
+}
+fn statusline_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS + 5
+}
 
 impl FloorWatches {
     pub(super) fn new(
@@ -85,7 +97,17 @@ impl FloorWatches {
         handle: Handle,
         panes: &PaneListener,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared { handle, tmux, configs, keys: Mutex::default() });
+        let events = handle.clone();
+        let attendants = Attendants::start(
+            layout.clone(),
+            tmux.clone(),
+            configs.runtimes(),
+            crate::cli::now,
+            move |event| {
+                events.send(Input::Event(event));
+            },
+        )?;
+        let shared = Arc::new(Shared { handle, tmux, configs, attendants, keys: Mutex::default() });
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
@@ -96,6 +118,7 @@ impl FloorWatches {
             sessions: BTreeMap::new(),
             projects: BTreeMap::new(),
             configs: 0,
+            briefs: BTreeMap::new(),
         })
     }
 }
@@ -114,6 +137,9 @@ impl Watches for FloorWatches {
         for session in floor.sessions.iter().filter(|s| is_watched(s)) {
             if !self.sessions.contains_key(&session.epoch) {
                 self.watch(session);
+            }
+            if session.state == SessionState::Live {
+                self.brief(floor, session);
             }
         }
         for project in floor.projects.iter() {
@@ -153,6 +179,17 @@ impl FloorWatches {
             self.watch_file(key, PathBuf::from(path));
             keys.push(key);
         }
+        if self.shared.configs.tells(&session.runtime) {
+            let dir = self.layout.session(epoch);
+            for (key, path) in [
+                (hooks_key(epoch), spool::hooks_file(&dir)),
+                (statusline_key(epoch), spool::statusline_file(&dir)),
+            ] {
+                self.shared.put(key, Key::Told { epoch });
+                self.watch_file(key, path);
+                keys.push(key);
+            }
+        }
         if session.role == Role::Review {
             let key = result_key(epoch);
             let path = result_file(&self.layout, epoch);
@@ -170,7 +207,48 @@ impl FloorWatches {
         }
     }
 
+    /// Tells the attendants what is new of a session, if its client is one to be attended to.
+    fn brief(&mut self, floor: &Floor, session: &Session) {
+        if !self.shared.configs.tells(&session.runtime) {
+            return;
+        }
+        let next = floor.next_message(session.epoch).filter(|_| session.typed);
+        let known = self.briefs.get(&session.epoch);
+        // Most commits are of other sessions: compared before anything is copied.
+        let same = known.is_some_and(|b| {
+            b.phase_stamp == session.phase_stamp
+                && b.process == session.process
+                && b.due.as_ref().map(|due| due.message) == next.map(|m| m.id)
+        });
+        if same {
+            return;
+        }
+        let due = next.map(|m| Due {
+            message: m.id,
+            text: m.text.clone(),
+            receipts: m.receipts.len(),
+            held: m.held.clone(),
+        });
+        let brief = Brief {
+            epoch: session.epoch,
+            tmux: session.tmux.clone(),
+            runtime: session.runtime.clone(),
+            launched: session.created_at,
+            process: session.process,
+            worktree: self.layout.worktree(&session.project, session.role, session.issue),
+            phase: session.phase,
+            phase_stamp: session.phase_stamp.clone(),
+            conversation: session.conversation.clone(),
+            due,
+        };
+        self.briefs.insert(session.epoch, brief.clone());
+        self.shared.attendants.tell(News::Brief(brief));
+    }
+
     fn unwatch(&mut self, epoch: Epoch) {
+        if self.briefs.remove(&epoch).is_some() {
+            self.shared.attendants.tell(News::Gone(epoch));
+        }
         for key in self.sessions.remove(&epoch).map(|w| w.0).unwrap_or_default() {
             self.exits.unwatch(key);
             self.files.unwatch(key);
@@ -212,6 +290,9 @@ impl Shared {
 
     /// Mostly the kernel has told of a death long before; but tmux knows how it was.
     pub(super) fn pane(&self, event: &PaneEvent) {
+        if let PaneEvent::Appeared { session, title } | PaneEvent::Title { session, title } = event {
+            self.attendants.tell(News::Title { tmux: session.clone(), title: title.clone() });
+        }
         let PaneEvent::Died { session, status } = event else { return };
         let dead = self.keys().values().find_map(|key| match key {
             Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
@@ -247,6 +328,7 @@ impl Shared {
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
+            Some(Key::Told { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
                 Ok(None) => {}

@@ -172,7 +172,7 @@ fn screens(context: &Context, spec: &RuntimeSpec, folder: &Path) -> CliResult<Ex
     if files.len() > FILES_MAX {
         return Err(CliError::usage(format!("{} holds more than {FILES_MAX} files", folder.display())));
     }
-    let (now, offset) = (now(), utc_offset());
+    let (now, offset) = (now(), crate::attend::utc_offset());
     let taken: Vec<Taken> = files.iter().map(|file| take(spec, file, now, offset)).collect();
     if context.json {
         output::json(&taken);
@@ -225,9 +225,4 @@ fn read(file: &Path) -> Result<String, String> {
         return Err("is larger than 1 MiB".into());
     }
     String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
-}
-
-/// Minutes east of Greenwich: clients write the times of their machine.
-fn utc_offset() -> i32 {
-    jiff::Zoned::now().offset().seconds() / 60
 }

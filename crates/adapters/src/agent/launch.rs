@@ -1,0 +1,94 @@
+//! From a runtime's description to a command line: placeholders, what the client needs around it,
+//! and whether it can be started at all.
+
+use super::client;
+use super::{AgentConfig, prompt_file};
+use crate::host::digest::Digest;
+use crate::layout::Layout;
+use shopfloor_core::effect::StartSession;
+use shopfloor_core::ids::tmux_name;
+use shopfloor_core::runtime::Values;
+use shopfloor_engine::ports::{PortError, PortResult};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+pub struct Launcher<'a> {
+    pub layout: &'a Layout,
+    pub start: &'a StartSession,
+    pub config: &'a AgentConfig,
+    pub cwd: &'a Path,
+}
+
+impl Launcher<'_> {
+    /// The command line; `env` gets what the runtime adds. An error is one that trying again would
+    /// not mend.
+    pub fn prepare(&self, env: &mut Vec<(OsString, OsString)>) -> PortResult<Vec<OsString>> {
+        let spec = &self.config.spec;
+        let values = self.values();
+        let argv = spec.launch.argv(&values).map_err(|e| self.refuse(e))?;
+        for (name, value) in spec.launch.env(&values).map_err(|e| self.refuse(e))? {
+            env.retain(|(known, _)| *known != *name);
+            env.push((name.into(), value.into()));
+        }
+        let program = &argv[0];
+        let path = client::find(program, env, self.cwd).ok_or_else(|| {
+            PortError::permanent(format!(
+                "{program} is not installed, or not on the PATH of the agents: install it, or choose another `runtime` in shopfloor.toml"
+            ))
+        })?;
+        if let Some(check) = &spec.version {
+            client::check_version(&path, check, env).map_err(PortError::Permanent)?;
+        }
+        if let Some(refusal) = &spec.root
+            && rustix::process::geteuid().is_root()
+            && values.get("permission_mode").is_some_and(|mode| refusal.permission_modes.contains(&mode[0]))
+            && client::variable(env, &refusal.unless_env).is_none()
+        {
+            return Err(PortError::permanent(format!(
+                "{program} refuses to run as root with permission_mode = {:?}: run the floor as another user, or, in a sandbox, set {} and add it to pass_env",
+                values["permission_mode"][0], refusal.unless_env
+            )));
+        }
+        Ok(argv.into_iter().map(OsString::from).collect())
+    }
+
+    fn refuse(&self, error: impl std::fmt::Display) -> PortError {
+        PortError::permanent(format!("the runtime {} cannot be started: {error}", self.config.spec.name))
+    }
+
+    fn values(&self) -> Values {
+        let start = self.start;
+        let folder = self.layout.session(start.epoch);
+        let mut values = self.config.values.clone();
+        let mut set = |name: &str, value: String| {
+            values.insert(name.into(), vec![value]);
+        };
+        set("name", tmux_name(start.role, &start.project, start.issue, start.epoch));
+        set("role", start.role.to_string());
+        set("prompt_file", prompt_file(&folder).display().to_string());
+        set("session_dir", folder.display().to_string());
+        set("session_id", conversation(self.layout, start));
+        set("worktree", self.cwd.display().to_string());
+        values
+    }
+}
+
+/// The id of a session's conversation, where we choose it: a UUID that follows from floor and epoch,
+/// so that nothing has to be remembered.
+pub fn conversation(layout: &Layout, start: &StartSession) -> String {
+    let half = |salt: &str| {
+        let digest = Digest::new().field(layout.root().as_os_str().as_bytes()).field(salt.as_bytes());
+        digest.field(start.epoch.to_string().as_bytes()).field(start.project.as_str().as_bytes()).finish()
+    };
+    let (high, low) = (half("high"), half("low"));
+    // Version 8: made up by whoever makes it.
+    format!(
+        "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xfff,
+        0x8000 | ((low >> 48) & 0x3fff),
+        low & 0xffff_ffff_ffff
+    )
+}

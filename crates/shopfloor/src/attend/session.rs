@@ -1,0 +1,273 @@
+//! One session under watch: what it shows is weighed whenever something is told, looked at when
+//! that may help, and reported when it says something new.
+
+use super::courier::{Courier, Way};
+use super::dossier::Dossier;
+use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_core::delivery::{Input, Pane};
+use shopfloor_core::effect::ProcessId;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{Epoch, MessageId};
+use shopfloor_core::liveness::{Source, State, Status, observe};
+use shopfloor_core::phase::Phase;
+use shopfloor_core::runtime::{Readiness, RuntimeSpec};
+use shopfloor_core::state::SessionStatus;
+use shopfloor_core::time::Time;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// While a turn is open its screen may show what no hook tells.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// What waits is asked rarely whether it still does.
+const WEIGH_EVERY: Duration = Duration::from_secs(60);
+/// A session that gets on is told to the floor again after this long, though nothing is new.
+const CONFIRM_EVERY: Duration = Duration::from_secs(600);
+const STUCK_EVERY: Duration = Duration::from_secs(60);
+/// Changes smaller than these are not worth a commit.
+const CONTEXT_STEP: u8 = 5;
+const COST_STEP_MICROS: u64 = 100_000;
+
+/// What the floor says of a live session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brief {
+    pub epoch: Epoch,
+    pub tmux: String,
+    pub runtime: String,
+    pub launched: Time,
+    pub process: Option<ProcessId>,
+    pub worktree: PathBuf,
+    pub phase: Option<Phase>,
+    pub phase_stamp: Option<String>,
+    pub conversation: Option<String>,
+    /// The message that is to be typed next.
+    pub due: Option<Due>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub message: MessageId,
+    pub text: String,
+    /// Receipts the floor has of it.
+    pub receipts: usize,
+    pub held: Option<String>,
+}
+
+pub struct Attendant {
+    pub brief: Brief,
+    spec: Arc<RuntimeSpec>,
+    dir: PathBuf,
+    tmux: Tmux,
+    clock: fn() -> Time,
+    dossier: Dossier,
+    courier: Option<Courier>,
+    reported: Option<(Time, SessionStatus)>,
+    worktree_seen: Option<Time>,
+    /// When to look again, and when the courier wants to go on.
+    next: Time,
+    courier_next: Option<Time>,
+    looked: Option<Time>,
+}
+
+impl Attendant {
+    pub fn new(
+        brief: Brief,
+        spec: Arc<RuntimeSpec>,
+        dir: PathBuf,
+        tmux: Tmux,
+        clock: fn() -> Time,
+    ) -> Attendant {
+        let mut dossier = Dossier::load(&dir, brief.launched, brief.conversation.clone());
+        let now = clock();
+        // What did not move while nobody watched was not seen not moving.
+        dossier.evidence.watch_from(now);
+        Attendant {
+            brief,
+            spec,
+            dir,
+            tmux,
+            clock,
+            dossier,
+            courier: None,
+            reported: None,
+            worktree_seen: None,
+            next: now,
+            courier_next: None,
+            looked: None,
+        }
+    }
+
+    pub fn due(&self) -> Time {
+        self.courier_next.map_or(self.next, |at| at.min(self.next))
+    }
+
+    /// The floor has changed.
+    pub fn brief(&mut self, brief: Brief) {
+        let message = brief.due.as_ref().map(|due| due.message);
+        if self.courier.as_ref().map(Courier::message) != message {
+            self.courier = None;
+            self.courier_next = message.map(|_| (self.clock)());
+        }
+        self.brief = brief;
+        self.next = self.next.min((self.clock)());
+    }
+
+    /// Whether the new title means something else than the old one; most are a spinner's next step.
+    pub fn title(&mut self, title: &str) -> bool {
+        let before = self.dossier.title_meaning();
+        self.dossier.see_title(&self.spec, title, (self.clock)());
+        before != self.dossier.title_meaning()
+    }
+
+    /// Something was written for us, or time has passed.
+    pub fn attend(&mut self, tell: &mut dyn FnMut(Event)) {
+        let now = (self.clock)();
+        let caught = match self.dossier.catch_up(&self.dir, &self.spec, now) {
+            Ok(caught) => caught,
+            Err(e) => {
+                eprintln!("warning: what session {} tells cannot be read: {e}", self.brief.epoch);
+                Default::default()
+            }
+        };
+        self.dossier.see_process(self.brief.process, now);
+        self.dossier.see_phase(self.brief.phase, self.brief.phase_stamp.as_deref(), now);
+        if self.worktree_seen.is_none_or(|at| now.since(at) >= LOOK_EVERY) {
+            self.worktree_seen = Some(now);
+            self.dossier.see_worktree(&self.brief.worktree, now);
+        }
+        let mut status = observe(&mut self.dossier.evidence, now, &self.spec);
+        let look = is_open(&status.state) && self.looked.is_none_or(|at| now.since(at) >= LOOK_EVERY);
+        if look && self.look().is_ok() {
+            status = observe(&mut self.dossier.evidence, now, &self.spec);
+        }
+        self.report(&status, now, tell);
+        self.deliver(&status, caught.prompts, tell);
+        let pause = match status.state {
+            State::Idle => Duration::from_millis(self.spec.timing.idle_gap_ms),
+            ref state if is_open(state) => LOOK_EVERY,
+            _ => WEIGH_EVERY,
+        };
+        self.next = now + pause;
+        if caught.anything {
+            self.keep();
+        }
+    }
+
+    fn keep(&mut self) {
+        let kept = self.dossier.save(&self.dir).and_then(|()| self.dossier.trim(&self.dir));
+        if let Err(e) = kept {
+            eprintln!("warning: what is known of session {} cannot be kept: {e}", self.brief.epoch);
+        }
+    }
+
+    /// Takes the screen in, and who else types there.
+    fn look(&mut self) -> Result<Pane, String> {
+        let now = (self.clock)();
+        let name = &self.brief.tmux;
+        let text = self.tmux.screen(name).map_err(|e| e.to_string())?.ok_or("there is no such session")?;
+        let clients = self.tmux.clients(name).map_err(|e| e.to_string())?;
+        let people = clients.iter().filter(|c| !c.is_control && !c.flags.contains("read-only"));
+        let typed = people.map(|c| Time(c.activity_time * 1000)).max();
+        let reading = self.dossier.see_screen(&self.spec, &text, now);
+        self.looked = Some(now);
+        let status = observe(&mut self.dossier.evidence, now, &self.spec);
+        let dialog = match status.state {
+            State::Dialog { kind } => Some(kind),
+            _ => None,
+        };
+        Ok(Pane::new(&reading, dialog, typed))
+    }
+
+    fn report(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
+        let new = SessionStatus {
+            state: status.state.clone(),
+            since: status.since,
+            confidence: status.confidence,
+            context_percent: status.context_percent,
+            cost_micros: self.dossier.cost_micros(),
+        };
+        let worth = self.reported.as_ref().is_none_or(|(at, old)| self.is_worth(old, &new, now.since(*at)));
+        if worth {
+            self.reported = Some((now, new.clone()));
+            let conversation = self.dossier.conversation().map(str::to_owned);
+            tell(Event::StatusSeen { epoch: self.brief.epoch, status: new, conversation });
+            self.keep();
+        }
+    }
+
+    fn is_worth(&self, old: &SessionStatus, new: &SessionStatus, age: Duration) -> bool {
+        let detail = |state: &State| match state {
+            // One tool after another is all work.
+            State::Working { .. } | State::ContextLow { .. } => state.as_str().to_owned(),
+            other => format!("{other:?}"),
+        };
+        let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
+        let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
+        let progress = self.dossier.evidence.progress().map(|(_, at)| at);
+        detail(&old.state) != detail(&new.state)
+            || context >= CONTEXT_STEP
+            || cost >= COST_STEP_MICROS
+            || (new.state == State::Stuck && age >= STUCK_EVERY)
+            || (age >= CONFIRM_EVERY && progress > Some((self.clock)() - age))
+    }
+
+    fn deliver(&mut self, status: &Status, prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
+        let Some(due) = self.brief.due.clone() else {
+            self.courier_next = None;
+            return;
+        };
+        let (tmux, spec, brief, dir) =
+            (self.tmux.clone(), self.spec.clone(), self.brief.clone(), self.dir.clone());
+        let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: &dir, now: self.clock };
+        let mut courier = match self.courier.take() {
+            Some(courier) => courier,
+            None => match Courier::new(&way, &due) {
+                Ok(courier) => courier,
+                Err(refused) => {
+                    tell(refused);
+                    self.courier_next = None;
+                    return;
+                }
+            },
+        };
+        let now = (self.clock)();
+        if let Some((why, again)) = self.not_yet(status) {
+            courier.hold(brief.epoch, &why, tell);
+            self.courier = Some(courier);
+            self.courier_next = Some(again.max(now + Duration::from_secs(1)));
+            return;
+        }
+        let mut next = None;
+        let inputs = prompts.into_iter().map(|prompt| Input::Prompt { prompt }).chain([Input::Tick]);
+        for input in inputs {
+            next = courier.go(&way, input, || self.look(), tell);
+            if next.is_none() {
+                break;
+            }
+        }
+        // Delivered or given up: the floor will say what comes next.
+        self.courier_next = next;
+        self.courier = next.map(|_| courier);
+        if self.courier.is_none() {
+            self.brief.due = None;
+        }
+    }
+
+    /// Why nothing is to be typed, whatever the pane shows; and when to ask again.
+    fn not_yet(&self, status: &Status) -> Option<(String, Time)> {
+        let now = (self.clock)();
+        if let State::LimitedUntil { until } = status.state {
+            return Some(("the account's limit is reached".into(), until));
+        }
+        if self.spec.readiness == Readiness::Hook && self.dossier.evidence.newest(Source::Hook).is_none() {
+            let why = "the client has not said yet that it is ready (no SessionStart hook)";
+            return Some((why.into(), now + WEIGH_EVERY));
+        }
+        None
+    }
+}
+
+/// A turn is open or the session starts: its screen is worth a look.
+fn is_open(state: &State) -> bool {
+    state.in_turn() || matches!(state, State::Starting | State::Failed { .. } | State::NoProgress | State::Stuck)
+}
