@@ -162,8 +162,16 @@ pub fn parse_notify(argument: &str) -> Result<HookPayload, HookError> {
     })
 }
 
-/// What Claude Code gives to a status line. The clock is ours: it is that of the call.
-pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslineFact, HookError> {
+/// What Claude Code gives to a status line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatuslinePayload {
+    pub session_id: String,
+    pub cwd: Option<String>,
+    /// Without the clock: that is ours, of the moment of the call.
+    pub fact: StatuslineFact,
+}
+
+pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslinePayload, HookError> {
     if bytes.len() > PAYLOAD_BYTES_MAX {
         return Err(HookError::TooLarge);
     }
@@ -181,11 +189,16 @@ pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslineFact, HookError> {
         .filter_map(|name| number(&format!("/rate_limits/{name}/resets_at")))
         .map(|seconds| Time((seconds.max(0.0) * 1000.0) as u64))
         .max();
-    Ok(StatuslineFact {
-        clock: None,
-        context_percent: number("/context_window/used_percentage").map(|n| n.clamp(0.0, 100.0) as u8),
-        cost_micros: number("/cost/total_cost_usd").map(|n| (n.max(0.0) * 1e6).round() as u64),
-        limited_until,
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    Ok(StatuslinePayload {
+        session_id: text("/session_id").unwrap_or_default(),
+        cwd: text("/workspace/current_dir").or_else(|| text("/cwd")),
+        fact: StatuslineFact {
+            clock: None,
+            context_percent: number("/context_window/used_percentage").map(|n| n.clamp(0.0, 100.0) as u8),
+            cost_micros: number("/cost/total_cost_usd").map(|n| (n.max(0.0) * 1e6).round() as u64),
+            limited_until,
+        },
     })
 }
 
@@ -292,7 +305,8 @@ mod tests {
                 "seven_day":{"used_percentage":40,"resets_at":1795000000}},
                 "context_window":{"used_percentage":null},"cost":{"total_cost_usd":0.25}}"#,
         )
-        .unwrap();
+        .unwrap()
+        .fact;
         assert_eq!(line.limited_until, Some(Time(1_794_735_840_000)));
         assert_eq!((line.context_percent, line.cost_micros), (None, Some(250_000)));
     }

@@ -1,6 +1,8 @@
 //! The way from an agent's client to the daemon, whether the daemon runs or not: files in the
 //! session's folder. `hooks.jsonl` holds every event that was told, one a line, in order;
-//! `statusline.json` holds the newest status line.
+//! `statusline.json` holds the newest status line; `hook-errors.log` what went wrong in a hook, which
+//! must not trouble the agent. The other way goes `protocol.md`: what a client is to be told again
+//! when it has forgotten it.
 //!
 //! Invariants:
 //! - What was appended is read, once whoever reads asks for it: [`trim`] empties the file only when
@@ -42,6 +44,8 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const TRIM_BYTES: u64 = 1024 * 1024;
 /// What one call reads at most. More than any line: a prompt grows at most sixfold in JSON.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
+const ERRORS_BYTES_MAX: u64 = 64 * 1024;
+const PROTOCOL_BYTES_MAX: usize = 32 * 1024;
 /// How long an appender tries for the lock. Only [`trim`] is in its way, for microseconds.
 pub const LOCK_WAIT: Duration = Duration::from_millis(50);
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
@@ -172,14 +176,38 @@ pub fn write_line(dir: &Path, line: &Line) -> io::Result<()> {
 
 /// The newest status line. `None`: there is none, or what is there is not one.
 pub fn read_line(dir: &Path) -> io::Result<Option<Line>> {
-    let file = match open_regular(&statusline_file(dir), OFlags::RDONLY) {
+    let text = read_small(&statusline_file(dir), MESSAGE_BYTES_MAX)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Notes what went wrong in a hook, if it can.
+pub fn complain(dir: &Path, at: Time, what: &str) {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+    let Ok(mut file) = open_regular(&dir.join("hook-errors.log"), flags) else { return };
+    if file.metadata().is_ok_and(|meta| meta.len() < ERRORS_BYTES_MAX) {
+        let _ = file.write(format!("{} {}\n", at.0, one_line(what, NAME_CHARS_MAX)).as_bytes());
+    }
+}
+
+/// What a session has to know, written at its start.
+pub fn protocol_file(dir: &Path) -> PathBuf {
+    dir.join("protocol.md")
+}
+
+pub fn read_protocol(dir: &Path) -> io::Result<Option<String>> {
+    read_small(&protocol_file(dir), PROTOCOL_BYTES_MAX)
+}
+
+/// The beginning of a file; `None` if there is none.
+fn read_small(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
+    let file = match open_regular(path, OFlags::RDONLY) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
     let mut bytes = Vec::new();
-    file.take(MESSAGE_BYTES_MAX as u64).read_to_end(&mut bytes)?;
-    Ok(serde_json::from_slice(&bytes).ok())
+    file.take(bytes_max as u64).read_to_end(&mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The agent can put anything there: a link is not followed, and a pipe blocks nobody.

@@ -14,6 +14,7 @@ mod down;
 mod error;
 mod events;
 mod explain;
+mod hook;
 pub mod inbox;
 mod init;
 mod issue;
@@ -22,6 +23,7 @@ mod output;
 pub mod phase;
 mod pr;
 mod status;
+mod statusline;
 mod up;
 mod view;
 
@@ -82,6 +84,9 @@ enum Command {
     Config(config::ConfigArgs),
     Phase(phase::PhaseArgs),
     Inbox(inbox::InboxArgs),
+    Hook(hook::HookArgs),
+    /// Called by Claude Code: draws its status line, with a clock that shows that it lives
+    Statusline,
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -91,6 +96,10 @@ enum Command {
 
 /// Parses the arguments, runs the command and says in the exit code how it went.
 pub fn main() -> ExitCode {
+    // Clients wait for these at every tool they use: no time for the whole command line.
+    if let Some(exit) = hook::at_once(std::env::args_os().skip(1)) {
+        return exit;
+    }
     let cli = Cli::parse();
     let result = Context::from_environment(cli.home, cli.project, cli.json)
         .and_then(|context| run(&context, cli.command));
@@ -117,6 +126,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Down => down::run(context),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, args),
+        Command::Hook(args) => hook::run(args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
         Command::Issue(args) => issue::run(context, args),
@@ -125,6 +135,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
         Command::Status(args) => status::run(context, args),
+        Command::Statusline => statusline::run(),
         Command::Up(args) => up::run(context, &args),
     }
 }

@@ -168,7 +168,7 @@ pub fn found_screen(reading: &Reading) -> String {
 fn found_hook(path: &str, content: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.starts_with("statusline-input") {
-        return match parse_statusline(content.as_bytes()) {
+        return match parse_statusline(content.as_bytes()).map(|payload| payload.fact) {
             Ok(line) => {
                 let limit = if line.limited_until.is_some() { "limited" } else { "not limited" };
                 let percent = line.context_percent.map_or("?".into(), |p| p.to_string());

@@ -1,0 +1,116 @@
+//! A client's call: its event goes to the session's spool, and sometimes there is an answer.
+//!
+//! Invariants: it never fails the agent (whatever goes wrong, it says nothing and the exit code is
+//! 0), it never blocks it (input is bounded in size and time; there is no database, no daemon and
+//! no configuration), and outside of our sessions it does nothing.
+
+use super::session::OwnSession;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::json;
+use shopfloor_adapters::agent::hooks::{HookPayload, PAYLOAD_BYTES_MAX, parse_hook, parse_notify};
+use shopfloor_adapters::agent::spool::{self, Told};
+use shopfloor_core::liveness::{HookEvent, StartSource};
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// A client writes its payload at once. One that does not is not waited for.
+const INPUT_WAIT: Duration = Duration::from_secs(5);
+/// What is read and thrown away of a payload that is too large, so that the client's write succeeds.
+const DRAIN_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// A hook, with its payload on standard input.
+pub fn hook() {
+    in_session(|session| {
+        let Some(bytes) = read_input()? else { return Ok(()) };
+        let payload = parse_hook(&bytes).map_err(|e| format!("a payload was not understood: {e}"))?;
+        let answer = answer(session, &payload);
+        // The answer even if the spool is full or gone.
+        let told = tell(session, payload);
+        if let Some(answer) = answer {
+            let _ = writeln!(io::stdout(), "{answer}");
+        }
+        told
+    });
+}
+
+/// Codex's `notify`.
+pub fn notify(payload: Option<&(impl AsRef<OsStr> + ?Sized)>) {
+    in_session(|session| {
+        let text = payload.and_then(|p| p.as_ref().to_str()).ok_or("notify's argument is not text")?;
+        let payload = parse_notify(text).map_err(|e| format!("notify was not understood: {e}"))?;
+        tell(session, payload)
+    });
+}
+
+/// Runs `work` if this is a session of ours. What goes wrong is noted there and nowhere else.
+pub fn in_session(work: impl FnOnce(&OwnSession) -> Result<(), String>) {
+    let Some(session) = OwnSession::from_environment() else { return };
+    std::panic::set_hook(Box::new(|_| {}));
+    match catch_unwind(AssertUnwindSafe(|| work(&session))) {
+        Ok(Ok(())) => {}
+        Ok(Err(what)) => session.complain(&what),
+        Err(_) => session.complain("a bug: the hook panicked"),
+    }
+}
+
+fn tell(session: &OwnSession, payload: HookPayload) -> Result<(), String> {
+    let told = Told {
+        at: session.at,
+        conversation: payload.session_id,
+        transcript: payload.transcript_path,
+        event: payload.event,
+    };
+    spool::append(&session.dir, &told).map_err(|e| format!("{} was not kept: {e}", told.event))
+}
+
+/// What the client is told, as JSON.
+fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Value> {
+    match payload.event {
+        // Whatever it was told at its start may be forgotten now.
+        HookEvent::SessionStart {
+            source: StartSource::Compact | StartSource::Resume | StartSource::Clear,
+        } => {
+            let protocol = spool::read_protocol(&session.dir).ok()??;
+            Some(json!({"hookSpecificOutput":
+                {"hookEventName": "SessionStart", "additionalContext": protocol}}))
+        }
+        _ => None,
+    }
+}
+
+/// Standard input to its end. `None`: there is nobody to write it.
+pub fn read_input() -> Result<Option<Vec<u8>>, String> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let (mut total, deadline) = (0, Instant::now() + INPUT_WAIT);
+    let mut input = stdin.lock();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => return Err("the payload did not come in time".into()),
+            _ => {}
+        }
+        match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                total += n;
+                // One byte too many says that it is too large.
+                let room = (PAYLOAD_BYTES_MAX + 1).saturating_sub(bytes.len());
+                bytes.extend_from_slice(&buffer[..n.min(room)]);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(format!("the payload cannot be read: {e}")),
+        }
+        if total > DRAIN_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(Some(bytes))
+}

@@ -1,0 +1,59 @@
+//! `shopfloor hook`: what agents' clients call at every step they take. See [`call`].
+
+mod call;
+mod session;
+
+pub use call::read_input;
+pub use session::OwnSession;
+
+use super::{CliResult, Exit, statusline};
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Called by agents' clients: tells the floor what happens in a session
+///
+/// The payload is read from standard input. Outside of the factory's own sessions it does nothing.
+#[derive(Args)]
+pub struct HookArgs {
+    #[command(subcommand)]
+    command: Option<HookCommand>,
+}
+
+#[derive(Subcommand)]
+enum HookCommand {
+    /// Codex's `notify`: the payload is the last argument
+    Notify {
+        #[arg(value_name = "JSON", required = true)]
+        payload: Vec<OsString>,
+    },
+}
+
+pub fn run(args: HookArgs) -> CliResult<Exit> {
+    match args.command {
+        None => call::hook(),
+        Some(HookCommand::Notify { payload }) => call::notify(payload.last()),
+    }
+    Ok(Exit::Fine)
+}
+
+/// The calls that clients make, without the rest of the command line: parsing that would be most of
+/// the time they take. `None`: it is not one of them.
+pub fn at_once(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let command = words.next()?;
+    if command == "statusline" && words.next().is_none() {
+        return statusline::run().ok().map(ExitCode::from);
+    }
+    if command != "hook" {
+        return None;
+    }
+    match words.next() {
+        None => call::hook(),
+        Some(word) if word == "notify" => {
+            let payload = words.last().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+            call::notify(Some(&payload));
+        }
+        Some(_) => return None,
+    }
+    Some(ExitCode::SUCCESS)
+}

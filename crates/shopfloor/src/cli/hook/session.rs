@@ -1,0 +1,29 @@
+//! The session a client's call belongs to, from the environment the factory gave the agent.
+
+use crate::cli::now;
+use shopfloor_adapters::agent::spool;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::ids::Epoch;
+use shopfloor_core::time::Time;
+use std::path::PathBuf;
+
+pub struct OwnSession {
+    /// The session's folder.
+    pub dir: PathBuf,
+    /// When this call began.
+    pub at: Time,
+}
+
+impl OwnSession {
+    /// `None`: this is not a session of ours, or its folder is gone.
+    pub fn from_environment() -> Option<OwnSession> {
+        let epoch: Epoch = std::env::var("SHOPFLOOR_SESSION").ok()?.parse().ok()?;
+        let home = std::env::var_os("SHOPFLOOR_HOME").map(PathBuf::from).filter(|p| p.is_absolute())?;
+        let dir = Layout::new(home).session(epoch);
+        dir.is_dir().then(|| OwnSession { dir, at: now() })
+    }
+
+    pub fn complain(&self, what: &str) {
+        spool::complain(&self.dir, self.at, what);
+    }
+}
