@@ -30,6 +30,11 @@ impl Layout {
         self.root.join("floor.toml")
     }
 
+    /// What the user puts over the embedded runtimes, a file for each.
+    pub fn runtimes(&self) -> PathBuf {
+        self.root.join("runtimes")
+    }
+
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")

@@ -2,9 +2,7 @@
 
 use crate::effect::Verdict;
 use crate::event::Observation;
-use crate::ids::{
-    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
-};
+use crate::ids::{EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, RunId, Sha, agent_name};
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;

@@ -3,14 +3,15 @@
 
 use super::client;
 use super::{AgentConfig, prompt_file};
-use crate::host::digest::Digest;
+use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::tmux_name;
 use shopfloor_core::runtime::Values;
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 pub struct Launcher<'a> {
@@ -25,7 +26,7 @@ impl Launcher<'_> {
     /// not mend.
     pub fn prepare(&self, env: &mut Vec<(OsString, OsString)>) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
-        let values = self.values();
+        let values = self.values().map_err(PortError::transient)?;
         let argv = spec.launch.argv(&values).map_err(|e| self.refuse(e))?;
         for (name, value) in spec.launch.env(&values).map_err(|e| self.refuse(e))? {
             env.retain(|(known, _)| *known != *name);
@@ -57,7 +58,7 @@ impl Launcher<'_> {
         PortError::permanent(format!("the runtime {} cannot be started: {error}", self.config.spec.name))
     }
 
-    fn values(&self) -> Values {
+    fn values(&self) -> io::Result<Values> {
         let start = self.start;
         let folder = self.layout.session(start.epoch);
         let mut values = self.config.values.clone();
@@ -68,27 +69,31 @@ impl Launcher<'_> {
         set("role", start.role.to_string());
         set("prompt_file", prompt_file(&folder).display().to_string());
         set("session_dir", folder.display().to_string());
-        set("session_id", conversation(self.layout, start));
+        set("session_id", conversation(&folder)?);
         set("worktree", self.cwd.display().to_string());
-        values
+        Ok(values)
     }
 }
 
-/// The id of a session's conversation, where we choose it: a UUID that follows from floor and epoch,
-/// so that nothing has to be remembered.
-pub fn conversation(layout: &Layout, start: &StartSession) -> String {
-    let half = |salt: &str| {
-        let digest = Digest::new().field(layout.root().as_os_str().as_bytes()).field(salt.as_bytes());
-        digest.field(start.epoch.to_string().as_bytes()).field(start.project.as_str().as_bytes()).finish()
-    };
-    let (high, low) = (half("high"), half("low"));
-    // Version 8: made up by whoever makes it.
-    format!(
-        "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        0x8000 | ((low >> 48) & 0x3fff),
-        low & 0xffff_ffff_ffff
-    )
+/// The id of a session's conversation, where we choose it: a UUID, on record before the client has it.
+fn conversation(folder: &Path) -> io::Result<String> {
+    let file = folder.join("conversation");
+    match std::fs::read_to_string(&file) {
+        Ok(id) => return Ok(id),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let random = u128::from_be_bytes(bytes);
+    let id = format!(
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+        random >> 96,
+        (random >> 80) & 0xffff,
+        (random >> 64) & 0xfff,
+        0x8000 | ((random >> 48) & 0x3fff),
+        random & 0xffff_ffff_ffff
+    );
+    write_atomic(&file, id.as_bytes(), 0o600)?;
+    Ok(id)
 }

@@ -15,11 +15,11 @@ use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
+use launch::Launcher;
 use shopfloor_core::effect::{ProcessId, Review, StartSession};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
-use launch::Launcher;
 use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started, Tree};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -66,11 +66,19 @@ impl TmuxAgents {
         let typed = spec.as_ref().is_some_and(|spec| spec.capabilities.delivery == DeliveryMode::Paste);
         let file = prompt_file(&self.layout.session(start.epoch));
         let prompt = match typed {
-            true => Some(prompt::to_type(&std::fs::read_to_string(&file).map_err(PortError::transient)?, &file)),
+            true => {
+                Some(prompt::to_type(&std::fs::read_to_string(&file).map_err(PortError::transient)?, &file))
+            }
             false => None,
         };
         let phase_file = self.phase_file(start).display().to_string();
-        Ok(Started { tmux, process, phase_file, runtime: spec.map(|s| s.name.clone()).unwrap_or_default(), prompt })
+        Ok(Started {
+            tmux,
+            process,
+            phase_file,
+            runtime: spec.map(|s| s.name.clone()).unwrap_or_default(),
+            prompt,
+        })
     }
 
     fn phase_file(&self, start: &StartSession) -> PathBuf {
@@ -164,11 +172,13 @@ impl Agents for TmuxAgents {
         let mut env = self.environment(start, &config, &briefing.worktree, &phase_file);
         let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
         let argv = launch.prepare(&mut env)?;
-        let prompt = prompt::render(start, briefing, &config.primary_branch, config.spec.capabilities.delivery);
+        let prompt =
+            prompt::render(start, briefing, &config.primary_branch, config.spec.capabilities.delivery);
         let prompt = config.redactor.redact(&prompt.whole());
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
         let protocol = prompt::protocol(start, &config.primary_branch, config.spec.capabilities.delivery);
-        write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600).map_err(PortError::transient)?;
+        write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
+            .map_err(PortError::transient)?;
         // A predecessor's phase is not this session's.
         phase_file::reset(&phase_file).map_err(|e| {
             PortError::permanent(format!("the phase file {} cannot be used: {e}", phase_file.display()))

@@ -36,6 +36,8 @@ fn full() -> RuntimeSpec {
         launch: Launch::default(),
         resume: None,
         version: None,
+        root: None,
+        transcript: Default::default(),
         readiness: Readiness::Hook,
         submit: None,
         timing: Timing::default(),

@@ -41,6 +41,9 @@ pub struct RuntimeSpec {
     pub resume: Option<Launch>,
     #[serde(default)]
     pub version: Option<VersionCheck>,
+    /// When it refuses to run as root.
+    #[serde(default)]
+    pub root: Option<RootRefusal>,
     pub readiness: Readiness,
     /// How a prompt is typed; there if and only if delivery is by paste.
     #[serde(default)]
@@ -112,6 +115,14 @@ pub struct VersionCheck {
     /// Versions whose screens and hooks are in the recordings.
     #[serde(default)]
     pub recorded: Vec<Version>,
+}
+
+/// A client that does not run as root in some permission modes, unless a variable says that it may.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RootRefusal {
+    pub permission_modes: Vec<String>,
+    pub unless_env: String,
 }
 
 /// The submit recipe: paste, pause, key, confirm.

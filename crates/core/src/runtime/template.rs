@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The placeholders a runtime may use, and what they stand for.
-pub const PLACEHOLDERS: [(&str, &str); 9] = [
+pub const PLACEHOLDERS: [(&str, &str); 10] = [
     ("command", "the project's `command`, word by word; only as an argument of its own"),
     ("model", "the role's `model`"),
     ("name", "the session's name"),
     ("permission_mode", "the project's permission mode"),
     ("prompt_file", "the file with the first prompt"),
+    ("role", "dev or review"),
     ("session_dir", "the session's own folder"),
     ("session_id", "the client's id of the conversation"),
     ("settings_file", "the settings we wrote for the session"),

@@ -34,7 +34,11 @@ fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time)
 }
 
 fn first_line(message: &Message) -> String {
-    if message.prompt { "the first prompt".into() } else { message.text.lines().next().unwrap_or("").to_owned() }
+    if message.prompt {
+        "the first prompt".into()
+    } else {
+        message.text.lines().next().unwrap_or("").to_owned()
+    }
 }
 
 impl Turn<'_> {
@@ -120,9 +124,7 @@ impl Turn<'_> {
 
     /// What was for a session that is over, and for no other, is nobody's.
     pub(super) fn forget_own(&mut self, epoch: Epoch) {
-        let mine = |m: &&Message| {
-            m.to == Some(epoch) && m.state == MessageState::Queued && self.is_own(m)
-        };
+        let mine = |m: &&Message| m.to == Some(epoch) && m.state == MessageState::Queued && self.is_own(m);
         let own: Vec<MessageId> = self.floor.messages.iter().filter(mine).map(|m| m.id).collect();
         for message in own {
             self.floor.messages.remove(&message);

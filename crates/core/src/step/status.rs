@@ -141,7 +141,10 @@ impl Turn<'_> {
     fn cannot_work(&mut self, id: JobId, epoch: Epoch, role: Role, why: &str) {
         match role {
             Role::Dev => {
-                self.ask(id, &format!("The agent cannot work: {why}. Put it right; any answer has it go on."));
+                self.ask(
+                    id,
+                    &format!("The agent cannot work: {why}. Put it right; any answer has it go on."),
+                );
             }
             Role::Review => self.reviewer_failed(id, epoch, &format!("the reviewer cannot work: {why}")),
         }
@@ -166,7 +169,11 @@ impl Turn<'_> {
             self.block(id, &format!("the agent's context was full {CYCLES_MAX} times"));
             return;
         }
-        self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: its context is full; a successor goes on"));
+        self.note_job(
+            NoteKind::AgentStatus,
+            id,
+            format!("session {epoch}: its context is full; a successor goes on"),
+        );
         self.replace(id, epoch);
         self.start_successor(id);
     }
@@ -182,7 +189,9 @@ impl Turn<'_> {
         let state = self.job(id).map(|j| j.state.clone());
         self.replace(id, epoch);
         match state {
-            Some(JobState::Working | JobState::Starting | JobState::NeedsHuman { .. }) => self.respawn(id, why),
+            Some(JobState::Working | JobState::Starting | JobState::NeedsHuman { .. }) => {
+                self.respawn(id, why)
+            }
             _ => self.forget_unread(id),
         }
     }

@@ -42,7 +42,8 @@ impl Courier {
     /// For the session's next message: taken up where a daemon before this one left it.
     pub fn new(way: &Way<'_>, due: &super::session::Due) -> Result<Courier, Event> {
         let epoch = way.brief.epoch;
-        let known = std::fs::read(file(way.dir)).ok().and_then(|b| serde_json::from_slice::<Courier>(&b).ok());
+        let known =
+            std::fs::read(file(way.dir)).ok().and_then(|b| serde_json::from_slice::<Courier>(&b).ok());
         if let Some(courier) = known.filter(|courier| courier.message == due.message) {
             // What the floor knows already is not told again.
             return Ok(Courier { told: due.receipts, held: due.held.clone(), ..courier });

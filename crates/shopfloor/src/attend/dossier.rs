@@ -107,7 +107,8 @@ impl Dossier {
         if !self.is_own(&told) {
             return;
         }
-        if let Some(path) = told.transcript.filter(|path| self.transcript.as_deref() != Some(Path::new(path))) {
+        if let Some(path) = told.transcript.filter(|path| self.transcript.as_deref() != Some(Path::new(path)))
+        {
             self.transcript = Some(PathBuf::from(path));
             self.transcript_offset = 0;
         }
@@ -225,7 +226,8 @@ impl Dossier {
             let meta = std::fs::metadata(dir.join(name)).ok()?;
             Some(format!("{}.{}", meta.mtime(), meta.mtime_nsec()))
         };
-        let digest = ["index", "logs/HEAD"].iter().filter_map(|name| stamp(name)).collect::<Vec<_>>().join(" ");
+        let digest =
+            ["index", "logs/HEAD"].iter().filter_map(|name| stamp(name)).collect::<Vec<_>>().join(" ");
         self.evidence.add(Fact::new(now, What::Git { digest }));
     }
 

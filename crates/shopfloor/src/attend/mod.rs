@@ -37,7 +37,10 @@ pub enum News {
     /// A file of the session's folder was written.
     Written(Epoch),
     /// A pane's title, by the name of its session.
-    Title { tmux: String, title: String },
+    Title {
+        tmux: String,
+        title: String,
+    },
 }
 
 /// Where news go. The thread ends when the last of these is gone.

@@ -269,5 +269,6 @@ impl Attendant {
 
 /// A turn is open or the session starts: its screen is worth a look.
 fn is_open(state: &State) -> bool {
-    state.in_turn() || matches!(state, State::Starting | State::Failed { .. } | State::NoProgress | State::Stuck)
+    state.in_turn()
+        || matches!(state, State::Starting | State::Failed { .. } | State::NoProgress | State::Stuck)
 }

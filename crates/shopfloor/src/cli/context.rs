@@ -2,6 +2,7 @@
 //! reads the environment for them.
 
 use super::error::{CliError, CliResult, Exit};
+use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::daemon::Projects;
 use shopfloor_adapters::git::{Git, repos};
@@ -105,6 +106,11 @@ impl Context {
         let applied = self.engine()?.submit(now(), event)?;
         self.poke();
         Ok(applied)
+    }
+
+    /// The runtimes, with what the user puts over them.
+    pub fn runtimes(&self) -> CliResult<Catalogue> {
+        Ok(Catalogue::load(&self.layout.runtimes())?)
     }
 
     pub fn floor_config(&self) -> CliResult<FloorConfig> {

@@ -207,14 +207,6 @@ fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
     let at = |key, message: String| source.at_key(&[path, &[key]].concat(), message);
     let table = path.join(".");
     match (agent.runtime, &agent.command) {
-        (Runtime::Claude | Runtime::Codex, _) => {
-            let name = if agent.runtime == Runtime::Claude { "claude" } else { "codex" };
-            return Err(at(
-                "runtime",
-                format!("runtime \"{name}\" is not in this version yet; use generic with a command"),
-            )
-            .hint("write runtime = \"generic\" and command = [\"your-agent\", \"its\", \"arguments\"]"));
-        }
         (Runtime::Generic, None) => {
             return Err(at("runtime", format!("runtime \"generic\" needs a `command` in [{table}]"))
                 .hint("add command = [\"program\", \"argument\"]: what is run in the worktree"));
@@ -228,11 +220,22 @@ fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
         (Runtime::Generic, Some(command)) if command.iter().any(|word| word.contains('\0')) => {
             return Err(at("command", format!("`command` in [{table}] holds a NUL character")));
         }
-        (Runtime::Demo, Some(_)) => {
-            return Err(at("command", "runtime \"demo\" runs no command".into())
+        (runtime, Some(_)) if runtime != Runtime::Generic => {
+            return Err(at("command", format!("runtime {:?} runs no command of yours", runtime.as_str()))
                 .hint("remove the line, or write runtime = \"generic\" to run the command"));
         }
-        (Runtime::Generic, Some(_)) | (Runtime::Demo, None) => {}
+        _ => {}
+    }
+    let asks = matches!(agent.runtime, Runtime::Claude | Runtime::Codex);
+    if let Some(mode) = &agent.permission_mode {
+        let is_word = !mode.is_empty()
+            && mode.len() <= 40
+            && mode.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if !asks || !is_word {
+            let why =
+                if asks { "is one word, such as \"acceptEdits\"" } else { "is for claude and codex only" };
+            return Err(at("permission_mode", format!("`permission_mode` in [{table}] {why}")));
+        }
     }
     if agent.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
         return Err(at("model", format!("`model` in [{table}] is empty")).hint("leave the line out instead"));

@@ -145,6 +145,11 @@ pub struct Agent {
     /// The model to use, in the runtime's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What the client may do without asking, in its own words: for claude `acceptEdits`,
+    /// `bypassPermissions` and others, for codex `never`, `on-request` and others. Without it the
+    /// client decides. A client that asks waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
     /// Names of environment variables that the agent may see, beside a minimal set.
     #[serde(default)]
     pub pass_env: Vec<String>,
@@ -152,7 +157,13 @@ pub struct Agent {
 
 impl Agent {
     pub(super) fn demo() -> Self {
-        Agent { runtime: Runtime::Demo, command: None, model: None, pass_env: Vec::new() }
+        Agent {
+            runtime: Runtime::Demo,
+            command: None,
+            model: None,
+            permission_mode: None,
+            pass_env: Vec::new(),
+        }
     }
 }
 
@@ -163,10 +174,21 @@ pub enum Runtime {
     Demo,
     /// Any program, given by `command`.
     Generic,
-    /// Not in this version yet.
+    /// Claude Code.
     Claude,
-    /// Not in this version yet.
+    /// Codex.
     Codex,
+}
+
+impl Runtime {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Runtime::Demo => "demo",
+            Runtime::Generic => "generic",
+            Runtime::Claude => "claude",
+            Runtime::Codex => "codex",
+        }
+    }
 }
 
 /// Review of pull requests by a second agent.

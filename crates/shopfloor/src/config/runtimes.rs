@@ -9,7 +9,9 @@ use super::load::{choose, explain, kind};
 use super::source::Source;
 use serde::Deserialize;
 use shopfloor_core::runtime::{EMBEDDED, RuntimeSpec, SpecError};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -121,6 +123,32 @@ fn at(source: &Source<'_>, error: &SpecError) -> ConfigError {
     match &error.hint {
         Some(hint) => shown.hint(hint.clone()),
         None => shown,
+    }
+}
+
+/// All runtimes of a floor, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue(BTreeMap<String, Arc<RuntimeSpec>>);
+
+impl Catalogue {
+    /// The embedded ones, with what `NAME.toml` in the folder puts over each.
+    pub fn load(folder: &Path) -> Result<Catalogue, ConfigError> {
+        let mut all = BTreeMap::new();
+        for (name, text) in EMBEDDED {
+            let file = folder.join(format!("{name}.toml"));
+            let over = match std::fs::read_to_string(&file) {
+                Ok(over) => Some(over),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+                Err(e) => return Err(ConfigError::whole_file(&file, format!("cannot be read: {e}"))),
+            };
+            let over = over.as_ref().map(|text| Override { file: &file, text });
+            all.insert(name.to_owned(), Arc::new(load(text, over)?));
+        }
+        Ok(Catalogue(all))
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<RuntimeSpec>> {
+        self.0.get(name).cloned()
     }
 }
 

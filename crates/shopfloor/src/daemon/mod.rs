@@ -54,7 +54,7 @@ impl Daemon {
 
         let floor_config = context.floor_config()?;
         let git = context.git()?;
-        let (projects, paused) = Projects::load(&floor_config, engine.floor())?;
+        let (projects, paused) = Projects::load(&floor_config, context.runtimes()?, engine.floor())?;
         for project in projects.all() {
             let project = project.git();
             repos::ensure(&git, &context.layout, &project)

@@ -2,18 +2,20 @@
 //! has become wrong is reported and the last good one stays.
 
 use super::{policy, project_event};
+use crate::attend::Runtimes;
 use crate::cli::{CliError, CliResult};
-use crate::config::{self, FloorConfig, ProjectConfig, Runtime, secrets};
+use crate::config::runtimes::Catalogue;
+use crate::config::{self, FloorConfig, ProjectConfig, secrets};
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs, CiStep};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
+use shopfloor_core::runtime::Values;
 use shopfloor_core::state::Floor;
 use shopfloor_core::text::Redactor;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
@@ -39,13 +41,22 @@ impl Loaded {
 pub struct Projects {
     loaded: Arc<RwLock<BTreeMap<ProjectName, Loaded>>>,
     floor: Arc<FloorConfig>,
+    runtimes: Arc<Catalogue>,
 }
 
 impl Projects {
     /// Every project of the floor whose configuration can be read, and why not of the others. They
     /// must not hold up the rest; only when none is left there is nothing to do.
-    pub fn load(floor_config: &FloorConfig, floor: &Floor) -> CliResult<(Self, Vec<Event>)> {
-        let projects = Projects { loaded: Arc::default(), floor: Arc::new(floor_config.clone()) };
+    pub fn load(
+        floor_config: &FloorConfig,
+        runtimes: Catalogue,
+        floor: &Floor,
+    ) -> CliResult<(Self, Vec<Event>)> {
+        let projects = Projects {
+            loaded: Arc::default(),
+            floor: Arc::new(floor_config.clone()),
+            runtimes: Arc::new(runtimes),
+        };
         let mut paused = Vec::new();
         let mut last_error = None;
         for project in floor.projects.iter() {
@@ -67,7 +78,7 @@ impl Projects {
     /// What hides a project's secrets, as far as they are known here. Without a configuration only
     /// the shapes of tokens are.
     pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Redactor {
-        let projects = Projects { loaded: Arc::default(), floor: Arc::new(floor_config.clone()) };
+        let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
         projects.read(checkout).map(|project| project.redactor).unwrap_or_default()
     }
 
@@ -154,19 +165,30 @@ impl Projects {
         Arc::new(move |name, role| {
             let project = projects.get(name)?;
             let agent = project.config.agent(role)?;
-            let argv = match agent.runtime {
-                Runtime::Generic => agent.command.as_ref()?.iter().map(OsString::from).collect(),
-                Runtime::Demo => demo_argv(role)?,
-                // Refused when the configuration is read.
-                Runtime::Claude | Runtime::Codex => return None,
-            };
+            let mut values = Values::new();
+            values.extend(agent.command.clone().map(|command| ("command".into(), command)));
+            values.extend(agent.model.clone().map(|model| ("model".into(), vec![model])));
+            values.extend(agent.permission_mode.clone().map(|mode| ("permission_mode".into(), vec![mode])));
             Some(AgentConfig {
-                argv,
+                spec: projects.runtimes.get(agent.runtime.as_str())?,
+                values,
                 env: clean_env(std::env::vars_os(), &agent.pass_env),
                 primary_branch: project.config.project.primary_branch.clone(),
                 redactor: project.redactor.clone(),
             })
         })
+    }
+}
+
+impl Projects {
+    pub fn runtimes(&self) -> Runtimes {
+        let runtimes = self.runtimes.clone();
+        Arc::new(move |name| runtimes.get(name))
+    }
+
+    /// Whether a runtime's client tells what it does, and so is attended to.
+    pub fn tells(&self, runtime: &str) -> bool {
+        self.runtimes.get(runtime).is_some_and(|spec| spec.capabilities.hooks)
     }
 }
 
@@ -180,10 +202,4 @@ fn passed_secrets(config: &ProjectConfig) -> Vec<String> {
         .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
         .filter_map(|name| std::env::var(name).ok())
         .collect()
-}
-
-/// The built-in scripted agent: this program, as a process of its own.
-fn demo_argv(role: Role) -> Option<Vec<OsString>> {
-    let program = std::env::current_exe().ok()?;
-    Some(vec![program.into(), "demo-agent".into(), role.as_str().into()])
 }

@@ -48,12 +48,23 @@ pub(super) struct Shared {
 
 #[derive(Clone)]
 enum Key {
-    Exit { epoch: Epoch, tmux: String },
+    Exit {
+        epoch: Epoch,
+        tmux: String,
+    },
     Phase(PhaseKey),
-    Result { epoch: Epoch, path: PathBuf },
-    Config { project: ProjectName, checkout: PathBuf },
+    Result {
+        epoch: Epoch,
+        path: PathBuf,
+    },
+    Config {
+        project: ProjectName,
+        checkout: PathBuf,
+    },
     /// Something that a session's client tells.
-    Told { epoch: Epoch },
+    Told {
+        epoch: Epoch,
+    },
 }
 
 #[derive(Clone)]

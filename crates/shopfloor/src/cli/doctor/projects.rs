@@ -3,7 +3,9 @@
 use super::super::Context;
 use super::programs::{is_executable, on_path};
 use super::{Check, Grade};
-use crate::config::{self, Agent, FloorConfig, Runtime};
+use crate::config::{self, Agent, FloorConfig, Runtime, runtimes};
+use shopfloor_adapters::agent::client::check_version;
+use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::ids::Role;
 use shopfloor_core::state::{Floor, Project};
 use std::path::Path;
@@ -68,14 +70,29 @@ fn client(name: String, checkout: &Path, agent: &Agent) -> Check {
                 None => (Grade::Fail, format!("{program:?} is not found, or not executable")),
             }
         }
-        (Runtime::Claude | Runtime::Codex, _) => {
-            (Grade::Fail, "this runtime is not in this version yet".to_owned())
-        }
+        (Runtime::Claude | Runtime::Codex, _) => installed(agent.runtime.as_str()),
     };
     let check = Check::new(name, grade, detail);
     match (grade, agent.runtime) {
         (Grade::Fail, Runtime::Generic) => check.hint("install it, or correct `command` in shopfloor.toml"),
-        (Grade::Fail, _) => check.hint("use runtime = \"generic\" with its command line"),
+        (Grade::Fail, _) => {
+            check.hint("install it for the user the floor runs as, or choose another `runtime`")
+        }
         _ => check,
+    }
+}
+
+/// Whether a runtime's client is installed, in a version that will do.
+fn installed(runtime: &str) -> (Grade, String) {
+    let spec = runtimes::embedded(runtime).expect("every runtime of the configuration is embedded");
+    let program = &spec.launch.argv[0];
+    let Some(path) = on_path(program) else {
+        return (Grade::Fail, format!("{program} is not on the PATH"));
+    };
+    let Some(check) = &spec.version else { return (Grade::Ok, path.display().to_string()) };
+    let env: Vec<_> = clean_env(std::env::vars_os(), &[]);
+    match check_version(&path, check, &env) {
+        Ok(version) => (Grade::Ok, format!("{runtime}: {}, version {version}", path.display())),
+        Err(why) => (Grade::Fail, why),
     }
 }

@@ -225,12 +225,18 @@ shopfloor.toml:4:1: `no_checks` says that there are no checks, but `steps` lists
 #[test]
 fn agents_are_checked() {
     check_section(
-        "[agents.dev]\nruntime = \"claude\"\n",
+        "[agents.dev]\nruntime = \"claude\"\npermission_mode = \"do; it\"\n",
         r#"
-shopfloor.toml:6:1: runtime "claude" is not in this version yet; use generic with a command
-  6 | runtime = "claude"
-    | ^^^^^^^
-  hint: write runtime = "generic" and command = ["your-agent", "its", "arguments"]"#,
+shopfloor.toml:7:1: `permission_mode` in [agents.dev] is one word, such as "acceptEdits"
+  7 | permission_mode = "do; it"
+    | ^^^^^^^^^^^^^^^"#,
+    );
+    check_section(
+        "[agents.dev]\nruntime = \"demo\"\npermission_mode = \"plan\"\n",
+        r#"
+shopfloor.toml:7:1: `permission_mode` in [agents.dev] is for claude and codex only
+  7 | permission_mode = "plan"
+    | ^^^^^^^^^^^^^^^"#,
     );
     check_section(
         "[agents.dev]\nruntime = \"generic\"\n",
@@ -251,7 +257,7 @@ shopfloor.toml:5:2: review is required, but nothing says who reviews
     check_floor(
         "[defaults.agents.dev]\nruntime = \"demo\"\ncommand = [\"bot\"]\n",
         r#"
-floor.toml:3:1: runtime "demo" runs no command
+floor.toml:3:1: runtime "demo" runs no command of yours
   3 | command = ["bot"]
     | ^^^^^^^
   hint: remove the line, or write runtime = "generic" to run the command"#,

@@ -1,11 +1,10 @@
-//! `shopfloor explain`: everything that says why an issue is where it is.
+//! Why an issue is where it is.
 
-use super::ci::{self, RunView};
-use super::context::now;
-use super::events::{self, NoteView};
-use super::view::{self, JobView};
-use super::{CliError, CliResult, Context, Exit, output, status};
-use clap::Args;
+use crate::cli::ci::{self, RunView};
+use crate::cli::context::now;
+use crate::cli::events::{self, NoteView};
+use crate::cli::view::{self, JobView};
+use crate::cli::{CliError, CliResult, Context, Exit, output, status};
 use serde::Serialize;
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, IssueNumber, ProjectName};
@@ -14,12 +13,6 @@ use shopfloor_core::text::one_line;
 use shopfloor_store::ci::CiRun;
 use shopfloor_store::sqlite::NoteFilter;
 use shopfloor_store::{Entry, Queued, Store};
-
-/// Say where an issue stands, since when, until when, and why nothing happens
-#[derive(Args)]
-pub struct ExplainArgs {
-    issue: IssueNumber,
-}
 
 const NOTES: usize = 20;
 /// How far back the issue's last CI run is looked for.
@@ -52,6 +45,8 @@ struct MessageView {
     text: String,
     queued_at: String,
     deadline: Option<String>,
+    /// What keeps it from being delivered.
+    held: Option<String>,
 }
 
 /// An effect that is still to be performed.
@@ -65,28 +60,28 @@ struct PendingView {
     last_error: Option<String>,
 }
 
-pub fn run(context: &Context, args: ExplainArgs) -> CliResult<Exit> {
+pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
     let project = context.project()?.name;
     let floor = view::floor(context)?;
-    let known = floor.issues.get(&(project.clone(), args.issue));
-    let job = floor.job_of(&project, args.issue);
+    let known = floor.issues.get(&(project.clone(), number));
+    let job = floor.job_of(&project, number);
     let Some(title) = known.map(|i| &i.title).or(job.map(|j| &j.title)) else {
-        return Err(CliError::no_such(format!("there is no issue #{}", args.issue))
+        return Err(CliError::no_such(format!("there is no issue #{}", number))
             .hint("`shopfloor issue list --state all` shows them"));
     };
     let mut store = context.reader()?;
     let filter =
-        NoteFilter { project: Some(project.to_string()), issue: Some(args.issue.0), ..NoteFilter::default() };
+        NoteFilter { project: Some(project.to_string()), issue: Some(number.0), ..NoteFilter::default() };
     let notes = store.last_notes(&filter, NOTES)?;
     let outbox = store.outbox()?;
     let pending: Vec<&Queued> =
-        outbox.iter().filter(|q| concerns(&q.action, &floor, &project, args.issue, job)).collect();
+        outbox.iter().filter(|q| concerns(&q.action, &floor, &project, number, job)).collect();
     let runs = context.ci()?.list(&project, RUNS_LOOKED_AT)?;
-    let last_ci = runs.into_iter().find(|run| run.issue == args.issue);
+    let last_ci = runs.into_iter().find(|run| run.issue == number);
     let why = known.filter(|i| i.open).map(|i| view::why(&floor, i));
     let daemon = status::daemon(context)?;
     if !context.json {
-        output::line(format!("#{} {}", args.issue, one_line(title, usize::MAX)));
+        output::line(format!("#{} {}", number, one_line(title, usize::MAX)));
         print_human(&floor, why, &daemon, job, last_ci.as_ref(), &pending, &notes);
         return Ok(Exit::Fine);
     }
@@ -94,7 +89,7 @@ pub fn run(context: &Context, args: ExplainArgs) -> CliResult<Exit> {
         |s: &shopfloor_core::state::Stage| StageView { state: s.state.clone(), at: output::moment(s.at) };
     output::json(&Explanation {
         title: title.clone(),
-        issue: args.issue,
+        issue: number,
         why,
         daemon,
         job: job.map(|job| JobView::new(&floor, job)),
@@ -126,6 +121,7 @@ fn unread(floor: &Floor, job: &Job) -> Vec<MessageView> {
             text: m.text.clone(),
             queued_at: output::moment(m.queued_at),
             deadline: m.deadline.map(output::moment),
+            held: m.held.clone(),
         })
         .collect()
 }
@@ -237,7 +233,8 @@ fn print_job(floor: &Floor, job: &Job) {
     }
     for message in unread(floor, job) {
         let first = message.text.lines().next().unwrap_or_default();
-        output::line(format!("  not taken by the agent yet: {}", one_line(first, 120)));
+        let held = message.held.map(|why| format!(" ({})", one_line(&why, 200))).unwrap_or_default();
+        output::line(format!("  not taken by the agent yet: {}{held}", one_line(first, 120)));
     }
     if let Some(rescue) = &job.rescue {
         output::line(format!("  rescued work: {}", one_line(rescue, 200)));
