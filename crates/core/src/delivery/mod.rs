@@ -387,14 +387,16 @@ impl Delivery {
     /// Typed, not there any more, and not confirmed. A client that works may have taken it: then it
     /// is not typed twice, but waited for.
     fn vanished(&mut self, now: Time, pane: &Pane) -> Next {
-        let Mode::Paste { confirm, .. } = self.recipe.mode else { return Next::Look };
+        let Mode::Paste { pause, confirm, .. } = self.recipe.mode else { return Next::Look };
         if pane.busy {
             return self
                 .hold(now, "the composer is empty and the client works, but it confirmed nothing".into());
         }
         let due = self.staged_at + confirm;
         if now < due {
-            return self.wait(due);
+            // A client that has just started may not have drawn it yet.
+            self.look = None;
+            return self.wait(due.min(now + pause));
         }
         if !self.may_resend() {
             self.give_up(now, "what was typed vanished each time, and nothing confirmed it");

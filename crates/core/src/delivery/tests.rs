@@ -268,3 +268,13 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
     }
     assert!((500..9_500).contains(&started), "{started}: the dice are loaded");
 }
+
+#[test]
+fn a_client_that_draws_late_is_looked_at_again_soon() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.step(Time(1_000), look(Composer::Empty));
+    d.step(Time(1_000), Input::Pasted);
+    assert_eq!(d.step(Time(1_300), look(Composer::Empty)), Next::Wait { until: Time(1_600) });
+    assert_eq!(d.step(Time(1_600), Input::Tick), Next::Look, "what was seen before is not what is there now");
+    assert_eq!(d.step(Time(1_600), look(draft("CI passed"))), Next::PressEnter);
+}

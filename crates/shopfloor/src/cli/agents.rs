@@ -6,7 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use shopfloor_adapters::host::process::{Liveness as Process, is_same};
 use shopfloor_core::ids::{Epoch, ProjectName, Role};
-use shopfloor_core::state::{Agent, AgentStatus, Floor, Session, SessionState};
+use shopfloor_core::phase::Phase;
+use shopfloor_core::state::{Agent, AgentStatus, Floor, Session, SessionState, SessionStatus};
 use shopfloor_core::time::Time;
 
 /// List the agents and whether they are alive
@@ -48,6 +49,12 @@ struct AgentView {
     liveness: Liveness,
     /// In words, what `liveness` was derived from.
     liveness_reason: &'static str,
+    phase: Option<Phase>,
+    /// What the session's evidence says, where its client tells anything.
+    activity: Option<String>,
+    activity_since: Option<String>,
+    context_percent: Option<u8>,
+    cost_usd: Option<f64>,
 }
 
 pub fn run(context: &Context, args: AgentsArgs) -> CliResult<Exit> {
@@ -83,12 +90,27 @@ pub fn run(context: &Context, args: AgentsArgs) -> CliResult<Exit> {
                 view::or_dash(session.and_then(|s| s.process).map(|p| p.pid)),
                 view::or_dash(session.filter(|s| s.state != SessionState::Ended).map(|s| &s.tmux)),
                 output::span(now.since(seen)),
+                view::or_dash(session.and_then(|s| s.phase)),
+                view::or_dash(
+                    status(session).map(|s| format!("{} {}", s.state, output::span(now.since(s.since)))),
+                ),
+                view::or_dash(
+                    status(session).and_then(|s| s.context_percent).map(|percent| format!("{percent}%")),
+                ),
+                view::or_dash(
+                    status(session)
+                        .and_then(|s| s.cost_micros)
+                        .map(|micros| format!("${:.2}", micros as f64 / 1e6)),
+                ),
                 // The last column, so that colour does not disturb the padding.
                 format!("{} ({reason})", output::paint(word, colour)),
             ]
         })
         .collect();
-    output::table(&["AGENT", "SESSION", "PID", "TMUX", "LAST SEEN", "LIVENESS"], &rows);
+    output::table(
+        &["AGENT", "SESSION", "PID", "TMUX", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"],
+        &rows,
+    );
     Ok(Exit::Fine)
 }
 
@@ -99,6 +121,7 @@ fn id(epoch: Epoch) -> String {
 fn agent_view(context: &Context, floor: &Floor, agent: &Agent, now: Time) -> AgentView {
     let session = floor.sessions.get(&agent.session);
     let (liveness, liveness_reason) = liveness(agent, session);
+    let status = status(session);
     let worktree = context.layout.worktree(&agent.project, agent.role, agent.issue);
     AgentView {
         role: agent.role,
@@ -109,14 +132,26 @@ fn agent_view(context: &Context, floor: &Floor, agent: &Agent, now: Time) -> Age
         node_id: agent.project.clone(),
         bead_id: agent.issue.to_string(),
         worktree_path: worktree.exists().then(|| worktree.display().to_string()),
-        hook_path: None,
+        hook_path: Some(context.layout.session(agent.session))
+            .filter(|dir| dir.exists())
+            .map(|dir| dir.display().to_string()),
         created_at: output::moment(agent.created_at),
         last_seen: output::moment(last_seen(agent, liveness, now)),
         status: agent.status,
         predecessor_id: agent.predecessor.map(id),
         liveness,
         liveness_reason,
+        phase: session.and_then(|s| s.phase),
+        activity: status.map(|s| s.state.to_string()),
+        activity_since: status.map(|s| output::moment(s.since)),
+        context_percent: status.and_then(|s| s.context_percent),
+        cost_usd: status.and_then(|s| s.cost_micros).map(|micros| micros as f64 / 1e6),
     }
+}
+
+/// What a session's evidence says, for as long as it runs.
+fn status(session: Option<&Session>) -> Option<&SessionStatus> {
+    session.filter(|s| s.state == SessionState::Live)?.status.as_ref()
 }
 
 /// A process that was just found running was seen just now; nobody needs to have polled for it.
