@@ -30,6 +30,21 @@ pub struct Resume {
     pub phase: String,
     /// Messages the predecessor never took; they are in the successor's prompt.
     pub unread: Vec<Unread>,
+    /// The predecessor's conversation, if it may be taken up again.
+    #[serde(default)]
+    pub conversation: Option<String>,
+    /// What the work record says: how far it is and how to go on.
+    #[serde(default)]
+    pub record: Option<WorkSummary>,
+}
+
+/// What a successor is told of the work record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkSummary {
+    pub phase: String,
+    pub summary: String,
+    pub tests: String,
+    pub files: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +85,12 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
         epoch: Epoch,
+    },
+    /// Snapshot a dev worktree while its agent works, and say what it holds.
+    Checkpoint {
+        job: JobId,
+        project: ProjectName,
+        issue: IssueNumber,
     },
     /// Tell a session's inbox that a message waits.
     RingInbox {
@@ -192,6 +213,7 @@ impl Action {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
             | Action::OpenPr { job, .. }
+            | Action::Checkpoint { job, .. }
             | Action::ReleaseWorktree { job, .. } => format!("job:{job}"),
             // A session is started and ended in its job's lane: never two at once on one worktree.
             Action::StartSession(start) => format!("job:{}", start.job),
@@ -218,6 +240,7 @@ impl Action {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
             Action::EndSession { .. } => "end_session",
+            Action::Checkpoint { .. } => "checkpoint",
             Action::RingInbox { .. } => "ring_inbox",
             Action::PublishBranch { .. } => "publish_branch",
             Action::OpenPr { .. } => "open_pr",
@@ -338,6 +361,12 @@ pub enum Outcome {
     SessionEnded {
         rescue: Option<String>,
         last_output: String,
+    },
+    /// `rescue` holds what the worktree held; `files` differ from the primary branch.
+    Checkpoint {
+        rescue: Option<String>,
+        head: Option<Sha>,
+        files: Vec<String>,
     },
     Branch {
         head: Sha,

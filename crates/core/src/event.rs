@@ -5,7 +5,7 @@ use crate::effect::{Action, Outcome, Verdict};
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::PhaseReport;
 use crate::policy::Policy;
-use crate::state::SessionStatus;
+use crate::state::{SessionStatus, WorkPhase};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,8 @@ pub enum Event {
     MessageMoved { message: MessageId, epoch: Epoch, to: Transition },
     /// Something keeps a message from being typed; `None`: not any more.
     MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
+    /// What a session's client shows of how far its work is.
+    WorkSeen { epoch: Epoch, phase: WorkPhase },
     /// A session's evidence says something else than before, or still the same after a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
     /// A person answered a question.
@@ -90,6 +92,8 @@ pub enum NoteKind {
     AgentCrashed,
     AgentTerminated,
     AgentStatus,
+    /// A work record says something new.
+    HookUpdated,
     JobStarted,
     JobState,
     JobEnded,
@@ -117,6 +121,7 @@ impl NoteKind {
             NoteKind::AgentCrashed => "AGENT_CRASHED",
             NoteKind::AgentTerminated => "AGENT_TERMINATED",
             NoteKind::AgentStatus => "AGENT_STATUS",
+            NoteKind::HookUpdated => "HOOK_UPDATED",
             NoteKind::JobStarted => "JOB_STARTED",
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",

@@ -44,9 +44,16 @@ pub struct Policy {
     pub delivery_timeout: Duration,
     /// Before the first respawn; doubles with each.
     pub respawn_backoff: Duration,
+    /// Between two snapshots of a worktree in which an agent works.
+    #[serde(default = "checkpoint_every")]
+    pub checkpoint_every: Duration,
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
+}
+
+fn checkpoint_every() -> Duration {
+    Duration::from_secs(300)
 }
 
 impl Default for Policy {
@@ -71,6 +78,7 @@ impl Default for Policy {
             idle_timeout: 120 * MINUTE,
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),
+            checkpoint_every: checkpoint_every(),
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
         }

@@ -21,6 +21,7 @@ pub struct Floor {
     pub agents: Table<Agent>,
     pub entries: Table<Entry>,
     pub messages: Table<Message>,
+    pub records: Table<WorkRecord>,
 }
 
 macro_rules! record {
@@ -40,8 +41,10 @@ macro_rules! record {
     };
 }
 
+mod record;
 mod session;
 
+pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 
 /// The last number given out of each kind.
@@ -240,6 +243,12 @@ pub struct Job {
     pub review_head: Option<Sha>,
     #[serde(default)]
     pub reviewer_wanted: bool,
+    /// When the worktree is to be snapshotted next.
+    #[serde(default)]
+    pub checkpoint_at: Option<Time>,
+    /// A conversation that could not be taken up again is not tried twice.
+    #[serde(default)]
+    pub resume_failed: bool,
     /// Sessions replaced because their context was full, and times the present one was given more time.
     #[serde(default)]
     pub cycles: u32,
@@ -412,7 +421,8 @@ impl Floor {
 
     /// When something has to be done though nothing happens.
     pub fn next_deadline(&self) -> Option<Time> {
-        let jobs = self.jobs.iter().filter(|j| j.is_live()).filter_map(|j| j.deadline);
+        let live = self.jobs.iter().filter(|j| j.is_live());
+        let jobs = live.flat_map(|j| [j.deadline, j.checkpoint_at]).flatten();
         let sessions =
             self.sessions.iter().filter(|s| s.state == SessionState::Live).filter_map(|s| s.resume_at);
         let messages =

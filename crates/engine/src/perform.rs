@@ -6,10 +6,13 @@ use crate::ports::{
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, branch_for};
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
+
+/// How many changed files a work record names.
+const CHANGED_FILES_MAX: usize = 200;
 
 /// How one attempt went.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
+        Action::Checkpoint { project, issue, .. } => checkpoint(ports, &tree(project, *issue, Role::Dev)),
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
@@ -158,6 +162,15 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     let proof = RescueProof::obtain(&*ports.workspace, tree)?;
     let rescue = proof.snapshot().map(|s| s.reference.clone());
     Ok(Outcome::SessionEnded { rescue, last_output })
+}
+
+fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
+    let Some(snapshot) = ports.workspace.snapshot(tree)? else {
+        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new() });
+    };
+    let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
+    let head = ports.workspace.branch_state(tree, &branch_for(tree.issue))?.head;
+    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files })
 }
 
 fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {

@@ -76,6 +76,9 @@ pub trait Workspace: Send + Sync {
     /// branch plus uncommitted changes, at most `bytes_max`.
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String>;
 
+    /// The files that differ from the primary branch, committed or not, at most `max`.
+    fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
+
     /// Keeps HEAD and the dirty tree (tracked and untracked, not ignored) under a rescue ref,
     /// without touching the worktree, its index or its HEAD. `None`: there is no such worktree.
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>>;

@@ -64,9 +64,21 @@ fn dev(start: &StartSession, briefing: &Briefing) -> String {
     if let Some(resume) = &start.resume {
         let _ = writeln!(
             out,
-            "## You continue the work of session {}\n\nResume from phase: {}, last working on: issue #{}. The worktree is as it was left.\n",
-            resume.predecessor, resume.phase, start.issue
+            "## You continue the work of session {}\n\nResume from phase: {}, last working on: {}. The worktree is as it was left.\n",
+            resume.predecessor,
+            resume.phase,
+            resume
+                .record
+                .as_ref()
+                .map_or_else(|| format!("issue #{}", start.issue), |record| record.summary.clone())
         );
+        if let Some(record) = &resume.record {
+            let _ = writeln!(
+                out,
+                "The work record says: {}, in phase {}; tests: {}.\n",
+                record.summary, record.phase, record.tests
+            );
+        }
         part(&mut out, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
         part(&mut out, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
         for unread in &resume.unread {
@@ -190,6 +202,8 @@ mod tests {
             predecessor: Epoch(1),
             phase: "awaiting_ci".into(),
             unread: vec![Unread { message: MessageId(1), text: "CI failed\nlint".into() }],
+            conversation: None,
+            record: None,
         };
         let briefing = Briefing { work_done: "1 file changed".into(), ..Briefing::default() };
         let prompt = render(&start(Some(resume)), &briefing, "main", DeliveryMode::Inbox).whole();

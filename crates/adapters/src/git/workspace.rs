@@ -352,6 +352,19 @@ impl Workspace for GitWorkspace {
         Ok(bounded(&all, bytes_max))
     }
 
+    fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {
+        let site = self.site(&tree.project)?;
+        let worktree = self.must_open(tree)?;
+        let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
+        let primary = site.primary_now()?;
+        let head = content.head.unwrap_or_else(|| primary.clone());
+        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+        let base = if base.code == 0 { base.text() } else { primary.to_string() };
+        let range = ["--name-only", "-z", "--no-renames", "-r", &base, content.tree.as_str()];
+        let listed = site.clone.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
+        Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())
+    }
+
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
         let site = self.site(&tree.project)?;
         match self.open(tree)? {
@@ -444,6 +457,9 @@ fn moving(error: GitError) -> PortError {
 }
 
 /// At most that many bytes, the note about what was left out included.
+/// What is read of a list of files.
+const FILES_BYTES_MAX: usize = 256 * 1024;
+
 fn bounded(all: &str, bytes_max: usize) -> String {
     const NOTE: usize = 48;
     if all.len() <= bytes_max { all.to_owned() } else { text::head(all, bytes_max.saturating_sub(NOTE)) }

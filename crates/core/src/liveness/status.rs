@@ -85,6 +85,20 @@ impl State {
         }
     }
 
+    /// Nothing is done at the moment, and that is known.
+    pub fn rests(&self) -> bool {
+        matches!(
+            self,
+            State::Idle
+                | State::IdlePrompt
+                | State::Ready
+                | State::Dialog { .. }
+                | State::LimitedUntil { .. }
+                | State::ContextLow { .. }
+                | State::Failed { .. }
+        )
+    }
+
     /// A turn is under way, as far as is known.
     pub fn in_turn(&self) -> bool {
         matches!(self, State::Working { .. } | State::Dialog { .. })

@@ -52,6 +52,9 @@ pub struct Session {
     /// Its messages are typed into its terminal; else it takes them from its inbox.
     #[serde(default)]
     pub typed: bool,
+    /// It was to take up its predecessor's conversation.
+    #[serde(default)]
+    pub resumed: bool,
     /// What its evidence says, where somebody weighs it.
     #[serde(default)]
     pub status: Option<SessionStatus>,

@@ -131,6 +131,7 @@ impl Turn<'_> {
             job.green = green.clone();
             job.ci_fixes = 0;
         }
+        self.record_checks(id, commit, report);
         self.act(Action::PostStatus { project, commit: commit.clone(), run, state, text: text.clone() });
         self.note_job(NoteKind::CiResult, id, format!("run {run} on {}: {text}", commit.short()));
         let Some(goal) = current else {

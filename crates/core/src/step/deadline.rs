@@ -26,6 +26,11 @@ impl Turn<'_> {
         for session in sessions {
             self.resume_due(session);
         }
+        let checkpoints: Vec<JobId> =
+            self.floor.jobs.iter().filter(|j| j.is_live() && due(j.checkpoint_at)).map(|j| j.id).collect();
+        for job in checkpoints {
+            self.checkpoint_due(job);
+        }
         let jobs: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.is_live() && due(j.deadline)).map(|j| j.id).collect();
         for job in jobs {

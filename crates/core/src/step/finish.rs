@@ -4,7 +4,7 @@
 use super::{Turn, labels, names};
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
-use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role};
+use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, agent_name};
 use crate::state::{End, Job, JobState, SessionState};
 use crate::text::{fence, neutralise, tail};
 use std::time::Duration;
@@ -260,7 +260,11 @@ impl Turn<'_> {
             for entry in entries {
                 self.floor.entries.remove(&entry);
             }
-            self.floor.jobs.remove(job);
+            if let Some(gone) = self.floor.jobs.remove(job)
+                && self.floor.job_of(&gone.project, gone.issue).is_none()
+            {
+                self.floor.records.remove(&agent_name(Role::Dev, &gone.project, gone.issue));
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod finish;
 mod message;
 mod phase;
 mod queue;
+mod record;
 mod review;
 mod scheduler;
 mod session;
@@ -70,6 +71,7 @@ impl Turn<'_> {
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
             Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
+            Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }
@@ -133,6 +135,7 @@ impl Turn<'_> {
             Action::StartSession(start) => self.session_started(start, outcome),
             Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
             Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
+            Action::Checkpoint { job, .. } => self.checkpoint_made(*job, outcome),
             Action::OpenPr { job, head, .. } => self.pr_open(*job, head, outcome),
             Action::RunCi { job, run, commit, entry, .. } => {
                 if let Outcome::CiFinished(report) = outcome {
@@ -220,6 +223,8 @@ impl Turn<'_> {
             Action::PostStatus { project, .. } | Action::SyncCheckout { project, .. } => {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
+            // Another is made later, and one at the session's end; somebody should know.
+            Action::Checkpoint { job, .. } => self.escalate_job(*job, &reason),
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
         }

@@ -34,6 +34,10 @@ impl Turn<'_> {
             session.nudges = 0;
         }
         self.seen(epoch);
+        if role == Role::Dev {
+            self.record_phase(id, report.phase, report.detail.as_deref());
+            self.checkpoint(id);
+        }
         match role {
             Role::Dev => self.dev_phase(id, report),
             Role::Review => match report.phase {

@@ -212,6 +212,7 @@ impl Turn<'_> {
         entry.state = EntryState::Merged { commit: commit.clone() };
         let (job, project) = (entry.job, entry.project.clone());
         self.note_job(NoteKind::MergeComplete, job, commit.to_string());
+        self.record_merged(job);
         if let Some(job) = self.floor.jobs.edit(&job) {
             job.merged = Some(commit.clone());
         }

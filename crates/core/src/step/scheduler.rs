@@ -218,6 +218,8 @@ impl Turn<'_> {
             questions: 0,
             review_head: None,
             reviewer_wanted: false,
+            checkpoint_at: None,
+            resume_failed: false,
             cycles: 0,
             extensions: 0,
             successor_due: false,

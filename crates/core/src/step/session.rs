@@ -2,10 +2,12 @@
 
 use super::Turn;
 use super::scheduler::START_WITHIN;
-use crate::effect::{Action, Outcome, Resume, StartSession, Unread};
+use crate::effect::{Action, Outcome, Resume, StartSession, Unread, WorkSummary};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
-use crate::state::{Agent, AgentStatus, JobState, MessageState, Session, SessionState};
+use crate::liveness::State;
+use crate::runtime::ErrorKind;
+use crate::state::{Agent, AgentStatus, JobState, Message, MessageState, Session, SessionState};
 
 impl Turn<'_> {
     pub(super) fn worktree_ready(&mut self, id: JobId, outcome: &Outcome) {
@@ -36,13 +38,41 @@ impl Turn<'_> {
                 .filter_map(|m| self.floor.messages.get(&m))
                 .map(|m| Unread { message: m.id, text: m.text.clone() })
                 .collect(),
+            conversation: self.conversation_of(id, predecessor),
+            record: self.work_summary(id),
         });
         let epoch = self.start(id, Role::Dev, resume);
+        self.record_session(id, epoch);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.session = Some(epoch);
         job.last_session = Some(epoch);
         self.readdress(id, epoch);
         self.enter(id, JobState::Starting, START_WITHIN);
+    }
+
+    /// The conversation to go on with, if it broke off in good order: not one that was full, and not
+    /// after one that could not be taken up.
+    fn conversation_of(&self, id: JobId, predecessor: Epoch) -> Option<String> {
+        let session = self.floor.sessions.get(&predecessor)?;
+        let spent = matches!(
+            session.status.as_ref().map(|s| &s.state),
+            Some(State::Failed {
+                error: ErrorKind::ContextFull | ErrorKind::Compaction | ErrorKind::NoConversation
+            })
+        );
+        let usable = !spent && !self.job(id)?.resume_failed;
+        session.conversation.clone().filter(|_| usable)
+    }
+
+    fn work_summary(&self, id: JobId) -> Option<WorkSummary> {
+        let job = self.job(id)?;
+        let record = self.floor.records.get(&agent_name(Role::Dev, &job.project, job.issue))?;
+        Some(WorkSummary {
+            phase: record.work_phase.to_string(),
+            summary: record.work_summary.clone(),
+            tests: record.tests_status.clone(),
+            files: record.files_modified.clone(),
+        })
     }
 
     pub(super) fn start_reviewer(&mut self, id: JobId) {
@@ -82,6 +112,7 @@ impl Turn<'_> {
             resume_at: None,
             nudges: 0,
             typed: false,
+            resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });
         let identity = agent_name(role, &job.project, job.issue);
         let created_at = self.floor.agents.get(&identity).map_or(self.now, |a| a.created_at);
@@ -125,6 +156,12 @@ impl Turn<'_> {
             return;
         }
         session.state = SessionState::Live;
+        let checkpoint = self.now + self.policy(&start.project).checkpoint_every;
+        if let Some(job) = self.floor.jobs.edit(&start.job)
+            && start.role == Role::Dev
+        {
+            job.checkpoint_at = Some(checkpoint);
+        }
         let idle = self.policy(&start.project).idle_timeout;
         let Some(job) = self.job(start.job) else { return };
         if start.role == Role::Dev && job.session == Some(start.epoch) && job.state == JobState::Starting {
@@ -192,6 +229,7 @@ impl Turn<'_> {
         if !collected {
             self.end_session(epoch);
         }
+        self.judge_resume(id, epoch);
         let Some(job) = self.job(id) else { return };
         match role {
             Role::Dev if job.session == Some(epoch) => {
@@ -214,6 +252,18 @@ impl Turn<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A session that took up a conversation and ended without having taken its prompt could not.
+    fn judge_resume(&mut self, id: JobId, epoch: Epoch) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let prompted = |m: &Message| m.prompt && m.to == Some(epoch) && m.state == MessageState::Taken;
+        let failed = session.resumed && !self.floor.messages.iter().any(prompted);
+        if let Some(job) = self.floor.jobs.edit(&id)
+            && failed
+        {
+            job.resume_failed = true;
         }
     }
 

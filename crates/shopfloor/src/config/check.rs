@@ -11,9 +11,9 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "project", "forge", "ci", "agents", "dev", "review", "merge", "limits", "secrets", "sessions", "git",
-    "defaults",
+    "defaults", "rescue",
 ];
 
 /// The keys whose values are one word of a few.
@@ -135,6 +135,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["review", "timeout"], config.review.timeout)?;
     deadline(source, &["limits", "idle"], limits.idle)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
+    deadline(source, &["rescue", "every"], config.rescue.every)?;
     deadline(source, &["limits", "renotify"], limits.renotify)?;
     deadline(source, &["limits", "escalate"], limits.escalate)
 }

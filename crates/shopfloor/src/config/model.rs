@@ -27,6 +27,8 @@ pub struct ProjectConfig {
     pub merge: Merge,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub rescue: Rescue,
     /// Secrets by name. A value is never written here, only where it is found.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, SecretRef>,
@@ -275,6 +277,21 @@ impl Default for Limits {
             renotify: Span(policy.renotify_after),
             escalate: Span(policy.escalate_after),
         }
+    }
+}
+
+/// How agents' work is kept safe while it is not committed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rescue {
+    /// Between two snapshots of a worktree in which an agent works. One is also made at each phase and
+    /// before anything is ended or removed.
+    pub every: Span,
+}
+
+impl Default for Rescue {
+    fn default() -> Self {
+        Rescue { every: Span(Policy::default().checkpoint_every) }
     }
 }
 

@@ -46,6 +46,7 @@ fn fill(floor: &TestFloor) {
             runtime: "generic".into(),
             conversation: None,
             typed: false,
+            resumed: false,
             status: None,
             strikes: 0,
             resume_at: None,

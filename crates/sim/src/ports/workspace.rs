@@ -117,6 +117,10 @@ impl Workspace for FakeWorkspace {
         })
     }
 
+    fn changed_files(&self, _tree: &Tree, _max: usize) -> PortResult<Vec<String>> {
+        self.0.call("changed_files", |_| Ok(vec!["file".into()]))
+    }
+
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
         self.0.call("snapshot", |world| {
             let snapshot = keep(world, tree);

@@ -140,6 +140,7 @@ fn concerns(
         Action::PrepareWorktree { job, .. }
         | Action::EndSession { job, .. }
         | Action::PublishBranch { job, .. }
+        | Action::Checkpoint { job, .. }
         | Action::OpenPr { job, .. }
         | Action::RunCi { job, .. }
         | Action::CollectReview { job, .. }

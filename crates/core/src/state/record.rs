@@ -1,0 +1,68 @@
+//! The work record: what an agent is doing and how to go on with it, should it die. One for each
+//! dev agent; a successor continues its predecessor's.
+
+use crate::ids::{Epoch, IssueNumber, ProjectName, Sha};
+use crate::table::Record;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How far the work is. It goes forward and, when something is to be repaired, back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkPhase {
+    Investigation,
+    Planning,
+    Implementation,
+    Testing,
+    Completion,
+    Merged,
+}
+
+impl WorkPhase {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WorkPhase::Investigation => "investigation",
+            WorkPhase::Planning => "planning",
+            WorkPhase::Implementation => "implementation",
+            WorkPhase::Testing => "testing",
+            WorkPhase::Completion => "completion",
+            WorkPhase::Merged => "merged",
+        }
+    }
+}
+
+impl fmt::Display for WorkPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Its names are the seeds', since other tools read them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRecord {
+    /// `{role}-{name}`.
+    pub identity_name: String,
+    /// The issue.
+    pub current_bead: IssueNumber,
+    /// The project.
+    pub current_node: ProjectName,
+    pub session: Epoch,
+    pub work_phase: WorkPhase,
+    /// What is worked on, in a line.
+    pub work_summary: String,
+    /// When all the work was last on record: by a snapshot of the worktree.
+    pub last_checkpoint_at: Option<Time>,
+    /// Against the primary branch; bounded.
+    pub files_modified: Vec<String>,
+    /// How the newest checks ended, of which commit.
+    pub tests_status: String,
+    pub resumption_instructions: String,
+    /// The newest snapshot, and the branch's head then.
+    pub rescue: Option<String>,
+    pub head: Option<Sha>,
+    /// Sessions that worked on it, the newest last; bounded.
+    pub sessions: Vec<Epoch>,
+    pub updated_at: Time,
+}
+record!(WorkRecord, "record", String, |r| r.identity_name.clone(), |k| k.clone());

@@ -1,0 +1,178 @@
+//! Work records: kept up with what agents signal, what git holds and what the checks say. A session
+//! that dies leaves its record to its successor, as it was.
+
+use super::Turn;
+use crate::effect::{Action, CiReport, CiVerdict, Outcome};
+use crate::event::NoteKind;
+use crate::ids::{Epoch, JobId, Role, Sha, agent_name};
+use crate::phase::Phase;
+use crate::state::{JobState, WorkPhase, WorkRecord};
+use crate::text::one_line;
+
+const SESSIONS_MAX: usize = 20;
+const FILES_MAX: usize = 200;
+
+impl Turn<'_> {
+    /// For a session that is about to start: a new record, or the predecessor's.
+    pub(super) fn record_session(&mut self, id: JobId, epoch: Epoch) {
+        let Some(job) = self.job(id) else { return };
+        let key = agent_name(Role::Dev, &job.project, job.issue);
+        let now = self.now;
+        let fresh = WorkRecord {
+            identity_name: key.clone(),
+            current_bead: job.issue,
+            current_node: job.project.clone(),
+            session: epoch,
+            work_phase: WorkPhase::Investigation,
+            work_summary: format!("issue #{}: {}", job.issue, one_line(&job.title, 120)),
+            last_checkpoint_at: None,
+            files_modified: Vec::new(),
+            tests_status: "not run".into(),
+            resumption_instructions: String::new(),
+            rescue: None,
+            head: job.head.clone(),
+            sessions: Vec::new(),
+            updated_at: now,
+        };
+        let continues = job.last_session.is_some_and(|last| last != epoch);
+        let known = self.floor.records.get(&key).filter(|_| continues).cloned();
+        let mut record = known.unwrap_or(fresh);
+        record.session = epoch;
+        record.sessions.push(epoch);
+        let excess = record.sessions.len().saturating_sub(SESSIONS_MAX);
+        record.sessions.drain(..excess);
+        self.put_record(id, record);
+    }
+
+    /// What the agent's client shows of its work.
+    pub(super) fn work_seen(&mut self, epoch: Epoch, phase: WorkPhase) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let (id, role) = (session.job, session.role);
+        let current = self.job(id).is_some_and(|j| j.session == Some(epoch) && j.state == JobState::Working);
+        if role == Role::Dev && current {
+            self.change_record(id, |record| record.work_phase = phase);
+        }
+    }
+
+    pub(super) fn record_phase(&mut self, id: JobId, phase: Phase, detail: Option<&str>) {
+        let detail = detail.map(|d| one_line(d, 200));
+        self.change_record(id, |record| {
+            record.work_phase = match phase {
+                Phase::AwaitingCi => WorkPhase::Testing,
+                Phase::AwaitingReview | Phase::Done => WorkPhase::Completion,
+                Phase::NeedsHuman | Phase::Failed => record.work_phase,
+            };
+            if let Some(detail) = detail {
+                record.work_summary = format!("issue #{}, {phase}: {detail}", record.current_bead);
+            }
+        });
+    }
+
+    pub(super) fn record_checks(&mut self, id: JobId, commit: &Sha, report: &CiReport) {
+        let verdict = match report.verdict {
+            CiVerdict::Green => "passed".to_owned(),
+            CiVerdict::Red => format!("failed at {}", report.step.as_deref().unwrap_or("a step")),
+            CiVerdict::TimedOut => "timed out".to_owned(),
+            CiVerdict::Infra => "could not be run".to_owned(),
+            CiVerdict::NoChecks => "there are none".to_owned(),
+        };
+        let red = matches!(report.verdict, CiVerdict::Red | CiVerdict::TimedOut);
+        self.change_record(id, |record| {
+            record.tests_status = format!("{verdict} on {}", commit.short());
+            if red {
+                record.work_phase = WorkPhase::Implementation;
+            }
+        });
+    }
+
+    pub(super) fn record_merged(&mut self, id: JobId) {
+        self.change_record(id, |record| record.work_phase = WorkPhase::Merged);
+    }
+
+    /// Orders a snapshot of the worktree, with a look at what it holds.
+    pub(super) fn checkpoint(&mut self, id: JobId) {
+        let every = self.policy_of(id).checkpoint_every;
+        let at = self.now + every;
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.checkpoint_at = Some(at);
+        let (project, issue) = (job.project.clone(), job.issue);
+        self.act(Action::Checkpoint { job: id, project, issue });
+    }
+
+    /// Time for another, if there is somebody who may have changed something.
+    pub(super) fn checkpoint_due(&mut self, id: JobId) {
+        let Some(job) = self.job(id) else { return };
+        let works = job.state == JobState::Working && job.session.is_some();
+        // A client that says that it rests changes nothing.
+        let rests =
+            self.floor.session_of(job).and_then(|s| s.status.as_ref()).is_some_and(|s| s.state.rests());
+        if works && !rests {
+            self.checkpoint(id);
+            return;
+        }
+        let next = works.then(|| self.now + self.policy_of(id).checkpoint_every);
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.checkpoint_at = next;
+        }
+    }
+
+    pub(super) fn checkpoint_made(&mut self, id: JobId, outcome: &Outcome) {
+        let Outcome::Checkpoint { rescue, head, files } = outcome else { return };
+        let now = self.now;
+        if let (Some(job), Some(rescue)) = (self.floor.jobs.edit(&id), rescue) {
+            job.rescue = Some(rescue.clone());
+        }
+        self.change_record(id, |record| {
+            let committed = head.is_some() && record.head.is_some() && record.head != *head;
+            record.last_checkpoint_at = Some(now);
+            record.files_modified = files.iter().take(FILES_MAX).map(|f| one_line(f, 300)).collect();
+            record.rescue = rescue.clone().or(record.rescue.take());
+            record.head = head.clone().or(record.head.take());
+            // Something was written: that is no investigation any more.
+            if (committed || !record.files_modified.is_empty())
+                && record.work_phase < WorkPhase::Implementation
+            {
+                record.work_phase = WorkPhase::Implementation;
+            }
+        });
+    }
+
+    fn change_record(&mut self, id: JobId, change: impl FnOnce(&mut WorkRecord)) {
+        let Some(job) = self.job(id) else { return };
+        let key = agent_name(Role::Dev, &job.project, job.issue);
+        let Some(mut record) = self.floor.records.get(&key).cloned() else { return };
+        let before = record.clone();
+        change(&mut record);
+        if record != before {
+            self.put_record(id, record);
+        }
+    }
+
+    fn put_record(&mut self, id: JobId, mut record: WorkRecord) {
+        record.updated_at = self.now;
+        record.resumption_instructions = instructions(&record);
+        let news =
+            self.floor.records.get(&record.identity_name).map(|r| (r.work_phase, r.tests_status.clone()))
+                != Some((record.work_phase, record.tests_status.clone()));
+        let text = format!("{}: {}, tests {}", record.identity_name, record.work_phase, record.tests_status);
+        self.floor.records.put(record);
+        if news {
+            self.note_job(NoteKind::HookUpdated, id, text);
+        }
+    }
+}
+
+fn instructions(record: &WorkRecord) -> String {
+    let next = match record.work_phase {
+        WorkPhase::Investigation => "read the issue and the code it is about",
+        WorkPhase::Planning => "make the plan and begin",
+        WorkPhase::Implementation => "go on with what the worktree holds",
+        WorkPhase::Testing => "wait for the checks, or repair what they object to",
+        WorkPhase::Completion => "wait for the review and the merge queue",
+        WorkPhase::Merged => "nothing is left to do",
+    };
+    format!(
+        "Resume from phase: {}, last working on: {}. Next: {next}. Tests: {}.",
+        record.work_phase, record.work_summary, record.tests_status
+    )
+}
