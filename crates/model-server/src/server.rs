@@ -299,6 +299,12 @@ impl Connection<'_> {
         if let Wire::Status { status, body, headers } = wire {
             return http::json(to, status, &body, &headers);
         }
+        if !turn.stream {
+            return match wire {
+                Wire::Hang => self.shared.wait(None, |state| state.clearings > clearings),
+                _ => Ok(()),
+            };
+        }
         let nothing =
             Answer { parts: Vec::new(), stop: None, usage: Usage::default(), headers: BTreeMap::new() };
         Script { id, turn, answer: &nothing }.begin(to)?;
