@@ -206,9 +206,11 @@ enabled = false
         pane
     }
 
-    /// A file of lines that are JSON; none if it is not there.
+    /// The lines of a file that are whole; none if it is not there.
     pub fn lines(&self, file: &Path) -> Vec<String> {
-        std::fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(str::to_owned).collect()
     }
 }
 
