@@ -84,10 +84,12 @@ fn what_fails_for_good_ends_the_turn_with_its_error() {
             ),
         ] {
             let kind = fault.kind;
+            let failed = || codex.rollout().iter().filter(|end| **end == TurnEnd::Failed { error }).count();
+            let before = failed();
             lab.server.set_fault(fault);
             codex.submit(&format!("now {kind:?}"));
             codex.wait_meaning(meaning);
-            codex.wait("its rollout says so", || codex.rollout().contains(&TurnEnd::Failed { error }));
+            codex.wait("its rollout says so", || failed() == before + 1);
             lab.server.clear_faults();
         }
         assert!(codex.hooks("Stop").is_empty(), "no hook tells of a failed turn");
