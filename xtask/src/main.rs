@@ -3,6 +3,7 @@
 //! Each says what it does as it does it, and exits 0 only if all of it worked.
 
 mod bench;
+mod clients;
 mod demo;
 mod install;
 mod jobs;
@@ -19,13 +20,13 @@ const HELP: &str = "\
 Shopfloor's developer commands.
 
   cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
-  cargo xtask test [--no-clients]        format, clippy and every test
+  cargo xtask test [--no-clients]        format, clippy and every test; fetches agent clients with npm, once
   cargo xtask lint                       format and clippy only
   cargo xtask bench [--quick]            measure; prints a table and writes bench.json
 
   --keep         keep the demo's scratch folder
   --jobs N       issues worked on at the same time in the demo (default 2)
-  --no-clients   do not install agent clients for the tests (no test needs one yet)
+  --no-clients   without the tests that run real agent clients; says which those are
   --quick        fewer rounds, for a first impression
 ";
 

@@ -1,7 +1,7 @@
 //! `cargo xtask test` and `cargo xtask lint`.
 
 use crate::sh::{self, Res, Steps, cargo, say};
-use crate::{install, leak};
+use crate::{clients, install, leak};
 use std::path::Path;
 use std::process::Command;
 
@@ -21,14 +21,18 @@ fn lint_steps(steps: &mut Steps) -> Res<()> {
     })
 }
 
-/// Everything. `clients` says whether agent clients may be installed; no test needs one yet.
-pub fn run(_clients: bool) -> Res<()> {
+/// Everything. Without `with_clients`, the tests that run real agent clients are skipped, and named.
+pub fn run(with_clients: bool) -> Res<()> {
     let mut steps = Steps::default();
     steps.step("checking for git, tmux, rustfmt and clippy", || {
         install::ensure("git")?;
         install::ensure("tmux")?;
         install::ensure_components()
     })?;
+    let clients = match with_clients {
+        true => Some(steps.step("checking for the agent clients", clients::ensure)?),
+        false => None,
+    };
     lint_steps(&mut steps)?;
 
     let nextest = sh::works(cargo().args(["nextest", "--version"]));
@@ -40,7 +44,13 @@ pub fn run(_clients: bool) -> Res<()> {
     })?;
     let tmp = sh::scratch("sf-test")?;
     let tests = steps.step(&line, || {
-        sh::run(in_folder(cargo().args(runner).args(["--workspace", "--no-fail-fast"]), &tmp))
+        let mut command = cargo();
+        in_folder(&mut command, &tmp).args(runner).args(["--workspace", "--no-fail-fast"]);
+        match &clients {
+            Some(folder) => command.env(clients::FOLDER, folder),
+            None => command.env_remove(clients::FOLDER),
+        };
+        sh::run(&mut command)
     });
     let doctests = match nextest && has_doctests(&sh::root().join("crates")) {
         true => steps.step("cargo test --workspace --doc", || {
@@ -54,7 +64,21 @@ pub fn run(_clients: bool) -> Res<()> {
     }
     println!();
     steps.print();
+    if clients.is_none() {
+        say_skipped()?;
+    }
     tests.and(doctests).and(leaks)
+}
+
+/// The tests that did nothing, for they had no client to run.
+fn say_skipped() -> Res<()> {
+    let list = ["test", "--quiet", "--package", "shopfloor", "--test", "clients", "--", "--list"];
+    let list = sh::output(cargo().args(list))?;
+    let names: Vec<&str> = list.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    println!();
+    say(format!("--no-clients: {} tests with real agent clients were skipped", names.len()));
+    names.iter().for_each(|name| println!("    {name}"));
+    Ok(())
 }
 
 /// The tests see nothing of a floor, a session or a tmux of whoever runs them.
