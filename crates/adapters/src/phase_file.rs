@@ -6,7 +6,7 @@
 //! this user.
 
 use crate::host::atomic::write_atomic;
-use crate::host::digest::Digest;
+use shopfloor_core::digest::Digest;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, ftruncate, open};
 use rustix::io::Errno;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role};

@@ -3,7 +3,7 @@
 
 use super::local::CiStep;
 use crate::host::atomic::write_atomic;
-use crate::host::digest::Digest;
+use shopfloor_core::digest::Digest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::{CiReport, ProcessId};
