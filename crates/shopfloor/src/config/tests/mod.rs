@@ -47,6 +47,20 @@ escalate = "4m"
 [secrets]
 TOKEN = { env = "GH_TOKEN" }
 KEY = { file = "keys/deploy" }
+[steps.create]
+runtime = "claude"
+command = ["claude", "--model", "big", "{prompt}"]
+prompt = "Create story {story}. {extra}"
+[verify.create]
+checks = [
+    { files = "stories/{key}-*.md", min = 1, max = 1 },
+    { run = ["make", "story", "{key}"], timeout = "1m" },
+    { git = "clean" },
+    { git = "commits_ahead", of = "trunk", min = 2 },
+    { git = "pushed" },
+    { git = "branch_exists", branch = "story/{key}" },
+    { json = "status.json", pointer = "/{key}", equals = "done" },
+]
 "#;
 
 fn load_text(text: &str) -> Result<ProjectConfig, ConfigError> {
