@@ -1,7 +1,7 @@
 //! `shopfloor doctor agents`: whether what we believe about agent clients still holds.
 
 use super::super::error::CliError;
-use super::super::{CliResult, Context, Exit, now, output};
+use super::super::{CliResult, Context, Exit, now, output, utc_offset};
 use super::{Check, programs, report};
 use crate::config::runtimes::{self, Override};
 use crate::conformance::{self, Verdict};
@@ -225,9 +225,4 @@ fn read(file: &Path) -> Result<String, String> {
         return Err("is larger than 1 MiB".into());
     }
     String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
-}
-
-/// Minutes east of Greenwich: clients write the times of their machine.
-fn utc_offset() -> i32 {
-    jiff::Zoned::now().offset().seconds() / 60
 }

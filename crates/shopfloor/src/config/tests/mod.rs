@@ -44,9 +44,6 @@ delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"
 escalate = "4m"
-[secrets]
-TOKEN = { env = "GH_TOKEN" }
-KEY = { file = "keys/deploy" }
 [steps.create]
 runtime = "claude"
 command = ["claude", "--model", "big", "{prompt}"]
@@ -61,6 +58,9 @@ checks = [
     { git = "branch_exists", branch = "story/{key}" },
     { json = "status.json", pointer = "/{key}", equals = "done" },
 ]
+[secrets]
+TOKEN = { env = "GH_TOKEN" }
+KEY = { file = "keys/deploy" }
 "#;
 
 fn load_text(text: &str) -> Result<ProjectConfig, ConfigError> {

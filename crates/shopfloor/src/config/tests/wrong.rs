@@ -468,7 +468,7 @@ shopfloor.toml:6:11: a check has exactly one of `files`, `run`, `git` and `json`
     check_section(
         "[verify.create]\nchecks = [{ git = \"clean\", min = 2 }]\n",
         r#"
-shopfloor.toml:6:29: `min` says nothing about this `git` check
+shopfloor.toml:6:28: `min` says nothing about this `git` check
   6 | checks = [{ git = "clean", min = 2 }]
     |                            ^^^
   hint: remove the line"#,
