@@ -64,6 +64,8 @@ pub struct Spawn<'a> {
     pub runtime: &'a str,
     pub cwd: &'a Path,
     pub argv: Vec<String>,
+    /// The words to put before `argv`: what stays until all that the program printed was read.
+    pub leader: Vec<OsString>,
     /// The whole environment, but for what names the session.
     pub env: Vec<(OsString, OsString)>,
     pub now: Time,
@@ -119,7 +121,7 @@ impl HandSessions {
         let spec = SpawnSpec {
             name: name.to_string(),
             cwd: spawn.cwd.to_owned(),
-            argv: spawn.argv.into_iter().map(OsString::from).collect(),
+            argv: spawn.leader.into_iter().chain(spawn.argv.into_iter().map(OsString::from)).collect(),
             env,
         };
         match self.tmux.spawn(&spec) {

@@ -124,7 +124,7 @@ fn a_program_killed_while_it_is_watched_has_crashed() {
 #[test]
 fn fifty_megabytes_are_read_to_their_end_and_bounded_in_the_file() {
     let floor = Floor::new(DEMO);
-    let name = spawn(&floor, "yes 'line of the flood' | head -c 50000000; echo; echo the end");
+    let name = spawn(&floor, "yes 'line of the flood' | head -c 50000000; echo; printf 'the end'");
     let (code, result) = monitor(&floor, &name, &[]);
     assert_eq!((code, &result["final_state"]), (0, &"completed".into()), "{result}");
     let text = output(&result);

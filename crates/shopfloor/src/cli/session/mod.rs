@@ -9,6 +9,7 @@ mod attach;
 mod build_cmd;
 mod capture;
 mod kill;
+mod leader;
 mod list;
 mod monitor;
 mod name;
@@ -54,6 +55,8 @@ enum SessionCommand {
     Send(send::SendArgs),
     Capture(capture::CaptureArgs),
     Monitor(monitor::MonitorArgs),
+    #[command(hide = true)]
+    Lead(leader::LeadArgs),
 }
 
 pub fn run(context: &Context, args: SessionArgs) -> CliResult<Exit> {
@@ -67,6 +70,7 @@ pub fn run(context: &Context, args: SessionArgs) -> CliResult<Exit> {
         SessionCommand::Attach(args) => attach::run(context, &args),
         SessionCommand::Send(args) => send::run(context, args),
         SessionCommand::Capture(args) => capture::run(context, &args),
+        SessionCommand::Lead(args) => leader::run(&args),
         SessionCommand::Monitor(args) => monitor::run(context, args),
     }
 }

@@ -48,6 +48,7 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         runtime: &runtime,
         cwd: &cwd,
         argv,
+        leader: super::leader::argv()?,
         env: environment(context),
         now: now(),
         by,
