@@ -8,6 +8,8 @@ mod errors;
 mod events;
 #[path = "cli/floor.rs"]
 mod floor;
+#[path = "cli/hand.rs"]
+mod hand;
 #[path = "cli/issues.rs"]
 mod issues;
 #[path = "cli/jobs.rs"]

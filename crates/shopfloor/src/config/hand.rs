@@ -267,7 +267,7 @@ pub(super) fn shapes(source: &Source<'_>) -> Result<(), ConfigError> {
                     .hint(format!("each step has a table of its own: [{table}.NAME]")));
             }
         };
-        for (name, entry) in entries.iter().filter(|(_, entry)| !entry.get_ref().is_table()) {
+        if let Some((name, entry)) = entries.iter().find(|(_, entry)| !entry.get_ref().is_table()) {
             let found = kind(entry.get_ref());
             let message = format!("`{}` in [{table}]: expected a table, found {found}", name.get_ref());
             return Err(source.at(name.span(), message).hint(format!("write [{table}.{}]", name.get_ref())));

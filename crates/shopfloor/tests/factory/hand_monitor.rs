@@ -34,7 +34,7 @@ fn signal(signal: &str, pid: &str) {
 }
 
 /// `monitor` in the background, after its first look.
-fn watching(floor: &Floor, command: &mut Command) -> Child {
+fn watching(command: &mut Command) -> Child {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut said = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -42,7 +42,6 @@ fn watching(floor: &Floor, command: &mut Command) -> Child {
     assert!(line.contains("look 1: "), "{line}");
     // Nobody else reads on; a full pipe would stop it.
     std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-    let _ = floor;
     child
 }
 
@@ -109,7 +108,7 @@ fn a_program_that_fails_has_crashed_also_if_it_does_so_at_once() {
 fn a_program_killed_while_it_is_watched_has_crashed() {
     let floor = Floor::new(DEMO);
     let name = spawn(&floor, "sleep 1000");
-    let watched = watching(&floor, &mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
+    let watched = watching(&mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
     signal("-9", &pid(&floor));
     let (code, result) = answer(watched);
     assert_eq!(
@@ -176,7 +175,7 @@ fn the_verifier_decides_whether_an_end_is_a_completion() {
 fn a_phase_that_is_signalled_ends_the_wait() {
     let floor = Floor::new(DEMO);
     let name = spawn(&floor, "read -r go; echo \"PHASE:$go\" > \"$PHASE_FILE\"; sleep 1000");
-    let watched = watching(&floor, &mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
+    let watched = watching(&mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
     floor.ok(&["session", "send", &name, "needs_human"]);
     let (code, result) = answer(watched);
     assert_eq!((code, &result["final_state"]), (1, &"incomplete".into()), "{result}");
@@ -194,10 +193,23 @@ fn a_phase_that_is_signalled_ends_the_wait() {
 }
 
 #[test]
+fn a_session_that_somebody_kills_is_over_and_not_crashed() {
+    let floor = Floor::new(DEMO);
+    let name = spawn(&floor, "sleep 1000");
+    let watched = watching(&mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
+    floor.ok(&["session", "kill", &name]);
+    let (_, result) = answer(watched);
+    // Seen dead just before it was removed, it has crashed, by the status that its killing left.
+    let state = result["final_state"].as_str().expect("text");
+    assert!(state == "not_found" || result["exit_status"].is_u64(), "{result}");
+    assert!(!is_left(&floor, &name));
+}
+
+#[test]
 fn a_session_that_vanishes_is_not_found_and_not_crashed() {
     let floor = Floor::new(DEMO);
     let name = spawn(&floor, "sleep 1000");
-    let watched = watching(&floor, &mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
+    let watched = watching(&mut floor.command(&["session", "monitor", &name, "--verbose", "--json"]));
     floor.tmux(&["kill-session", "-t", &format!("={name}")]);
     let (code, result) = answer(watched);
     assert_eq!((code, &result["final_state"]), (4, &"not_found".into()), "{result}");
@@ -226,7 +238,7 @@ fn without_tmux_the_process_is_asked_and_nothing_is_called_crashed() {
             "--story-key",
             "5.3",
         ];
-        let watched = watching(&floor, floor.command(&args).env("PATH", &broken));
+        let watched = watching(floor.command(&args).env("PATH", &broken));
         signal("-9", &pid);
         let (_, result) = answer(watched);
         assert_eq!(result["final_state"], expect, "{result}");

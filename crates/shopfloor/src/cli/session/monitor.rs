@@ -172,7 +172,11 @@ fn take(
     };
     let over = !finding.is_alive() || final_state == FinalState::Completed;
     let mut cleaned_up = false;
-    if !over {
+    if let Some(ended) = hands.look(&hand.name).ended() {
+        // By somebody else, in the meantime.
+        reason.push(ended.why.clone());
+        cleaned_up = true;
+    } else if !over {
         reason.push(format!("the session is left: end it with `shopfloor session kill {}`", hand.name));
     } else if !args.keep {
         match super::end(context, hands, hand, &reason.join("; "), Some(final_state)) {
@@ -204,7 +208,8 @@ fn output(
     args: &MonitorArgs,
 ) -> CliResult<Option<PathBuf>> {
     if matches!(hands.look(&hand.name).probe, Ok(Probe::Absent)) {
-        return Ok(None);
+        // Another monitor may have been faster.
+        return Ok(Some(hands.output_file(&hand.name)).filter(|file| file.exists()));
     }
     let redactor = super::redactor(context, hand.record.as_ref().map(|record| &record.project));
     let mut text = super::printed(hands, &hand.name, super::SCROLLBACK_LINES, &redactor)?;

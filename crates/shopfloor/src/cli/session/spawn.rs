@@ -6,7 +6,7 @@ use clap::Args;
 use shopfloor_adapters::hand::{Record, Spawn, Stand};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::host::process::identify;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Project;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         now: now(),
         by,
     })?;
-    show(context, &record, &project.name);
+    show(context, &record);
     Ok(Exit::Fine)
 }
 
@@ -61,7 +61,7 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
 fn command(
     context: &Context,
     args: &SpawnArgs,
-    project: &shopfloor_core::state::Project,
+    project: &Project,
 ) -> CliResult<(Vec<String>, Option<String>)> {
     // What is said here stands, also where the configuration is wrong or missing.
     let runtime = || {
@@ -96,7 +96,7 @@ fn environment(context: &Context) -> Vec<(OsString, OsString)> {
     env
 }
 
-fn show(context: &Context, record: &Record, project: &ProjectName) {
+fn show(context: &Context, record: &Record) {
     if !context.json {
         return output::line(&record.name);
     }
@@ -106,7 +106,7 @@ fn show(context: &Context, record: &Record, project: &ProjectName) {
     };
     output::json(&serde_json::json!({
         "name": record.name,
-        "project": project,
+        "project": record.project,
         "step": record.step,
         "epic": record.epic,
         "story": record.story,
