@@ -1,5 +1,6 @@
 //! Where things are in a floor's home folder. One place knows the paths.
 
+use shopfloor_core::hand::name::HandName;
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, RunId};
 use std::path::{Path, PathBuf};
 
@@ -90,6 +91,42 @@ impl Layout {
         self.project(project).join("worktrees").join(name)
     }
 
+    /// The worktree that a path is in, if it is one of the floor's.
+    pub fn worktree_of(&self, path: &Path) -> Option<(ProjectName, Role, IssueNumber)> {
+        let below = path.strip_prefix(self.root.join("projects")).ok()?;
+        let mut parts = below.iter().map(|part| part.to_str());
+        let project: ProjectName = parts.next()??.parse().ok()?;
+        let ("worktrees", name) = (parts.next()??, parts.next()??) else { return None };
+        let (role, issue) = name.split_once('-')?;
+        let role = match role {
+            "issue" => Role::Dev,
+            "review" => Role::Review,
+            _ => return None,
+        };
+        let issue: IssueNumber = issue.parse().ok()?;
+        path.starts_with(self.worktree(&project, role, issue)).then_some((project, role, issue))
+    }
+
+    /// Hand sessions: their records, their outputs, the number of the newest.
+    pub fn hand(&self) -> PathBuf {
+        self.root.join("hand")
+    }
+
+    /// One hand session's folder.
+    pub fn hand_session(&self, name: &HandName) -> PathBuf {
+        self.hand().join(name.to_string())
+    }
+
+    /// Says that somebody orchestrates the project's stories.
+    pub fn marker(&self, project: &ProjectName) -> PathBuf {
+        self.hand().join(format!("marker-{project}.json"))
+    }
+
+    /// What was escalated to people, a line each.
+    pub fn escalations(&self, project: &ProjectName) -> PathBuf {
+        self.root.join(format!("escalations-{project}.jsonl"))
+    }
+
     /// One CI run's folder: its checkout, its log, its process record.
     pub fn ci_run(&self, project: &ProjectName, run: RunId) -> PathBuf {
         self.project(project).join("ci").join(format!("run-{run}"))
@@ -98,5 +135,32 @@ impl Layout {
     /// One session's folder: prompt, inbox bell, result file, process record.
     pub fn session(&self, epoch: Epoch) -> PathBuf {
         self.root.join("sessions").join(format!("e{epoch}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worktrees_are_told_from_other_folders() {
+        let layout = Layout::new("/floor");
+        let (project, issue): (ProjectName, _) = ("harb".parse().unwrap(), IssueNumber(7));
+        for role in [Role::Dev, Role::Review] {
+            let path = layout.worktree(&project, role, issue);
+            for inside in [path.clone(), path.join("src/deep")] {
+                assert_eq!(layout.worktree_of(&inside), Some((project.clone(), role, issue)));
+            }
+        }
+        for other in [
+            "/floor/projects/harb/worktrees",
+            "/floor/projects/harb/worktrees/issue-x",
+            "/floor/projects/harb/worktrees/issue-#7",
+            "/floor/projects/harb/clone.git",
+            "/floor/projects/../worktrees/issue-7",
+            "/elsewhere/projects/harb/worktrees/issue-7",
+        ] {
+            assert_eq!(layout.worktree_of(Path::new(other)), None, "{other}");
+        }
     }
 }

@@ -6,9 +6,9 @@
 //! this user.
 
 use crate::host::atomic::write_atomic;
-use crate::host::digest::Digest;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, ftruncate, open};
 use rustix::io::Errno;
+use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
 use shopfloor_core::phase::PHASE_FILE_BYTES_MAX;
 use std::fs::File;

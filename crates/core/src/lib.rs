@@ -6,8 +6,10 @@
 
 pub mod delivery;
 pub mod deps;
+pub mod digest;
 pub mod effect;
 pub mod event;
+pub mod hand;
 pub mod ids;
 pub mod liveness;
 pub mod phase;

@@ -10,6 +10,8 @@ mod events;
 mod floor;
 #[path = "cli/hooks.rs"]
 mod hooks;
+#[path = "cli/hand.rs"]
+mod hand;
 #[path = "cli/issues.rs"]
 mod issues;
 #[path = "cli/jobs.rs"]

@@ -7,6 +7,12 @@ mod doctor_agents;
 mod floor;
 #[path = "factory/generic.rs"]
 mod generic;
+#[path = "factory/hand_monitor.rs"]
+mod hand_monitor;
+#[path = "factory/hand_sessions.rs"]
+mod hand_sessions;
+#[path = "factory/hand_verify.rs"]
+mod hand_verify;
 #[path = "factory/kills.rs"]
 mod kills;
 #[path = "factory/stories.rs"]

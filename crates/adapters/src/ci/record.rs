@@ -3,9 +3,9 @@
 
 use super::local::CiStep;
 use crate::host::atomic::write_atomic;
-use crate::host::digest::Digest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::{CiReport, ProcessId};
 use shopfloor_core::ids::Sha;
 use std::fs;

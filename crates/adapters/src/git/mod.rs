@@ -4,6 +4,7 @@
 mod call;
 mod checkout;
 mod commit;
+pub mod facts;
 mod locks;
 mod merger;
 pub mod repos;

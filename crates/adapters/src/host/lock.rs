@@ -58,6 +58,21 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Waits for the lock, for at most `timeout`: for what is held for moments only.
+    pub fn wait(path: &Path, timeout: Duration) -> io::Result<Option<FileLock>> {
+        let began = Instant::now();
+        loop {
+            let lock = Self::try_exclusive(path)?;
+            if lock.is_some() || began.elapsed() > timeout {
+                return Ok(lock);
+            }
+            // No event tells that a lock is free, but for a wait without an end.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
 /// The pid of the process that took the lock last and still runs. For people: whether the lock is
 /// held, only [`FileLock::try_exclusive`] says.
 pub fn holder(path: &Path) -> Option<u32> {

@@ -2,7 +2,6 @@
 
 pub mod atomic;
 pub mod command;
-pub(crate) mod digest;
 pub mod env;
 pub mod exit_watch;
 pub mod file_watch;

@@ -75,6 +75,11 @@ impl Launch {
     }
 }
 
+/// The names of [`PLACEHOLDERS`].
+pub(super) fn known() -> Vec<&'static str> {
+    PLACEHOLDERS.iter().map(|(name, _)| *name).collect()
+}
+
 fn fill_word(word: &str, values: &Values, argv: &mut Vec<String>) -> Result<(), TemplateError> {
     if word == "{command}" {
         let command = values.get("command").ok_or_else(|| TemplateError::NoValue("command".into()))?;
@@ -87,7 +92,7 @@ fn fill_word(word: &str, values: &Values, argv: &mut Vec<String>) -> Result<(), 
 
 fn fill(text: &str, values: &Values) -> Result<String, TemplateError> {
     let mut out = String::new();
-    for part in parts(text)? {
+    for part in parts(text, &known())? {
         match part {
             Part::Text(text) => out.push_str(text),
             Part::Name("command") => return Err(TemplateError::Splat(text.to_owned())),
@@ -100,13 +105,13 @@ fn fill(text: &str, values: &Values) -> Result<String, TemplateError> {
     Ok(out)
 }
 
-pub(super) enum Part<'t> {
+pub(crate) enum Part<'t> {
     Text(&'t str),
     Name(&'t str),
 }
 
-/// A template's parts; every name is one of [`PLACEHOLDERS`].
-pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, TemplateError> {
+/// A template's parts; every name is one of `known`.
+pub(crate) fn parts<'t>(text: &'t str, known: &[&str]) -> Result<Vec<Part<'t>>, TemplateError> {
     let brace = || TemplateError::Brace(text.to_owned());
     let mut parts = Vec::new();
     let mut rest = text;
@@ -119,7 +124,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, TemplateError> {
             continue;
         }
         let (name, after) = from.strip_prefix('{').and_then(|from| from.split_once('}')).ok_or_else(brace)?;
-        if !PLACEHOLDERS.iter().any(|(known, _)| *known == name) {
+        if !known.contains(&name) {
             return Err(TemplateError::Unknown(name.chars().take(40).collect()));
         }
         parts.push(Part::Name(name));

@@ -208,7 +208,7 @@ fn launch(path: &[&str], launch: &Launch) -> Checked {
     };
     let words = |key: &str, words: &[String]| {
         for word in words {
-            let parts = template::parts(word).map_err(|e| explain(key, e))?;
+            let parts = template::parts(word, &template::known()).map_err(|e| explain(key, e))?;
             let splat = parts.iter().any(|part| matches!(part, template::Part::Name("command")));
             if splat && word != "{command}" {
                 return Err(explain(key, TemplateError::Splat(word.clone())));

@@ -4,6 +4,7 @@ use super::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_core::hand::fill;
 use shopfloor_core::ids::{Epoch, IssueNumber};
 use shopfloor_core::state::{Floor, SessionState};
 use std::ffi::OsString;
@@ -19,6 +20,13 @@ pub struct AttachArgs {
     /// A session's name, an agent's (such as dev-project-7), or the number of an issue
     #[arg(value_name = "NAME|ISSUE")]
     who: String,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// How to attach.
+#[derive(Args)]
+pub struct Way {
     /// Look only: nothing typed reaches the agent
     #[arg(long, short)]
     read_only: bool,
@@ -42,9 +50,14 @@ pub fn run(context: &Context, args: &AttachArgs) -> CliResult<Exit> {
     live.sort();
     live.dedup();
     let session = find(context, &args.who, &live)?;
+    attach(context, &tmux, session, &args.way)
+}
+
+/// Attaches to a session that is there, or says how.
+pub fn attach(context: &Context, tmux: &Tmux, session: String, way: &Way) -> CliResult<Exit> {
     let mut command: Vec<OsString> = vec!["tmux".into(), "-S".into(), tmux.socket().into()];
     command.extend(["attach-session".into(), "-t".into(), format!("={session}").into()]);
-    if args.read_only {
+    if way.read_only {
         command.push("-r".into());
     }
     if context.json {
@@ -53,8 +66,9 @@ pub fn run(context: &Context, args: &AttachArgs) -> CliResult<Exit> {
         output::json(&AttachView { session, socket, command: shown });
         return Ok(Exit::Fine);
     }
-    if args.print {
-        let words: Vec<String> = command.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
+    if way.print {
+        let words: Vec<String> =
+            command.iter().map(|word| fill::shell_word(&word.to_string_lossy())).collect();
         output::line(words.join(" "));
         return Ok(Exit::Fine);
     }
@@ -94,9 +108,4 @@ fn find(context: &Context, who: &str, live: &[String]) -> CliResult<String> {
 
 fn name_of(floor: &Floor, epoch: Epoch) -> Option<&String> {
     floor.sessions.get(&epoch).filter(|s| s.state != SessionState::Ended).map(|s| &s.tmux)
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
-    if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

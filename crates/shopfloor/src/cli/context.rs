@@ -34,6 +34,11 @@ pub fn now() -> Time {
     Time(since.as_millis() as u64)
 }
 
+/// Minutes east of Greenwich: clients write the times of their machine.
+pub fn utc_offset() -> i32 {
+    jiff::Zoned::now().offset().seconds() / 60
+}
+
 impl Context {
     pub fn from_environment(home: Option<PathBuf>, project: Option<String>, json: bool) -> CliResult<Self> {
         let home = match home {

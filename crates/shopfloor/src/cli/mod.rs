@@ -12,22 +12,26 @@ mod context;
 mod doctor;
 mod down;
 mod error;
+mod escalate;
 mod events;
 mod explain;
 mod hook;
 pub mod inbox;
 mod init;
 mod issue;
+mod marker;
 mod merge_queue;
 mod output;
 pub mod phase;
 mod pr;
+mod session;
 mod status;
 mod statusline;
 mod up;
+mod verify;
 mod view;
 
-pub use context::{Context, now};
+pub use context::{Context, now, utc_offset};
 pub use error::{CliError, CliResult, Exit};
 
 use crate::demo_agent;
@@ -81,6 +85,10 @@ enum Command {
     Ci(ci::CiArgs),
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
+    Session(session::SessionArgs),
+    Verify(verify::VerifyArgs),
+    Marker(marker::MarkerArgs),
+    Escalate(escalate::EscalateArgs),
     Config(config::ConfigArgs),
     Phase(phase::PhaseArgs),
     Inbox(inbox::InboxArgs),
@@ -124,6 +132,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::DemoAgent(args) => demo_agent::run(context, &args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Down => down::run(context),
+        Command::Escalate(args) => escalate::run(context, args),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, &args),
         Command::Hook(args) => hook::run(args),
@@ -131,11 +140,14 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Init(args) => init::run(context, args),
         Command::Issue(args) => issue::run(context, args),
         Command::Man(args) => completions::man(args),
+        Command::Marker(args) => marker::run(context, args),
         Command::MergeQueue(args) => merge_queue::run(context, args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
         Command::Up(args) => up::run(context, &args),
+        Command::Verify(args) => verify::run(context, args),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::check;
 use super::error::ConfigError;
+use super::hand;
 use super::model::{Agent, FloorConfig, ProjectConfig, Runtime};
 use super::source::{Source, error_at, title};
 use serde::de::DeserializeOwned;
@@ -27,8 +28,10 @@ pub fn project(file: &Path, floor: &FloorConfig) -> Result<ProjectConfig, Config
 pub fn project_from(file: &Path, text: &str, floor: &FloorConfig) -> Result<ProjectConfig, ConfigError> {
     let source = Source::parse(file, text)?;
     check::secrets(&source)?;
+    hand::shapes(&source)?;
     let mut config: ProjectConfig = deserialize(&source)?;
     check::project(&source, &config)?;
+    hand::check(&source, &config)?;
     fill_agents(&source, &mut config, floor)?;
     Ok(config)
 }

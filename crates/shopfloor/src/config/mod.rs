@@ -9,6 +9,7 @@
 mod check;
 mod duration;
 mod error;
+mod hand;
 pub mod load;
 mod model;
 mod policy;
@@ -24,6 +25,7 @@ pub const FILE_NAME: &str = "shopfloor.toml";
 
 pub use duration::Span;
 pub use error::{ConfigError, Place};
+pub use hand::*;
 pub use model::*;
 
 #[cfg(test)]

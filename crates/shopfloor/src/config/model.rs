@@ -2,6 +2,7 @@
 //! speak to whoever writes the file.
 
 use super::duration::Span;
+use super::hand::{HandStep, Verify};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
@@ -32,6 +33,12 @@ pub struct ProjectConfig {
     /// Secrets by name. A value is never written here, only where it is found.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, SecretRef>,
+    /// What `shopfloor session` runs, by step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps: BTreeMap<String, HandStep>,
+    /// How `shopfloor verify` looks at the work, by step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub verify: BTreeMap<String, Verify>,
 }
 
 impl ProjectConfig {

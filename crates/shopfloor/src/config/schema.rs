@@ -26,7 +26,10 @@ mod tests {
         assert_eq!(schema["title"], "shopfloor.toml");
         assert_eq!(schema["additionalProperties"], false);
         let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["agents", "ci", "forge", "limits", "merge", "project", "review", "secrets"]);
+        assert_eq!(
+            keys,
+            ["agents", "ci", "forge", "limits", "merge", "project", "review", "secrets", "steps", "verify"]
+        );
         let limits = &schema["$defs"]["Limits"];
         assert_eq!(limits["additionalProperties"], false);
         assert_eq!(limits["properties"]["max_jobs"]["default"], 1);

@@ -8,6 +8,7 @@ use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub struct Floor {
@@ -93,6 +94,17 @@ impl Floor {
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{args:?}: {}\n{text}", output.status);
         text
+    }
+
+    /// Runs it with `--json`: its exit code, and what it answered.
+    pub fn json(&self, args: &[&str]) -> (i32, serde_json::Value) {
+        // Before any `--`, after which words are a command's.
+        let (own, rest) = args.split_at(args.iter().position(|word| *word == "--").unwrap_or(args.len()));
+        let output = self.run(&[own, &["--json"], rest].concat());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let answer = serde_json::from_str(&text)
+            .unwrap_or_else(|e| panic!("{args:?}: {e}\n{text}{}", String::from_utf8_lossy(&output.stderr)));
+        (output.status.code().unwrap_or(-1), answer)
     }
 
     /// The exit code of `up --until-idle`, and what it printed.
@@ -193,6 +205,15 @@ impl Drop for Floor {
             }
         }
         self.tmux(&["kill-server"]);
+    }
+}
+
+/// Waits for something that no event tells of; the bound is for a test that would never end.
+pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !happened() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
     }
 }
 

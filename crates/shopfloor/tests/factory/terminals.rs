@@ -1,17 +1,7 @@
 //! The floor's tmux server: when there is one, who is in it, and what is left of it.
 
-use crate::floor::{DEMO, Floor};
+use crate::floor::{DEMO, Floor, wait_for};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
-
-const BOUND: Duration = Duration::from_secs(30);
-
-fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + BOUND;
-    while !happened() {
-        assert!(Instant::now() < deadline, "{what}");
-    }
-}
 
 fn has_server(floor: &Floor) -> bool {
     UnixStream::connect(floor.home().join("tmux.sock")).is_ok()

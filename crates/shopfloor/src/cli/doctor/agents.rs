@@ -1,7 +1,7 @@
 //! `shopfloor doctor agents`: whether what we believe about agent clients still holds.
 
 use super::super::error::CliError;
-use super::super::{CliResult, Context, Exit, now, output};
+use super::super::{CliResult, Context, Exit, now, output, utc_offset};
 use super::{Check, programs, report};
 use crate::config::runtimes::{self, Override};
 use crate::conformance::{self, Verdict};

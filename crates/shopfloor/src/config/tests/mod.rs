@@ -44,6 +44,20 @@ delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"
 escalate = "4m"
+[steps.create]
+runtime = "claude"
+command = ["claude", "--model", "big", "{prompt}"]
+prompt = "Create story {story}. {extra}"
+[verify.create]
+checks = [
+    { files = "stories/{key}-*.md", min = 1, max = 1 },
+    { run = ["make", "story", "{key}"], timeout = "1m" },
+    { git = "clean" },
+    { git = "commits_ahead", of = "trunk", min = 2 },
+    { git = "pushed" },
+    { git = "branch_exists", branch = "story/{key}" },
+    { json = "status.json", pointer = "/{key}", equals = "done" },
+]
 [secrets]
 TOKEN = { env = "GH_TOKEN" }
 KEY = { file = "keys/deploy" }

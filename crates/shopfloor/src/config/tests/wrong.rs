@@ -52,7 +52,7 @@ shopfloor.toml:5:9: unknown key `reviewer` in [agents]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, secrets"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, secrets, steps, verify"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
@@ -428,4 +428,63 @@ fn no_single_slip_panics_or_shows_a_secret() {
             }
         }
     }
+}
+
+#[test]
+fn steps_and_verifiers_are_checked_where_they_stand() {
+    check_section(
+        "[steps.create]\ncommand = [\"bot\", \"{stroy}\"]\n",
+        r#"
+shopfloor.toml:6:1: {stroy} is not a placeholder
+  6 | command = ["bot", "{stroy}"]
+    | ^^^^^^^
+  hint: did you mean `story`? valid placeholders here: story, step, extra, prompt"#,
+    );
+    check_section(
+        "[steps.create]\ncommand = [\"bot\"]\nprompt = \"do {story}\"\n",
+        r#"
+shopfloor.toml:7:1: the command does not use the `prompt`
+  7 | prompt = "do {story}"
+    | ^^^^^^
+  hint: add "{prompt}" to `command`"#,
+    );
+    check_section(
+        "[steps]\ncreate = []\n",
+        r#"
+shopfloor.toml:6:1: `create` in [steps]: expected a table, found an array
+  6 | create = []
+    | ^^^^^^
+  hint: write [steps.create]"#,
+    );
+    check_section(
+        "[verify.create]\nchecks = [{ files = \"../{key}\" }]\n",
+        r#"
+shopfloor.toml:6:13: the pattern "../{key}" cannot be used: `..` is no name
+  6 | checks = [{ files = "../{key}" }]
+    |             ^^^^^"#,
+    );
+    check_section(
+        "[verify.create]\nchecks = [{ files = \"a\", run = [\"b\"] }]\n",
+        r#"
+shopfloor.toml:6:11: a check has exactly one of `files`, `run`, `git` and `json`
+  6 | checks = [{ files = "a", run = ["b"] }]
+    |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: write for example { files = "docs/{key}-*.md" } or { run = ["make", "check"] }"#,
+    );
+    check_section(
+        "[verify.create]\nchecks = [{ git = \"clean\", min = 2 }]\n",
+        r#"
+shopfloor.toml:6:28: `min` says nothing about this `git` check
+  6 | checks = [{ git = "clean", min = 2 }]
+    |                            ^^^
+  hint: remove the line"#,
+    );
+    check_section(
+        "[verify.create]\nchecks = []\n",
+        r#"
+shopfloor.toml:6:1: [verify.create] has no checks
+  6 | checks = []
+    | ^^^^^^
+  hint: what verifies nothing would verify everything; add a check or remove the table"#,
+    );
 }

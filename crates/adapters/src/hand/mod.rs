@@ -1,0 +1,328 @@
+//! Hand sessions on the floor's tmux server, and what is kept of each in a folder of its own.
+//!
+//! Invariants:
+//! - A record is written before its session is started and completed after it. One that was not
+//!   completed, because whoever wrote it died, is finished or removed by the next look ([`HandSessions::settle`]).
+//! - Numbers grow, under a lock that is held for moments only; no two sessions of a floor share one.
+//! - Only sessions with a hand session's name are ever ended here. A session on the socket that has such
+//!   a name and no record is still found: it was started by somebody who died in the middle.
+//! - What is kept after the end (output, how it ended) is bounded: the newest [`KEPT_MAX`].
+
+mod record;
+
+pub use record::{Ended, Record, Stand};
+
+use crate::host::atomic::write_atomic;
+use crate::host::lock::FileLock;
+use crate::host::process::{Liveness, is_same};
+use crate::layout::Layout;
+use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
+use shopfloor_core::effect::ProcessId;
+use shopfloor_core::hand::name::{self, HandName, Parts};
+use shopfloor_core::time::Time;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Ended sessions that something is kept of.
+pub const KEPT_MAX: usize = 50;
+/// What is held under the lock takes milliseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// In the session's environment: its name.
+pub const NAME_VARIABLE: &str = "SHOPFLOOR_HAND";
+
+#[derive(Debug, thiserror::Error)]
+pub enum HandError {
+    #[error(transparent)]
+    Tmux(#[from] TmuxError),
+    #[error("another command holds {}", .0.display())]
+    Busy(PathBuf),
+    #[error("{what}: {source}")]
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl HandError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> HandError {
+        let what = path.display().to_string();
+        move |source| HandError::Io { what, source }
+    }
+}
+
+pub type HandResult<T> = Result<T, HandError>;
+
+/// What to start.
+pub struct Spawn<'a> {
+    pub parts: Parts<'a>,
+    pub runtime: &'a str,
+    pub cwd: &'a Path,
+    pub argv: Vec<String>,
+    /// The words to put before `argv`: what stays until all that the program printed was read.
+    pub leader: Vec<OsString>,
+    /// The whole environment, but for what names the session.
+    pub env: Vec<(OsString, OsString)>,
+    pub now: Time,
+    /// The process that starts it.
+    pub by: ProcessId,
+}
+
+/// A hand session as it is found.
+#[derive(Debug)]
+pub struct Hand {
+    pub name: HandName,
+    /// `None`: there is none, or it cannot be read.
+    pub record: Option<Record>,
+    /// `Err`: tmux could not be asked, so nothing is known.
+    pub probe: Result<Probe, String>,
+}
+
+impl Hand {
+    /// The process on record, unless it had ended before anybody looked.
+    pub fn process(&self) -> Option<ProcessId> {
+        match (&self.probe, self.record.as_ref().map(|record| &record.stand)) {
+            (Ok(Probe::Alive(process)), _) => Some(*process),
+            (_, Some(Stand::Started { process })) => Some(*process).filter(|process| process.start > 0),
+            _ => None,
+        }
+    }
+
+    pub fn ended(&self) -> Option<&Ended> {
+        match &self.record.as_ref()?.stand {
+            Stand::Ended(ended) => Some(ended),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct HandSessions {
+    pub layout: Layout,
+    pub tmux: Tmux,
+}
+
+impl HandSessions {
+    /// Starts a session, with a number of its own.
+    pub fn spawn(&self, spawn: Spawn<'_>) -> HandResult<Record> {
+        let name = self.claim(&spawn)?;
+        let folder = self.layout.hand_session(&name);
+        let mut record = record::read(&folder)?.ok_or_else(|| {
+            HandError::io(&folder)(io::Error::new(io::ErrorKind::NotFound, "the record vanished"))
+        })?;
+        let mut env = spawn.env;
+        env.push((NAME_VARIABLE.into(), name.to_string().into()));
+        env.push(("PHASE_FILE".into(), self.phase_file(&name).into()));
+        let spec = SpawnSpec {
+            name: name.to_string(),
+            cwd: spawn.cwd.to_owned(),
+            argv: spawn.leader.into_iter().chain(spawn.argv.into_iter().map(OsString::from)).collect(),
+            env,
+        };
+        match self.tmux.spawn(&spec) {
+            Ok(process) => {
+                record.stand = Stand::Started { process };
+                record::write(&folder, &record)?;
+                Ok(record)
+            }
+            Err(error) => {
+                // Unless it was refused it may have been started all the same. If it cannot be ended,
+                // the record stays.
+                if !error.is_transient() || self.tmux.end(&spec.name).is_ok() {
+                    let _ = fs::remove_dir_all(&folder);
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// A number, a folder and a record.
+    fn claim(&self, spawn: &Spawn<'_>) -> HandResult<HandName> {
+        let _lock = self.lock()?;
+        let counter = self.layout.hand().join("number");
+        let stored = match fs::read_to_string(&counter) {
+            Ok(text) => text.trim().parse().unwrap_or(0),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
+            Err(e) => return Err(HandError::io(&counter)(e)),
+        };
+        let newest = self.folders()?.into_iter().map(|name| name.number()).max().unwrap_or(0);
+        let number = newest.max(stored) + 1;
+        write_atomic(&counter, format!("{number}\n").as_bytes(), 0o600).map_err(HandError::io(&counter))?;
+        let name = HandName::new(name::stem(&spawn.parts), number);
+        let folder = self.layout.hand_session(&name);
+        make_folder(&folder)?;
+        record::write(&folder, &Record::new(&name, spawn))?;
+        Ok(name)
+    }
+
+    /// Every hand session there is, oldest first; with `ended` also those of which only that is kept.
+    pub fn all(&self, ended: bool) -> HandResult<Vec<Hand>> {
+        self.settle()?;
+        let listed = self.tmux.list().map_err(|e| e.to_string());
+        let mut names = self.folders()?;
+        let on_socket = listed.iter().flatten().filter_map(|(name, _)| HandName::parse(name));
+        names.extend(on_socket);
+        names.sort_by_key(|name| (name.number(), name.stem().to_owned()));
+        names.dedup();
+        let hand = |name: HandName| {
+            let shown = name.to_string();
+            let probe = listed.as_ref().map_err(Clone::clone).map(|all| {
+                all.iter().find(|(other, _)| *other == shown).map_or(Probe::Absent, |(_, probe)| *probe)
+            });
+            let record = record::read(&self.layout.hand_session(&name)).ok().flatten();
+            Hand { name, record, probe }
+        };
+        let all = names.into_iter().map(hand);
+        Ok(all.filter(|hand| ended || hand.ended().is_none() || is_there(&hand.probe)).collect())
+    }
+
+    /// The session of that name, or the newest of that stem.
+    pub fn find(&self, who: &str) -> HandResult<Option<Hand>> {
+        if !name::is_stem(who) {
+            return Ok(None);
+        }
+        let all = self.all(true)?;
+        let (mut exact, mut newest) = (None, None);
+        for hand in all {
+            if hand.name.to_string() == who {
+                exact = Some(hand);
+            } else if hand.name.stem() == who {
+                newest = Some(hand);
+            }
+        }
+        Ok(exact.or(newest))
+    }
+
+    /// The same session, looked at again.
+    pub fn look(&self, name: &HandName) -> Hand {
+        let record = record::read(&self.layout.hand_session(name)).ok().flatten();
+        Hand {
+            name: name.clone(),
+            record,
+            probe: self.tmux.probe(&name.to_string()).map_err(|e| e.to_string()),
+        }
+    }
+
+    /// Ends all of a session's processes and removes it from tmux; how it ended is kept. Once more is
+    /// fine.
+    pub fn end(&self, name: &HandName, ended: Ended) -> HandResult<()> {
+        self.tmux.end(&name.to_string())?;
+        let _lock = self.lock()?;
+        let folder = self.layout.hand_session(name);
+        match record::read(&folder) {
+            Ok(Some(mut record)) => {
+                record.stand = Stand::Ended(ended);
+                record::write(&folder, &record)?;
+            }
+            // Nothing is known of it, so nothing but its output is worth keeping.
+            _ if self.output_file(name).exists() => {}
+            _ => remove(&folder)?,
+        }
+        self.trim()
+    }
+
+    /// Keeps what a session printed. The text must be safe to show.
+    pub fn keep_output(&self, name: &HandName, text: &str) -> HandResult<PathBuf> {
+        let file = self.output_file(name);
+        make_folder(&self.layout.hand_session(name))?;
+        write_atomic(&file, text.as_bytes(), 0o600).map_err(HandError::io(&file))?;
+        Ok(file)
+    }
+
+    pub fn output_file(&self, name: &HandName) -> PathBuf {
+        self.layout.hand_session(name).join("output.txt")
+    }
+
+    /// Where the session signals its phase, if it does.
+    pub fn phase_file(&self, name: &HandName) -> PathBuf {
+        self.layout.hand_session(name).join("phase")
+    }
+
+    /// Finishes or removes what somebody who died in the middle left behind.
+    fn settle(&self) -> HandResult<()> {
+        let unfinished = |name: &HandName| match record::read(&self.layout.hand_session(name)) {
+            Ok(Some(record)) => matches!(record.stand, Stand::Starting { .. }),
+            Ok(None) => !self.output_file(name).exists(),
+            Err(_) => false,
+        };
+        if !self.folders()?.iter().any(unfinished) {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        for name in self.folders()?.iter().filter(|name| unfinished(name)) {
+            let folder = self.layout.hand_session(name);
+            let mut record = record::read(&folder).ok().flatten();
+            if let Some(Stand::Starting { by }) = record.as_ref().map(|record| &record.stand)
+                && is_same(*by) != Liveness::Gone
+            {
+                continue;
+            }
+            let process = match self.tmux.probe(&name.to_string()) {
+                Ok(Probe::Alive(process)) => process,
+                Ok(Probe::Dead { .. }) => ProcessId { pid: 0, start: 0 },
+                // It was never started, or has left nothing but a launch file.
+                Ok(Probe::Absent) => {
+                    self.tmux.end(&name.to_string())?;
+                    remove(&folder)?;
+                    continue;
+                }
+                // Not known now: the next look may.
+                Err(_) => continue,
+            };
+            if let Some(record) = &mut record {
+                record.stand = Stand::Started { process };
+                record::write(&folder, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the oldest of those that ended.
+    fn trim(&self) -> HandResult<()> {
+        let mut ended: Vec<HandName> = self.folders()?;
+        ended.retain(|name| {
+            let record = record::read(&self.layout.hand_session(name));
+            matches!(record, Ok(None | Some(Record { stand: Stand::Ended(_), .. })))
+        });
+        ended.sort_by_key(HandName::number);
+        let surplus = ended.len().saturating_sub(KEPT_MAX);
+        ended.iter().take(surplus).try_for_each(|name| remove(&self.layout.hand_session(name)))
+    }
+
+    fn lock(&self) -> HandResult<FileLock> {
+        let folder = self.layout.hand();
+        make_folder(&folder)?;
+        let path = folder.join("lock");
+        FileLock::wait(&path, LOCK_WAIT).map_err(HandError::io(&path))?.ok_or(HandError::Busy(path))
+    }
+
+    fn folders(&self) -> HandResult<Vec<HandName>> {
+        let folder = self.layout.hand();
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(HandError::io(&folder)(e)),
+        };
+        Ok(entries.flatten().filter_map(|entry| HandName::parse(entry.file_name().to_str()?)).collect())
+    }
+}
+
+fn is_there(probe: &Result<Probe, String>) -> bool {
+    matches!(probe, Ok(Probe::Alive(_) | Probe::Dead { .. }))
+}
+
+fn make_folder(folder: &Path) -> HandResult<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(HandError::io(folder))
+}
+
+fn remove(folder: &Path) -> HandResult<()> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(HandError::io(folder)(e)),
+        _ => Ok(()),
+    }
+}

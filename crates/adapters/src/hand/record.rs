@@ -1,0 +1,97 @@
+//! A hand session's record: one JSON file, replaced as a whole.
+
+use super::{HandError, HandResult, Spawn};
+use crate::host::atomic::write_atomic;
+use serde::{Deserialize, Serialize};
+use shopfloor_core::effect::ProcessId;
+use shopfloor_core::hand::name::HandName;
+use shopfloor_core::hand::watch::FinalState;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::time::Time;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// No command line that can be run is longer.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub name: String,
+    pub project: ProjectName,
+    pub step: String,
+    pub epic: String,
+    pub story: String,
+    pub cycle: Option<u32>,
+    pub runtime: String,
+    pub cwd: String,
+    pub argv: Vec<String>,
+    pub created: Time,
+    #[serde(flatten)]
+    pub stand: Stand,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stand", rename_all = "snake_case")]
+pub enum Stand {
+    /// About to be started, by that process.
+    Starting {
+        by: ProcessId,
+    },
+    /// Its program; start time 0 if that had ended before anybody looked.
+    Started {
+        process: ProcessId,
+    },
+    Ended(Ended),
+}
+
+/// How a session ended, for whoever asks later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub at: Time,
+    pub why: String,
+    /// The result that was taken of it, if one was.
+    #[serde(default)]
+    pub result: Option<FinalState>,
+}
+
+impl Record {
+    pub(super) fn new(name: &HandName, spawn: &Spawn<'_>) -> Record {
+        Record {
+            name: name.to_string(),
+            project: spawn.parts.project.clone(),
+            step: spawn.parts.step.to_owned(),
+            epic: spawn.parts.epic.to_owned(),
+            story: spawn.parts.story.to_owned(),
+            cycle: spawn.parts.cycle,
+            runtime: spawn.runtime.to_owned(),
+            cwd: spawn.cwd.display().to_string(),
+            argv: spawn.argv.clone(),
+            created: spawn.now,
+            stand: Stand::Starting { by: spawn.by },
+        }
+    }
+}
+
+/// `None`: there is none.
+pub(super) fn read(folder: &Path) -> HandResult<Option<Record>> {
+    let file = folder.join("record.json");
+    let bytes = match fs::metadata(&file).map(|meta| meta.len()) {
+        Ok(length) if length > BYTES_MAX => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large"))
+        }
+        Ok(_) => fs::read(&file),
+        Err(e) => Err(e),
+    };
+    match bytes {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| HandError::io(&file)(e.into())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(HandError::io(&file)(e)),
+    }
+}
+
+pub(super) fn write(folder: &Path, record: &Record) -> HandResult<()> {
+    let file = folder.join("record.json");
+    let text = serde_json::to_vec_pretty(record).expect("a record has string keys only");
+    write_atomic(&file, &text, 0o600).map_err(HandError::io(&file))
+}

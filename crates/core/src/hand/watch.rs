@@ -1,0 +1,332 @@
+//! The watch over one hand session: looks go in, a finding comes out, and with the verifier's answer a
+//! final state.
+//!
+//! Hand sessions have no hooks of ours, so facts are the process, the phase file, the terminal and
+//! the worktree. The status is derived as everywhere ([`crate::liveness`]); what that leaves to hooks is
+//! decided here:
+//! - A client that rests at its empty prompt in [`IDLE_OBSERVATIONS`] looks in a row is idle. So is the
+//!   claim of a dialog or an error a finding only after as many: nobody is there to answer.
+//! - A client is stuck if its clock stands, or if it shows none and nothing of it moved for long. A
+//!   clock that moves is the final authority against it. A program that is no client we can read is
+//!   never stuck: silence is all we know of it.
+//! - *Crashed* takes a proof: a process that is gone, and an exit status that is not 0.
+
+use crate::liveness::{
+    Evidence, Fact, Gate, IDLE_OBSERVATIONS, Process, Source, State, StatuslineFact, What, observe, time_gate,
+};
+use crate::phase::Phase;
+use crate::runtime::{Claim, Composer, Meaning, Reading, RuntimeSpec};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Between two looks that nothing asked for.
+pub const OBSERVE_EVERY: Duration = Duration::from_secs(10);
+
+/// How monitoring ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalState {
+    Completed,
+    Crashed,
+    Stuck,
+    Timeout,
+    Incomplete,
+    NotFound,
+}
+
+impl FinalState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FinalState::Completed => "completed",
+            FinalState::Crashed => "crashed",
+            FinalState::Stuck => "stuck",
+            FinalState::Timeout => "timeout",
+            FinalState::Incomplete => "incomplete",
+            FinalState::NotFound => "not_found",
+        }
+    }
+}
+
+impl fmt::Display for FinalState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One look at a session. What could not be had is `None`, and says nothing.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub at: Time,
+    pub process: Process,
+    /// The session is not there any more; only said if tmux answered so.
+    pub vanished: bool,
+    pub phase: Option<Phase>,
+    /// The screen by the runtime's rules, and a digest of all that is on it.
+    pub screen: Option<(Reading, u64)>,
+    pub title: Option<(String, Option<Claim>)>,
+    pub git: Option<String>,
+}
+
+/// What a watch concluded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// The program ended with status 0.
+    Ended,
+    /// The program ended otherwise: its exit status, or 128 + the signal.
+    Failed {
+        status: i32,
+    },
+    /// The program is gone, and how it ended is not known.
+    Gone,
+    /// The session itself is gone, and with it how its program ended.
+    Vanished,
+    /// It rests, and says or shows that it has finished.
+    Rests {
+        why: String,
+    },
+    /// It waits for somebody, or cannot go on.
+    Waits {
+        why: String,
+    },
+    Stuck {
+        why: String,
+    },
+    TimeUp {
+        why: String,
+    },
+}
+
+impl Finding {
+    /// Whether the session's program still runs, as far as is known.
+    pub fn is_alive(&self) -> bool {
+        matches!(
+            self,
+            Finding::Rests { .. } | Finding::Waits { .. } | Finding::Stuck { .. } | Finding::TimeUp { .. }
+        )
+    }
+
+    /// Whether a verifier's answer matters. What is stuck or has no time left is so, whatever it did.
+    pub fn wants_verification(&self) -> bool {
+        !matches!(self, Finding::Stuck { .. } | Finding::TimeUp { .. })
+    }
+
+    /// `verified` is the verifier's answer; `None` if there is none to ask.
+    pub fn final_state(&self, verified: Option<bool>) -> FinalState {
+        match (self, verified) {
+            (Finding::Stuck { .. }, _) => FinalState::Stuck,
+            (Finding::TimeUp { .. }, _) => FinalState::Timeout,
+            (Finding::Failed { .. }, _) => FinalState::Crashed,
+            (Finding::Waits { .. }, _) => FinalState::Incomplete,
+            (Finding::Ended | Finding::Rests { .. }, None | Some(true)) => FinalState::Completed,
+            (Finding::Ended | Finding::Rests { .. }, Some(false)) => FinalState::Incomplete,
+            // Without its status, only evidence says that it completed; and nothing that it crashed.
+            (Finding::Gone | Finding::Vanished, Some(true)) => FinalState::Completed,
+            (Finding::Gone, _) => FinalState::Incomplete,
+            (Finding::Vanished, _) => FinalState::NotFound,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Ended => f.write_str("its program ended with exit status 0"),
+            Finding::Failed { status } if *status > 128 => {
+                write!(f, "its program ended with exit status {status} (signal {})", status - 128)
+            }
+            Finding::Failed { status } => write!(f, "its program ended with exit status {status}"),
+            Finding::Gone => f.write_str("its program ended, and how is not known"),
+            Finding::Vanished => f.write_str("the session is gone, and how its program ended is not known"),
+            Finding::Rests { why }
+            | Finding::Waits { why }
+            | Finding::Stuck { why }
+            | Finding::TimeUp { why } => f.write_str(why),
+        }
+    }
+}
+
+/// When to give up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub timeout: Duration,
+    pub looks_max: Option<u32>,
+}
+
+pub struct Watch {
+    spec: RuntimeSpec,
+    evidence: Evidence,
+    began: Time,
+    limits: Limits,
+    looks: u32,
+    screen: Option<u64>,
+    /// When something of it was last seen to move.
+    moved: Time,
+    /// What the last looks claimed, how many in a row, and when the last was counted.
+    streak: Option<(Claimed, u8, Time)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Claimed {
+    Idle,
+    Waits(String),
+}
+
+impl Watch {
+    pub fn new(mut spec: RuntimeSpec, launched: Time, now: Time, limits: Limits) -> Watch {
+        // Whatever the client could tell, it tells nobody here.
+        spec.capabilities.hooks = false;
+        let mut evidence = Evidence::new(launched.min(now));
+        evidence.watch_from(now);
+        Watch { spec, evidence, began: now, limits, looks: 0, screen: None, moved: now, streak: None }
+    }
+
+    pub fn looks(&self) -> u32 {
+        self.looks
+    }
+
+    /// When to look next, if nothing happens before.
+    pub fn next_look(&self, now: Time) -> Time {
+        (now + OBSERVE_EVERY).min(self.began + self.limits.timeout)
+    }
+
+    /// Takes a look in: the state it shows, for people, and what is concluded, if anything.
+    pub fn take(&mut self, look: &Look) -> (State, Option<Finding>) {
+        self.looks = self.looks.saturating_add(1);
+        self.facts(look);
+        let status = observe(&mut self.evidence, look.at, &self.spec);
+        let finding =
+            self.ended(look).or_else(|| self.alive(look, &status.state)).or_else(|| self.late(look));
+        (status.state, finding)
+    }
+
+    fn facts(&mut self, look: &Look) {
+        let digest = look.screen.as_ref().map(|(_, digest)| *digest);
+        if digest.is_some() && digest != self.screen {
+            self.screen = digest;
+            self.moved = look.at;
+        }
+        let mut facts = vec![What::Process(look.process.clone()), What::PhaseFile(look.phase)];
+        if let Some((reading, _)) = &look.screen {
+            let line = reading.statusline.map_or_else(StatuslineFact::default, |line| StatuslineFact {
+                clock: Some(line.clock),
+                context_percent: line.context_percent,
+                ..StatuslineFact::default()
+            });
+            facts.extend([What::Statusline(line), What::Screen(reading.clone())]);
+        }
+        if let Some((text, claim)) = &look.title {
+            facts.push(What::Title { text: text.clone(), claim: claim.clone() });
+        }
+        facts.extend(look.git.iter().map(|digest| What::Git { digest: digest.clone() }));
+        for what in facts {
+            self.evidence.add(Fact::new(look.at, what));
+        }
+        let seen = [Source::Title, Source::Git, Source::PhaseFile];
+        let moved = seen.into_iter().filter_map(|source| self.evidence.moved(source)).max();
+        self.moved = self.moved.max(moved.unwrap_or(self.moved));
+    }
+
+    fn ended(&self, look: &Look) -> Option<Finding> {
+        match look.process {
+            Process::Gone { status: Some(0), .. } => Some(Finding::Ended),
+            Process::Gone { status: Some(status), .. } => Some(Finding::Failed { status }),
+            Process::Gone { .. } if look.vanished => Some(Finding::Vanished),
+            Process::Gone { .. } => Some(Finding::Gone),
+            Process::Alive | Process::Unknown { .. } => None,
+        }
+    }
+
+    fn alive(&mut self, look: &Look, state: &State) -> Option<Finding> {
+        match look.phase {
+            Some(phase @ (Phase::Failed | Phase::NeedsHuman)) => {
+                return Some(Finding::Waits { why: format!("it signalled {phase}") });
+            }
+            Some(phase) => return Some(Finding::Rests { why: format!("it signalled {phase}") }),
+            None => {}
+        }
+        if *state == State::Stuck {
+            return Some(Finding::Stuck { why: "its clock stands still and nothing of it moves".into() });
+        }
+        let claimed = match state {
+            State::Dialog { kind } => {
+                Some(Claimed::Waits(format!("it shows a dialog ({kind}) that nobody answers")))
+            }
+            State::Failed { error } => Some(Claimed::Waits(format!("its turn ended in an error ({error})"))),
+            State::LimitedUntil { .. } => None,
+            _ if rests(look) => Some(Claimed::Idle),
+            _ => None,
+        };
+        let waits = claimed.is_some() || matches!(state, State::LimitedUntil { .. });
+        match self.count(claimed, look.at) {
+            Some(Claimed::Idle) => {
+                let why = format!("it was idle at its prompt {IDLE_OBSERVATIONS} times in a row");
+                Some(Finding::Rests { why })
+            }
+            Some(Claimed::Waits(why)) => Some(Finding::Waits { why }),
+            None if waits => None,
+            None => self.still(look),
+        }
+    }
+
+    /// The claim, once it was made in enough looks that are far enough apart.
+    fn count(&mut self, claimed: Option<Claimed>, at: Time) -> Option<Claimed> {
+        let Some(claimed) = claimed else {
+            self.streak = None;
+            return None;
+        };
+        let gap = Duration::from_millis(self.spec.timing.idle_gap_ms);
+        let streak = match self.streak.take() {
+            Some((before, count, last)) if before == claimed => {
+                if at.since(last) >= gap {
+                    (claimed, count.saturating_add(1), at)
+                } else {
+                    (claimed, count, last)
+                }
+            }
+            _ => (claimed, 1, at),
+        };
+        let reached = (streak.1 >= IDLE_OBSERVATIONS).then(|| streak.0.clone());
+        self.streak = Some(streak);
+        reached
+    }
+
+    /// A client that should be drawing, and for long has not.
+    fn still(&self, look: &Look) -> Option<Finding> {
+        let (reading, _) = look.screen.as_ref().filter(|_| !self.spec.screen.rules.is_empty())?;
+        // A clock that stands was judged with the other facts; any other is alive.
+        let clock = reading.statusline.map(|line| line.clock);
+        let others = look.at.since(self.moved) >= self.spec.timing.stuck();
+        match time_gate(None, clock, others) {
+            Gate::Stuck => {
+                let minutes = self.spec.timing.stuck().as_secs() / 60;
+                Some(Finding::Stuck { why: format!("nothing of it moved for {minutes} minutes") })
+            }
+            Gate::JustStarted | Gate::NotStuck => None,
+        }
+    }
+
+    fn late(&self, look: &Look) -> Option<Finding> {
+        if self.limits.looks_max.is_some_and(|max| self.looks >= max) {
+            return Some(Finding::TimeUp { why: format!("it was not finished after {} looks", self.looks) });
+        }
+        if look.at.since(self.began) >= self.limits.timeout {
+            let minutes = self.limits.timeout.as_secs() / 60;
+            return Some(Finding::TimeUp { why: format!("it was not finished after {minutes} minutes") });
+        }
+        None
+    }
+}
+
+/// An empty prompt, and neither the screen nor the title shows work.
+fn rests(look: &Look) -> bool {
+    let Some((reading, _)) = &look.screen else { return false };
+    let title_works =
+        matches!(&look.title, Some((_, Some(claim))) if claim.meaning.is_busy() || claim.meaning.is_dialog());
+    let over = matches!(reading.meaning(), Some(Meaning::Ready | Meaning::Done | Meaning::Interrupted));
+    over && reading.composer == Composer::Empty && !title_works
+}
+
+#[cfg(test)]
+mod tests;

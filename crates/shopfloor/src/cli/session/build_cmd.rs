@@ -1,0 +1,57 @@
+//! `shopfloor session build-cmd`: a step's command line, by the project's configuration.
+
+use crate::cli::{CliError, CliResult, Context, Exit, output};
+use crate::config::{HandStep, ProjectConfig};
+use clap::Args;
+use shopfloor_core::hand::fill;
+
+/// Print the command line of a step, as `[steps.STEP]` in shopfloor.toml says
+///
+/// Every word is quoted, so that the line is safe for `session spawn --command` and for a shell.
+#[derive(Args)]
+pub struct BuildCmdArgs {
+    step: String,
+    story: String,
+    /// More words for the prompt
+    extra: Option<String>,
+}
+
+pub fn run(context: &Context, args: &BuildCmdArgs) -> CliResult<Exit> {
+    let config = super::project_config(context, &context.project()?)?;
+    let step = step(&config, &args.step)?;
+    let argv = argv(step, &args.step, &args.story, args.extra.as_deref().unwrap_or_default())?;
+    let words: Vec<String> = argv.iter().map(|word| fill::shell_word(word)).collect();
+    if context.json {
+        output::json(&serde_json::json!({
+            "command": words.join(" "), "argv": argv, "runtime": step.runtime,
+        }));
+    } else {
+        output::line(words.join(" "));
+    }
+    Ok(Exit::Fine)
+}
+
+pub(super) fn step<'c>(config: &'c ProjectConfig, name: &str) -> CliResult<&'c HandStep> {
+    config.steps.get(name).ok_or_else(|| {
+        let known: Vec<&str> = config.steps.keys().map(String::as_str).collect();
+        let known =
+            if known.is_empty() { String::new() } else { format!(" (configured: {})", known.join(", ")) };
+        CliError::usage(format!("shopfloor.toml does not say what to run for the step {name:?}{known}")).hint(
+            "add for example: [steps.create], command = [\"my-agent\", \"{prompt}\"], \
+             prompt = \"Create story {story}. {extra}\"",
+        )
+    })
+}
+
+/// The step's command, filled in.
+pub(super) fn argv(step: &HandStep, name: &str, story: &str, extra: &str) -> CliResult<Vec<String>> {
+    let wrong = |e: fill::FillError| {
+        CliError::usage(e.to_string()).hint(format!("see [steps.{name}] in shopfloor.toml"))
+    };
+    let values = [("story", story), ("step", name), ("extra", extra)];
+    let prompt =
+        step.prompt.as_deref().map(|prompt| fill::text(prompt, &values)).transpose().map_err(wrong)?;
+    let [story, step_name, extra] = values;
+    let prompt = ("prompt", prompt.as_deref().unwrap_or_default());
+    fill::argv(&step.command, &[story, step_name, extra, prompt]).map_err(wrong)
+}
