@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod deps;
 pub mod effect;
 pub mod event;
+pub mod guard;
 pub mod ids;
 pub mod liveness;
 pub mod phase;
