@@ -76,6 +76,14 @@ fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Val
             Some(json!({"hookSpecificOutput":
                 {"hookEventName": "SessionStart", "additionalContext": protocol}}))
         }
+        HookEvent::PreToolUse { .. } => {
+            let refusal = session.refusal(payload.command.as_deref()?, payload.cwd.as_deref())?;
+            Some(json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": refusal.why,
+            }}))
+        }
         _ => None,
     }
 }
