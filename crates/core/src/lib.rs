@@ -10,6 +10,7 @@ pub mod digest;
 pub mod effect;
 pub mod event;
 pub mod hand;
+pub mod guard;
 pub mod ids;
 pub mod liveness;
 pub mod phase;

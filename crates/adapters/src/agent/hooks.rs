@@ -76,14 +76,34 @@ pub fn parse_hook(bytes: &[u8]) -> Result<HookPayload, HookError> {
     }
     let wire: Wire = serde_json::from_slice(bytes).map_err(|e| HookError::NotJson(e.to_string()))?;
     let name = wire.hook_event_name.clone().filter(|name| !name.is_empty()).ok_or(HookError::NoEvent)?;
-    let command = wire.tool_input.as_ref().and_then(|input| input.get("command")).and_then(Value::as_str);
     Ok(HookPayload {
-        command: command.map(str::to_owned),
+        command: wire.tool_input.as_ref().and_then(command),
         event: event(&name, &wire),
         session_id: wire.session_id,
         transcript_path: wire.transcript_path,
         cwd: wire.cwd,
     })
+}
+
+/// The command in a tool's input: as one text, or as words.
+fn command(input: &Value) -> Option<String> {
+    match input.get("command").or_else(|| input.get("cmd"))? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+            Some(words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// One word, as a shell reads it back.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn event(name: &str, wire: &Wire) -> HookEvent {
@@ -257,6 +277,8 @@ mod tests {
             br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#,
         );
         assert_eq!(hook.unwrap().command.as_deref(), Some("ls"));
+        let words = br#"{"hook_event_name":"PreToolUse","tool_input":{"command":["bash","-lc","echo 'a'"]}}"#;
+        assert_eq!(parse_hook(words).unwrap().command.as_deref(), Some(r"bash -lc 'echo '\''a'\'''"));
     }
 
     #[test]

@@ -179,3 +179,33 @@ fn the_status_line_is_printed_everywhere_and_kept_in_our_sessions() {
     assert!(ran.stdout.starts_with("? | ctx(?%) | "), "{}", ran.stdout);
     assert!(session.complaints().contains("the status line"), "{}", session.complaints());
 }
+
+#[test]
+fn what_must_not_run_is_refused_with_a_reason_and_told_all_the_same() {
+    let session = Session::new();
+    let ask = |command: &str| {
+        let cwd = session.worktree().join("src");
+        let payload = serde_json::json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd,
+            "tool_name": "Bash", "tool_input": {"command": command}});
+        session.call(&["hook"], payload.to_string().as_bytes())
+    };
+    for command in ["git push -f", "git push origin main", "rm -rf ../..", "rm -rf ~", "git checkout main"] {
+        let answer: serde_json::Value = serde_json::from_str(&ask(command).fine().stdout).unwrap();
+        let output = &answer["hookSpecificOutput"];
+        assert_eq!(
+            (&output["hookEventName"], &output["permissionDecision"]),
+            (&"PreToolUse".into(), &"deny".into())
+        );
+        assert!(output["permissionDecisionReason"].as_str().unwrap().contains("shopfloor: "), "{answer}");
+    }
+    for command in
+        ["git push origin fix/issue-7", "rm -rf ../target", "rm -rf \"$TMPDIR/x\"", "git merge origin/main"]
+    {
+        silent(ask(command));
+    }
+    assert_eq!(session.told().len(), 9);
+    // Not where we have no say.
+    let push =
+        br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push -f"}}"#;
+    silent(session.call_with(&["hook"], push, &[]));
+}

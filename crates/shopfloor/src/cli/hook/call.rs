@@ -76,6 +76,14 @@ fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Val
             Some(json!({"hookSpecificOutput":
                 {"hookEventName": "SessionStart", "additionalContext": protocol}}))
         }
+        HookEvent::PreToolUse { .. } => {
+            let refusal = session.refusal(payload.command.as_deref()?, payload.cwd.as_deref())?;
+            Some(json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": refusal.why,
+            }}))
+        }
         _ => None,
     }
 }
@@ -93,9 +101,8 @@ pub fn read_input() -> Result<Option<Vec<u8>>, String> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&timeout)) {
-            Ok(0) => return Err("the payload did not come in time".into()),
-            _ => {}
+        if poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&timeout)) == Ok(0) {
+            return Err("the payload did not come in time".into());
         }
         match input.read(&mut buffer) {
             Ok(0) => break,

@@ -3,6 +3,7 @@
 use crate::cli::now;
 use shopfloor_adapters::agent::spool;
 use shopfloor_adapters::layout::Layout;
+use shopfloor_core::guard::{Ask, Refusal, check};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::time::Time;
 use std::path::PathBuf;
@@ -21,6 +22,21 @@ impl OwnSession {
         let home = std::env::var_os("SHOPFLOOR_HOME").map(PathBuf::from).filter(|p| p.is_absolute())?;
         let dir = Layout::new(home).session(epoch);
         dir.is_dir().then(|| OwnSession { dir, at: now() })
+    }
+
+    /// What speaks against running a command in `cwd`.
+    pub fn refusal(&self, command: &str, cwd: Option<&str>) -> Option<Refusal> {
+        let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let worktree = text("SHOPFLOOR_WORKTREE").or_else(|| cwd.map(str::to_owned))?;
+        let scratch = text("TMPDIR").filter(|path| path.starts_with('/'));
+        check(&Ask {
+            command,
+            cwd: cwd.unwrap_or(&worktree),
+            worktree: &worktree,
+            scratch: scratch.as_deref(),
+            branch: &text("SHOPFLOOR_BRANCH").unwrap_or_default(),
+            primary: &text("SHOPFLOOR_PRIMARY_BRANCH").unwrap_or_else(|| "main".into()),
+        })
     }
 
     pub fn complain(&self, what: &str) {
