@@ -8,10 +8,10 @@ mod errors;
 mod events;
 #[path = "cli/floor.rs"]
 mod floor;
-#[path = "cli/hooks.rs"]
-mod hooks;
 #[path = "cli/hand.rs"]
 mod hand;
+#[path = "cli/hooks.rs"]
+mod hooks;
 #[path = "cli/issues.rs"]
 mod issues;
 #[path = "cli/jobs.rs"]

@@ -197,7 +197,7 @@ impl Dossier {
     }
 
     pub fn see_screen(&mut self, spec: &RuntimeSpec, text: &str, now: Time) -> Reading {
-        let reading = screen::read(spec, text, now, super::utc_offset());
+        let reading = screen::read(spec, text, now, crate::cli::utc_offset());
         if let Some(line) = reading.statusline {
             self.see_clock(line, now);
         }

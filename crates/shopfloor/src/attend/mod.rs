@@ -141,8 +141,3 @@ impl Hall {
         }
     }
 }
-
-/// Minutes east of Greenwich: clients write the times of their machine.
-pub fn utc_offset() -> i32 {
-    jiff::Zoned::now().offset().seconds() / 60
-}

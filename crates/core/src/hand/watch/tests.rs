@@ -32,6 +32,8 @@ fn client() -> RuntimeSpec {
         launch: Launch::default(),
         resume: None,
         version: None,
+        root: None,
+        transcript: Default::default(),
         readiness: Readiness::Hook,
         submit: None,
         timing: Timing::default(),

@@ -172,7 +172,7 @@ fn screens(context: &Context, spec: &RuntimeSpec, folder: &Path) -> CliResult<Ex
     if files.len() > FILES_MAX {
         return Err(CliError::usage(format!("{} holds more than {FILES_MAX} files", folder.display())));
     }
-    let (now, offset) = (now(), crate::attend::utc_offset());
+    let (now, offset) = (now(), utc_offset());
     let taken: Vec<Taken> = files.iter().map(|file| take(spec, file, now, offset)).collect();
     if context.json {
         output::json(&taken);
