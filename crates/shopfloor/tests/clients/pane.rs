@@ -82,7 +82,7 @@ impl Pane<'_> {
     /// What its status line was told last.
     pub fn statusline(&self) -> Option<StatuslineFact> {
         let lines = self.lab.lines(&self.lab.path("statusline.jsonl"));
-        lines.last().map(|line| parse_statusline(line.as_bytes()).expect("a status line's input"))
+        lines.last().map(|line| parse_statusline(line.as_bytes()).expect("a status line's input").fact)
     }
 
     /// How the turns in Codex's rollout files ended.
