@@ -11,6 +11,7 @@ pub mod event;
 pub mod ids;
 pub mod liveness;
 pub mod phase;
+pub mod planner;
 pub mod policy;
 pub mod runtime;
 pub mod state;
