@@ -124,7 +124,8 @@ impl Plan {
             })
             .collect();
         for (n, tested) in &found {
-            self.learn_green(&list[..*n], &chain[..*n], tested);
+            let chain = chain[..*n].to_vec();
+            self.learn(&list[..*n], Finding::Green { chain, tested: tested.clone() });
         }
         if found.last().is_some_and(|(n, _)| *n == list.len()) {
             self.trials.remove(at);
@@ -182,15 +183,14 @@ impl Plan {
         {
             self.remember_tree(&last.tree, &last.commit);
             if !trial.detached {
-                self.learn_green(&list, &chain[landed..], &last.commit);
+                let (chain, tested) = (chain[landed..].to_vec(), last.commit.clone());
+                self.learn(&list, Finding::Green { chain, tested });
             }
         }
         match (trial.purpose, verdict) {
             (Purpose::Land, Verdict::Green) => {}
             (Purpose::Land, _) => {
-                if self.finding(&list).is_none() {
-                    self.known.push(Known { list, result: Finding::Red { trial: id } });
-                }
+                self.learn(&list, Finding::Red { trial: id });
             }
             (Purpose::Confirm { entry }, _) => {
                 let Some(Place::Suspect { red }) = self.entries.get(&entry).map(|e| e.place.clone()) else {
@@ -212,12 +212,11 @@ impl Plan {
         }
     }
 
-    fn learn_green(&mut self, list: &[EntryId], chain: &[Link], tested: &Sha) {
-        let result = Finding::Green { chain: chain.to_vec(), tested: tested.clone() };
-        match self.known.iter_mut().find(|k| k.list == list) {
-            // Red before and green now: a flake, which publishing it will record.
-            Some(Known { result: Finding::Green { .. }, .. }) => {}
-            _ => self.known.push(Known { list: list.to_vec(), result }),
+    /// Keeps a verdict on a list. What is being published has its verdict already.
+    fn learn(&mut self, list: &[EntryId], result: Finding) {
+        let news = list.len() > self.landing().len() && !self.known.iter().any(|k| k.list == list && k.result.is_green());
+        if news {
+            self.known.push(Known { list: list.to_vec(), result });
         }
     }
 
@@ -264,6 +263,9 @@ impl Plan {
             Purpose::Land => !(t.rest().starts_with(&list) && t.rest().len() > list.len()),
             Purpose::Confirm { entry } => list.contains(&entry),
         });
+        for trial in &mut self.trials {
+            trial.detached |= !trial.rest().starts_with(&list);
+        }
         for id in &list {
             self.put(*id, Place::Queued);
         }
@@ -278,10 +280,8 @@ impl Plan {
     fn published(&mut self, new: &Sha) {
         let Some(Publication { list, new }) = self.publishing.take_if(|p| p.new == *new) else { return };
         for trial in &mut self.trials {
-            if trial.rest().starts_with(&list) && !trial.detached {
+            if !trial.detached {
                 trial.landed += list.len();
-            } else {
-                trial.detached = true;
             }
         }
         for known in &mut self.known {
@@ -298,7 +298,7 @@ impl Plan {
         self.base = Some(new);
     }
 
-    /// If the first red list of the line is one entry longer than a green one, that entry did it: it
+    /// If the first red list is one entry longer than a green one, that entry did it: it
     /// is put aside to be tried once more.
     pub(super) fn suspect_the_first_red(&mut self) -> bool {
         let green = self.green_ahead();
@@ -306,7 +306,8 @@ impl Plan {
             Finding::Red { trial } => Some((&k.list, trial)),
             Finding::Green { .. } => None,
         });
-        let one_more = |list: &[EntryId]| list.len() == green + 1 && self.line.starts_with(list);
+        let candidates = self.candidates();
+        let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
         let Some((list, red)) = reds.into_iter().find(|(list, _)| one_more(list)) else { return false };
         let entry = list[green];
         self.known.retain(|k| !k.list.contains(&entry));
@@ -317,7 +318,7 @@ impl Plan {
 
     /// How much of the line is known to be green, or is being published.
     pub(super) fn green_ahead(&self) -> usize {
-        let green = |k: &&Known| matches!(k.result, Finding::Green { .. }) && self.line.starts_with(&k.list);
+        let green = |k: &&Known| k.result.is_green() && self.line.starts_with(&k.list);
         let known = self.known.iter().filter(green).map(|k| k.list.len()).max();
         known.unwrap_or(0).max(self.landing().len())
     }

@@ -97,7 +97,7 @@ impl Plan {
     fn is_doubtful(&self, list: &[EntryId]) -> bool {
         let mut line = self.line.iter();
         !list.iter().all(|e| line.any(|l| l == e)) || self.known.iter().any(|k| {
-            matches!(k.result, Finding::Red { .. }) && list.starts_with(&k.list)
+            !k.result.is_green() && list.starts_with(&k.list)
         })
     }
 
@@ -155,11 +155,14 @@ impl Plan {
         let bad = self.rate.chance();
         let good = |n: usize| (1.0 - bad).powi(n as i32);
         let list = &path.list;
+        let known = self.known.iter().filter(|k| k.result.is_green());
+        let known = known.filter(|k| list.starts_with(&k.list)).map(|k| k.list.len()).max();
+        let green = known.map_or(path.green, |len| len.max(path.green));
         let is_red = |len: &usize| matches!(self.finding(&list[..*len]), Some(Finding::Red { .. }));
-        let red = (path.green + 1..=list.len()).find(is_red);
+        let red = (green + 1..=list.len()).find(is_red);
         let end = red.unwrap_or(list.len());
-        let mut marks = vec![path.green];
-        marks.extend((path.green + 1..=end).filter(|len| red == Some(*len) || tried(&list[..*len])));
+        let mut marks = vec![green];
+        marks.extend((green + 1..=end).filter(|len| red == Some(*len) || tried(&list[..*len])));
         if red.is_some() {
             let lengths = split(&marks, room);
             if !lengths.is_empty() {
@@ -169,25 +172,25 @@ impl Plan {
                 return None;
             }
             // The first bad entry is one of these; each before it is good.
-            let all = 1.0 - good(end - path.green);
+            let all = 1.0 - good(end - green);
             let culprits: Vec<(f64, usize)> =
-                (path.green..end).map(|at| (good(at - path.green) * bad / all, at)).collect();
+                (green..end).map(|at| (good(at - green) * bad / all, at)).collect();
             return Some((path.chance * culprits[0].0, Want::Fork(culprits)));
         }
         let longest = *marks.last().expect("it begins with one");
         let extend = (longest < list.len()).then(|| {
-            (path.chance * good(longest - path.green), Want::Try(vec![list.len().min(longest + chunk)]))
+            (path.chance * good(longest - green), Want::Try(vec![list.len().min(longest + chunk)]))
         });
         // To look inside a chunk is of use if that is the first with something bad in it.
         let inside = marks
             .windows(2)
             .filter(|w| w[1] - w[0] > 1)
-            .map(|w| (path.chance * good(w[0] - path.green) * (1.0 - good(w[1] - w[0])), w[0], w[1]))
+            .map(|w| (path.chance * good(w[0] - green) * (1.0 - good(w[1] - w[0])), w[0], w[1]))
             .reduce(|a, b| if b.0 > a.0 { b } else { a })
             .map(|(usefulness, from, to)| (usefulness, Want::Try(vec![from + (to - from) / 2])));
         // A single entry under way may be bad: then the others go on without it.
-        let fork = (!path.forked && marks.len() > 1 && marks[1] == path.green + 1)
-            .then(|| (path.chance * bad, Want::Fork(vec![(bad, path.green)])));
+        let fork = (!path.forked && marks.len() > 1 && marks[1] == green + 1)
+            .then(|| (path.chance * bad, Want::Fork(vec![(bad, green)])));
         [extend, inside, fork].into_iter().flatten().reduce(|a, b| if b.0 > a.0 { b } else { a })
     }
 }

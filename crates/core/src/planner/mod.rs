@@ -265,6 +265,12 @@ enum Finding {
     Red { trial: TrialId },
 }
 
+impl Finding {
+    fn is_green(&self) -> bool {
+        matches!(self, Finding::Green { .. })
+    }
+}
+
 /// A list on its way to the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Publication {
@@ -297,9 +303,13 @@ impl Plan {
         let mut orders = Vec::new();
         self.take_in(now, input, &mut orders);
         self.publish(&mut orders);
-        while self.suspect_the_first_red() {}
-        self.release_the_deferred();
-        self.shorten_the_line();
+        loop {
+            self.shorten_the_line();
+            self.release_the_deferred();
+            if !self.suspect_the_first_red() {
+                break;
+            }
+        }
         self.start_trials(now, terms, &mut orders);
         self.alarm(now, terms, &mut orders);
         orders
@@ -314,6 +324,11 @@ impl Plan {
     /// Whether the entry is being published: from there on only git knows.
     pub fn is_landing(&self, entry: EntryId) -> bool {
         self.publishing.as_ref().is_some_and(|p| p.list.contains(&entry))
+    }
+
+    /// Until when nothing is tried, since the checks could not be run.
+    pub fn held_until(&self) -> Option<Time> {
+        self.hold_until
     }
 
     pub fn rate(&self) -> &FailureRate {

@@ -41,15 +41,17 @@ impl Plan {
         waiting.into_iter().map(|(id, _)| *id).collect()
     }
 
-    /// What lists are made of: the line, then those that may join it.
+    /// What lists are made of: the line, then those that may join it. If somebody is waited for, that
+    /// is only those whom it waits for in turn.
     pub(super) fn candidates(&self) -> Vec<EntryId> {
-        let mut candidates = self.line.clone();
-        let barred =
-            self.entries.values().any(|e| e.is_patient() && matches!(e.place, Place::Behind { .. }));
-        if !barred {
-            candidates.extend(self.waiting());
-        }
-        candidates
+        let waited_for = self.entries.values().filter(|e| e.is_patient()).filter_map(|e| match &e.place {
+            Place::Behind { entries } => Some(entries),
+            _ => None,
+        });
+        let waited_for: Vec<&Vec<EntryId>> = waited_for.collect();
+        let may_join = |id: &EntryId| waited_for.is_empty() || waited_for.iter().any(|w| w.contains(id));
+        let joining = self.waiting().into_iter().filter(may_join);
+        self.line.iter().copied().chain(joining).collect()
     }
 
     /// The entries of a list that are not in the line yet join it.
@@ -79,18 +81,11 @@ impl Plan {
         self.line.truncate(keep);
     }
 
-    /// Entries that waited for others are free when none of those is in play any more.
+    /// Entries that waited for others are free when each of those is decided or put aside.
     pub(super) fn release_the_deferred(&mut self) {
-        let in_play = |id: &EntryId| {
-            self.entries.get(id).is_some_and(|e| !matches!(e.place, Place::Behind { .. }))
-                && (self.line.contains(id) || self.landing().contains(id))
-        };
-        let free: Vec<EntryId> = self
-            .entries
-            .iter()
-            .filter(|(_, e)| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play)))
-            .map(|(id, _)| *id)
-            .collect();
+        let in_play = |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued);
+        let is_free = |e: &Waiting| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play));
+        let free: Vec<EntryId> = self.entries.iter().filter(|(_, e)| is_free(e)).map(|(id, _)| *id).collect();
         for id in free {
             self.put(id, Place::Queued);
         }

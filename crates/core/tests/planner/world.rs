@@ -96,7 +96,6 @@ pub struct World {
     /// For each entry: how many younger ones landed before it.
     pub overtaken: BTreeMap<u64, u32>,
     pub counts: Counts,
-    held: bool,
 }
 
 /// The same content gives the same commit; the same set of changes gives the same tree. A foreign
@@ -137,7 +136,6 @@ impl World {
             fates: BTreeMap::new(),
             overtaken: BTreeMap::new(),
             counts: Counts::default(),
-            held: false,
         };
         world.see_primary();
         world
@@ -166,6 +164,10 @@ impl World {
     pub fn push_foreign(&mut self, number: u64) {
         let mut content = self.commits[&self.primary].clone();
         content.push(FOREIGN + number);
+        // Somebody who breaks the primary branch is not the planner's to find.
+        if self.truth.is_red(&content) {
+            return;
+        }
         self.primary = self.commit(content);
     }
 
@@ -244,6 +246,7 @@ impl World {
     pub fn tell(&mut self, input: Input) {
         let orders = self.plan.step(self.now, &self.terms, &input);
         for order in orders {
+            if std::env::var("TRACE").is_ok() { println!("{input:?} => {order:?}"); }
             self.obey(order);
         }
         self.check();
@@ -300,7 +303,6 @@ impl World {
                 self.decide(entry.0, Fate::Conflicted);
             }
             Order::Flake { .. } => self.counts.flakes += 1,
-            Order::Alarm(shopfloor_core::planner::Alarm::Infra { .. }) => self.held = true,
             Order::Alarm(_) => self.counts.alarms += 1,
         }
     }
@@ -326,12 +328,9 @@ impl World {
                 }
             }
         }
-        let held = self.plan.wake_at(&self.terms).is_some() && self.held;
+        let held = self.plan.held_until().is_some_and(|until| self.now < until);
         let idle = self.running.is_empty() && self.publishing.is_none();
-        assert!(!idle || held || self.waiting.is_empty() || self.terms.slots == 0, "work, but nothing is wanted");
-        if !idle {
-            self.held = false;
-        }
+        assert!(!idle || held || self.waiting.is_empty() || self.terms.slots == 0, "work, but nothing is wanted: {:#?}", self.plan);
         let mut order: Vec<u64> = self.plan.order().into_iter().map(|e| e.0).collect();
         order.sort_unstable();
         assert_eq!(order, self.waiting.iter().copied().collect::<Vec<_>>(), "an entry is lost");
