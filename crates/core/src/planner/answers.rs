@@ -119,7 +119,8 @@ impl Plan {
             .filter_map(|n| {
                 let Link { commit, tree } = &chain[n - 1];
                 // Where nothing changes, there is nothing to test.
-                let tested = if Some(commit) == self.base.as_ref() { Some(commit) } else { self.tested(tree) };
+                let tested =
+                    if Some(commit) == self.base.as_ref() { Some(commit) } else { self.tested(tree) };
                 Some((n, tested?.clone()))
             })
             .collect();
@@ -214,7 +215,8 @@ impl Plan {
 
     /// Keeps a verdict on a list. What is being published has its verdict already.
     fn learn(&mut self, list: &[EntryId], result: Finding) {
-        let news = list.len() > self.landing().len() && !self.known.iter().any(|k| k.list == list && k.result.is_green());
+        let news = list.len() > self.landing().len()
+            && !self.known.iter().any(|k| k.list == list && k.result.is_green());
         if news {
             self.known.push(Known { list: list.to_vec(), result });
         }
@@ -232,7 +234,8 @@ impl Plan {
         }
         let Some(old) = self.base.clone() else { return };
         let in_line = |list: &[EntryId]| self.line.starts_with(list);
-        let ahead = self.trials.iter().filter(|t| t.lands() && in_line(t.rest())).map(|t| t.rest().len()).max();
+        let ahead =
+            self.trials.iter().filter(|t| t.lands() && in_line(t.rest())).map(|t| t.rest().len()).max();
         let best = self
             .known
             .iter()

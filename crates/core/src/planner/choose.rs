@@ -12,9 +12,7 @@ use crate::ids::EntryId;
 use crate::time::Time;
 
 /// A list that is less probable to be of use than this is not worth a run.
-fn useful_min() -> f64 {
-    std::env::var("U").ok().and_then(|v| v.parse().ok()).unwrap_or(0.1)
-}
+const USEFUL_MIN: f64 = 0.1;
 /// A list that is worth another trial's slot, if that one's answer will hardly matter.
 const URGENT_MIN: f64 = 0.3;
 /// Paths looked at in one step.
@@ -58,9 +56,9 @@ impl Plan {
 
     fn start_confirmations(&mut self, terms: &Terms, orders: &mut Vec<Order>) {
         let suspects = self.entries.iter().filter(|(_, e)| matches!(e.place, Place::Suspect { .. }));
-        let alone = suspects.map(|(id, _)| *id).filter(|id| {
-            !self.trials.iter().any(|t| t.purpose == Purpose::Confirm { entry: *id })
-        });
+        let alone = suspects
+            .map(|(id, _)| *id)
+            .filter(|id| !self.trials.iter().any(|t| t.purpose == Purpose::Confirm { entry: *id }));
         for entry in alone.collect::<Vec<_>>() {
             if self.trials.len() >= terms.slots {
                 let Some(id) = self.doubtful().first().copied() else { return };
@@ -96,9 +94,8 @@ impl Plan {
 
     fn is_doubtful(&self, list: &[EntryId]) -> bool {
         let mut line = self.line.iter();
-        !list.iter().all(|e| line.any(|l| l == e)) || self.known.iter().any(|k| {
-            !k.result.is_green() && list.starts_with(&k.list)
-        })
+        !list.iter().all(|e| line.any(|l| l == e))
+            || self.known.iter().any(|k| !k.result.is_green() && list.starts_with(&k.list))
     }
 
     /// Up to `room` lists to try, the most useful first.
@@ -106,11 +103,13 @@ impl Plan {
         let chunk = self.rate.chunk(slots);
         let mut candidates = self.candidates();
         candidates.truncate(LIST_MAX);
-        let mut paths = vec![Path { chance: 1.0, green: self.green_ahead(), list: candidates, forked: false }];
+        let mut paths =
+            vec![Path { chance: 1.0, green: self.green_ahead(), list: candidates, forked: false }];
         let mut wanted: Vec<(Vec<EntryId>, f64)> = Vec::new();
         while wanted.len() < room {
             let tried = |list: &[EntryId]| {
-                self.trials.iter().any(|t| t.lands() && t.rest() == list) || wanted.iter().any(|w| w.0 == list)
+                self.trials.iter().any(|t| t.lands() && t.rest() == list)
+                    || wanted.iter().any(|w| w.0 == list)
             };
             let best = paths
                 .iter()
@@ -122,7 +121,7 @@ impl Plan {
                 // The first of equals: the line itself before what branches off.
                 .reduce(|a, b| if b.1 > a.1 { b } else { a });
             let Some((n, usefulness, want)) = best else { break };
-            if usefulness < useful_min() {
+            if usefulness < USEFUL_MIN {
                 break;
             }
             match want {
@@ -178,9 +177,8 @@ impl Plan {
             return Some((path.chance * culprits[0].0, Want::Fork(culprits)));
         }
         let longest = *marks.last().expect("it begins with one");
-        let extend = (longest < list.len()).then(|| {
-            (path.chance * good(longest - green), Want::Try(vec![list.len().min(longest + chunk)]))
-        });
+        let extend = (longest < list.len())
+            .then(|| (path.chance * good(longest - green), Want::Try(vec![list.len().min(longest + chunk)])));
         // To look inside a chunk is of use if that is the first with something bad in it.
         let inside = marks
             .windows(2)

@@ -162,21 +162,47 @@ pub enum Purpose {
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum Order {
     /// Put the entries on top of `base`, one after another. The trial holds a slot from here on.
-    Build { trial: TrialId, base: Sha, list: Vec<EntryId>, purpose: Purpose },
+    Build {
+        trial: TrialId,
+        base: Sha,
+        list: Vec<EntryId>,
+        purpose: Purpose,
+    },
     /// Run the checks on the commit that was built.
-    Test { trial: TrialId, commit: Sha },
+    Test {
+        trial: TrialId,
+        commit: Sha,
+    },
     /// Stop it; no answer is wanted.
-    Cancel { trial: TrialId },
+    Cancel {
+        trial: TrialId,
+    },
     /// Move the primary branch from `old` to `new`. `entries`: the commit each lands as. `tested`
     /// is the commit whose checks were green: `new`, or one with the same tree.
-    Publish { old: Sha, new: Sha, tested: Sha, entries: Vec<(EntryId, Sha)> },
+    Publish {
+        old: Sha,
+        new: Sha,
+        tested: Sha,
+        entries: Vec<(EntryId, Sha)>,
+    },
     /// Red twice. `on`: what it was put on top of the second time, itself green as far as known;
     /// `confirmed` has the log. The entry is forgotten.
-    Fail { entry: EntryId, on: Sha, red: TrialId, confirmed: TrialId },
+    Fail {
+        entry: EntryId,
+        on: Sha,
+        red: TrialId,
+        confirmed: TrialId,
+    },
     /// The entry conflicts with the primary branch at `with`. The entry is forgotten.
-    Conflict { entry: EntryId, with: Sha },
+    Conflict {
+        entry: EntryId,
+        with: Sha,
+    },
     /// A red that did not come again; `entry`, if one was under suspicion. For the record.
-    Flake { trial: TrialId, entry: Option<EntryId> },
+    Flake {
+        trial: TrialId,
+        entry: Option<EntryId>,
+    },
     Alarm(Alarm),
 }
 

@@ -84,7 +84,8 @@ impl Plan {
     /// Entries that waited for others are free when each of those is decided or put aside.
     pub(super) fn release_the_deferred(&mut self) {
         let in_play = |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued);
-        let is_free = |e: &Waiting| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play));
+        let is_free =
+            |e: &Waiting| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play));
         let free: Vec<EntryId> = self.entries.iter().filter(|(_, e)| is_free(e)).map(|(id, _)| *id).collect();
         for id in free {
             self.put(id, Place::Queued);

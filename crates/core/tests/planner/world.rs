@@ -246,7 +246,6 @@ impl World {
     pub fn tell(&mut self, input: Input) {
         let orders = self.plan.step(self.now, &self.terms, &input);
         for order in orders {
-            if std::env::var("TRACE").is_ok() { println!("{input:?} => {order:?}"); }
             self.obey(order);
         }
         self.check();
@@ -330,7 +329,11 @@ impl World {
         }
         let held = self.plan.held_until().is_some_and(|until| self.now < until);
         let idle = self.running.is_empty() && self.publishing.is_none();
-        assert!(!idle || held || self.waiting.is_empty() || self.terms.slots == 0, "work, but nothing is wanted: {:#?}", self.plan);
+        assert!(
+            !idle || held || self.waiting.is_empty() || self.terms.slots == 0,
+            "work, but nothing is wanted: {:?}",
+            self.plan
+        );
         let mut order: Vec<u64> = self.plan.order().into_iter().map(|e| e.0).collect();
         order.sort_unstable();
         assert_eq!(order, self.waiting.iter().copied().collect::<Vec<_>>(), "an entry is lost");
