@@ -107,6 +107,7 @@ impl Plan {
     fn built(&mut self, id: TrialId, chain: &[Link], orders: &mut Vec<Order>) {
         let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_none()) else { return };
         let trial = &mut self.trials[at];
+        assert_eq!(chain.len(), trial.list.len(), "one link for each entry of the list");
         let Some(last) = chain.last() else { return };
         trial.chain = Some(chain.to_vec());
         if !trial.lands() {
