@@ -60,7 +60,7 @@ mod tests {
     fn chunks_grow_while_entries_land_and_shrink_when_they_fail() {
         let mut rate = FailureRate::default();
         let at_first = rate.chunk(4);
-        (0..50).for_each(|_| rate.landed());
+        (0..8).for_each(|_| rate.landed());
         let grown = rate.chunk(4);
         assert!(at_first < grown, "{at_first} {grown}");
         (0..30).for_each(|_| rate.failed());
