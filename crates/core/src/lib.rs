@@ -14,6 +14,7 @@ pub mod hand;
 pub mod ids;
 pub mod liveness;
 pub mod phase;
+pub mod planner;
 pub mod policy;
 pub mod runtime;
 pub mod state;

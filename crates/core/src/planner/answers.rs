@@ -1,0 +1,329 @@
+//! What the planner concludes from what it is told: verdicts, suspicions, publications.
+
+use super::{
+    Alarm, Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, TREES_MAX, Tree, Trial,
+    TrialId, Verdict, Waiting,
+};
+use crate::ids::{EntryId, Sha};
+use crate::time::Time;
+use std::time::Duration;
+
+/// Trials in a row that could not be run before there is a pause.
+const INFRA_MAX: u32 = 3;
+/// The first pause; it doubles with each trial more.
+const INFRA_PAUSE: Duration = Duration::from_secs(30);
+const INFRA_PAUSE_MAX: Duration = Duration::from_secs(600);
+
+impl Plan {
+    pub(super) fn take_in(&mut self, now: Time, input: &Input, orders: &mut Vec<Order>) {
+        if self.hold_until.is_some_and(|until| until <= now) {
+            self.hold_until = None;
+        }
+        match input {
+            Input::Entered { entry, priority, at } => {
+                self.entries.entry(*entry).or_insert(Waiting {
+                    priority: *priority,
+                    at: *at,
+                    overtaken: 0,
+                    deferrals: 0,
+                    place: Place::Queued,
+                    alarmed: false,
+                });
+            }
+            Input::Prioritised { entry, priority } => {
+                if let Some(entry) = self.entries.get_mut(entry) {
+                    entry.priority = *priority;
+                }
+            }
+            Input::Removed { entry } => {
+                if !self.is_landing(*entry) {
+                    self.forget(*entry, orders);
+                }
+            }
+            // While a publication is under way the primary branch may be seen before or after it: its
+            // answer will tell.
+            Input::Primary { head } => {
+                if self.publishing.is_none() && self.base.as_ref() != Some(head) {
+                    self.move_base(head, orders);
+                }
+            }
+            Input::Green { tree, commit } => self.remember_tree(tree, commit),
+            Input::Built { trial, chain } => self.built(*trial, chain, orders),
+            Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
+            Input::Finished { trial, verdict } => self.finished(now, *trial, *verdict, orders),
+            Input::Published { new } => self.published(new),
+            Input::Refused { new, head } => {
+                if self.publishing.take_if(|p| p.new == *new).is_some() {
+                    self.move_base(head, orders);
+                }
+            }
+            Input::Tick => {}
+        }
+    }
+
+    /// Somebody else moved the primary branch: all that was found on the old base is void.
+    fn move_base(&mut self, head: &Sha, orders: &mut Vec<Order>) {
+        self.base = Some(head.clone());
+        self.known.clear();
+        self.line.clear();
+        orders.extend(self.trials.drain(..).map(|t| Order::Cancel { trial: t.id }));
+        for entry in self.entries.values_mut() {
+            entry.place = Place::Queued;
+        }
+    }
+
+    /// The entry is out of the queue, and with it every list it is in.
+    fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
+        self.entries.remove(&entry);
+        self.line.retain(|e| *e != entry);
+        self.known.retain(|k| !k.list.contains(&entry));
+        self.cancel(orders, |t| t.rest().contains(&entry));
+    }
+
+    /// Cancels trials. An entry whose confirmation is cancelled is under suspicion no more.
+    pub(super) fn cancel(&mut self, orders: &mut Vec<Order>, which: impl Fn(&Trial) -> bool) {
+        for trial in self.trials.extract_if(.., |t| which(t)).collect::<Vec<_>>() {
+            orders.push(Order::Cancel { trial: trial.id });
+            if let Purpose::Confirm { entry } = trial.purpose {
+                self.put(entry, Place::Queued);
+            }
+        }
+    }
+
+    fn remember_tree(&mut self, tree: &Tree, commit: &Sha) {
+        if self.tested(tree).is_none() {
+            self.trees.push_back((tree.clone(), commit.clone()));
+            if self.trees.len() > TREES_MAX {
+                self.trees.pop_front();
+            }
+        }
+    }
+
+    /// The green commit with that tree.
+    fn tested(&self, tree: &Tree) -> Option<&Sha> {
+        self.trees.iter().find(|(t, _)| t == tree).map(|(_, commit)| commit)
+    }
+
+    fn built(&mut self, id: TrialId, chain: &[Link], orders: &mut Vec<Order>) {
+        let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_none()) else { return };
+        let trial = &mut self.trials[at];
+        assert_eq!(chain.len(), trial.list.len(), "one link for each entry of the list");
+        let Some(last) = chain.last() else { return };
+        trial.chain = Some(chain.to_vec());
+        if !trial.lands() {
+            // A confirmation is a second run, whatever is known.
+            orders.push(Order::Test { trial: id, commit: last.commit.clone() });
+            return;
+        }
+        let (list, chain) = (trial.rest().to_vec(), chain[trial.landed..].to_vec());
+        let found: Vec<(usize, Sha)> = (1..=list.len())
+            .filter_map(|n| {
+                let Link { commit, tree } = &chain[n - 1];
+                // Where nothing changes, there is nothing to test.
+                let tested =
+                    if Some(commit) == self.base.as_ref() { Some(commit) } else { self.tested(tree) };
+                Some((n, tested?.clone()))
+            })
+            .collect();
+        for (n, tested) in &found {
+            let chain = chain[..*n].to_vec();
+            self.learn(&list[..*n], Finding::Green { chain, tested: tested.clone() });
+        }
+        if found.last().is_some_and(|(n, _)| *n == list.len()) {
+            self.trials.remove(at);
+        } else {
+            orders.push(Order::Test { trial: id, commit: last.commit.clone() });
+        }
+    }
+
+    fn conflicted(&mut self, id: TrialId, entry: EntryId, with_base: bool, orders: &mut Vec<Order>) {
+        let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_none()) else { return };
+        let trial = self.trials.remove(at);
+        if let Purpose::Confirm { entry } = trial.purpose {
+            self.put(entry, Place::Queued);
+        }
+        let Some(n) = trial.rest().iter().position(|e| *e == entry) else { return };
+        if trial.detached {
+            return;
+        }
+        if n == 0 || (with_base && trial.landed == 0) {
+            let Some(base) = self.base.clone() else { return };
+            self.forget(entry, orders);
+            orders.push(Order::Conflict { entry, with: base });
+            return;
+        }
+        let entries = trial.rest()[..n].to_vec();
+        if let Some(waiting) = self.entries.get_mut(&entry) {
+            waiting.deferrals += 1;
+            waiting.place = Place::Behind { entries };
+        }
+        self.line.retain(|e| *e != entry);
+        // It would conflict there, too.
+        self.cancel(orders, |t| t.chain.is_none() && t.rest().contains(&entry));
+    }
+
+    fn finished(&mut self, now: Time, id: TrialId, verdict: Verdict, orders: &mut Vec<Order>) {
+        let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_some()) else { return };
+        let trial = self.trials.remove(at);
+        if verdict == Verdict::Infra {
+            // The list is wanted still, so it is tried again.
+            self.infra += 1;
+            if self.infra >= INFRA_MAX {
+                let pause = INFRA_PAUSE * 2u32.pow((self.infra - INFRA_MAX).min(10));
+                let until = now + pause.min(INFRA_PAUSE_MAX);
+                self.hold_until = Some(until);
+                orders.push(Order::Alarm(Alarm::Infra { times: self.infra, until }));
+            }
+            return;
+        }
+        self.infra = 0;
+        self.hold_until = None;
+        let (list, landed) = (trial.rest().to_vec(), trial.landed);
+        let chain = trial.chain.unwrap_or_default();
+        if verdict == Verdict::Green
+            && let Some(last) = chain.last()
+        {
+            self.remember_tree(&last.tree, &last.commit);
+            if !trial.detached {
+                let (chain, tested) = (chain[landed..].to_vec(), last.commit.clone());
+                self.learn(&list, Finding::Green { chain, tested });
+            }
+        }
+        match (trial.purpose, verdict) {
+            (Purpose::Land, Verdict::Green) => {}
+            (Purpose::Land, _) => {
+                self.learn(&list, Finding::Red { trial: id });
+            }
+            (Purpose::Confirm { entry }, _) => {
+                let Some(Place::Suspect { red }) = self.entries.get(&entry).map(|e| e.place.clone()) else {
+                    return;
+                };
+                if verdict == Verdict::Green {
+                    self.put(entry, Place::Queued);
+                    orders.push(Order::Flake { trial: red, entry: Some(entry) });
+                    if !trial.detached {
+                        self.join_line(&list);
+                    }
+                } else {
+                    let on = chain.iter().rev().nth(1).map_or(&trial.base, |link| &link.commit).clone();
+                    self.forget(entry, orders);
+                    self.rate.failed();
+                    orders.push(Order::Fail { entry, on, red, confirmed: id });
+                }
+            }
+        }
+    }
+
+    /// Keeps a verdict on a list. What is being published has its verdict already.
+    fn learn(&mut self, list: &[EntryId], result: Finding) {
+        let news = list.len() > self.landing().len()
+            && !self.known.iter().any(|k| k.list == list && k.result.is_green());
+        if news {
+            self.known.push(Known { list: list.to_vec(), result });
+        }
+    }
+
+    pub(super) fn finding(&self, list: &[EntryId]) -> Option<&Finding> {
+        self.known.iter().find(|k| k.list == list).map(|k| &k.result)
+    }
+
+    /// Publishes the longest green list of the line. One that has left the line (a suspect that was
+    /// cleared) is published if nothing that is being tried would land more.
+    pub(super) fn publish(&mut self, orders: &mut Vec<Order>) {
+        if self.publishing.is_some() {
+            return;
+        }
+        let Some(old) = self.base.clone() else { return };
+        let in_line = |list: &[EntryId]| self.line.starts_with(list);
+        let ahead =
+            self.trials.iter().filter(|t| t.lands() && in_line(t.rest())).map(|t| t.rest().len()).max();
+        let best = self
+            .known
+            .iter()
+            .filter_map(|k| match &k.result {
+                Finding::Green { chain, tested } => Some((&k.list, chain, tested)),
+                Finding::Red { .. } => None,
+            })
+            .filter(|(list, ..)| in_line(list) || ahead.is_none_or(|n| n <= list.len()))
+            .max_by_key(|(list, ..)| (list.len(), in_line(list)));
+        let Some((list, chain, tested)) = best else { return };
+        let (list, tested) = (list.clone(), tested.clone());
+        let Some(new) = chain.last().map(|link| link.commit.clone()) else { return };
+        let entries = list.iter().copied().zip(chain.iter().map(|link| link.commit.clone())).collect();
+
+        // What was red in it did not come again.
+        for k in self.known.iter().filter(|k| list.starts_with(&k.list)) {
+            if let Finding::Red { trial } = k.result {
+                orders.push(Order::Flake { trial, entry: None });
+            }
+        }
+        for id in &list {
+            let place = self.entries.get(id).map(|e| e.place.clone());
+            if let Some(Place::Suspect { red }) = place {
+                orders.push(Order::Flake { trial: red, entry: Some(*id) });
+            }
+        }
+        self.cancel(orders, |t| match t.purpose {
+            Purpose::Land => !(t.rest().starts_with(&list) && t.rest().len() > list.len()),
+            Purpose::Confirm { entry } => list.contains(&entry),
+        });
+        for trial in &mut self.trials {
+            trial.detached |= !trial.rest().starts_with(&list);
+        }
+        for id in &list {
+            self.put(*id, Place::Queued);
+        }
+        self.known.retain(|k| k.list.starts_with(&list) && k.list.len() > list.len());
+        self.line.retain(|id| !list.contains(id));
+        self.line.splice(0..0, list.iter().copied());
+        self.publishing = Some(Publication { list, new: new.clone() });
+        orders.push(Order::Publish { old, new, tested, entries });
+    }
+
+    /// The base is now what was published. The lists that go on from it stay as they are, on top.
+    fn published(&mut self, new: &Sha) {
+        let Some(Publication { list, new }) = self.publishing.take_if(|p| p.new == *new) else { return };
+        for trial in &mut self.trials {
+            if !trial.detached {
+                trial.landed += list.len();
+            }
+        }
+        for known in &mut self.known {
+            known.list.drain(..list.len());
+            if let Finding::Green { chain, .. } = &mut known.result {
+                chain.drain(..list.len());
+            }
+        }
+        for id in &list {
+            self.entries.remove(id);
+            self.rate.landed();
+        }
+        self.line.retain(|id| !list.contains(id));
+        self.base = Some(new);
+    }
+
+    /// If the first red list is one entry longer than a green one, that entry did it: it
+    /// is put aside to be tried once more.
+    pub(super) fn suspect_the_first_red(&mut self) -> bool {
+        let green = self.green_ahead();
+        let reds = self.known.iter().filter_map(|k| match k.result {
+            Finding::Red { trial } => Some((&k.list, trial)),
+            Finding::Green { .. } => None,
+        });
+        let candidates = self.candidates();
+        let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
+        let Some((list, red)) = reds.into_iter().find(|(list, _)| one_more(list)) else { return false };
+        let entry = list[green];
+        self.known.retain(|k| !k.list.contains(&entry));
+        self.line.retain(|e| *e != entry);
+        self.put(entry, Place::Suspect { red });
+        true
+    }
+
+    /// How much of the line is known to be green, or is being published.
+    pub(super) fn green_ahead(&self) -> usize {
+        let green = |k: &&Known| k.result.is_green() && self.line.starts_with(&k.list);
+        let known = self.known.iter().filter(green).map(|k| k.list.len()).max();
+        known.unwrap_or(0).max(self.landing().len())
+    }
+}

@@ -1,0 +1,208 @@
+//! Which lists to try next.
+//!
+//! A *path* is one way things may go on: what is taken for green, and who follows. The first path is
+//! the line as it is, and its chance is one. On each path the next prefix is as useful as it is
+//! probable that all before it is green. If a red list is known on a path, lists inside of it
+//! are tried; when each of those is under way, the path forks: one path for each entry that may be
+//! the culprit, without it. The most useful lists of all paths get the slots.
+
+use super::rate::LIST_MAX;
+use super::{Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialId};
+use crate::ids::EntryId;
+use crate::time::Time;
+
+/// A list that is less probable to be of use than this is not worth a run.
+const USEFUL_MIN: f64 = 0.1;
+/// A list that is worth another trial's slot, if that one's answer will hardly matter.
+const URGENT_MIN: f64 = 0.3;
+/// Paths looked at in one step.
+const PATHS_MAX: usize = 64;
+
+struct Path {
+    chance: f64,
+    /// How much of `list` is taken for green.
+    green: usize,
+    list: Vec<EntryId>,
+    forked: bool,
+}
+
+/// What a path wants next, and how useful that is.
+enum Want {
+    Try(Vec<usize>),
+    Fork(Vec<(f64, usize)>),
+}
+
+impl Plan {
+    pub(super) fn start_trials(&mut self, now: Time, terms: &Terms, orders: &mut Vec<Order>) {
+        if self.base.is_none() || self.hold_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.start_confirmations(terms, orders);
+        let doubtful: Vec<TrialId> = self.doubtful();
+        let free = terms.slots.saturating_sub(self.trials.len());
+        let mut give_way = doubtful.into_iter();
+        let wanted = self.wanted(terms.slots, free + give_way.len());
+        for (n, (list, usefulness)) in wanted.into_iter().enumerate() {
+            if n >= free {
+                if usefulness < URGENT_MIN || terms.slots < self.trials.len() {
+                    break;
+                }
+                let Some(id) = give_way.next() else { break };
+                self.cancel(orders, |t| t.id == id);
+            }
+            self.begin(Purpose::Land, list, orders);
+        }
+    }
+
+    fn start_confirmations(&mut self, terms: &Terms, orders: &mut Vec<Order>) {
+        let suspects = self.entries.iter().filter(|(_, e)| matches!(e.place, Place::Suspect { .. }));
+        let alone = suspects
+            .map(|(id, _)| *id)
+            .filter(|id| !self.trials.iter().any(|t| t.purpose == Purpose::Confirm { entry: *id }));
+        for entry in alone.collect::<Vec<_>>() {
+            if self.trials.len() >= terms.slots {
+                let Some(id) = self.doubtful().first().copied() else { return };
+                if self.trials.len() > terms.slots {
+                    return;
+                }
+                self.cancel(orders, |t| t.id == id);
+            }
+            let mut list = self.line[..self.green_ahead()].to_vec();
+            list.push(entry);
+            self.begin(Purpose::Confirm { entry }, list, orders);
+        }
+    }
+
+    fn begin(&mut self, purpose: Purpose, list: Vec<EntryId>, orders: &mut Vec<Order>) {
+        let Some(base) = self.base.clone() else { return };
+        self.last_trial += 1;
+        let id = TrialId(self.last_trial);
+        if purpose == Purpose::Land {
+            self.join_line(&list);
+        }
+        orders.push(Order::Build { trial: id, base: base.clone(), list: list.clone(), purpose });
+        self.trials.push(Trial { id, purpose, list, landed: 0, base, detached: false, chain: None });
+    }
+
+    /// The trials whose answer matters only if a red one was a flake: the longest first.
+    fn doubtful(&self) -> Vec<TrialId> {
+        let mut doubtful: Vec<&Trial> =
+            self.trials.iter().filter(|t| t.lands() && self.is_doubtful(t.rest())).collect();
+        doubtful.sort_by_key(|t| std::cmp::Reverse((t.rest().len(), t.id)));
+        doubtful.into_iter().map(|t| t.id).collect()
+    }
+
+    fn is_doubtful(&self, list: &[EntryId]) -> bool {
+        let mut line = self.line.iter();
+        !list.iter().all(|e| line.any(|l| l == e))
+            || self.known.iter().any(|k| !k.result.is_green() && list.starts_with(&k.list))
+    }
+
+    /// Up to `room` lists to try, the most useful first.
+    fn wanted(&self, slots: usize, room: usize) -> Vec<(Vec<EntryId>, f64)> {
+        let chunk = self.rate.chunk(slots);
+        let mut candidates = self.candidates();
+        candidates.truncate(LIST_MAX);
+        let mut paths =
+            vec![Path { chance: 1.0, green: self.green_ahead(), list: candidates, forked: false }];
+        let mut wanted: Vec<(Vec<EntryId>, f64)> = Vec::new();
+        while wanted.len() < room {
+            let tried = |list: &[EntryId]| {
+                self.trials.iter().any(|t| t.lands() && t.rest() == list)
+                    || wanted.iter().any(|w| w.0 == list)
+            };
+            let best = paths
+                .iter()
+                .enumerate()
+                .filter_map(|(n, p)| {
+                    let (usefulness, want) = self.next_on(p, chunk, room - wanted.len(), &tried)?;
+                    Some((n, usefulness, want))
+                })
+                // The first of equals: the line itself before what branches off.
+                .reduce(|a, b| if b.1 > a.1 { b } else { a });
+            let Some((n, usefulness, want)) = best else { break };
+            if usefulness < USEFUL_MIN {
+                break;
+            }
+            match want {
+                Want::Try(lengths) => {
+                    wanted.extend(lengths.into_iter().map(|len| (paths[n].list[..len].to_vec(), usefulness)));
+                }
+                Want::Fork(culprits) => {
+                    paths[n].forked = true;
+                    for (chance, at) in culprits {
+                        if paths.len() >= PATHS_MAX {
+                            break;
+                        }
+                        let mut list = paths[n].list.clone();
+                        list.remove(at);
+                        paths.push(Path { chance: paths[n].chance * chance, green: at, list, forked: false });
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    fn next_on(
+        &self,
+        path: &Path,
+        chunk: usize,
+        room: usize,
+        tried: &impl Fn(&[EntryId]) -> bool,
+    ) -> Option<(f64, Want)> {
+        let bad = self.rate.chance();
+        let good = |n: usize| (1.0 - bad).powi(n as i32);
+        let list = &path.list;
+        let known = self.known.iter().filter(|k| k.result.is_green());
+        let known = known.filter(|k| list.starts_with(&k.list)).map(|k| k.list.len()).max();
+        let green = known.map_or(path.green, |len| len.max(path.green));
+        let is_red = |len: &usize| matches!(self.finding(&list[..*len]), Some(Finding::Red { .. }));
+        let red = (green + 1..=list.len()).find(is_red);
+        let end = red.unwrap_or(list.len());
+        let mut marks = vec![green];
+        marks.extend((green + 1..=end).filter(|len| red == Some(*len) || tried(&list[..*len])));
+        if red.is_some() {
+            let lengths = split(&marks, room);
+            if !lengths.is_empty() {
+                return Some((path.chance, Want::Try(lengths)));
+            }
+            if path.forked {
+                return None;
+            }
+            // The first bad entry is one of these; each before it is good.
+            let all = 1.0 - good(end - green);
+            let culprits: Vec<(f64, usize)> =
+                (green..end).map(|at| (good(at - green) * bad / all, at)).collect();
+            return Some((path.chance * culprits[0].0, Want::Fork(culprits)));
+        }
+        let longest = *marks.last().expect("it begins with one");
+        let extend = (longest < list.len())
+            .then(|| (path.chance * good(longest - green), Want::Try(vec![list.len().min(longest + chunk)])));
+        // To look inside a chunk is of use if that is the first with something bad in it.
+        let inside = marks
+            .windows(2)
+            .filter(|w| w[1] - w[0] > 1)
+            .map(|w| (path.chance * good(w[0] - green) * (1.0 - good(w[1] - w[0])), w[0], w[1]))
+            .reduce(|a, b| if b.0 > a.0 { b } else { a })
+            .map(|(usefulness, from, to)| (usefulness, Want::Try(vec![from + (to - from) / 2])));
+        // A single entry under way may be bad: then the others go on without it.
+        let fork = (!path.forked && marks.len() > 1 && marks[1] == green + 1)
+            .then(|| (path.chance * bad, Want::Fork(vec![(bad, green)])));
+        [extend, inside, fork].into_iter().flatten().reduce(|a, b| if b.0 > a.0 { b } else { a })
+    }
+}
+
+/// Up to `room` points that divide what is between the marks as evenly as can be.
+fn split(marks: &[usize], room: usize) -> Vec<usize> {
+    let mut gaps: Vec<(usize, usize, usize)> = marks.windows(2).map(|w| (w[0], w[1], 0)).collect();
+    for _ in 0..room {
+        let widest = gaps
+            .iter_mut()
+            .filter(|(from, to, points)| to - from - 1 > *points)
+            .max_by_key(|(from, to, points)| (to - from) * 1000 / (points + 1));
+        let Some((_, _, points)) = widest else { break };
+        *points += 1;
+    }
+    gaps.iter().flat_map(|&(from, to, k)| (1..=k).map(move |i| from + i * (to - from) / (k + 1))).collect()
+}

@@ -1,0 +1,106 @@
+//! Who is next: priority, then age.
+//!
+//! Whoever is overtaken rises: each [`OVERTAKEN_PER_LEVEL`] younger entries that are taken up first
+//! count as one level of priority. So an entry of the lowest priority is overtaken a bounded number
+//! of times, however many urgent ones come, and no clock is needed for it.
+//!
+//! The line (what is being tried) is not sorted again. An entry leaves it when it is decided or under
+//! suspicion, and its end is taken back when no trial has it any more.
+
+use super::{Place, Plan, Waiting};
+use crate::ids::EntryId;
+use std::cmp::Reverse;
+
+const OVERTAKEN_PER_LEVEL: u32 = 8;
+
+/// An entry that had to wait so often for others it conflicts with is waited for: nobody joins the
+/// line before it.
+const DEFERRALS_MAX: u32 = 2;
+
+impl Waiting {
+    fn level(&self) -> u32 {
+        u32::from(self.priority.0) + self.overtaken / OVERTAKEN_PER_LEVEL
+    }
+}
+
+impl Plan {
+    /// Every entry that has not landed, in the order it would, as far as it is known now.
+    pub fn order(&self) -> Vec<EntryId> {
+        let aside = self.entries.iter().filter(|(_, e)| e.place != Place::Queued).map(|(id, _)| *id);
+        let mut order = self.line.clone();
+        order.extend(aside.filter(|id| !self.line.contains(id)));
+        order.extend(self.waiting());
+        order
+    }
+
+    /// Those that could join the line, the next one first.
+    pub(super) fn waiting(&self) -> Vec<EntryId> {
+        let free = |id: &EntryId, e: &Waiting| e.place == Place::Queued && !self.line.contains(id);
+        let mut waiting: Vec<_> = self.entries.iter().filter(|(id, e)| free(id, e)).collect();
+        waiting.sort_by_key(|(id, e)| (Reverse(e.is_patient()), Reverse(e.level()), e.at, **id));
+        waiting.into_iter().map(|(id, _)| *id).collect()
+    }
+
+    /// What lists are made of: the line, then those that may join it. If somebody is waited for, that
+    /// is only those whom it waits for in turn.
+    pub(super) fn candidates(&self) -> Vec<EntryId> {
+        let waited_for = self.entries.values().filter(|e| e.is_patient()).filter_map(|e| match &e.place {
+            Place::Behind { entries } => Some(entries),
+            _ => None,
+        });
+        let waited_for: Vec<&Vec<EntryId>> = waited_for.collect();
+        let may_join = |id: &EntryId| waited_for.is_empty() || waited_for.iter().any(|w| w.contains(id));
+        let joining = self.waiting().into_iter().filter(may_join);
+        self.line.iter().copied().chain(joining).collect()
+    }
+
+    /// The entries of a list that are not in the line yet join it.
+    pub(super) fn join_line(&mut self, list: &[EntryId]) {
+        for id in list {
+            if self.line.contains(id) {
+                continue;
+            }
+            self.line.push(*id);
+            let Some(age) = self.entries.get(id).map(|e| (e.at, *id)) else { continue };
+            for (other, e) in &mut self.entries {
+                if e.place == Place::Queued && (e.at, *other) < age && !self.line.contains(other) {
+                    e.overtaken += 1;
+                }
+            }
+        }
+    }
+
+    /// The end of the line that nothing speaks of any more goes back to those that wait.
+    pub(super) fn shorten_the_line(&mut self) {
+        let spoken_of = |id: &EntryId| {
+            self.landing().contains(id)
+                || self.trials.iter().any(|t| t.lands() && t.rest().contains(id))
+                || self.known.iter().any(|k| k.list.contains(id))
+        };
+        let keep = self.line.iter().rposition(spoken_of).map_or(0, |at| at + 1);
+        self.line.truncate(keep);
+    }
+
+    /// Entries that waited for others are free when each of those is decided or put aside.
+    pub(super) fn release_the_deferred(&mut self) {
+        let in_play = |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued);
+        let is_free =
+            |e: &Waiting| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play));
+        let free: Vec<EntryId> = self.entries.iter().filter(|(_, e)| is_free(e)).map(|(id, _)| *id).collect();
+        for id in free {
+            self.put(id, Place::Queued);
+        }
+    }
+
+    pub(super) fn put(&mut self, id: EntryId, place: Place) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.place = place;
+        }
+    }
+}
+
+impl Waiting {
+    fn is_patient(&self) -> bool {
+        self.deferrals >= DEFERRALS_MAX
+    }
+}

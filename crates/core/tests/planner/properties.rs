@@ -1,0 +1,167 @@
+//! What holds in every world: thousands of seeded ones, with everything that can go wrong in them.
+//! [`World`] checks each order and each step; here is what drives it, and what holds at the end.
+
+use crate::rng::Rng;
+use crate::world::{FOREIGN, Fate, Truth, World};
+use shopfloor_core::ids::EntryId;
+use shopfloor_core::planner::{Input, Plan, Priority, TrialId, Verdict};
+use shopfloor_core::time::Time;
+
+/// What may happen in a world, beside entries that come and are decided.
+#[derive(Clone, Copy, Default)]
+struct Trouble {
+    /// Of 1,000 events each.
+    removals: u32,
+    priorities: u32,
+    foreign: u32,
+    crashes: u32,
+    stale: u32,
+    slots: u32,
+}
+
+const ALL: Trouble = Trouble { removals: 15, priorities: 40, foreign: 15, crashes: 60, stale: 40, slots: 10 };
+
+fn truth(rng: &mut Rng, entries: u64) -> Truth {
+    let pairs = |rng: &mut Rng, n: u64| {
+        (0..n)
+            .map(|_| (rng.range(1, entries), rng.range(1, entries)))
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| (a.min(b), a.max(b)))
+            .collect()
+    };
+    let rate = *rng.pick(&[0, 50, 100, 200, 400]).expect("not empty");
+    let many = rng.below(6);
+    let mut clash: std::collections::BTreeSet<(u64, u64)> = pairs(rng, many);
+    // Some do not go with what somebody else pushes.
+    clash.extend((0..rng.below(3)).map(|_| (rng.range(1, entries), FOREIGN + 2 * rng.below(3))));
+    let many = rng.below(10);
+    Truth {
+        bad: (1..=entries).filter(|_| rng.permille(rate)).collect(),
+        clash,
+        conflict: pairs(rng, many),
+        flaky: (0..rng.below(4)).map(|_| (rng.range(1, entries), rng.range(50, 500) as u32)).collect(),
+        flakes: *rng.pick(&[0, 0, 20, 100]).expect("not empty"),
+        infra: *rng.pick(&[0, 0, 30, 200]).expect("not empty"),
+    }
+}
+
+/// Plays one world to its end.
+fn play(seed: u64, trouble: Trouble) -> World {
+    let mut rng = Rng::new(seed);
+    let entries = rng.range(1, 40);
+    let slots = rng.range(1, 8) as usize;
+    let truth = truth(&mut rng, entries);
+    let mut world = World::new(seed ^ 0xabcd, slots, truth);
+    let mut come = 0;
+    let mut foreign = 0;
+    for event in 0.. {
+        if come == entries && world.waiting.is_empty() {
+            break;
+        }
+        assert!(event < 20_000, "no end of it, seed {seed}");
+        world.now = Time(world.now.0 + rng.below(60_000));
+        // Trouble ends some time, or it would never be over.
+        let may = |rng: &mut Rng, permille: u32| event < 2_000 && rng.permille(permille);
+        let waiting: Vec<u64> = world.waiting.iter().copied().collect();
+        if come < entries && rng.permille(150) {
+            come += 1;
+            world.enter(come, rng.below(4) as u8);
+        } else if may(&mut rng, trouble.removals) {
+            if let Some(entry) = rng.pick(&waiting) {
+                world.remove(*entry);
+            }
+        } else if may(&mut rng, trouble.priorities) {
+            if let Some(entry) = rng.pick(&waiting) {
+                let priority = Priority(rng.below(4) as u8);
+                world.tell(Input::Prioritised { entry: EntryId(*entry), priority });
+            }
+        } else if may(&mut rng, trouble.foreign) {
+            world.push_foreign(foreign);
+            foreign += 1;
+            if rng.permille(500) {
+                world.see_primary();
+            }
+        } else if may(&mut rng, trouble.crashes) {
+            let kept = serde_json::to_string(&world.plan).expect("a plan is written");
+            let read: Plan = serde_json::from_str(&kept).expect("and read back");
+            assert_eq!(read, world.plan);
+            world.plan = read;
+        } else if may(&mut rng, trouble.stale) {
+            // An answer to what was cancelled, or a second one to what was answered.
+            let trial = TrialId(rng.below(50));
+            if !world.running.iter().any(|r| r.trial == trial) {
+                world.tell(Input::Built { trial, chain: Vec::new() });
+                world.tell(Input::Finished { trial, verdict: Verdict::Green });
+            }
+            if world.publishing.is_none() {
+                let new = world.primary.clone();
+                world.tell(Input::Published { new });
+            }
+        } else if may(&mut rng, trouble.slots) {
+            world.terms.slots = rng.range(1, 8) as usize;
+            world.tell(Input::Tick);
+        } else if world.publishing.is_some() && rng.permille(500) {
+            world.publish();
+        } else if !world.running.is_empty() {
+            let at = rng.below(world.running.len() as u64) as usize;
+            if world.running[at].commit.is_none() { world.build(at) } else { world.finish(at) }
+        } else {
+            world.tell(Input::Tick);
+        }
+    }
+    for entry in 1..=entries {
+        let fate = world.fates.get(&entry).expect("each is decided");
+        assert!(*fate != Fate::Landed || !world.truth.bad.contains(&entry), "{entry} is bad and landed");
+    }
+    world
+}
+
+#[test]
+fn every_entry_is_decided_rightly_whatever_happens() {
+    for seed in 0..4_000 {
+        play(seed, ALL);
+    }
+}
+
+#[test]
+fn without_trouble_every_entry_is_decided_rightly() {
+    for seed in 10_000..11_000 {
+        play(seed, Trouble::default());
+    }
+}
+
+/// An urgent entry comes for each that lands, and still the one that nobody hurries for does.
+#[test]
+fn nobody_starves() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let slots = rng.range(1, 8) as usize;
+        let bad = (2..400).filter(|_| rng.permille(100)).collect();
+        let conflict = (2..400).filter(|_| rng.permille(100)).map(|n| (1, n)).collect();
+        // One seed in two: it also conflicts with some of those that overtake it.
+        let conflict = if seed % 2 == 0 { conflict } else { Default::default() };
+        let mut world = World::new(seed, slots, Truth { bad, conflict, ..Truth::default() });
+        for urgent in 2..8 {
+            world.enter(urgent, 3);
+        }
+        world.now = Time(1);
+        world.enter(1, 0);
+        let mut next = 8;
+        while world.waiting.contains(&1) {
+            assert!(next < 400, "it starves, seed {seed}");
+            while world.waiting.len() < 12 {
+                world.enter(next, 3);
+                next += 1;
+            }
+            if world.publishing.is_some() {
+                world.publish();
+            } else {
+                let at = rng.below(world.running.len() as u64) as usize;
+                if world.running[at].commit.is_none() { world.build(at) } else { world.finish(at) }
+            }
+        }
+        // Three levels of eight, and what was being tried already.
+        let overtaken: Vec<u32> = world.overtaken.get(&1).copied().into_iter().collect();
+        assert!(overtaken.iter().all(|n| *n <= 24 + 2 * 12), "{overtaken:?}, seed {seed}");
+    }
+}

@@ -1,0 +1,223 @@
+//! One behaviour at a time.
+
+use crate::world::{Fate, Truth, World};
+use shopfloor_core::ids::EntryId;
+use shopfloor_core::planner::{Alarm, Input, Order, Plan, Priority, Purpose, Terms, TrialId, Verdict};
+use shopfloor_core::time::Time;
+use std::time::Duration;
+
+/// A world with entries 1 to `n`, none of them tried before all are there.
+fn queue(n: u64, slots: usize, truth: Truth) -> World {
+    let mut world = World::new(1, 0, truth);
+    for entry in 1..=n {
+        world.enter(entry, 0);
+    }
+    world.terms.slots = slots;
+    world.tell(Input::Tick);
+    world
+}
+
+fn build_all(world: &mut World) {
+    while let Some(at) = world.running.iter().position(|r| r.commit.is_none()) {
+        world.build(at);
+    }
+}
+
+/// Ends the run of exactly that list.
+fn finish(world: &mut World, list: &[u64]) {
+    let at = world.running.iter().position(|r| r.list == list).expect("it runs");
+    world.finish(at);
+}
+
+fn lists(world: &World) -> Vec<Vec<u64>> {
+    let mut lists: Vec<Vec<u64>> = world.running.iter().map(|r| r.list.clone()).collect();
+    lists.sort();
+    lists
+}
+
+fn drain(world: &mut World) {
+    while !world.waiting.is_empty() {
+        if world.publishing.is_some() {
+            world.publish();
+        } else {
+            build_all(world);
+            if !world.running.is_empty() {
+                world.finish(0);
+            }
+        }
+    }
+}
+
+fn upto(n: u64) -> Vec<u64> {
+    (1..=n).collect()
+}
+
+#[test]
+fn cumulative_prefixes_run_side_by_side() {
+    let world = queue(16, 4, Truth::default());
+    assert_eq!(lists(&world), [upto(4), upto(8), upto(12), upto(16)]);
+}
+
+#[test]
+fn a_shorter_green_list_lands_and_the_longer_ones_run_on() {
+    let mut world = queue(16, 4, Truth::default());
+    build_all(&mut world);
+    finish(&mut world, &upto(4));
+    world.publish();
+    assert_eq!(world.fates.len(), 4);
+    assert_eq!(world.counts.cancelled, 0);
+    // The verdict of a longer one, begun on the old base, holds on the new.
+    finish(&mut world, &upto(12));
+    world.publish();
+    assert_eq!(world.fates.len(), 12);
+    // Those it contains are not needed any more.
+    assert!(world.running.iter().all(|r| *r.list.last().unwrap() > 12), "{:?}", lists(&world));
+    drain(&mut world);
+    assert_eq!(world.counts.publications, 3);
+}
+
+#[test]
+fn newcomers_restart_nothing_however_urgent() {
+    let mut world = queue(16, 4, Truth::default());
+    let before = lists(&world);
+    world.enter(17, 9);
+    assert_eq!(lists(&world), before);
+    assert_eq!(world.counts.cancelled, 0);
+    let order: Vec<u64> = world.plan.order().iter().map(|e| e.0).collect();
+    assert_eq!(order, upto(17));
+}
+
+#[test]
+fn the_urgent_go_first_among_those_that_wait() {
+    let mut world = queue(0, 0, Truth::default());
+    for (entry, priority) in [(1, 0), (2, 1), (3, 1), (4, 2)] {
+        world.enter(entry, priority);
+    }
+    let order: Vec<u64> = world.plan.order().iter().map(|e| e.0).collect();
+    assert_eq!(order, [4, 2, 3, 1]);
+}
+
+#[test]
+fn the_first_red_chunk_is_narrowed_and_the_culprit_tried_once_more() {
+    let truth = Truth { bad: [6].into(), ..Truth::default() };
+    let mut world = queue(16, 4, truth);
+    build_all(&mut world);
+    finish(&mut world, &upto(4));
+    world.publish();
+    finish(&mut world, &upto(8));
+    let inside = lists(&world);
+    assert!(inside.contains(&upto(6)) || inside.contains(&vec![5, 6]), "{inside:?}");
+    drain(&mut world);
+    assert_eq!(world.fates[&6], Fate::Failed);
+    assert_eq!(world.fates.values().filter(|f| **f == Fate::Landed).count(), 15);
+}
+
+#[test]
+fn while_one_is_confirmed_the_others_go_on_without_it() {
+    let truth = Truth { bad: [1].into(), ..Truth::default() };
+    let mut world = queue(2, 2, truth);
+    build_all(&mut world);
+    for list in lists(&world).into_iter().rev() {
+        finish(&mut world, &list);
+    }
+    let purposes: Vec<_> = world.running.iter().map(|r| (r.purpose, r.list.clone())).collect();
+    assert!(purposes.contains(&(Purpose::Confirm { entry: EntryId(1) }, vec![1])), "{purposes:?}");
+    assert!(purposes.contains(&(Purpose::Land, vec![2])), "{purposes:?}");
+}
+
+#[test]
+fn a_flake_is_recorded_and_its_entry_lands() {
+    let truth = Truth { flaky: [(1, 1000)].into(), ..Truth::default() };
+    let mut world = queue(1, 2, truth);
+    build_all(&mut world);
+    world.finish(0);
+    world.truth.flaky.clear();
+    drain(&mut world);
+    assert_eq!(world.fates[&1], Fate::Landed);
+    assert_eq!((world.counts.flakes, world.counts.runs), (1, 2));
+}
+
+#[test]
+fn who_conflicts_with_one_not_landed_waits_for_it() {
+    let conflict = [(1, 3)].into();
+    // Entry 1 fails: there is nothing in the way of 3.
+    let mut world = queue(4, 2, Truth { bad: [1].into(), conflict, ..Truth::default() });
+    drain(&mut world);
+    assert_eq!(world.fates[&3], Fate::Landed);
+    // Entry 1 lands: 3 is told.
+    let mut world = queue(4, 2, Truth { conflict: [(1, 3)].into(), ..Truth::default() });
+    drain(&mut world);
+    assert_eq!(world.fates[&3], Fate::Conflicted);
+    assert_eq!(world.fates[&4], Fate::Landed);
+}
+
+#[test]
+fn what_somebody_else_pushes_voids_every_verdict_but_trees_stay_known() {
+    let mut world = queue(2, 1, Truth::default());
+    build_all(&mut world);
+    let list = world.running[0].list.clone();
+    world.finish(0);
+    // Its number is odd: it changes no file.
+    world.push_foreign(1);
+    world.publish();
+    assert_eq!(world.fates.len(), 0, "it was refused");
+    build_all(&mut world);
+    world.publish();
+    assert_eq!(world.fates.len(), list.len());
+    assert_eq!(world.counts.runs, 1, "the tree was known");
+    // One that changes something has everything tested anew.
+    world.enter(3, 0);
+    build_all(&mut world);
+    world.push_foreign(2);
+    world.see_primary();
+    assert_eq!(world.counts.cancelled, 1);
+    drain(&mut world);
+    assert_eq!(world.counts.runs, 3);
+}
+
+fn terms() -> Terms {
+    Terms { slots: 1, alarm_after: Duration::from_secs(3600) }
+}
+
+/// A plan whose first trial is under way with one entry.
+fn testing() -> Plan {
+    let mut plan = Plan::default();
+    let base = "0".repeat(40).parse().unwrap();
+    let entered = Input::Entered { entry: EntryId(1), priority: Priority(0), at: Time(0) };
+    for input in [Input::Primary { head: base }, entered] {
+        plan.step(Time(0), &terms(), &input);
+    }
+    plan
+}
+
+#[test]
+fn an_entry_that_waits_too_long_is_told_of_once() {
+    let mut plan = testing();
+    let at = plan.wake_at(&terms()).unwrap();
+    assert_eq!(at, Time(3_600_000));
+    let alarm = Order::Alarm(Alarm::Waiting { entry: EntryId(1), since: Time(0) });
+    assert_eq!(plan.step(at, &terms(), &Input::Tick), [alarm]);
+    assert_eq!(plan.step(Time(at.0 + 1), &terms(), &Input::Tick), []);
+    assert_eq!(plan.wake_at(&terms()), None);
+}
+
+#[test]
+fn checks_that_cannot_be_run_are_tried_again_with_growing_pauses() {
+    let mut plan = testing();
+    let mut now = Time(0);
+    let mut pauses = Vec::new();
+    for trial in 1..=6 {
+        let trial = TrialId(trial);
+        let commit: shopfloor_core::ids::Sha = "1".repeat(40).parse().unwrap();
+        let tree = shopfloor_core::planner::Tree(commit.clone());
+        let chain = vec![shopfloor_core::planner::Link { commit, tree }];
+        plan.step(now, &terms(), &Input::Built { trial, chain });
+        plan.step(now, &terms(), &Input::Finished { trial, verdict: Verdict::Infra });
+        if let Some(until) = plan.held_until() {
+            pauses.push(until.since(now).as_secs());
+            now = until;
+            assert!(matches!(plan.step(now, &terms(), &Input::Tick)[..], [Order::Build { .. }]));
+        }
+    }
+    assert_eq!(pauses, [30, 60, 120, 240]);
+}

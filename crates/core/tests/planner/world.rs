@@ -1,0 +1,341 @@
+//! A world in which it is known what is true: which entries are bad, alone or with another, which
+//! conflict, and which flake. It carries out orders, and checks each of them against the truth.
+
+use crate::rng::Rng;
+use shopfloor_core::ids::{EntryId, Sha};
+use shopfloor_core::planner::{Input, Link, Order, Plan, Priority, Purpose, Terms, Tree, TrialId, Verdict};
+use shopfloor_core::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What a commit is made of, in order. Somebody else's commits are numbers from [`FOREIGN`] on.
+pub type Content = Vec<u64>;
+pub const FOREIGN: u64 = 1_000_000;
+
+#[derive(Clone, Debug, Default)]
+pub struct Truth {
+    pub bad: BTreeSet<u64>,
+    /// Red together, in either order.
+    pub clash: BTreeSet<(u64, u64)>,
+    pub conflict: BTreeSet<(u64, u64)>,
+    /// Of 1,000 runs with the entry in it, how many it spoils.
+    pub flaky: BTreeMap<u64, u32>,
+    /// Of 1,000 runs, how many fail or cannot be run, whatever is in them.
+    pub flakes: u32,
+    pub infra: u32,
+}
+
+fn has(pairs: &BTreeSet<(u64, u64)>, a: u64, b: u64) -> bool {
+    pairs.contains(&(a.min(b), a.max(b)))
+}
+
+impl Truth {
+    pub fn is_red(&self, content: &[u64]) -> bool {
+        let clash = |(n, a): (usize, &u64)| content[..n].iter().any(|b| has(&self.clash, *a, *b));
+        content.iter().any(|e| self.bad.contains(e)) || content.iter().enumerate().any(clash)
+    }
+
+    pub fn conflicts(&self, entry: u64, with: &[u64]) -> bool {
+        with.iter().any(|b| has(&self.conflict, entry, *b))
+    }
+
+    fn interacts(&self, entry: u64) -> bool {
+        self.clash.iter().any(|(a, b)| *a == entry || *b == entry)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub trial: TrialId,
+    pub purpose: Purpose,
+    pub base: Sha,
+    pub list: Vec<u64>,
+    /// Built: it is being tested on this commit since then.
+    pub commit: Option<Sha>,
+    pub since: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Landed,
+    Failed,
+    Conflicted,
+    Removed,
+}
+
+#[derive(Default)]
+pub struct Counts {
+    /// Runs of the checks, finished or cancelled.
+    pub runs: u32,
+    pub publications: u32,
+    pub cancelled: u32,
+    pub flakes: u32,
+    pub alarms: u32,
+}
+
+pub struct World {
+    pub rng: Rng,
+    pub truth: Truth,
+    pub plan: Plan,
+    pub terms: Terms,
+    pub now: Time,
+    commits: BTreeMap<Sha, Content>,
+    /// Where the primary branch really is.
+    pub primary: Sha,
+    /// Where the planner is right to believe it is.
+    believed: Option<Sha>,
+    green: BTreeSet<Sha>,
+    /// Red runs, and whether each was spoiled only.
+    red: BTreeMap<TrialId, bool>,
+    pub running: Vec<Running>,
+    /// Built just now; whether it is tested is the planner's to say.
+    built: Option<Running>,
+    pub publishing: Option<(Sha, Sha, Vec<u64>)>,
+    pub waiting: BTreeSet<u64>,
+    pub fates: BTreeMap<u64, Fate>,
+    /// For each entry: how many younger ones landed before it.
+    pub overtaken: BTreeMap<u64, u32>,
+    pub counts: Counts,
+}
+
+/// The same content gives the same commit; the same set of changes gives the same tree. A foreign
+/// commit with an odd number changes no file.
+fn name(content: &[u64], kind: u64) -> Sha {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325 ^ kind;
+    for n in content {
+        hash = (hash ^ (n + 1)).wrapping_mul(0x0100_0000_01b3);
+        hash ^= hash >> 29;
+    }
+    format!("{hash:040x}").parse().expect("forty digits")
+}
+
+fn tree_of(content: &[u64]) -> Tree {
+    let mut set: Vec<u64> = content.iter().copied().filter(|n| *n < FOREIGN || n % 2 == 0).collect();
+    set.sort_unstable();
+    Tree(name(&set, 1))
+}
+
+impl World {
+    pub fn new(seed: u64, slots: usize, truth: Truth) -> World {
+        let primary = name(&[], 0);
+        let mut world = World {
+            rng: Rng::new(seed),
+            truth,
+            plan: Plan::default(),
+            terms: Terms { slots, alarm_after: Duration::from_secs(3600) },
+            now: Time(0),
+            commits: BTreeMap::from([(primary.clone(), Vec::new())]),
+            primary: primary.clone(),
+            believed: None,
+            green: BTreeSet::new(),
+            red: BTreeMap::new(),
+            running: Vec::new(),
+            built: None,
+            publishing: None,
+            waiting: BTreeSet::new(),
+            fates: BTreeMap::new(),
+            overtaken: BTreeMap::new(),
+            counts: Counts::default(),
+        };
+        world.see_primary();
+        world
+    }
+
+    pub fn enter(&mut self, entry: u64, priority: u8) {
+        self.waiting.insert(entry);
+        self.tell(Input::Entered { entry: EntryId(entry), priority: Priority(priority), at: self.now });
+    }
+
+    pub fn remove(&mut self, entry: u64) {
+        if !self.plan.is_landing(EntryId(entry)) {
+            self.decide(entry, Fate::Removed);
+        }
+        self.tell(Input::Removed { entry: EntryId(entry) });
+    }
+
+    pub fn see_primary(&mut self) {
+        if self.publishing.is_none() {
+            self.believed = Some(self.primary.clone());
+        }
+        self.tell(Input::Primary { head: self.primary.clone() });
+    }
+
+    /// Somebody else's commit lands.
+    pub fn push_foreign(&mut self, number: u64) {
+        let mut content = self.commits[&self.primary].clone();
+        content.push(FOREIGN + number);
+        // Somebody who breaks the primary branch is not the planner's to find.
+        if self.truth.is_red(&content) {
+            return;
+        }
+        self.primary = self.commit(content);
+    }
+
+    fn commit(&mut self, content: Content) -> Sha {
+        let sha = name(&content, 0);
+        self.commits.insert(sha.clone(), content);
+        sha
+    }
+
+    /// Carries out the building that was ordered.
+    pub fn build(&mut self, at: usize) {
+        let run = self.running.remove(at);
+        let Running { trial, base, list, .. } = run.clone();
+        let below = self.commits[&base].clone();
+        let mut content = below.clone();
+        let mut chain = Vec::new();
+        for entry in list {
+            if self.truth.conflicts(entry, &content) {
+                let with_base = self.truth.conflicts(entry, &below);
+                self.tell(Input::Conflicted { trial, at: EntryId(entry), with_base });
+                return;
+            }
+            content.push(entry);
+            chain.push(Link { commit: self.commit(content.clone()), tree: tree_of(&content) });
+        }
+        self.built = Some(run);
+        self.tell(Input::Built { trial, chain });
+    }
+
+    /// Ends the run that was ordered.
+    pub fn finish(&mut self, at: usize) {
+        let Running { trial, commit, list, .. } = self.running.remove(at);
+        let commit = commit.expect("it is being tested");
+        let red = self.truth.is_red(&self.commits[&commit]);
+        let spoils = |e: &u64| self.truth.flaky.get(e).copied().unwrap_or(0);
+        let chances: Vec<u32> = list.iter().map(spoils).chain([self.truth.flakes]).collect();
+        let spoiled = chances.into_iter().filter(|chance| self.rng.permille(*chance)).count() > 0;
+        let verdict = if self.rng.permille(self.truth.infra) {
+            Verdict::Infra
+        } else if red || spoiled {
+            self.red.insert(trial, !red);
+            Verdict::Red
+        } else {
+            self.green.insert(commit);
+            Verdict::Green
+        };
+        self.tell(Input::Finished { trial, verdict });
+    }
+
+    /// Carries out the publication that was ordered.
+    pub fn publish(&mut self) {
+        let Some((old, new, entries)) = self.publishing.take() else { return };
+        if self.primary == old {
+            self.primary = new.clone();
+            self.believed = Some(new.clone());
+            self.counts.publications += 1;
+            for entry in entries {
+                let later: Vec<u64> = self.waiting.iter().copied().filter(|w| *w < entry).collect();
+                for passed in later {
+                    *self.overtaken.entry(passed).or_default() += 1;
+                }
+                self.decide(entry, Fate::Landed);
+            }
+            self.tell(Input::Published { new });
+        } else {
+            self.believed = Some(self.primary.clone());
+            self.tell(Input::Refused { new, head: self.primary.clone() });
+        }
+    }
+
+    fn decide(&mut self, entry: u64, fate: Fate) {
+        assert!(self.waiting.remove(&entry), "{entry} is decided twice: {fate:?}");
+        self.fates.insert(entry, fate);
+    }
+
+    pub fn tell(&mut self, input: Input) {
+        let orders = self.plan.step(self.now, &self.terms, &input);
+        for order in orders {
+            self.obey(order);
+        }
+        self.check();
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Build { trial, base, list, purpose } => {
+                let list: Vec<u64> = list.into_iter().map(|e| e.0).collect();
+                assert!(self.running.len() < self.terms.slots, "more trials than slots");
+                assert_eq!(Some(&base), self.believed.as_ref(), "built on an old base");
+                assert!(!list.is_empty() && list.iter().all(|e| self.waiting.contains(e)), "{list:?}");
+                self.running.push(Running { trial, purpose, base, list, commit: None, since: self.now });
+            }
+            Order::Test { trial, commit } => {
+                self.counts.runs += 1;
+                let now = self.now;
+                let mut run = self.built.take().filter(|r| r.trial == trial).expect("a trial that was built");
+                let mut content = self.commits[&run.base].clone();
+                content.extend(&run.list);
+                assert_eq!(self.commits[&commit], content);
+                (run.commit, run.since) = (Some(commit), now);
+                self.running.push(run);
+            }
+            Order::Cancel { trial } => {
+                let at = self.running.iter().position(|r| r.trial == trial).expect("a trial under way");
+                self.running.remove(at);
+                self.counts.cancelled += 1;
+            }
+            Order::Publish { old, new, tested, entries } => {
+                assert!(self.publishing.is_none(), "two publications at once");
+                assert_eq!(Some(&old), self.believed.as_ref());
+                assert!(self.green.contains(&tested) || tested == old, "{tested} was never green");
+                assert_eq!(tree_of(&self.commits[&tested]), tree_of(&self.commits[&new]));
+                let mut content = self.commits[&old].clone();
+                for (entry, commit) in &entries {
+                    content.push(entry.0);
+                    assert_eq!(self.commits[commit], content);
+                    assert!(self.waiting.contains(&entry.0));
+                }
+                assert_eq!(self.commits[&new], content);
+                self.publishing = Some((old, new, entries.into_iter().map(|(e, _)| e.0).collect()));
+            }
+            Order::Fail { entry, on, red, confirmed } => {
+                let spoiled = (self.red[&red], self.red[&confirmed]);
+                let good = !self.truth.bad.contains(&entry.0) && !self.truth.interacts(entry.0);
+                assert!(!good || spoiled == (true, true), "{entry} is good and failed: {spoiled:?}");
+                assert!(!self.truth.is_red(&self.commits[&on]), "{entry} failed on top of a red base");
+                self.decide(entry.0, Fate::Failed);
+            }
+            Order::Conflict { entry, with } => {
+                assert!(self.truth.conflicts(entry.0, &self.commits[&with]));
+                assert_eq!(Some(&with), self.believed.as_ref());
+                self.decide(entry.0, Fate::Conflicted);
+            }
+            Order::Flake { .. } => self.counts.flakes += 1,
+            Order::Alarm(_) => self.counts.alarms += 1,
+        }
+    }
+
+    /// What holds after every step.
+    fn check(&mut self) {
+        let base = self.publishing.as_ref().map(|p| p.1.clone()).or(self.believed.clone());
+        let Some(base) = base else { return };
+        let below = &self.commits[&base];
+        for run in &self.running {
+            match run.purpose {
+                // It has to go on from what is published, with entries that can still land.
+                Purpose::Land => {
+                    let mut content = self.commits[&run.base].clone();
+                    content.extend(&run.list);
+                    assert!(content.starts_with(below), "{run:?} goes on from an old base");
+                    let rest = &content[below.len()..];
+                    assert!(!rest.is_empty() && rest.iter().all(|e| self.waiting.contains(e)), "{run:?}");
+                }
+                Purpose::Confirm { entry } => {
+                    assert!(self.waiting.contains(&entry.0), "{run:?} is about somebody who is gone");
+                    assert!(!self.plan.is_landing(entry), "{run:?} is about somebody who lands");
+                }
+            }
+        }
+        let held = self.plan.held_until().is_some_and(|until| self.now < until);
+        let idle = self.running.is_empty() && self.publishing.is_none();
+        assert!(
+            !idle || held || self.waiting.is_empty() || self.terms.slots == 0,
+            "work, but nothing is wanted: {:?}",
+            self.plan
+        );
+        let mut order: Vec<u64> = self.plan.order().into_iter().map(|e| e.0).collect();
+        order.sort_unstable();
+        assert_eq!(order, self.waiting.iter().copied().collect::<Vec<_>>(), "an entry is lost");
+    }
+}
