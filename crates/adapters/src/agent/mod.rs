@@ -5,9 +5,12 @@
 //! any crash.
 
 pub mod hooks;
+mod json_file;
 pub mod prompt;
 mod result;
+pub mod settings;
 pub mod spool;
+pub mod trust;
 
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;

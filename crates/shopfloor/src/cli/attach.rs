@@ -6,6 +6,7 @@ use serde::Serialize;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::ids::{Epoch, IssueNumber};
 use shopfloor_core::state::{Floor, SessionState};
+use shopfloor_core::text::shell_word;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -94,9 +95,4 @@ fn find(context: &Context, who: &str, live: &[String]) -> CliResult<String> {
 
 fn name_of(floor: &Floor, epoch: Epoch) -> Option<&String> {
     floor.sessions.get(&epoch).filter(|s| s.state != SessionState::Ended).map(|s| &s.tmux)
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
-    if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
