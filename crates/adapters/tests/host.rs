@@ -5,6 +5,8 @@
 mod ci;
 #[path = "host/ci_crash.rs"]
 mod ci_crash;
+#[path = "host/client_settings.rs"]
+mod client_settings;
 #[path = "host/files.rs"]
 mod files;
 #[path = "host/process.rs"]

@@ -8,6 +8,7 @@ mod commits;
 mod daemon;
 mod fill;
 mod floor;
+mod hook;
 mod phase;
 mod report;
 mod stats;
@@ -24,10 +25,13 @@ pub struct Scale {
     pub identities: u64,
     pub command_runs: u32,
     pub phase_rounds: u32,
+    pub hook_calls: u32,
 }
 
-const FULL: Scale = Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000 };
-const QUICK: Scale = Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50 };
+const FULL: Scale =
+    Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000, hook_calls: 500 };
+const QUICK: Scale =
+    Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50, hook_calls: 100 };
 
 struct Args {
     binary: PathBuf,
@@ -82,6 +86,8 @@ fn run(args: &Args) -> Result<()> {
     eprintln!("phase to reaction, {} rounds …", scale.phase_rounds);
     let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     phase::measure(&quiet, &scale, &mut report)?;
+    eprintln!("hooks, {} calls each …", scale.hook_calls);
+    hook::measure(&quiet, &scale, &mut report)?;
     drop(quiet);
 
     report.print();

@@ -114,6 +114,15 @@ pub fn tail(text: &str, bytes_max: usize) -> String {
     format!("[… {start} bytes before this left out]\n{}", &text[start..])
 }
 
+/// One word, as a shell reads it back.
+pub fn shell_word(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// A run of backticks longer than any in the text: what stands between two of them cannot end them.
 pub fn fence(text: &str) -> String {
     let (mut longest, mut run) = (2, 0);
@@ -242,6 +251,12 @@ mod tests {
         check("\x1b", "");
         check("\x1b[", "");
         check("\x1b]never ends", "");
+    }
+
+    #[test]
+    fn a_shell_word_is_one_word() {
+        let words = ["a/b-c", "", "a b", "it's", "$(x)"].map(shell_word);
+        assert_eq!(words, ["a/b-c", "''", "'a b'", r"'it'\''s'", "'$(x)'"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use shopfloor_core::liveness::{
     CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, TurnEnd,
 };
 use shopfloor_core::runtime::ErrorKind;
+use shopfloor_core::text::shell_word;
 use shopfloor_core::time::Time;
 
 /// A payload larger than this is not read: a tool's whole output may be in one.
@@ -90,20 +91,11 @@ fn command(input: &Value) -> Option<String> {
     match input.get("command").or_else(|| input.get("cmd"))? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {
-            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(shell_word).collect();
             Some(words.join(" "))
         }
         _ => None,
     }
-}
-
-/// One word, as a shell reads it back.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn event(name: &str, wire: &Wire) -> HookEvent {

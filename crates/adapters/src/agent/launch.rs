@@ -1,13 +1,12 @@
 //! From a runtime's description to a command line: placeholders, what the client needs around it,
 //! and whether it can be started at all.
 
-use super::client;
-use super::{AgentConfig, prompt_file};
+use super::{AgentConfig, client, prompt_file, settings, trust};
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::tmux_name;
-use shopfloor_core::runtime::Values;
+use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,9 +25,17 @@ impl Launcher<'_> {
     /// not mend.
     pub fn prepare(&self, env: &mut Vec<(OsString, OsString)>) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
-        let values = self.values().map_err(PortError::transient)?;
-        let argv = spec.launch.argv(&values).map_err(|e| self.refuse(e))?;
-        for (name, value) in spec.launch.env(&values).map_err(|e| self.refuse(e))? {
+        let mut values = self.values().map_err(PortError::transient)?;
+        self.set_up(env, &mut values)?;
+        let (launch, id) = match (&spec.resume, self.conversation()) {
+            (Some(resume), Some(conversation)) => (resume, Some(conversation)),
+            _ => (&spec.launch, None),
+        };
+        if let Some(id) = id {
+            values.insert("session_id".into(), vec![id.to_owned()]);
+        }
+        let argv = launch.argv(&values).map_err(|e| self.refuse(e))?;
+        for (name, value) in launch.env(&values).map_err(|e| self.refuse(e))? {
             env.retain(|(known, _)| *known != *name);
             env.push((name.into(), value.into()));
         }
@@ -52,6 +59,51 @@ impl Launcher<'_> {
             )));
         }
         Ok(argv.into_iter().map(OsString::from).collect())
+    }
+
+    /// The conversation to go on with, where the client can.
+    fn conversation(&self) -> Option<&str> {
+        self.start.resume.as_ref()?.conversation.as_deref()
+    }
+
+    /// Whatever the client needs to be told beforehand: to call our hooks, and to ask nobody at its
+    /// start.
+    fn set_up(&self, env: &[(OsString, OsString)], values: &mut Values) -> PortResult<()> {
+        // On the agents' PATH, and there as long as the floor is.
+        let program = self.layout.bin().join("shopfloor");
+        match self.config.spec.setup {
+            Setup::Nothing => {}
+            Setup::Claude => {
+                let file = self.layout.session(self.start.epoch).join("settings.json");
+                let settings = settings::claude_settings(&program).to_string();
+                write_atomic(&file, settings.as_bytes(), 0o600).map_err(PortError::transient)?;
+                values.insert("settings_file".into(), vec![file.display().to_string()]);
+                self.trust(env, values)?;
+            }
+            Setup::Codex => {
+                let mut overrides = settings::codex_overrides(&program, self.cwd);
+                // A worktree's commits go to its repository, and pushes to the hub: both are beside it.
+                let project = self.layout.project(&self.start.project);
+                let session = self.layout.session(self.start.epoch);
+                overrides.extend(settings::codex_writable(&[&project, &session]));
+                values.insert("overrides".into(), overrides);
+            }
+        }
+        Ok(())
+    }
+
+    fn trust(&self, env: &[(OsString, OsString)], values: &Values) -> PortResult<()> {
+        let Some(home) = client::variable(env, "HOME").map(Path::new) else { return Ok(()) };
+        let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new);
+        let file = trust::claude_file(home, config);
+        let skips = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
+        let clone = self.layout.clone_repo(&self.start.project);
+        trust::seed_claude(&file, &clone, skips).map(|_| ()).map_err(|e| {
+            PortError::permanent(format!(
+                "the worktrees cannot be marked as trusted in {}: {e}",
+                file.display()
+            ))
+        })
     }
 
     fn refuse(&self, error: impl std::fmt::Display) -> PortError {

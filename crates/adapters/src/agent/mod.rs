@@ -6,10 +6,13 @@
 
 pub mod client;
 pub mod hooks;
+mod json_file;
 mod launch;
 pub mod prompt;
 mod result;
+pub mod settings;
 pub mod spool;
+pub mod trust;
 
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;

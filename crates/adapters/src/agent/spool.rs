@@ -45,7 +45,9 @@ pub const TRIM_BYTES: u64 = 1024 * 1024;
 /// What one call reads at most. More than any line: a prompt grows at most sixfold in JSON.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 const ERRORS_BYTES_MAX: u64 = 64 * 1024;
-const PROTOCOL_BYTES_MAX: usize = 32 * 1024;
+/// What a client takes in from a hook: of more than 10,000 characters Claude Code shows its model the
+/// first 2 KiB and the name of a file.
+pub const PROTOCOL_BYTES_MAX: usize = 8 * 1024;
 /// How long an appender tries for the lock. Only [`trim`] is in its way, for microseconds.
 pub const LOCK_WAIT: Duration = Duration::from_millis(50);
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
@@ -189,7 +191,8 @@ pub fn complain(dir: &Path, at: Time, what: &str) {
     }
 }
 
-/// What a session has to know, written at its start.
+/// What a session has to know, written at its start. Of what is longer than [`PROTOCOL_BYTES_MAX`] only
+/// the beginning is told.
 pub fn protocol_file(dir: &Path) -> PathBuf {
     dir.join("protocol.md")
 }

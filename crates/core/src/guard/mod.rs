@@ -80,8 +80,8 @@ fn why(rule: Rule, ask: &Ask<'_>) -> String {
     let push = format!("Push your own branch ({branch}) and signal awaiting_ci");
     let text = match rule {
         Rule::ForcePush => format!(
-            "Force pushes are not allowed: they can destroy work. {push}. If your branch was rebased, push \
-             is not needed: signal awaiting_ci and the factory publishes it"
+            "Force pushes are not allowed: they can destroy work. {push}. If a push is rejected, `git fetch origin` \
+             and merge or rebase onto origin/{branch}, then push without force"
         ),
         Rule::PushPrimary => {
             format!("Only the merge queue moves {primary}: it merges what passed. {push}")

@@ -37,6 +37,7 @@ fn full() -> RuntimeSpec {
         resume: None,
         version: None,
         root: None,
+        setup: Default::default(),
         transcript: Default::default(),
         readiness: Readiness::Hook,
         submit: None,

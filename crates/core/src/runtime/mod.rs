@@ -52,6 +52,9 @@ pub struct RuntimeSpec {
     pub timing: Timing,
     #[serde(default)]
     pub screen: ScreenSpec,
+    /// What is prepared for it before it starts.
+    #[serde(default)]
+    pub setup: Setup,
     /// What its own log of a conversation tells, beside that it grows.
     #[serde(default)]
     pub transcript: TranscriptKind,
@@ -115,6 +118,18 @@ pub struct VersionCheck {
     /// Versions whose screens and hooks are in the recordings.
     #[serde(default)]
     pub recorded: Vec<Version>,
+}
+
+/// Clients are told of hooks, settings and trust each in its own way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setup {
+    #[default]
+    Nothing,
+    /// A file for `{settings_file}`; onboarding and trust in the user's `.claude.json`.
+    Claude,
+    /// Settings for `{overrides}`.
+    Codex,
 }
 
 /// A client that does not run as root in some permission modes, unless a variable says that it may.

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The placeholders a runtime may use, and what they stand for.
-pub const PLACEHOLDERS: [(&str, &str); 10] = [
+pub const PLACEHOLDERS: [(&str, &str); 11] = [
     ("command", "the project's `command`, word by word; only as an argument of its own"),
     ("model", "the role's `model`"),
     ("name", "the session's name"),
+    ("overrides", "the settings of the session, word by word; only as an argument of its own"),
     ("permission_mode", "the project's permission mode"),
     ("prompt_file", "the file with the first prompt"),
     ("role", "dev or review"),
@@ -17,6 +18,19 @@ pub const PLACEHOLDERS: [(&str, &str); 10] = [
     ("settings_file", "the settings we wrote for the session"),
     ("worktree", "the session's worktree"),
 ];
+
+/// Those that stand for several arguments.
+const SEVERAL: [&str; 2] = ["command", "overrides"];
+
+/// Which of them a word is, if it is one and nothing else.
+pub(super) fn several(word: &str) -> Option<&str> {
+    let name = word.strip_prefix('{')?.strip_suffix('}')?;
+    SEVERAL.contains(&name).then_some(name)
+}
+
+pub(super) fn is_several(part: &Part<'_>) -> bool {
+    matches!(part, Part::Name(name) if SEVERAL.contains(name))
+}
 
 /// What is run. `options` are appended, by name, for each placeholder that has a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +43,7 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
 }
 
-/// Values of placeholders. All are one word but `command`.
+/// Values of placeholders. All are one word but `command` and `overrides`.
 pub type Values = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +54,7 @@ pub enum TemplateError {
     NoValue(String),
     #[error("{0:?} has a brace without its pair; write {{{{ or }}}} for the character")]
     Brace(String),
-    #[error("{{command}} stands for several arguments: it cannot be a part of {0:?}")]
+    #[error("a placeholder that stands for several arguments cannot be a part of {0:?}")]
     Splat(String),
     #[error("it names no program")]
     Empty,
@@ -81,9 +95,9 @@ pub(super) fn known() -> Vec<&'static str> {
 }
 
 fn fill_word(word: &str, values: &Values, argv: &mut Vec<String>) -> Result<(), TemplateError> {
-    if word == "{command}" {
-        let command = values.get("command").ok_or_else(|| TemplateError::NoValue("command".into()))?;
-        argv.extend(command.iter().cloned());
+    if let Some(name) = several(word) {
+        let words = values.get(name).ok_or_else(|| TemplateError::NoValue(name.to_owned()))?;
+        argv.extend(words.iter().cloned());
     } else {
         argv.push(fill(word, values)?);
     }
@@ -95,7 +109,7 @@ fn fill(text: &str, values: &Values) -> Result<String, TemplateError> {
     for part in parts(text, &known())? {
         match part {
             Part::Text(text) => out.push_str(text),
-            Part::Name("command") => return Err(TemplateError::Splat(text.to_owned())),
+            Part::Name(name) if SEVERAL.contains(&name) => return Err(TemplateError::Splat(text.to_owned())),
             Part::Name(name) => match values.get(name).map(Vec::as_slice) {
                 Some([value]) => out.push_str(value),
                 _ => return Err(TemplateError::NoValue(name.to_owned())),
@@ -168,5 +182,8 @@ mod tests {
         launch.options.insert("model".into(), vec!["--model".into(), "{model}".into()]);
         assert_eq!(launch.argv(&Values::new()).unwrap(), ["x"]);
         assert_eq!(launch.argv(&values(&[("model", &["m"])])).unwrap(), ["x", "--model", "m"]);
+        launch.options.insert("overrides".into(), vec!["{overrides}".into()]);
+        let values = values(&[("overrides", &["-c", "a={}"])]);
+        assert_eq!(launch.argv(&values).unwrap(), ["x", "-c", "a={}"]);
     }
 }

@@ -209,8 +209,7 @@ fn launch(path: &[&str], launch: &Launch) -> Checked {
     let words = |key: &str, words: &[String]| {
         for word in words {
             let parts = template::parts(word, &template::known()).map_err(|e| explain(key, e))?;
-            let splat = parts.iter().any(|part| matches!(part, template::Part::Name("command")));
-            if splat && word != "{command}" {
+            if parts.iter().any(template::is_several) && template::several(word).is_none() {
                 return Err(explain(key, TemplateError::Splat(word.clone())));
             }
         }
@@ -228,7 +227,7 @@ fn launch(path: &[&str], launch: &Launch) -> Checked {
     }
     for value in launch.env.values() {
         words("env", std::slice::from_ref(value))?;
-        if value == "{command}" {
+        if template::several(value).is_some() {
             return Err(explain("env", TemplateError::Splat(value.clone())));
         }
     }

@@ -135,7 +135,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Escalate(args) => escalate::run(context, args),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, &args),
-        Command::Hook(args) => hook::run(args),
+        Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
         Command::Issue(args) => issue::run(context, args),

@@ -28,7 +28,10 @@ mod tests {
         let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
-            ["agents", "ci", "forge", "limits", "merge", "project", "rescue", "review", "secrets", "steps", "verify"]
+            [
+                "agents", "ci", "forge", "limits", "merge", "project", "rescue", "review", "secrets",
+                "steps", "verify"
+            ]
         );
         let limits = &schema["$defs"]["Limits"];
         assert_eq!(limits["additionalProperties"], false);

@@ -209,3 +209,32 @@ fn what_must_not_run_is_refused_with_a_reason_and_told_all_the_same() {
         br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push -f"}}"#;
     silent(session.call_with(&["hook"], push, &[]));
 }
+
+#[test]
+fn our_hooks_come_and_go_beside_a_persons_own() {
+    let floor = TestFloor::none();
+    let file = floor.root().join(".claude/settings.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let own = r#"{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"bell"}]}]}}"#;
+    std::fs::write(&file, own).unwrap();
+    floor.run(&["hook", "install"]).fine().shows("Installed in");
+    floor.run(&["hook", "install"]).fine().shows("Already installed");
+    floor.run(&["hook", "show"]).fine().shows("PreToolUse").shows("statusline # managed by shopfloor");
+    let shown = floor.json(&["hook", "show"]);
+    assert_eq!(shown["entries"].as_array().unwrap().len(), 14);
+    floor.run(&["hook", "remove"]).fine().shows("Removed from");
+    let left: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(left, serde_json::from_str::<serde_json::Value>(own).unwrap());
+    assert_eq!(floor.run(&["hook", "show"]).code, 4);
+
+    floor.run(&["hook", "install", "--client", "codex"]).fine().shows("review");
+    assert!(floor.root().join(".codex/hooks.json").is_file());
+    std::fs::write(&file, "{ not JSON").unwrap();
+    let ran = floor.run(&["hook", "install"]);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("is not JSON") && ran.stderr.contains("hint:"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ not JSON");
+}

@@ -33,6 +33,7 @@ fn client() -> RuntimeSpec {
         resume: None,
         version: None,
         root: None,
+        setup: Default::default(),
         transcript: Default::default(),
         readiness: Readiness::Hook,
         submit: None,

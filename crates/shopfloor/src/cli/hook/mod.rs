@@ -1,12 +1,14 @@
-//! `shopfloor hook`: what agents' clients call at every step they take. See [`call`].
+//! `shopfloor hook`: what agents' clients call at every step they take ([`call`]), and the settings
+//! that make them do so ([`install`]).
 
 mod call;
+mod install;
 mod session;
 
 pub use call::read_input;
 pub use session::OwnSession;
 
-use super::{CliResult, Exit, statusline};
+use super::{CliResult, Context, Exit, statusline};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,12 +29,24 @@ enum HookCommand {
         #[arg(value_name = "JSON", required = true)]
         payload: Vec<OsString>,
     },
+    /// Put our hooks beside your own into a client's settings
+    ///
+    /// For clients you start yourself in a session of the factory. It changes nothing but its own
+    /// entries, which end in `# managed by shopfloor`. Keys are written in alphabetical order.
+    Install(install::FileArgs),
+    /// Take our hooks out of a client's settings
+    Remove(install::FileArgs),
+    /// Our hooks in a client's settings
+    Show(install::FileArgs),
 }
 
-pub fn run(args: HookArgs) -> CliResult<Exit> {
+pub fn run(context: &Context, args: HookArgs) -> CliResult<Exit> {
     match args.command {
         None => call::hook(),
         Some(HookCommand::Notify { payload }) => call::notify(payload.last()),
+        Some(HookCommand::Install(args)) => return install::install(context, &args),
+        Some(HookCommand::Remove(args)) => return install::remove(context, &args),
+        Some(HookCommand::Show(args)) => return install::show(context, &args),
     }
     Ok(Exit::Fine)
 }

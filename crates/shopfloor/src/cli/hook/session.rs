@@ -27,11 +27,17 @@ impl OwnSession {
     /// What speaks against running a command in `cwd`.
     pub fn refusal(&self, command: &str, cwd: Option<&str>) -> Option<Refusal> {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let worktree = text("SHOPFLOOR_WORKTREE").or_else(|| cwd.map(str::to_owned))?;
-        let scratch = text("TMPDIR").filter(|path| path.starts_with('/'));
+        // Clients say where they are without links: so that all three can be compared.
+        let real = |path: String| match std::fs::canonicalize(&path) {
+            Ok(real) => real.to_string_lossy().into_owned(),
+            Err(_) => path,
+        };
+        let cwd = cwd.map(|cwd| real(cwd.to_owned()));
+        let worktree = text("SHOPFLOOR_WORKTREE").map(real).or_else(|| cwd.clone())?;
+        let scratch = text("TMPDIR").filter(|path| path.starts_with('/')).map(real);
         check(&Ask {
             command,
-            cwd: cwd.unwrap_or(&worktree),
+            cwd: cwd.as_deref().unwrap_or(&worktree),
             worktree: &worktree,
             scratch: scratch.as_deref(),
             branch: &text("SHOPFLOOR_BRANCH").unwrap_or_default(),
