@@ -280,4 +280,18 @@ mod tests {
         assert_eq!(r.redact("https://host/a@b:c"), "https://host/a@b:c");
         assert_eq!(format!("{r:?}"), "Redactor(1 secrets)");
     }
+
+    #[test]
+    fn shell_words_are_taken_as_they_are() {
+        for (word, expect) in [
+            ("plain-5.3", "plain-5.3"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(x) `y` \"z\"", "'$(x) `y` \"z\"'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nb", "'a\nb'"),
+        ] {
+            assert_eq!(shell_word(word), expect);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use shopfloor_core::hand::fill::{self, FillError};
 use shopfloor_core::hand::key::StoryKey;
 use shopfloor_core::hand::paths::{self, PathGlob};
-use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_core::text::{Redactor, one_line, shell_word};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -168,7 +168,7 @@ fn describe(check: &Check, key: &StoryKey) -> String {
     match check {
         Check::Files { glob, .. } => format!("files {}", filled(glob)),
         Check::Run { argv, .. } => {
-            let words: Vec<String> = argv.iter().map(|word| fill::shell_word(&filled(word))).collect();
+            let words: Vec<String> = argv.iter().map(|word| shell_word(&filled(word))).collect();
             format!("run {}", words.join(" "))
         }
         Check::Git(GitCheck::Clean) => "git clean".to_owned(),

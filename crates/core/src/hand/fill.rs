@@ -62,15 +62,6 @@ pub fn uses(template: &str, name: &str, known: &[&str]) -> Result<bool, Template
     Ok(parts(template, known)?.iter().any(|part| matches!(part, Part::Name(used) if *used == name)))
 }
 
-/// A word as a POSIX shell takes it for exactly that word.
-pub fn shell_word(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 fn value<'v>(name: &str, values: &Values<'v>) -> &'v str {
     values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
@@ -96,19 +87,5 @@ mod tests {
         assert_eq!(words(&["bot", "--story={story}"]).unwrap(), ["bot", "--story=5.3; {step}"]);
         assert_eq!(words(&["bot", "{extra}"]), Err(FillError::Option("extra".into())));
         assert_eq!(words(&["bot", "Also: {extra}"]).unwrap(), ["bot", "Also: -rf"]);
-    }
-
-    #[test]
-    fn shell_words_are_taken_as_they_are() {
-        for (word, expect) in [
-            ("plain-5.3", "plain-5.3"),
-            ("", "''"),
-            ("a b", "'a b'"),
-            ("$(x) `y` \"z\"", "'$(x) `y` \"z\"'"),
-            ("it's", r"'it'\''s'"),
-            ("a\nb", "'a\nb'"),
-        ] {
-            assert_eq!(shell_word(word), expect);
-        }
     }
 }

@@ -4,9 +4,9 @@ use super::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::hand::fill;
 use shopfloor_core::ids::{Epoch, IssueNumber};
 use shopfloor_core::state::{Floor, SessionState};
+use shopfloor_core::text::shell_word;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -67,8 +67,7 @@ pub fn attach(context: &Context, tmux: &Tmux, session: String, way: &Way) -> Cli
         return Ok(Exit::Fine);
     }
     if way.print {
-        let words: Vec<String> =
-            command.iter().map(|word| fill::shell_word(&word.to_string_lossy())).collect();
+        let words: Vec<String> = command.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
         output::line(words.join(" "));
         return Ok(Exit::Fine);
     }

@@ -4,6 +4,7 @@ use crate::cli::{CliError, CliResult, Context, Exit, output};
 use crate::config::{HandStep, ProjectConfig};
 use clap::Args;
 use shopfloor_core::hand::fill;
+use shopfloor_core::text::shell_word;
 
 /// Print the command line of a step, as `[steps.STEP]` in shopfloor.toml says
 ///
@@ -20,7 +21,7 @@ pub fn run(context: &Context, args: &BuildCmdArgs) -> CliResult<Exit> {
     let config = super::project_config(context, &context.project()?)?;
     let step = step(&config, &args.step)?;
     let argv = argv(step, &args.step, &args.story, args.extra.as_deref().unwrap_or_default())?;
-    let words: Vec<String> = argv.iter().map(|word| fill::shell_word(word)).collect();
+    let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
     if context.json {
         output::json(&serde_json::json!({
             "command": words.join(" "), "argv": argv, "runtime": step.runtime,
