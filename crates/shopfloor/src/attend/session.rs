@@ -209,7 +209,7 @@ impl Attendant {
             || (age >= CONFIRM_EVERY && progress > Some((self.clock)() - age))
     }
 
-    fn deliver(&mut self, status: &Status, prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
+    fn deliver(&mut self, status: &Status, mut prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
         let Some(due) = self.brief.due.clone() else {
             self.courier_next = None;
             return;
@@ -220,9 +220,12 @@ impl Attendant {
         let mut courier = match self.courier.take() {
             Some(courier) => courier,
             None => match Courier::new(&way, &due) {
-                Ok(courier) => courier,
-                Err(refused) => {
-                    tell(refused);
+                Ok(courier) => {
+                    prompts = self.dossier.prompts_since(&dir, courier.began()).unwrap_or(prompts);
+                    courier
+                }
+                Err(to) => {
+                    tell(Event::MessageMoved { message: due.message, epoch: brief.epoch, to });
                     self.courier_next = None;
                     return;
                 }

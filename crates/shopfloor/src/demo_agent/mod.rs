@@ -64,9 +64,11 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
         DemoRole::Review => {
             review::run(&script, &*client)?;
             // A client in a terminal stays until it is ended.
-            while args.terminal {
-                let message = client.next_message()?;
-                client.say(&format!("nothing to do for {:?}", message.lines().next().unwrap_or("")));
+            if args.terminal {
+                loop {
+                    let message = client.next_message()?;
+                    client.say(&format!("nothing to do for {:?}", message.lines().next().unwrap_or("")));
+                }
             }
         }
     }

@@ -192,11 +192,12 @@ impl Drop for Floor {
                 eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
             }
         }
+        self.run(&["down"]);
         self.tmux(&["kill-server"]);
     }
 }
 
-fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
+pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(args)
         .current_dir(folder)
