@@ -1,6 +1,10 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/client.rs"]
+mod client;
+#[path = "factory/clients.rs"]
+mod clients;
 #[path = "factory/doctor_agents.rs"]
 mod doctor_agents;
 #[path = "factory/floor.rs"]

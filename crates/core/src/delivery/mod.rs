@@ -221,6 +221,14 @@ impl Delivery {
         self.blocked.as_deref()
     }
 
+    /// Whoever was to report what was asked for is gone. It is taken for done: whether it happened is
+    /// seen on the pane.
+    pub fn take_over(&mut self, now: Time) {
+        if let Some((act, _)) = self.pending {
+            self.unreported(act, now);
+        }
+    }
+
     pub fn step(&mut self, now: Time, input: Input) -> Next {
         if !self.stage.is_final() {
             self.take(now, input);
@@ -277,6 +285,12 @@ impl Delivery {
         self.look = None;
     }
 
+    fn unreported(&mut self, act: Act, now: Time) {
+        self.acted(now);
+        let stage = if act == Act::Paste { Stage::Typed } else { Stage::Submitted };
+        self.go(stage, now, "it was asked for, and nobody reported; taken for done");
+    }
+
     fn go(&mut self, to: Stage, at: Time, evidence: &str) {
         self.stage = to;
         self.staged_at = at;
@@ -316,9 +330,7 @@ impl Delivery {
             if now.since(asked) < ACT_MAX {
                 return self.wait(asked + ACT_MAX);
             }
-            self.acted(now);
-            let stage = if act == Act::Paste { Stage::Typed } else { Stage::Submitted };
-            self.go(stage, now, "it was asked for, and nobody reported; taken for done");
+            self.unreported(act, now);
         }
         match (self.stage, &self.recipe.mode) {
             (Stage::TurnStarted, _) => Next::Delivered,

@@ -58,6 +58,21 @@ fn the_whole_way_leaves_a_receipt_for_each_stage() {
 }
 
 #[test]
+fn what_a_dead_daemon_asked_for_is_taken_for_done_and_looked_at() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.take_over(Time(1_000));
+    assert_eq!(d.stage(), Stage::Queued, "nothing was asked for");
+    assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
+    d.take_over(Time(1_100));
+    assert_eq!(d.stage(), Stage::Typed);
+    // It stands there: not typed again.
+    assert_eq!(d.step(Time(1_400), look(draft("CI passed"))), Next::PressEnter);
+    d.take_over(Time(1_500));
+    assert_eq!(d.stage(), Stage::Submitted);
+    assert_eq!(d.step(Time(1_600), prompt("CI passed")), Next::Delivered);
+}
+
+#[test]
 fn nothing_is_typed_where_it_would_do_harm() {
     let dialog = |kind| Pane { dialog: Some(kind), ..pane(Composer::Empty) };
     let typing = Pane { human_typed: Some(Time(995)), ..pane(Composer::Empty) };

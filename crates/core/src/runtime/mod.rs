@@ -183,6 +183,10 @@ pub struct Timing {
     pub no_progress_ms: u64,
     /// Between two observations of idleness that count as two.
     pub idle_gap_ms: u64,
+    /// Between two looks at the screen of an open turn: it may show what no hook tells.
+    pub look_ms: u64,
+    /// Between two findings of the same client as stuck that count as two.
+    pub strike_ms: u64,
     /// Per cent of the context in use from which little is left.
     pub context_low_percent: u8,
 }
@@ -197,6 +201,8 @@ impl Default for Timing {
             stuck_ms: 600_000,
             no_progress_ms: 1_800_000,
             idle_gap_ms: 10_000,
+            look_ms: 10_000,
+            strike_ms: 60_000,
             context_low_percent: 85,
         }
     }
@@ -217,6 +223,12 @@ impl Timing {
     }
     pub fn no_progress(&self) -> Duration {
         Duration::from_millis(self.no_progress_ms)
+    }
+    pub fn look(&self) -> Duration {
+        Duration::from_millis(self.look_ms)
+    }
+    pub fn strike(&self) -> Duration {
+        Duration::from_millis(self.strike_ms)
     }
 }
 

@@ -130,6 +130,8 @@ impl RuntimeSpec {
             ("stuck_ms", t.stuck_ms),
             ("no_progress_ms", t.no_progress_ms),
             ("idle_gap_ms", t.idle_gap_ms),
+            ("look_ms", t.look_ms),
+            ("strike_ms", t.strike_ms),
         ] {
             if !(1..=7 * 86_400_000).contains(&value) {
                 let message = format!("`{key}` in [timing] is {value}: it must be from 1 ms to 7 days");

@@ -22,6 +22,8 @@ const STEPS_MAX: usize = 16;
 pub struct Courier {
     message: MessageId,
     delivery: Delivery,
+    /// Receipts the floor had when this delivery began: of a session before this one.
+    before: usize,
     /// How many changes of stage were told.
     #[serde(skip)]
     told: usize,
@@ -39,24 +41,32 @@ pub struct Way<'a> {
 }
 
 impl Courier {
-    /// For the session's next message: taken up where a daemon before this one left it.
-    pub fn new(way: &Way<'_>, due: &super::session::Due) -> Result<Courier, Event> {
-        let epoch = way.brief.epoch;
+    /// For the session's next message: taken up where a daemon before this one left it. An error is
+    /// that it can never be typed.
+    pub fn new(way: &Way<'_>, due: &super::session::Due) -> Result<Courier, Transition> {
         let known =
             std::fs::read(file(way.dir)).ok().and_then(|b| serde_json::from_slice::<Courier>(&b).ok());
-        if let Some(courier) = known.filter(|courier| courier.message == due.message) {
+        if let Some(mut courier) = known.filter(|courier| courier.message == due.message) {
+            courier.delivery.take_over((way.now)());
             // What the floor knows already is not told again.
-            return Ok(Courier { told: due.receipts, held: due.held.clone(), ..courier });
+            let told = due.receipts.saturating_sub(courier.before);
+            return Ok(Courier { told, held: due.held.clone(), ..courier });
         }
         let now = (way.now)();
+        // That it was queued the floor knows by itself.
+        let (before, held) = (due.receipts.saturating_sub(1), due.held.clone());
         let recipe = Recipe::new(way.spec.submit.as_ref(), NO_DEADLINE);
         match Delivery::new(&due.text, recipe, now) {
-            Ok(delivery) => Ok(Courier { message: due.message, delivery, told: 1, held: due.held.clone() }),
+            Ok(delivery) => Ok(Courier { message: due.message, delivery, before, told: 1, held }),
             Err(refused) => {
-                let to = Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() };
-                Err(Event::MessageMoved { message: due.message, epoch, to })
+                Err(Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() })
             }
         }
+    }
+
+    /// When this courier began: what the client took before that is not its message.
+    pub fn began(&self) -> Time {
+        self.delivery.transitions().first().map_or(Time(0), |first| first.at)
     }
 
     pub fn message(&self) -> MessageId {

@@ -103,6 +103,27 @@ impl Dossier {
         Ok(caught)
     }
 
+    /// The prompts the session took since then, by its files. A daemon may have read them and died
+    /// before it acted on them.
+    pub fn prompts_since(&self, dir: &Path, at: Time) -> io::Result<Vec<String>> {
+        let (mut prompts, mut offset) = (Vec::new(), 0);
+        loop {
+            let batch = spool::read_new(dir, offset)?;
+            for told in batch.told {
+                if let HookEvent::UserPromptSubmit { prompt } = told.event
+                    && told.at >= at
+                    && self.conversation.as_ref() == Some(&told.conversation)
+                {
+                    prompts.push(prompt);
+                }
+            }
+            offset = batch.offset;
+            if !batch.more {
+                return Ok(prompts);
+            }
+        }
+    }
+
     fn told(&mut self, told: Told, caught: &mut Caught) {
         if !self.is_own(&told) {
             return;
@@ -254,4 +275,29 @@ impl Dossier {
 
 fn file(dir: &Path) -> PathBuf {
     dir.join("evidence.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::runtimes::embedded;
+
+    #[test]
+    fn a_prompt_that_was_read_and_not_acted_on_is_found_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (dir, spec) = (folder.path(), embedded("claude").expect("it is embedded"));
+        for (at, conversation) in [(10, "own"), (20, "own"), (30, "a helper's")] {
+            let event = HookEvent::UserPromptSubmit { prompt: format!("at {at}") };
+            let told = Told { at: Time(at), conversation: conversation.into(), transcript: None, event };
+            spool::append(dir, &told).expect("appended");
+        }
+        let mut dossier = Dossier::new(Time(0), Some("own".into()));
+        let caught = dossier.catch_up(dir, &spec, Time(40)).expect("read");
+        assert_eq!(caught.prompts, ["at 10", "at 20"]);
+        dossier.save(dir).expect("kept");
+        // The daemon dies here.
+        let mut dossier = Dossier::load(dir, Time(0), Some("own".into()));
+        assert!(dossier.catch_up(dir, &spec, Time(50)).expect("read").prompts.is_empty());
+        assert_eq!(dossier.prompts_since(dir, Time(15)).expect("read"), ["at 20"]);
+    }
 }

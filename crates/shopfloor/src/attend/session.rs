@@ -17,13 +17,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// While a turn is open its screen may show what no hook tells.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// What waits is asked rarely whether it still does.
 const WEIGH_EVERY: Duration = Duration::from_secs(60);
 /// A session that gets on is told to the floor again after this long, though nothing is new.
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
-const STUCK_EVERY: Duration = Duration::from_secs(60);
 /// Changes smaller than these are not worth a commit.
 const CONTEXT_STEP: u8 = 5;
 const COST_STEP_MICROS: u64 = 100_000;
@@ -131,12 +128,13 @@ impl Attendant {
         };
         self.dossier.see_process(self.brief.process, now);
         self.dossier.see_phase(self.brief.phase, self.brief.phase_stamp.as_deref(), now);
-        if self.worktree_seen.is_none_or(|at| now.since(at) >= LOOK_EVERY) {
+        if self.worktree_seen.is_none_or(|at| now.since(at) >= self.spec.timing.look()) {
             self.worktree_seen = Some(now);
             self.dossier.see_worktree(&self.brief.worktree, now);
         }
         let mut status = observe(&mut self.dossier.evidence, now, &self.spec);
-        let look = is_open(&status.state) && self.looked.is_none_or(|at| now.since(at) >= LOOK_EVERY);
+        let look =
+            is_open(&status.state) && self.looked.is_none_or(|at| now.since(at) >= self.spec.timing.look());
         if look && self.look().is_ok() {
             status = observe(&mut self.dossier.evidence, now, &self.spec);
         }
@@ -144,7 +142,7 @@ impl Attendant {
         self.deliver(&status, caught.prompts, tell);
         let pause = match status.state {
             State::Idle => Duration::from_millis(self.spec.timing.idle_gap_ms),
-            ref state if is_open(state) => LOOK_EVERY,
+            ref state if is_open(state) => self.spec.timing.look(),
             _ => WEIGH_EVERY,
         };
         self.next = now + pause;
@@ -207,11 +205,11 @@ impl Attendant {
         detail(&old.state) != detail(&new.state)
             || context >= CONTEXT_STEP
             || cost >= COST_STEP_MICROS
-            || (new.state == State::Stuck && age >= STUCK_EVERY)
+            || (new.state == State::Stuck && age >= self.spec.timing.strike())
             || (age >= CONFIRM_EVERY && progress > Some((self.clock)() - age))
     }
 
-    fn deliver(&mut self, status: &Status, prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
+    fn deliver(&mut self, status: &Status, mut prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
         let Some(due) = self.brief.due.clone() else {
             self.courier_next = None;
             return;
@@ -222,9 +220,12 @@ impl Attendant {
         let mut courier = match self.courier.take() {
             Some(courier) => courier,
             None => match Courier::new(&way, &due) {
-                Ok(courier) => courier,
-                Err(refused) => {
-                    tell(refused);
+                Ok(courier) => {
+                    prompts = self.dossier.prompts_since(&dir, courier.began()).unwrap_or(prompts);
+                    courier
+                }
+                Err(to) => {
+                    tell(Event::MessageMoved { message: due.message, epoch: brief.epoch, to });
                     self.courier_next = None;
                     return;
                 }

@@ -1,6 +1,7 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod orphans;
 mod panes;
 mod projects;
 mod socket;
@@ -74,6 +75,7 @@ impl Daemon {
             .connect(panes.callback())
             .map_err(|e| CliError::failed(e.to_string()))?;
         let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
+        orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
             until_idle,

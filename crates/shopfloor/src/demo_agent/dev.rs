@@ -1,14 +1,14 @@
 //! The demo agent as a developer.
 
+use super::client::{Client, Dialog};
 use super::repo::{commit_all, commits_ahead, git, once, write};
 use super::script::{Edit, Script};
-use super::variable;
-use crate::cli::{CliError, CliResult, Context, inbox, phase};
-use shopfloor_core::event::Event;
+use super::{trouble, variable};
+use crate::cli::{CliError, CliResult, phase};
 use shopfloor_core::phase::Phase;
 
 struct Dev<'a> {
-    context: &'a Context,
+    client: &'a dyn Client,
     script: &'a Script,
     branch: String,
     primary: String,
@@ -26,42 +26,45 @@ enum Quality {
     Final,
 }
 
-pub fn run(context: &Context, script: &Script, prompt: &str) -> CliResult<()> {
+pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
+    trouble::at_start(script, client)?;
     let mut dev = Dev {
-        context,
+        client,
         script,
         branch: variable("SHOPFLOOR_BRANCH")?,
         primary: variable("SHOPFLOOR_PRIMARY_BRANCH")?,
         issue: variable("ISSUE")?,
         answer: None,
     };
+    let prompt = client.first_prompt()?;
     std::thread::sleep(script.sleep);
+    trouble::in_turn(script, client)?;
     if let Some(reason) = &script.give_up {
         return phase::signal(Phase::Failed, Some(reason.clone()));
     }
-    if script.has("garbage-phase") && once("garbage")? {
+    if script.has("garbage-phase") && once(client, "garbage")? {
         let file = variable("PHASE_FILE")?;
         std::fs::write(&file, "I think I am done\n")?;
         dev.next_message()?;
     }
-    if script.has("crash-always") || (script.has("crash-once") && once("crash")?) {
+    if script.has("crash-always") || (script.has("crash-once") && once(client, "crash")?) {
         // Work that no commit holds: the successor finds it.
         write("half-done.tmp", "interrupted\n")?;
         std::process::abort();
     }
     if let Some(question) = &script.question
-        && once("question")?
+        && once(client, "question")?
     {
         dev.signal(Phase::NeedsHuman, Some(question))?;
     }
-    if commits_ahead(&dev.primary)? == 0 && script.question.is_none() {
+    if commits_ahead(client, &dev.primary)? == 0 && script.question.is_none() {
         dev.implement(Quality::First)?;
     }
     // What the predecessor was told and did not act on comes with the prompt.
     let unread = ["CI failed", "CI timeout", "Review: REQUEST_CHANGES", "MERGE_CONFLICT", "MERGE_FAILED"];
     match unread.iter().find(|first| prompt.lines().any(|l| l == **first)) {
         Some(first) => dev.react(first)?,
-        None if script.question.is_some() && commits_ahead(&dev.primary)? == 0 => {}
+        None if script.question.is_some() && commits_ahead(client, &dev.primary)? == 0 => {}
         None => dev.signal(Phase::AwaitingCi, None)?,
     }
     loop {
@@ -73,16 +76,9 @@ pub fn run(context: &Context, script: &Script, prompt: &str) -> CliResult<()> {
 
 impl Dev<'_> {
     fn next_message(&self) -> CliResult<String> {
-        let epoch = inbox::session()?;
-        if self.script.has("deaf") {
-            loop {
-                std::thread::park();
-            }
-        }
-        let message = inbox::wait(self.context, epoch, None)?;
-        println!("<- {}", message.text.lines().next().unwrap_or(""));
-        self.context.submit(&Event::MessageTaken { message: message.id, epoch })?;
-        Ok(message.text)
+        let message = self.client.next_message()?;
+        self.client.say(&format!("<- {}", message.lines().next().unwrap_or("")));
+        Ok(message)
     }
 
     fn react(&mut self, first: &str) -> CliResult<()> {
@@ -101,19 +97,42 @@ impl Dev<'_> {
                     self.implement(Quality::First)?;
                     return self.signal(Phase::AwaitingCi, None);
                 }
-                println!("nothing to do for {other:?}");
+                self.client.say(&format!("nothing to do for {other:?}"));
                 Ok(())
             }
         }
     }
 
     fn signal(&self, phase: Phase, detail: Option<&str>) -> CliResult<()> {
-        println!("-> {phase}");
+        if self.script.has("no-phase") {
+            self.client.say("(no phase)");
+            return Ok(());
+        }
+        let asked = phase == Phase::AwaitingCi && self.ask_somebody()?;
+        self.client.say(&format!("-> {phase}"));
         phase::signal(phase, detail.map(str::to_owned))?;
+        if asked {
+            self.client.wait_for_answer();
+        }
         if self.script.has("leave") {
+            self.client.leave();
             std::process::exit(0);
         }
         Ok(())
+    }
+
+    /// Puts a dialog up, if it is to. The signal goes out meanwhile, so that there is something to
+    /// tell an agent that must not be typed to.
+    fn ask_somebody(&self) -> CliResult<bool> {
+        let (flag, dialog) = match self.script.has("dialog") {
+            true => ("dialog", Dialog::Permission),
+            false => ("question", Dialog::Question),
+        };
+        let asks = self.script.has(flag) && once(self.client, &format!("{flag}-up"))?;
+        if asks {
+            self.client.put_up(dialog);
+        }
+        Ok(asks)
     }
 
     /// Makes the edits, commits and pushes.
@@ -133,10 +152,10 @@ impl Dev<'_> {
             self.apply(edit, quality)?;
         }
         let _ = std::fs::remove_file("half-done.tmp");
-        if commit_all(&format!("Implement issue #{}\n\nFixes #{}", self.issue, self.issue))?
+        if commit_all(self.client, &format!("Implement issue #{}\n\nFixes #{}", self.issue, self.issue))?
             && !self.script.has("no-push")
         {
-            git(&["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)])?;
+            git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)])?;
         }
         Ok(())
     }
@@ -174,14 +193,14 @@ impl Dev<'_> {
     /// Takes in the primary branch. Where both changed the same lines its version is taken; the
     /// rework that follows puts ours back.
     fn catch_up(&self) -> CliResult<()> {
-        git(&["fetch", "--quiet", "origin"])?;
+        git(self.client, &["fetch", "--quiet", "origin"])?;
         let merge = format!("origin/{}", self.primary);
-        if git(&["merge", "--quiet", "--no-edit", "-X", "theirs", &merge]).is_ok() {
+        if git(self.client, &["merge", "--quiet", "--no-edit", "-X", "theirs", &merge]).is_ok() {
             return Ok(());
         }
         // One side deleted what the other changed.
-        git(&["checkout", "--quiet", "--theirs", "--", "."])?;
-        if !commit_all("Merge the primary branch")? {
+        git(self.client, &["checkout", "--quiet", "--theirs", "--", "."])?;
+        if !commit_all(self.client, "Merge the primary branch")? {
             return Err(CliError::failed("the merge cannot be resolved"));
         }
         Ok(())

@@ -1,24 +1,40 @@
 //! The built-in scripted agent: a process of its own in a tmux pane, like any other agent. It
-//! edits, commits, pushes, signals and waits through the same doors (the phase file, the inbox),
-//! and does what `demo:` lines in the issue's text tell it, misbehaviour included.
+//! edits, commits, pushes and signals through the same doors, and does what `demo:` lines in the
+//! issue's text tell it, misbehaviour included.
 //!
-//! [`script`] is what it is told, [`dev`] and [`review`] are what it does, [`repo`] is its git.
+//! [`script`] is what it is told, [`dev`] and [`review`] are what it does, [`repo`] is its git,
+//! [`trouble`] what it does wrong. It is played through a [`client`]: plain lines and the inbox, or
+//! (`--terminal`) a [`terminal`] client that is typed to, as Claude Code is.
 
+mod client;
 mod dev;
 mod repo;
 mod review;
 mod script;
+mod terminal;
+mod trouble;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
 use clap::{Args, ValueEnum};
+use client::{Client, Plain};
+use script::Script;
 
 /// Be the built-in scripted agent, inside a session
 #[derive(Args)]
 pub struct DemoArgs {
     role: DemoRole,
+    /// Be a client in the terminal: prompts are typed, hooks tell what happens
+    #[arg(long)]
+    terminal: bool,
+    /// The conversation's id, for the hooks
+    #[arg(long, default_value = "demo", requires = "terminal")]
+    session_id: String,
+    /// What the conversation is called, in the terminal's title
+    #[arg(short, long, default_value = "demo", requires = "terminal")]
+    name: String,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DemoRole {
     Dev,
     Review,
@@ -28,12 +44,35 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
     let prompt_file = variable("SHOPFLOOR_PROMPT_FILE")?;
     let prompt = std::fs::read_to_string(&prompt_file)
         .map_err(|e| CliError::failed(format!("the prompt {prompt_file} cannot be read: {e}")))?;
-    let script = script::Script::parse(&prompt);
-    println!("demo agent, session {}", variable("SHOPFLOOR_SESSION")?);
-    match args.role {
-        DemoRole::Dev => dev::run(context, &script, &prompt)?,
-        DemoRole::Review => review::run(&script)?,
+    let (script, not_understood) = Script::parse(&prompt);
+    if args.role == DemoRole::Dev {
+        std::thread::sleep(script.slow_start);
     }
+    let client: Box<dyn Client> = if args.terminal {
+        // Reviewers read the same issue: what it tells the developer to do wrong is not theirs.
+        let habits = (args.role == DemoRole::Dev).then_some(&script);
+        Box::new(terminal::Terminal::start(&args.session_id, &args.name, habits)?)
+    } else {
+        Box::new(Plain { context, prompt: prompt.clone(), deaf: script.has("deaf") })
+    };
+    client.say(&format!("demo agent, session {}", variable("SHOPFLOOR_SESSION")?));
+    for line in not_understood {
+        client.say(&format!("demo: not understood: {line}"));
+    }
+    match args.role {
+        DemoRole::Dev => dev::run(&script, &*client)?,
+        DemoRole::Review => {
+            review::run(&script, &*client)?;
+            // A client in a terminal stays until it is ended.
+            if args.terminal {
+                loop {
+                    let message = client.next_message()?;
+                    client.say(&format!("nothing to do for {:?}", message.lines().next().unwrap_or("")));
+                }
+            }
+        }
+    }
+    client.leave();
     Ok(Exit::Fine)
 }
 

@@ -18,6 +18,24 @@
 //! | `demo: deaf` | never takes a message |
 //! | `demo: bad-review-once` | its reviewer leaves garbage, once |
 //! | `demo: reviewer-dies-once` | its reviewer dies, once |
+//! | `demo: die` | is killed in the middle of its first turn, once |
+//! | `demo: freeze` | stops there instead and lives on: it neither draws nor reads, once |
+//! | `demo: flood` | prints 50 MB, once |
+//! | `demo: escapes` | prints what terminals act upon, once |
+//! | `demo: ignore-sigterm` | is not to be ended but by force |
+//! | `demo: grandchildren` | starts processes that leave its session and outlive it |
+//! | `demo: no-phase` | ends its turns without a phase |
+//! | `demo: slow-start 2s` | takes that long before it is ready |
+//!
+//! Only a client in a terminal can do these:
+//!
+//! | line | effect |
+//! |---|---|
+//! | `demo: swallow-enter 2` | does not react to the first Enter keys |
+//! | `demo: lose-paste-once` | what is pasted first does not arrive |
+//! | `demo: draft <<text` | begins with somebody's text in its composer, which stays until it is removed |
+//! | `demo: dialog` | asks for a permission as it signals the first time; keys that come in are written to `typed-into-dialog` in the session's folder |
+//! | `demo: question` | the same with a question |
 
 use crate::config::Span;
 use std::time::Duration;
@@ -39,10 +57,13 @@ pub struct Script {
     pub question: Option<String>,
     pub sleep: Duration,
     pub give_up: Option<String>,
+    pub slow_start: Duration,
+    pub swallow_enter: u32,
+    pub draft: Option<String>,
     flags: Vec<String>,
 }
 
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 19] = [
     "crash-once",
     "crash-always",
     "no-push",
@@ -52,15 +73,27 @@ const FLAGS: [&str; 9] = [
     "deaf",
     "bad-review-once",
     "reviewer-dies-once",
+    "die",
+    "freeze",
+    "flood",
+    "escapes",
+    "ignore-sigterm",
+    "grandchildren",
+    "no-phase",
+    "lose-paste-once",
+    "dialog",
+    "question",
 ];
+/// Nobody waits longer for an agent.
+const SLEEP_MAX: Duration = Duration::from_secs(600);
 
 impl Script {
-    pub fn parse(prompt: &str) -> Script {
+    /// The script, and the lines that are in none.
+    pub fn parse(prompt: &str) -> (Script, Vec<&str>) {
         let mut script = Script::default();
-        for line in prompt.lines().filter_map(|l| l.trim().strip_prefix("demo:")) {
-            script.take(line.trim());
-        }
-        script
+        let lines = prompt.lines().filter_map(|l| l.trim().strip_prefix("demo:"));
+        let not_understood = lines.map(str::trim).filter(|line| !script.take(line)).collect();
+        (script, not_understood)
     }
 
     pub fn has(&self, flag: &str) -> bool {
@@ -68,13 +101,14 @@ impl Script {
         self.flags.iter().any(|f| f == flag)
     }
 
-    fn take(&mut self, line: &str) {
+    /// Whether the line is understood.
+    fn take(&mut self, line: &str) -> bool {
         let (words, text) = match line.split_once("<<") {
             Some((words, text)) => (words.trim(), Some(text.trim().to_owned())),
             None => (line, None),
         };
         let mut words = words.split_whitespace();
-        let (Some(verb), argument) = (words.next(), words.next()) else { return };
+        let (Some(verb), argument) = (words.next(), words.next()) else { return false };
         match (verb, argument, text) {
             ("write" | "append" | "fail-ci-once" | "fail-review-once", Some(path), Some(text))
                 if is_inside(path) =>
@@ -89,14 +123,19 @@ impl Script {
             }
             ("ask", None, Some(question)) => self.question = Some(question),
             ("give-up", None, Some(reason)) => self.give_up = Some(reason),
-            ("sleep", Some(time), None) => {
-                self.sleep =
-                    time.parse::<Span>().map(|s| s.0).unwrap_or_default().min(Duration::from_secs(600));
-            }
+            ("sleep", Some(time), None) => self.sleep = span(time),
+            ("slow-start", Some(time), None) => self.slow_start = span(time),
+            ("swallow-enter", Some(times), None) => self.swallow_enter = times.parse().unwrap_or(1),
+            ("draft", None, Some(text)) => self.draft = Some(text),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
-            _ => println!("demo: not understood: {line}"),
+            _ => return false,
         }
+        true
     }
+}
+
+fn span(time: &str) -> Duration {
+    time.parse::<Span>().map(|s| s.0).unwrap_or_default().min(SLEEP_MAX)
 }
 
 /// An issue's text must not reach files outside the worktree, nor git's own.
@@ -111,7 +150,7 @@ mod tests {
 
     #[test]
     fn lines_become_a_script() {
-        let script = Script::parse(
+        let (script, _) = Script::parse(
             "text\ndemo: write a.txt <<hello <<there\n  demo: append b/c.txt << x \ndemo: crash-once\ndemo: ask <<A or B?\ndemo: sleep 20ms\n",
         );
         assert_eq!(script.edits.len(), 2);
@@ -120,12 +159,16 @@ mod tests {
         assert!(script.has("crash-once") && !script.has("leave"));
         assert_eq!(script.question.as_deref(), Some("A or B?"));
         assert_eq!(script.sleep, Duration::from_millis(20));
+        let (script, rest) =
+            Script::parse("demo: swallow-enter 2\ndemo: draft <<x\ndemo: dance\ndemo: slow-start 2s");
+        assert_eq!((script.swallow_enter, script.draft.as_deref(), rest), (2, Some("x"), vec!["dance"]));
+        assert_eq!(script.slow_start, Duration::from_secs(2));
     }
 
     #[test]
     fn paths_stay_inside() {
         for bad in ["/etc/passwd", "../x", "a/../../x", ".git/config", "sub/.git/hooks/x"] {
-            assert_eq!(Script::parse(&format!("demo: write {bad} <<x")).edits, [], "{bad}");
+            assert_eq!(Script::parse(&format!("demo: write {bad} <<x")).0.edits, [], "{bad}");
         }
     }
 }

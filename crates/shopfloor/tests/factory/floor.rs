@@ -204,6 +204,7 @@ impl Drop for Floor {
                 eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
             }
         }
+        self.run(&["down"]);
         self.tmux(&["kill-server"]);
     }
 }
@@ -213,11 +214,12 @@ pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !happened() {
         assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
+        // Looking again at once would take the core from what is waited for.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
+pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(args)
         .current_dir(folder)
