@@ -71,8 +71,11 @@ impl Rule {
 
 /// `None`: nothing speaks against it.
 pub fn check(ask: &Ask<'_>) -> Option<Refusal> {
-    let rule = walk::Walk::new(ask).script(ask.command)?;
-    Some(Refusal { rule, why: why(rule, ask) })
+    // A folder that the worktree is in is not the session's own.
+    let scratch = ask.scratch.filter(|scratch| !walk::is_below(ask.worktree, scratch));
+    let ask = Ask { scratch, ..*ask };
+    let rule = walk::Walk::new(&ask).script(ask.command)?;
+    Some(Refusal { rule, why: why(rule, &ask) })
 }
 
 fn why(rule: Rule, ask: &Ask<'_>) -> String {

@@ -431,6 +431,14 @@ fn a_repository_of_its_own_is_its_own() {
 }
 
 #[test]
+fn a_folder_around_the_worktree_is_no_scratch_folder() {
+    for command in ["git checkout main", "rm -rf /floor/other", "rm -rf $TMPDIR/other"] {
+        let ask = Ask { scratch: Some("/floor"), ..ask(command) };
+        assert!(check(&ask).is_some(), "{command}");
+    }
+}
+
+#[test]
 fn a_refusal_says_what_to_do() {
     let refusal = check(&ask("git push origin main")).unwrap();
     assert!(refusal.why.contains("fix/issue-7") && refusal.why.contains("awaiting_ci"), "{}", refusal.why);

@@ -204,6 +204,12 @@ fn what_must_not_run_is_refused_with_a_reason_and_told_all_the_same() {
         silent(ask(command));
     }
     assert_eq!(session.told().len(), 9);
+    // The client says where it is by another name of the same folder.
+    let link = session.floor.root().join("link");
+    std::os::unix::fs::symlink(session.worktree(), &link).unwrap();
+    let payload = serde_json::json!({"hook_event_name": "PreToolUse", "cwd": link, "tool_name": "Bash",
+        "tool_input": {"command": "rm -rf target"}});
+    silent(session.call(&["hook"], payload.to_string().as_bytes()));
     // Not where we have no say.
     let push =
         br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push -f"}}"#;
