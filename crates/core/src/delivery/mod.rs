@@ -278,6 +278,10 @@ impl Delivery {
     }
 
     fn go(&mut self, to: Stage, at: Time, evidence: &str) {
+        if to.is_final() {
+            // Whether the last act was reported does not matter any more.
+            self.pending = None;
+        }
         self.stage = to;
         self.staged_at = at;
         self.blocked = None;
@@ -285,7 +289,6 @@ impl Delivery {
     }
 
     fn give_up(&mut self, now: Time, why: &str) {
-        self.pending = None;
         self.go(Stage::Undelivered, now, why);
     }
 

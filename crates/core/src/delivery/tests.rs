@@ -268,3 +268,16 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
     }
     assert!((500..9_500).contains(&started), "{started}: the dice are loaded");
 }
+
+#[test]
+fn a_confirmation_counts_though_the_act_was_never_reported() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.step(Time(1_000), look(Composer::Empty));
+    d.step(Time(1_000), Input::Pasted);
+    assert_eq!(d.step(Time(1_300), look(draft("CI passed"))), Next::PressEnter);
+    // The daemon died here; the next one finds the client's word, and no report.
+    let mut soon = d.clone();
+    assert_eq!(soon.step(Time(1_400), prompt("CI passed")), Next::Delivered);
+    assert_eq!(d.step(Time(60_000), prompt("CI passed")), Next::Delivered);
+    assert_eq!(d.step(Time(90_000), Input::Tick), Next::Delivered);
+}
