@@ -220,7 +220,9 @@ impl Attendant {
         let held = message.held.clone();
         if let Some((_, delivery)) = record.filter(|(id, _)| *id == message.id) {
             world.saw("delivery taken up again");
-            return Ok(Courier { message: message.id, delivery, told: message.receipts.len(), held });
+            // The record is from before the act, so the floor may know more than it, or less.
+            let told = message.receipts.len().min(delivery.transitions().len());
+            return Ok(Courier { message: message.id, delivery, told, held });
         }
         match Delivery::new(&message.text, recipe(), now) {
             Ok(delivery) => Ok(Courier { message: message.id, delivery, told: 1, held }),

@@ -230,10 +230,11 @@ impl Turn<'_> {
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
-        let at = match session.status.as_ref()?.state {
+        let status = session.status.as_ref()?;
+        let at = match status.state {
             State::LimitedUntil { until } => until + policy.delivery_timeout,
             // A person has to come; that is told when it begins, and may take a night.
-            State::Dialog { .. } => since + policy.escalate_after,
+            State::Dialog { .. } => since.max(status.since) + policy.escalate_after,
             _ => return None,
         };
         (at > self.now).then_some(at)

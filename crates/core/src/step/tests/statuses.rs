@@ -121,6 +121,18 @@ fn a_dialog_is_told_once_and_waited_for() {
 }
 
 #[test]
+fn a_dialog_has_its_time_however_long_the_agent_has_worked() {
+    let mut scene = Scene::working(Policy::default());
+    for _ in 0..13 {
+        scene.works(DEV).wait(2 * HOUR);
+    }
+    scene.status(DEV, State::Dialog { kind: DialogKind::Question }).wait(23 * HOUR);
+    assert_eq!(scene.state(), "working");
+    scene.wait(HOUR);
+    assert_eq!(scene.state(), "finishing");
+}
+
+#[test]
 fn a_limit_is_a_pause_until_its_reset() {
     let mut scene = Scene::working(Policy::default());
     let until = scene.now + 5 * HOUR;
