@@ -57,6 +57,8 @@ pub struct Client {
     unread: Vec<String>,
     pub stand: Stand,
     pub since: Time,
+    /// It shows no composer yet.
+    pub shut: bool,
     /// How often a phase had been written when its turn began.
     writes: u64,
     pub dialog: Option<(DialogKind, Time)>,
@@ -105,6 +107,7 @@ impl Client {
             unread,
             stand: Stand::Starting,
             since: now,
+            shut: true,
             writes: 0,
             dialog: None,
             stalled: None,
@@ -132,7 +135,7 @@ impl Client {
     fn pane(&self) -> Pane {
         let text: Vec<&str> = self.composer.iter().map(|p| p.text.as_str()).collect();
         let composer = match text.as_slice() {
-            _ if self.stand == Stand::Starting || self.dialog.is_some() => Composer::None,
+            _ if self.shut || self.dialog.is_some() => Composer::None,
             [] => Composer::Empty,
             [one] if self.stands_in && one.contains('\n') => Composer::Pasted("[Pasted text]".into()),
             all => Composer::Draft(all.concat()),

@@ -40,13 +40,15 @@ impl World {
         self.saw("typed session");
         match self.rng.below(1000) {
             0..12 => self.saw("client never ready"),
-            12..40 => {
-                self.raise(epoch, DialogKind::Trust);
+            12..40 => self.raise(epoch, DialogKind::Trust),
+            40..60 => {
+                // It says what is wrong, and begins when a person has put it right.
+                self.saw("client failed to start");
+                let error = *self.rng.pick(&[ErrorKind::Auth, ErrorKind::Root]).expect("not empty");
+                self.fail(epoch, error);
+                self.stir_in(epoch, Stir::Ready, MINUTE, 6 * HOUR);
             }
-            _ => {}
-        }
-        if self.clients[&epoch].dialog.is_none() {
-            self.stir_in(epoch, Stir::Ready, SECOND, 30 * SECOND);
+            _ => self.stir_in(epoch, Stir::Ready, SECOND, 30 * SECOND),
         }
         if self.rng.permille(150) {
             self.stir_in(epoch, Stir::Person, 0, 3 * HOUR);
@@ -57,7 +59,8 @@ impl World {
         let Some(client) = self.client(epoch) else { return };
         match stir {
             Stir::Ready => {
-                if client.stand == Stand::Starting {
+                if client.shut {
+                    client.shut = false;
                     self.stand(epoch, Stand::Ready);
                 }
             }
@@ -183,7 +186,7 @@ impl World {
         });
         self.say(format!("a person closes the dialog of session {epoch}"));
         match stand {
-            Stand::Starting => self.stand(epoch, Stand::Ready),
+            Stand::Starting => self.stir_in(epoch, Stir::Ready, SECOND, 30 * SECOND),
             Stand::Turn => self.begin_turn(epoch),
             _ => {}
         }
@@ -199,7 +202,7 @@ impl World {
             self.stir_in(epoch, Stir::Person, SECOND, 20 * SECOND);
             return;
         }
-        if client.stand == Stand::Starting {
+        if client.shut {
             client.person = None;
             return;
         }

@@ -172,6 +172,23 @@ fn failed_requests_are_tried_again_with_growing_pauses_then_a_person_is_asked() 
 }
 
 #[test]
+fn a_turn_that_fails_at_once_is_tried_again_though_nobody_saw_it_work() {
+    let mut scene = Scene::working(Policy::default());
+    let failed = || State::Failed { error: ErrorKind::Overloaded };
+    scene.status(DEV, failed()).wait(Duration::from_secs(60));
+    let message = scene.floor.next_message(DEV).expect("it is told").id;
+    scene.status(DEV, failed()).moved(message.0, DEV, Stage::TurnStarted);
+    assert!(scene.unread().is_empty());
+    // The same failure told again is no other.
+    let status = scene.session(DEV).status.clone().expect("it was seen");
+    scene.wait(Duration::from_secs(60));
+    scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+    assert_eq!(scene.session(DEV).nudges, 2);
+    scene.wait(Duration::from_secs(60));
+    assert_eq!(scene.unread(), ["Continue"]);
+}
+
+#[test]
 fn a_login_is_a_persons_to_mend_and_nothing_burns() {
     let mut scene = Scene::working(Policy::default());
     scene.status(DEV, State::Failed { error: ErrorKind::Auth });
