@@ -97,6 +97,17 @@ fn a_prompt_that_cannot_be_typed_is_tried_with_a_successor() {
 }
 
 #[test]
+fn who_never_got_its_first_prompt_is_told_nothing_else() {
+    let mut scene = Scene::typed();
+    scene.status(DEV, State::Failed { error: ErrorKind::Auth }).wait(HOUR / 2);
+    assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("needs_human", 1));
+    scene.end_session();
+    scene.event(Event::Answered { project: project(), issue: IssueNumber(1), text: "done".into() });
+    assert!(scene.has("start_session"), "a successor has the answer in its prompt");
+    assert_eq!((scene.job().respawns, scene.unread()), (0, vec!["Answer: done"]));
+}
+
+#[test]
 fn what_is_in_the_way_is_said_when_time_is_up() {
     let mut scene = Scene::working(Policy::default());
     scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
