@@ -147,7 +147,10 @@ impl Attendant {
         let after = before.as_ref().and_then(|job| floor.floor().jobs.get(&job.id));
         let session = floor.floor().sessions.get(&self.epoch);
         let mut world = self.world.lock();
-        world.saw(glance.state.as_str());
+        world.saw(match &glance.state {
+            State::Failed { error } => error.as_str(),
+            state => state.as_str(),
+        });
         let (Some(before), Some(after), Some(session)) = (before, after, session) else { return Ok(()) };
         // A limit or a failed request is nobody's fault.
         let counted = |j: &shopfloor_core::state::Job| (j.respawns, j.ci_fixes, j.reminders, j.review_rounds);

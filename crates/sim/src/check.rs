@@ -345,6 +345,9 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "MERGE_FAILED" => "merge failed told",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
+        "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
+        "AGENT_STATUS" if entry.text.contains("a successor goes on") => "context cycled",
+        "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
         "ESCALATION" if entry.text.contains("publication is under way") => "cancel during publish",
         _ => return,
     };

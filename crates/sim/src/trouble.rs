@@ -154,7 +154,6 @@ impl World {
     }
 
     fn fail(&mut self, epoch: Epoch, error: ErrorKind) {
-        self.saw(error.as_str());
         self.say(format!("session {epoch}: its request failed ({error})"));
         self.break_off(epoch, Stand::Failed { error });
     }

@@ -10,7 +10,7 @@ use shopfloor_core::delivery::Stage;
 use shopfloor_core::ids::{Epoch, JobId, MessageId, Role};
 use shopfloor_core::liveness::State;
 use shopfloor_core::runtime::ErrorKind;
-use shopfloor_core::state::{Floor, JobState, Message, MessageState, SessionState};
+use shopfloor_core::state::{Floor, Job, JobState, Message, MessageState, SessionState};
 use shopfloor_store::Entry;
 use std::collections::BTreeMap;
 
@@ -95,7 +95,10 @@ impl Checker {
             if session.state == SessionState::Live {
                 live.insert(session.epoch, session.status.clone());
             }
-            let ended = session.state == SessionState::Ending && only_time;
+            // A reviewer may also go with its job.
+            let reviews = |j: &Job| matches!(j.state, JobState::Reviewing { .. });
+            let alone = session.role == Role::Dev || floor.jobs.get(&session.job).is_some_and(reviews);
+            let ended = session.state == SessionState::Ending && only_time && alone;
             let (Some(Some(status)), true) = (was, ended) else { continue };
             let age = world.now.since(status.since);
             let too_soon = match status.state {
