@@ -178,9 +178,9 @@ impl Attendant {
             Some(courier) => courier,
             None => match self.engage(&message, now) {
                 Ok(courier) => courier,
-                Err(refused) => {
+                Err(to) => {
                     self.next = None;
-                    floor.submit(now, &refused)?;
+                    floor.submit(now, &Event::MessageMoved { message: message.id, epoch: self.epoch, to })?;
                     return Ok(None);
                 }
             },
@@ -217,7 +217,7 @@ impl Attendant {
     }
 
     /// A courier for a message: taken up where a daemon before this one left it.
-    fn engage(&self, message: &Message, now: Time) -> Result<Courier, Event> {
+    fn engage(&self, message: &Message, now: Time) -> Result<Courier, Transition> {
         let mut world = self.world.lock();
         let record = world.clients.get(&self.epoch).and_then(|c| c.record.clone());
         let held = message.held.clone();
@@ -230,8 +230,7 @@ impl Attendant {
         match Delivery::new(&message.text, recipe(), now) {
             Ok(delivery) => Ok(Courier { message: message.id, delivery, told: 1, held }),
             Err(refused) => {
-                let to = Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() };
-                Err(Event::MessageMoved { message: message.id, epoch: self.epoch, to })
+                Err(Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() })
             }
         }
     }

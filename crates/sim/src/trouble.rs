@@ -130,7 +130,7 @@ impl World {
                 }
             }
             45..75 => {
-                let error = *self.rng.pick(&ErrorKind::ALL).expect("not empty");
+                let error = *self.rng.pick(ErrorKind::ALL).expect("not empty");
                 let turns = if self.rng.permille(700) { 0 } else { self.rng.range(1, 10) as u32 };
                 self.client(epoch).expect("it has trouble").outage = Some((turns, error));
                 self.fail(epoch, error);
