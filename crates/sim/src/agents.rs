@@ -2,7 +2,8 @@
 //!
 //! An agent acts when its time has come ([`World::agent_act`]): it edits, commits, pushes, signals
 //! a phase, or asks for its next message. What it cannot do by itself (taking a message goes
-//! through the store, as `shopfloor inbox` does) it asks the driver for.
+//! through the store, as `shopfloor inbox` does) it asks the driver for. One that is typed to acts
+//! only in a turn of its [client](crate::client).
 
 use crate::git::{Content, PRIMARY, Written};
 use crate::rng::Rng;
