@@ -147,10 +147,15 @@ impl Checker {
         }
     }
 
-    /// 5: at the end nothing is on its way any more.
+    /// 5: at the end nothing is on its way any more. What is for a successor waits with its job for the
+    /// person whose answer starts it.
     pub(super) fn nothing_is_left_on_its_way(&self, world: &mut World, floor: &Floor) {
-        let queued = floor.messages.iter().find(|m| m.state == MessageState::Queued);
-        if let Some(message) = queued {
+        let inherited = |m: &Message| {
+            let job = floor.jobs.get(&m.job);
+            job.is_some_and(|j| matches!(j.state, JobState::NeedsHuman { .. }) && j.session.is_none())
+        };
+        let left = |m: &&Message| m.state == MessageState::Queued && !inherited(m);
+        if let Some(message) = floor.messages.iter().find(left) {
             world.broken(DELIVERY, format!("message {} is left queued for {:?}", message.id, message.to));
         }
     }
