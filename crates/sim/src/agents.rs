@@ -2,7 +2,8 @@
 //!
 //! An agent acts when its time has come ([`World::agent_act`]): it edits, commits, pushes, signals
 //! a phase, or asks for its next message. What it cannot do by itself (taking a message goes
-//! through the store, as `shopfloor inbox` does) it asks the driver for.
+//! through the store, as `shopfloor inbox` does) it asks the driver for. One that is typed to acts
+//! only in a turn of its [client](crate::client).
 
 use crate::git::{Content, PRIMARY, Written};
 use crate::rng::Rng;
@@ -134,15 +135,23 @@ impl Proc {
 
 impl World {
     /// Schedules an agent's next act.
-    fn agent_again(&mut self, epoch: Epoch, ms_max: u64) {
+    pub fn agent_again(&mut self, epoch: Epoch, ms_max: u64) {
         let at = self.now + Duration::from_millis(self.rng.range(200, ms_max));
         self.agent_acts.push((at, epoch));
     }
 
     pub fn agent_act(&mut self, epoch: Epoch) -> Wish {
+        let typed = self.is_typed(epoch);
+        if typed && !self.clients[&epoch].works() {
+            return Wish::Nothing;
+        }
         let Some(proc) = self.procs.get_mut(&epoch) else { return Wish::Nothing };
         proc.acts += 1;
-        if !proc.alive || proc.acts > ACTS_MAX {
+        if !proc.alive {
+            return Wish::Nothing;
+        }
+        if proc.acts > ACTS_MAX {
+            self.turn_over(epoch);
             return Wish::Nothing;
         }
         let (persona, role, tree) = (proc.persona, proc.tree.role, proc.tree.clone());
@@ -156,12 +165,37 @@ impl World {
             self.saw("agent crashed");
             return Wish::Nothing;
         }
+        if typed {
+            self.typed_act(epoch, role);
+            return Wish::Nothing;
+        }
         match role {
             Role::Dev => self.dev_act(epoch),
             Role::Review => {
                 self.reviewer_act(epoch);
                 Wish::Nothing
             }
+        }
+    }
+
+    /// One act of a turn in a terminal; when there is nothing left to do, the turn is over.
+    fn typed_act(&mut self, epoch: Epoch, role: Role) {
+        if self.trouble(epoch) {
+            return;
+        }
+        let acts = self.agent_acts.len();
+        let over = match role {
+            Role::Dev => {
+                self.dev_act(epoch);
+                self.procs[&epoch].mode == Mode::Wait
+            }
+            Role::Review => {
+                self.reviewer_act(epoch);
+                self.agent_acts.len() == acts
+            }
+        };
+        if over {
+            self.turn_over(epoch);
         }
     }
 

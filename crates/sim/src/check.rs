@@ -1,13 +1,19 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod sessions;
+
 use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
-use shopfloor_core::state::{End, Floor, Job, JobState, MessageState, SessionState};
+use shopfloor_core::state::{End, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Sessions replaced for a full context, and questions, in a job's life.
+const CYCLES_MAX: u32 = 10;
+const QUESTIONS_MAX: u32 = 10;
 
 /// What the checker remembers from step to step.
 #[derive(Default)]
@@ -19,8 +25,12 @@ pub struct Checker {
     landed: BTreeMap<JobId, u32>,
     ended: usize,
     over: BTreeSet<JobId>,
-    messages: BTreeMap<MessageId, (JobId, MessageState)>,
+    messages: BTreeMap<MessageId, sessions::Known>,
     messages_of: BTreeMap<JobId, u32>,
+    /// Live sessions and their status after the last step.
+    live: BTreeMap<Epoch, Option<SessionStatus>>,
+    /// Jobs that ended because nothing was heard of their agent.
+    silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
 }
@@ -51,6 +61,8 @@ impl Checker {
         self.one_owner(world, floor);
         self.nothing_is_done_twice(world);
         self.messages_are_accounted_for(world, floor, entries);
+        self.who_waits_is_waited_for(world, floor, entries);
+        self.everything_told_has_a_cause(world, floor);
         self.merged_is_in_the_primary_branch(world, floor);
         self.every_wait_has_a_deadline(world, floor, outbox);
         self.only_own_sessions_are_ended(world, floor);
@@ -163,33 +175,6 @@ impl Checker {
         }
     }
 
-    /// 5: a message is taken, or somebody is told that it was not.
-    fn messages_are_accounted_for(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
-        let now: BTreeMap<MessageId, (JobId, MessageState)> =
-            floor.messages.iter().map(|m| (m.id, (m.job, m.state))).collect();
-        let noted = |e: &&Entry| matches!(e.kind.as_str(), "MESSAGE_UNDELIVERED" | "MESSAGE_SUPERSEDED");
-        let undelivered = entries.iter().filter(noted).count();
-        let queued = |m: &MessageState| *m == MessageState::Queued;
-        let dropped = self.messages.iter().filter(|(id, (_, was))| {
-            queued(was) && now.get(id).is_none_or(|(_, is)| *is == MessageState::Undelivered)
-        });
-        if dropped.count() > undelivered {
-            world.broken("5 delivery is acknowledged", "a message went unread, and nobody was told");
-        }
-        for (id, (job, _)) in &now {
-            if !self.messages.contains_key(id) {
-                *self.messages_of.entry(*job).or_default() += 1;
-            }
-        }
-        let ended = now
-            .values()
-            .find(|(job, state)| queued(state) && floor.jobs.get(job).is_none_or(|j| !j.is_live()));
-        if let Some((job, _)) = ended {
-            world.broken("5 delivery is acknowledged", format!("job {job} ended with a message queued"));
-        }
-        self.messages = now;
-    }
-
     /// 6: a job that ended merged has its change in the primary branch.
     fn merged_is_in_the_primary_branch(&mut self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter().filter(|j| j.end() == Some(End::Merged)) {
@@ -257,8 +242,8 @@ impl Checker {
         // Each of these rounds may cost a session; reminders and respawns are counted anew when a
         // round brought something new.
         let rounds = 1 + p.ci_fixes_max + p.review_rounds_max + p.merge_rounds_max;
-        let sessions_max = (rounds * (1 + p.respawns_max)) as usize;
-        let messages_max = rounds * (2 + p.reminders_max) * 2;
+        let sessions_max = (rounds * (1 + p.respawns_max) + CYCLES_MAX) as usize;
+        let messages_max = rounds * (2 + p.reminders_max) * 2 + QUESTIONS_MAX;
         for job in floor.jobs.iter() {
             let count = |role| floor.sessions.iter().filter(|s| s.job == job.id && s.role == role).count();
             let (dev, review) = (count(Role::Dev), count(Role::Review));
@@ -326,6 +311,7 @@ impl Checker {
     /// 7: what is left at the end waits for a person, and a person was told.
     pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
         self.nothing_on_the_forge_was_missed(world, floor, project);
+        self.nothing_is_left_on_its_way(world, floor);
         for job in floor.jobs.iter() {
             world.saw(job_end(job));
             if !job.is_live() {
@@ -359,6 +345,9 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "MERGE_FAILED" => "merge failed told",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
+        "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
+        "AGENT_STATUS" if entry.text.contains("a successor goes on") => "context cycled",
+        "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
         "ESCALATION" if entry.text.contains("publication is under way") => "cancel during publish",
         _ => return,
     };

@@ -1,12 +1,13 @@
 //! The daemon on virtual time: the engine's own [`Conductor`], with every task begun, done and
 //! reported at a time of its own, and watchers that look at the simulated world.
 
+use crate::attend::Attendant;
 use crate::rng::Rng;
 use crate::store::CrashingStore;
 use crate::world::Shared;
 use shopfloor_core::effect::Action;
 use shopfloor_core::event::{Event, NoteKind};
-use shopfloor_core::ids::{Epoch, Role};
+use shopfloor_core::ids::{Epoch, MessageId, Role};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::SessionState;
 use shopfloor_core::time::Time;
@@ -24,6 +25,8 @@ pub enum Input {
     Report(Report),
     /// A session's files or its process changed.
     Look(Epoch),
+    /// Something stirred at a session's terminal.
+    Attend(Epoch),
     Poke,
 }
 
@@ -39,6 +42,7 @@ pub struct Daemon {
     ports: Ports,
     world: Shared,
     watched: BTreeMap<Epoch, Seen>,
+    attendants: BTreeMap<Epoch, Attendant>,
     /// What is to come to it, and when.
     pub out: Vec<(Duration, Input)>,
 }
@@ -48,12 +52,14 @@ const CAPACITY: Capacity = Capacity { checks: 2, tasks: 12 };
 impl Daemon {
     pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared) -> Self {
         let conductor = Conductor::new(engine, CAPACITY);
-        Daemon { conductor, ports, world, watched: BTreeMap::new(), out: Vec::new() }
+        let (watched, attendants) = (BTreeMap::new(), BTreeMap::new());
+        Daemon { conductor, ports, world, watched, attendants, out: Vec::new() }
     }
 
     /// When it wakes by itself.
     pub fn wake(&self) -> Option<Time> {
-        self.conductor.wake()
+        let attend = self.attendants.values().filter_map(|a| a.due);
+        self.conductor.wake().into_iter().chain(attend).min()
     }
 
     fn now(&self) -> Time {
@@ -85,6 +91,7 @@ impl Daemon {
                 self.reconcile();
             }
             Input::Look(epoch) => self.look(epoch)?,
+            Input::Attend(epoch) => self.attend(epoch)?,
             Input::Poke => {
                 self.conductor.poked()?;
                 self.reconcile();
@@ -104,11 +111,24 @@ impl Daemon {
         let now = self.now();
         self.conductor.tick(now)?;
         self.reconcile();
+        let due = |a: &&Epoch| self.attendants[*a].due.is_some_and(|at| at <= now);
+        let due: Vec<Epoch> = self.attendants.keys().filter(due).copied().collect();
+        for epoch in due {
+            self.attend(epoch)?;
+        }
+        Ok(())
+    }
+
+    fn attend(&mut self, epoch: Epoch) -> StoreResult<()> {
+        if let Some(attendant) = self.attendants.get_mut(&epoch) {
+            attendant.attend(&mut self.conductor)?;
+            self.reconcile();
+        }
         Ok(())
     }
 
     pub fn is_idle(&mut self) -> StoreResult<bool> {
-        self.conductor.is_quiet()
+        Ok(self.attendants.values().all(|a| a.due.is_none()) && self.conductor.is_quiet()?)
     }
 
     /// Hands out what may be begun now.
@@ -144,6 +164,25 @@ impl Daemon {
                 let late = self.chance(|r| r.range(0, 200));
                 self.out.push((late, Input::Look(epoch)));
             }
+        }
+        self.reconcile_attendants();
+    }
+
+    /// Attends to what lives and is typed to, and tells what is next for it.
+    fn reconcile_attendants(&mut self) {
+        let (now, floor) = (self.now(), self.conductor.floor());
+        let wanted: BTreeMap<Epoch, Option<MessageId>> = floor
+            .sessions
+            .iter()
+            .filter(|s| s.typed && s.state == SessionState::Live)
+            .map(|s| (s.epoch, floor.next_message(s.epoch).map(|m| m.id)))
+            .collect();
+        self.attendants.retain(|epoch, _| wanted.contains_key(epoch));
+        for (epoch, next) in wanted {
+            self.attendants
+                .entry(epoch)
+                .or_insert_with(|| Attendant::new(epoch, &self.world))
+                .brief(next, now);
         }
     }
 

@@ -7,7 +7,9 @@
 //! is broken. One thread, no clock: a seed reproduces a run to the byte.
 
 pub mod agents;
+pub mod attend;
 pub mod check;
+pub mod client;
 pub mod daemon;
 pub mod forge;
 pub mod git;
@@ -17,6 +19,7 @@ pub mod ports;
 pub mod rng;
 pub mod sim;
 pub mod store;
+pub mod trouble;
 pub mod world;
 
 pub use sim::{Crashes, Report, run, run_with_crash};

@@ -7,12 +7,13 @@ use crate::human::Whim;
 use crate::plan;
 use crate::ports::ports;
 use crate::store::CrashingStore;
+use crate::trouble::Stir;
 use crate::world::{Crash, Mutation, Shared, Weather, World};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::policy::Policy;
-use shopfloor_core::state::JobState;
+use shopfloor_core::state::{JobState, SessionState};
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
 use shopfloor_store::memory::SharedMemoryStore;
@@ -49,6 +50,7 @@ enum Wake {
     Any(Input),
     StartDaemon,
     Agent(Epoch),
+    Client(Epoch, Stir),
     /// A signal of a session that is gone.
     Ghost(Epoch),
     Person(Whim),
@@ -214,6 +216,7 @@ impl Sim {
                     self.take_message(epoch);
                 }
             }
+            Wake::Client(epoch, stir) => self.world.lock().stir(epoch, stir),
             Wake::Ghost(epoch) => {
                 let event = {
                     let mut world = self.world.lock();
@@ -414,6 +417,13 @@ impl Sim {
             for (time, epoch) in std::mem::take(&mut world.agent_acts) {
                 wakes.push((time, Wake::Agent(epoch)));
             }
+            for (time, epoch, stir) in std::mem::take(&mut world.stirs) {
+                wakes.push((time, Wake::Client(epoch, stir)));
+            }
+            for epoch in std::mem::take(&mut world.stirred) {
+                let late = Duration::from_millis(world.rng.range(0, 1_500));
+                wakes.push((now + late, Wake::Any(Input::Attend(epoch))));
+            }
             for epoch in std::mem::take(&mut world.notices) {
                 let late = Duration::from_millis(world.rng.range(0, 1_500));
                 wakes.push((now + late, Wake::Any(Input::Look(epoch))));
@@ -446,8 +456,12 @@ impl Sim {
         let Some(daemon) = &mut self.daemon else { return false };
         let waits =
             |state: &JobState| matches!(state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+        let floor = self.cli.floor();
         daemon.is_idle().unwrap_or(false)
-            && self.cli.floor().jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
+            // Nobody is to be told anything, now or later.
+            && floor.messages.iter().all(|m| m.deadline.is_none())
+            && floor.sessions.iter().all(|s| s.state != SessionState::Live || s.resume_at.is_none())
+            && floor.jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
     }
 
     /// When nothing is left to happen, time passes. Deadlines may speak; nothing else does.

@@ -4,9 +4,11 @@
 //! fails before it began, after it was done (a lost answer), or whether the daemon dies there.
 
 use crate::agents::Proc;
+use crate::client::Client;
 use crate::forge::ForgeModel;
 use crate::git::Git;
 use crate::rng::Rng;
+use crate::trouble::Stir;
 use shopfloor_core::ids::{Epoch, IssueNumber, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
@@ -28,6 +30,11 @@ pub enum Mutation {
     StartWithoutAdopting,
     LyingChecks,
     EndsAnything,
+    TypesWithoutLooking,
+    IgnoresConfirmations,
+    ForgetsTheRecord,
+    /// The confirmations that were read count as read before they were told.
+    KeepsTheSpoolTooSoon,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -56,6 +63,8 @@ pub struct World {
     pub git: Git,
     pub forge: ForgeModel,
     pub procs: BTreeMap<Epoch, Proc>,
+    /// The terminals of those whose messages are typed.
+    pub clients: BTreeMap<Epoch, Client>,
     pub green: Vec<GreenRun>,
     /// Sessions that were ended, in order.
     pub ended: Vec<Epoch>,
@@ -68,6 +77,9 @@ pub struct World {
     /// What wants to be scheduled: agents to act, sessions to be looked at.
     pub agent_acts: Vec<(Time, Epoch)>,
     pub notices: BTreeSet<Epoch>,
+    /// What is to happen at terminals, and where something did.
+    pub stirs: Vec<(Time, Epoch, Stir)>,
+    pub stirred: BTreeSet<Epoch>,
     pub trace: Vec<String>,
     pub coverage: BTreeMap<&'static str, u64>,
     pub violations: Vec<String>,
@@ -84,6 +96,7 @@ impl World {
             git: Git::default(),
             forge: ForgeModel::default(),
             procs: BTreeMap::new(),
+            clients: BTreeMap::new(),
             green: Vec::new(),
             ended: Vec::new(),
             crash_in: None,
@@ -91,6 +104,8 @@ impl World {
             attempt: 0,
             agent_acts: Vec::new(),
             notices: BTreeSet::new(),
+            stirs: Vec::new(),
+            stirred: BTreeSet::new(),
             trace: Vec::new(),
             coverage: BTreeMap::new(),
             violations: Vec::new(),

@@ -53,3 +53,23 @@ fn a_second_pull_request_is_caught() {
 fn ending_a_session_nobody_ordered_to_end_is_caught() {
     check(Mutation::EndsAnything, "8 unknown is not dead");
 }
+
+#[test]
+fn typing_without_looking_is_caught() {
+    check(Mutation::TypesWithoutLooking, "5 delivery is acknowledged");
+}
+
+#[test]
+fn typing_again_after_a_confirmation_is_caught() {
+    check(Mutation::IgnoresConfirmations, "5 delivery is acknowledged");
+}
+
+#[test]
+fn forgetting_the_record_before_the_act_is_caught() {
+    check(Mutation::ForgetsTheRecord, "5 delivery is acknowledged");
+}
+
+#[test]
+fn forgetting_a_confirmation_that_was_read_is_caught() {
+    check(Mutation::KeepsTheSpoolTooSoon, "5 delivery is acknowledged");
+}

@@ -224,8 +224,8 @@ impl Delivery {
     /// Whoever was to report what was asked for is gone. It is taken for done: whether it happened is
     /// seen on the pane.
     pub fn take_over(&mut self, now: Time) {
-        if let Some((act, _)) = self.pending {
-            self.unreported(act, now);
+        if let Some((act, asked)) = self.pending {
+            self.unreported(act, asked, now);
         }
     }
 
@@ -285,13 +285,18 @@ impl Delivery {
         self.look = None;
     }
 
-    fn unreported(&mut self, act: Act, now: Time) {
-        self.acted(now);
+    /// If it was done, it was done when it was asked for: what a person typed since is not ours.
+    fn unreported(&mut self, act: Act, asked: Time, now: Time) {
+        self.acted(asked);
         let stage = if act == Act::Paste { Stage::Typed } else { Stage::Submitted };
         self.go(stage, now, "it was asked for, and nobody reported; taken for done");
     }
 
     fn go(&mut self, to: Stage, at: Time, evidence: &str) {
+        if to.is_final() {
+            // Whether the last act was reported does not matter any more.
+            self.pending = None;
+        }
         self.stage = to;
         self.staged_at = at;
         self.blocked = None;
@@ -299,7 +304,6 @@ impl Delivery {
     }
 
     fn give_up(&mut self, now: Time, why: &str) {
-        self.pending = None;
         self.go(Stage::Undelivered, now, why);
     }
 
@@ -330,7 +334,7 @@ impl Delivery {
             if now.since(asked) < ACT_MAX {
                 return self.wait(asked + ACT_MAX);
             }
-            self.unreported(act, now);
+            self.unreported(act, asked, now);
         }
         match (self.stage, &self.recipe.mode) {
             (Stage::TurnStarted, _) => Next::Delivered,

@@ -293,3 +293,27 @@ fn a_client_that_draws_late_is_looked_at_again_soon() {
     assert_eq!(d.step(Time(1_600), Input::Tick), Next::Look, "what was seen before is not what is there now");
     assert_eq!(d.step(Time(1_600), look(draft("CI passed"))), Next::PressEnter);
 }
+
+#[test]
+fn a_confirmation_counts_though_the_act_was_never_reported() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.step(Time(1_000), look(Composer::Empty));
+    d.step(Time(1_000), Input::Pasted);
+    assert_eq!(d.step(Time(1_300), look(draft("CI passed"))), Next::PressEnter);
+    // The daemon died here; the next one finds the client's word, and no report.
+    let mut soon = d.clone();
+    assert_eq!(soon.step(Time(1_400), prompt("CI passed")), Next::Delivered);
+    assert_eq!(d.step(Time(60_000), prompt("CI passed")), Next::Delivered);
+    assert_eq!(d.step(Time(90_000), Input::Tick), Next::Delivered);
+}
+
+#[test]
+fn what_a_person_typed_while_nobody_watched_is_not_taken_for_ours() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
+    // The daemon died before it pasted; a person pasted something long, and went for a coffee.
+    let pasted = Pane { human_typed: Some(Time(5_000)), ..pane(Composer::Pasted("[Pasted text]".into())) };
+    assert_eq!(d.step(Time(60_000), Input::Tick), Next::Wait { until: Time(60_300) });
+    assert_eq!(d.step(Time(60_300), Input::Pane(pasted)), Next::Wait { until: Time(62_300) });
+    assert_eq!(d.blocked(), Some("the composer holds another text beside it"));
+}

@@ -225,16 +225,25 @@ impl Turn<'_> {
             self.reviewer_failed(id, reviewer, &reason);
             return;
         }
-        if self.job(id).is_none_or(|j| j.state != JobState::Working) {
-            return;
+        let Some(job) = self.job(id) else { return };
+        let (state, current) = (job.state.clone(), job.session.filter(|e| Some(*e) == to));
+        match (state, current) {
+            (JobState::Working, _) if !prompt => self.block(id, &reason),
+            (JobState::Finishing { .. } | JobState::Ended { .. }, _) => {}
+            (state, Some(epoch)) if prompt => self.never_began(id, epoch, &state, &reason),
+            _ => {}
         }
-        match to.filter(|_| prompt) {
-            // It never began: another may.
-            Some(epoch) => {
-                self.replace(id, epoch);
-                self.respawn(id, &reason);
-            }
-            None => self.block(id, &reason),
+    }
+
+    /// A session that was not given its first prompt is told nothing else: another may begin, when
+    /// there is something for it to do.
+    fn never_began(&mut self, id: JobId, epoch: Epoch, state: &JobState, reason: &str) {
+        self.replace(id, epoch);
+        match state {
+            JobState::Working => self.respawn(id, reason),
+            // The answer starts it.
+            JobState::NeedsHuman { .. } => {}
+            _ => self.forget_unread(id),
         }
     }
 

@@ -46,7 +46,7 @@ impl Turn<'_> {
             session.last_seen = now;
             self.agent_seen(epoch);
         }
-        let news = before.is_none_or(|b| is_news(&b.state, &status.state));
+        let news = before.is_none_or(|b| is_news(&b, status));
         if news && is_notable(&status.state) {
             self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: {}", status.state));
         }
@@ -230,10 +230,11 @@ impl Turn<'_> {
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
-        let at = match session.status.as_ref()?.state {
+        let status = session.status.as_ref()?;
+        let at = match status.state {
             State::LimitedUntil { until } => until + policy.delivery_timeout,
             // A person has to come; that is told when it begins, and may take a night.
-            State::Dialog { .. } => since + policy.escalate_after,
+            State::Dialog { .. } => since.max(status.since) + policy.escalate_after,
             _ => return None,
         };
         (at > self.now).then_some(at)
@@ -268,9 +269,11 @@ impl Turn<'_> {
 }
 
 /// Whether something else is to be done now. One tool after another is all work.
-fn is_news(before: &State, now: &State) -> bool {
-    let failed = matches!(now, State::Failed { .. } | State::LimitedUntil { .. });
-    before.as_str() != now.as_str() || (failed && before != now)
+fn is_news(before: &SessionStatus, now: &SessionStatus) -> bool {
+    let failed = matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. });
+    // The same error of another turn is another: the turn between may have been too short to be seen.
+    let another = before.state != now.state || before.since != now.since;
+    before.state.as_str() != now.state.as_str() || (failed && another)
 }
 
 fn is_notable(state: &State) -> bool {

@@ -1,12 +1,16 @@
 //! Sessions as rows of a table of processes; the scripts that play them are in [`crate::agents`].
 
 use crate::agents::Proc;
+use crate::client::Client;
 use crate::ports::workspace::unkept;
-use crate::world::{Mutation, Shared};
+use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{ProcessId, Review, StartSession};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
+
+/// Sessions that are typed to, of 1,000.
+const TYPED: u32 = 400;
 
 pub struct FakeAgents(pub Shared);
 
@@ -18,7 +22,7 @@ impl Agents for FakeAgents {
                 return Ok(None);
             }
             world.saw("session adopted");
-            Ok(Some(started(start)))
+            Ok(Some(started(world, start)))
         })
     }
 
@@ -39,10 +43,16 @@ impl Agents for FakeAgents {
                 start.role, start.epoch, start.issue, proc.persona
             ));
             world.procs.insert(start.epoch, proc);
-            let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
-            world.agent_acts.push((soon, start.epoch));
+            if world.rng.permille(TYPED) {
+                let client = Client::new(start, &mut world.rng, world.now);
+                world.clients.insert(start.epoch, client);
+                world.client_begins(start.epoch);
+            } else {
+                let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
+                world.agent_acts.push((soon, start.epoch));
+            }
             world.crash_point("start", "crash inside a port call");
-            Ok(started(start))
+            Ok(started(world, start))
         })
     }
 
@@ -78,8 +88,11 @@ impl Agents for FakeAgents {
 
     fn ring(&self, epoch: Epoch, _message: MessageId) -> PortResult<()> {
         self.0.call("ring", |world| {
-            let soon = world.now + Duration::from_millis(world.rng.range(100, 5_000));
-            world.agent_acts.push((soon, epoch));
+            // Who is typed to hears no bell.
+            if !world.is_typed(epoch) {
+                let soon = world.now + Duration::from_millis(world.rng.range(100, 5_000));
+                world.agent_acts.push((soon, epoch));
+            }
             Ok(())
         })
     }
@@ -93,12 +106,13 @@ impl Agents for FakeAgents {
     }
 }
 
-fn started(start: &StartSession) -> Started {
+fn started(world: &World, start: &StartSession) -> Started {
+    let prompt = world.clients.get(&start.epoch).map(|client| client.prompt.clone());
     Started {
         tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
         process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
         phase_file: format!("phase-{}", start.epoch),
-        runtime: "sim".into(),
-        prompt: None,
+        runtime: if prompt.is_some() { "typed" } else { "sim" }.into(),
+        prompt,
     }
 }

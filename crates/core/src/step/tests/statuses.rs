@@ -97,6 +97,17 @@ fn a_prompt_that_cannot_be_typed_is_tried_with_a_successor() {
 }
 
 #[test]
+fn who_never_got_its_first_prompt_is_told_nothing_else() {
+    let mut scene = Scene::typed();
+    scene.status(DEV, State::Failed { error: ErrorKind::Auth }).wait(HOUR / 2);
+    assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("needs_human", 1));
+    scene.end_session();
+    scene.event(Event::Answered { project: project(), issue: IssueNumber(1), text: "done".into() });
+    assert!(scene.has("start_session"), "a successor has the answer in its prompt");
+    assert_eq!((scene.job().respawns, scene.unread()), (0, vec!["Answer: done"]));
+}
+
+#[test]
 fn what_is_in_the_way_is_said_when_time_is_up() {
     let mut scene = Scene::working(Policy::default());
     scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
@@ -118,6 +129,18 @@ fn a_dialog_is_told_once_and_waited_for() {
     assert_eq!(scene.state(), "working");
     scene.wait(3 * HOUR);
     assert_eq!(scene.state(), "finishing", "every wait ends");
+}
+
+#[test]
+fn a_dialog_has_its_time_however_long_the_agent_has_worked() {
+    let mut scene = Scene::working(Policy::default());
+    for _ in 0..13 {
+        scene.works(DEV).wait(2 * HOUR);
+    }
+    scene.status(DEV, State::Dialog { kind: DialogKind::Question }).wait(23 * HOUR);
+    assert_eq!(scene.state(), "working");
+    scene.wait(HOUR);
+    assert_eq!(scene.state(), "finishing");
 }
 
 #[test]
@@ -157,6 +180,23 @@ fn failed_requests_are_tried_again_with_growing_pauses_then_a_person_is_asked() 
     scene.works(DEV).status(DEV, failed());
     assert_eq!(scene.state(), "needs_human");
     assert_eq!((scene.job().respawns, scene.session(DEV).nudges), (0, 0));
+}
+
+#[test]
+fn a_turn_that_fails_at_once_is_tried_again_though_nobody_saw_it_work() {
+    let mut scene = Scene::working(Policy::default());
+    let failed = || State::Failed { error: ErrorKind::Overloaded };
+    scene.status(DEV, failed()).wait(Duration::from_secs(60));
+    let message = scene.floor.next_message(DEV).expect("it is told").id;
+    scene.status(DEV, failed()).moved(message.0, DEV, Stage::TurnStarted);
+    assert!(scene.unread().is_empty());
+    // The same failure told again is no other.
+    let status = scene.session(DEV).status.clone().expect("it was seen");
+    scene.wait(Duration::from_secs(60));
+    scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+    assert_eq!(scene.session(DEV).nudges, 2);
+    scene.wait(Duration::from_secs(60));
+    assert_eq!(scene.unread(), ["Continue"]);
 }
 
 #[test]

@@ -1,0 +1,368 @@
+//! Clients whose messages are typed: a terminal with a composer, and a program behind it that takes
+//! a prompt when Enter is pressed on it and tells so in a spool.
+//!
+//! What the factory types goes through [`World::paste`] and [`World::press_enter`], which hold it to
+//! invariant 5: nothing into a dialog, into anything but an empty composer, beside a person who
+//! types, and nothing that was confirmed. Every piece of text in a composer carries whose it is, which
+//! no screen shows. What else happens at a terminal is in [`crate::trouble`].
+
+use crate::agents::Mode;
+use crate::rng::Rng;
+use crate::trouble::Stir;
+use crate::world::World;
+use shopfloor_core::delivery::{Delivery, Pane};
+use shopfloor_core::effect::StartSession;
+use shopfloor_core::ids::{Epoch, MessageId};
+use shopfloor_core::liveness::{Activity, State};
+use shopfloor_core::phase::Phase;
+use shopfloor_core::runtime::{Composer, DialogKind, ErrorKind};
+use shopfloor_core::time::Time;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+pub const DELIVERY: &str = "5 delivery is acknowledged";
+
+/// A person whose last key is younger than this is typing.
+const TYPING: Duration = Duration::from_secs(10);
+/// Of a client that does not move: until it is found so, and how often it is looked at then.
+const FROZEN: Duration = Duration::from_secs(60);
+pub const STUCK_EVERY: Duration = Duration::from_secs(60);
+const NO_PROGRESS: Duration = Duration::from_secs(1800);
+/// Three observations of idleness.
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// Text in a composer.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    pub text: String,
+    /// None: a person's.
+    pub message: Option<MessageId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    Starting,
+    Ready,
+    Turn,
+    Idle,
+    Limited { until: Time },
+    Failed { error: ErrorKind },
+    Frozen,
+}
+
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// What it is to be told first, and what of that its predecessor left unread.
+    pub prompt: String,
+    unread: Vec<String>,
+    pub stand: Stand,
+    pub since: Time,
+    /// It shows no composer yet.
+    pub shut: bool,
+    /// How often a phase had been written when its turn began.
+    writes: u64,
+    pub dialog: Option<(DialogKind, Time)>,
+    /// Since when nothing moves in its turn, though it lives.
+    pub stalled: Option<Time>,
+    pub composer: Vec<Piece>,
+    /// Submitted during a turn, to be taken when it is over.
+    waiting: Vec<Vec<Piece>>,
+    /// Somebody's terminal is attached, and when it last sent a key.
+    pub person: Option<Time>,
+    /// Shows a long paste as a stand-in.
+    stands_in: bool,
+    /// Little context is left.
+    low: bool,
+    /// Troubles it will still have, and turns in a row that will fail at once.
+    pub troubles: u32,
+    pub outage: Option<(u32, ErrorKind)>,
+    /// In the session's folder, so it outlives the daemon: the prompts it told that it took, how
+    /// much of that was read, and the delivery under way.
+    pub spool: Vec<String>,
+    pub spool_read: usize,
+    pub record: Option<(MessageId, Delivery)>,
+    pub received: BTreeSet<MessageId>,
+    confirmed: BTreeSet<MessageId>,
+    /// Received, but the word of it was lost.
+    unconfirmed: BTreeSet<MessageId>,
+}
+
+/// What somebody who attends to a session finds.
+pub struct Glance {
+    pub prompts: Vec<String>,
+    pub read: usize,
+    pub state: State,
+    pub since: Time,
+    /// When it will say something else though nothing happens.
+    pub again: Option<Time>,
+}
+
+impl Client {
+    pub fn new(start: &StartSession, rng: &mut Rng, now: Time) -> Client {
+        let unread: Vec<String> =
+            start.resume.iter().flat_map(|r| &r.unread).map(|u| u.text.clone()).collect();
+        let prompt = format!("Session {} of #{}\n{}", start.epoch, start.issue, unread.join("\n"));
+        Client {
+            prompt: prompt.trim().to_owned(),
+            unread,
+            stand: Stand::Starting,
+            since: now,
+            shut: true,
+            writes: 0,
+            dialog: None,
+            stalled: None,
+            composer: Vec::new(),
+            waiting: Vec::new(),
+            person: None,
+            stands_in: rng.permille(500),
+            low: rng.permille(30),
+            troubles: rng.below(4).saturating_sub(1) as u32,
+            outage: None,
+            spool: Vec::new(),
+            spool_read: 0,
+            record: None,
+            received: BTreeSet::new(),
+            confirmed: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
+        }
+    }
+
+    /// Whether its agent gets on with its work.
+    pub fn works(&self) -> bool {
+        self.stand == Stand::Turn && self.dialog.is_none() && self.stalled.is_none()
+    }
+
+    fn pane(&self) -> Pane {
+        let text: Vec<&str> = self.composer.iter().map(|p| p.text.as_str()).collect();
+        let composer = match text.as_slice() {
+            _ if self.shut || self.dialog.is_some() => Composer::None,
+            [] => Composer::Empty,
+            [one] if self.stands_in && one.contains('\n') => Composer::Pasted("[Pasted text]".into()),
+            all => Composer::Draft(all.concat()),
+        };
+        let busy = matches!(self.stand, Stand::Turn | Stand::Frozen);
+        Pane { dialog: self.dialog.map(|(kind, _)| kind), composer, busy, human_typed: self.person }
+    }
+
+    fn state(&self, now: Time, watched_from: Time, writes: u64) -> (State, Time, Option<Time>) {
+        let working = State::Working { activity: Activity::Thinking };
+        let after = |since: Time, wait: Duration| since.max(watched_from) + wait;
+        if let Some((kind, since)) = self.dialog {
+            return (State::Dialog { kind }, since, None);
+        }
+        let (before, then, at) = match (self.stand, self.stalled) {
+            (Stand::Starting, _) => return (State::Starting, self.since, None),
+            (Stand::Ready, _) => return (State::Ready, self.since, None),
+            (Stand::Failed { error }, _) => return (State::Failed { error }, self.since, None),
+            (Stand::Idle, _) if self.low => {
+                return (State::ContextLow { percent: Some(90) }, self.since, None);
+            }
+            (Stand::Idle, _) if writes > self.writes => return (State::Idle, self.since, None),
+            (Stand::Turn, None) => return (working, self.since, None),
+            (Stand::Turn, Some(since)) => (working, State::NoProgress, after(since, NO_PROGRESS)),
+            (Stand::Idle, _) => (State::Idle, State::IdlePrompt, after(self.since, IDLE_FOR)),
+            (Stand::Frozen, _) => (working, State::Stuck, after(self.since, FROZEN)),
+            // What the client showed is then only an error.
+            (Stand::Limited { until }, _) => {
+                (State::LimitedUntil { until }, State::Failed { error: ErrorKind::RateLimit }, until)
+            }
+        };
+        if now < at {
+            return (before, self.since, Some(at));
+        }
+        let again = (then == State::Stuck).then(|| now + STUCK_EVERY);
+        (then, self.since, again)
+    }
+}
+
+impl World {
+    pub fn is_typed(&self, epoch: Epoch) -> bool {
+        self.clients.contains_key(&epoch)
+    }
+
+    fn lives(&self, epoch: Epoch) -> bool {
+        self.procs.get(&epoch).is_some_and(|p| p.alive)
+    }
+
+    /// Of a client that runs.
+    pub fn client(&mut self, epoch: Epoch) -> Option<&mut Client> {
+        if !self.lives(epoch) {
+            return None;
+        }
+        self.clients.get_mut(&epoch)
+    }
+
+    pub fn glance(&self, epoch: Epoch, watched_from: Time, read: usize) -> Option<Glance> {
+        let proc = self.procs.get(&epoch).filter(|p| p.alive)?;
+        let client = self.clients.get(&epoch)?;
+        let (state, since, again) = client.state(self.now, watched_from, proc.writes);
+        let prompts = client.spool[read..].to_vec();
+        Some(Glance { prompts, read: client.spool.len(), state, since, again })
+    }
+
+    pub fn look_at(&mut self, epoch: Epoch) -> Result<Pane, String> {
+        self.client(epoch).map(|client| client.pane()).ok_or_else(|| "there is no such session".into())
+    }
+
+    /// What forbids any key.
+    fn forbidden(&self, epoch: Epoch) -> Option<&'static str> {
+        let client = &self.clients[&epoch];
+        if client.dialog.is_some() {
+            return Some("while a dialog is up");
+        }
+        let typing = client.person.is_some_and(|at| self.now.since(at) < TYPING);
+        typing.then_some("while a person types")
+    }
+
+    /// The terminal itself may refuse.
+    fn terminal(&mut self, epoch: Epoch) -> Result<(), String> {
+        let roll = self.weather.transient / 4;
+        if self.rng.permille(roll) {
+            self.saw("terminal refused");
+            return Err("the terminal failed (simulated)".into());
+        }
+        self.client(epoch).map(|_| ()).ok_or_else(|| "there is no such session".into())
+    }
+
+    /// The factory pastes a message.
+    pub fn paste(&mut self, epoch: Epoch, message: MessageId, text: &str) -> Result<(), String> {
+        self.terminal(epoch)?;
+        self.say(format!("message {message} is pasted into session {epoch}"));
+        let client = &self.clients[&epoch];
+        let wrong = self.forbidden(epoch).or(match client.composer.first() {
+            Some(Piece { message: None, .. }) => Some("into somebody's draft"),
+            Some(_) => Some("into a composer that was not empty"),
+            None if client.confirmed.contains(&message) => Some("though it was confirmed"),
+            None => None,
+        });
+        if let Some(wrong) = wrong {
+            self.broken(DELIVERY, format!("message {message} was typed {wrong} (session {epoch})"));
+        }
+        self.saw("message typed");
+        if self.clients[&epoch].stand == Stand::Frozen || self.rng.permille(30) {
+            self.saw("paste lost");
+            return Ok(());
+        }
+        let piece = Piece { text: text.to_owned(), message: Some(message) };
+        self.clients.get_mut(&epoch).expect("just seen").composer.push(piece);
+        if self.rng.permille(20) {
+            self.stir_in(epoch, Stir::Vanish, 0, 5_000);
+        }
+        if self.rng.permille(40) {
+            // Somebody is just about to type there, too.
+            self.stir_in(epoch, Stir::Person, 0, 1_500);
+        }
+        Ok(())
+    }
+
+    /// The factory presses Enter.
+    pub fn press_enter(&mut self, epoch: Epoch) -> Result<(), String> {
+        self.terminal(epoch)?;
+        self.say(format!("Enter is pressed in session {epoch}"));
+        let foreign = self.clients[&epoch].composer.iter().any(|p| p.message.is_none());
+        let wrong = self.forbidden(epoch).or(foreign.then_some("on somebody's draft"));
+        if let Some(wrong) = wrong {
+            self.broken(DELIVERY, format!("Enter was pressed {wrong} (session {epoch})"));
+        }
+        let deaf = self.procs[&epoch].persona == crate::agents::Persona::Deaf;
+        if self.rng.permille(if deaf { 900 } else { 50 }) {
+            self.saw("Enter swallowed");
+            return Ok(());
+        }
+        self.submit(epoch);
+        Ok(())
+    }
+
+    /// Enter arrives at the client.
+    pub fn submit(&mut self, epoch: Epoch) {
+        let queues = self.rng.permille(500);
+        let Some(client) = self.client(epoch) else { return };
+        if client.composer.is_empty() || client.stand == Stand::Frozen || client.dialog.is_some() {
+            return;
+        }
+        let pieces = std::mem::take(&mut client.composer);
+        if client.stand == Stand::Turn && queues {
+            client.waiting.push(pieces);
+            self.saw("prompt queued by the client");
+        } else {
+            self.take_prompt(epoch, &pieces);
+        }
+        self.stirred.insert(epoch);
+    }
+
+    /// A turn begins with what was submitted.
+    fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece]) {
+        let lost = self.rng.permille(8);
+        let World { clients, procs, rng, .. } = self;
+        let (Some(client), Some(proc)) = (clients.get_mut(&epoch), procs.get_mut(&epoch)) else { return };
+        let text = pieces.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join("\n");
+        let mut wrong = Vec::new();
+        let begun = pieces.iter().any(|p| p.text == client.prompt);
+        for message in pieces.iter().filter_map(|p| p.message) {
+            if !client.received.insert(message) && !client.unconfirmed.contains(&message) {
+                wrong.push(format!("session {epoch} received message {message} twice"));
+            }
+            if client.received.len() == 1 && !begun {
+                wrong.push(format!("session {epoch} received message {message} before its first prompt"));
+            }
+            if lost {
+                client.unconfirmed.insert(message);
+            } else {
+                client.confirmed.insert(message);
+            }
+        }
+        if !lost {
+            client.spool.push(text.clone());
+        }
+        if begun {
+            proc.mode = Mode::Work(rng.range(1, 3) as u32, Phase::AwaitingCi);
+            for unread in std::mem::take(&mut client.unread) {
+                proc.read(&unread, rng);
+            }
+        } else {
+            proc.read(&text, rng);
+        }
+        client.writes = proc.writes;
+        client.stalled = None;
+        let ours = pieces.iter().any(|p| p.message.is_some());
+        for text in wrong {
+            self.broken(DELIVERY, text);
+        }
+        if ours {
+            self.saw(if lost { "confirmation lost" } else { "message confirmed" });
+        }
+        if ours && pieces.len() > 1 {
+            self.saw("message submitted with another text");
+        }
+        self.say(format!("session {epoch} takes {:?}", text.lines().next().unwrap_or("")));
+        self.stand(epoch, Stand::Turn);
+        self.begin_turn(epoch);
+    }
+
+    pub fn stand(&mut self, epoch: Epoch, stand: Stand) {
+        let now = self.now;
+        if let Some(client) = self.client(epoch) {
+            (client.stand, client.since) = (stand, now);
+            self.stirred.insert(epoch);
+        }
+    }
+
+    /// The turn has ended well, or at least by itself.
+    pub fn turn_over(&mut self, epoch: Epoch) {
+        self.stand(epoch, Stand::Idle);
+        let Some(client) = self.client(epoch) else { return };
+        if !client.waiting.is_empty() {
+            let next = client.waiting.remove(0);
+            self.take_prompt(epoch, &next);
+        }
+    }
+
+    /// The turn is broken off: what waited for its end is back in the composer.
+    pub fn break_off(&mut self, epoch: Epoch, stand: Stand) {
+        self.stand(epoch, stand);
+        if let Some(client) = self.client(epoch) {
+            let waiting = std::mem::take(&mut client.waiting);
+            client.composer.extend(waiting.into_iter().flatten());
+        }
+    }
+}
