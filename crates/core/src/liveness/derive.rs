@@ -16,6 +16,11 @@ pub const IDLE_OBSERVATIONS: u8 = 3;
 /// Derives the status and counts the observation: the third in a row that finds the session idle
 /// without a phase says so. Observations closer together than `idle_gap_ms` count as one.
 pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status {
+    // A turn since then, however short: what was counted before it is another idleness.
+    if evidence.hooks.turn_started > evidence.idle_counted {
+        evidence.idle_streak = 0;
+        evidence.idle_counted = None;
+    }
     let status = derive(evidence, now, spec);
     if !matches!(status.state, State::Idle | State::IdlePrompt) || has_phase(evidence) {
         evidence.idle_streak = 0;

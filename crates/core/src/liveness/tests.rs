@@ -355,6 +355,10 @@ fn idle_three_times_without_a_phase_is_a_finding() {
     assert_eq!(states(&mut e, &[82 * S]), ["working"]);
     e.add(Fact::new(Time(83 * S), stop()));
     assert_eq!(states(&mut e, &[90 * S, 100 * S, 110 * S]), ["idle", "idle", "idle_prompt"]);
+    // A turn that nobody saw, since it was so short, is one all the same.
+    e.add(Fact::new(Time(111 * S), prompt()));
+    e.add(Fact::new(Time(111 * S + 4), stop()));
+    assert_eq!(states(&mut e, &[112 * S, 122 * S, 132 * S]), ["idle", "idle", "idle_prompt"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use shopfloor_core::delivery::{Input, Pane};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Source, State, Status, observe};
+use shopfloor_core::liveness::{Activity, Confidence, Source, State, Status, observe};
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::{Readiness, RuntimeSpec};
 use shopfloor_core::state::SessionStatus;
@@ -59,6 +59,8 @@ pub struct Attendant {
     dossier: Dossier,
     courier: Option<Courier>,
     reported: Option<(Time, SessionStatus)>,
+    /// The beginning of the last turn that the floor knows of.
+    turn: Option<Time>,
     worktree_seen: Option<Time>,
     /// When to look again, and when the courier wants to go on.
     next: Time,
@@ -78,6 +80,7 @@ impl Attendant {
         let now = clock();
         // What did not move while nobody watched was not seen not moving.
         dossier.evidence.watch_from(now);
+        let turn = dossier.evidence.hooks.turn_started;
         Attendant {
             brief,
             spec,
@@ -87,6 +90,7 @@ impl Attendant {
             dossier,
             courier: None,
             reported: None,
+            turn,
             worktree_seen: None,
             next: now,
             courier_next: None,
@@ -177,6 +181,21 @@ impl Attendant {
     }
 
     fn report(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
+        let began = self.dossier.evidence.hooks.turn_started;
+        let missed = began.filter(|began| Some(*began) > self.turn && !status.state.in_turn());
+        self.turn = began;
+        if let Some(since) = missed {
+            // A turn that was over before anybody looked. Without it the floor would take what it is
+            // told next for what it knows already.
+            let state = State::Working { activity: Activity::Thinking };
+            let worked = Status { state, since, confidence: Confidence::High, ..status.clone() };
+            self.report_new(&worked, now, tell);
+        }
+        self.report_new(status, now, tell);
+    }
+
+    /// Tells the floor, if it is worth a commit.
+    fn report_new(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
         let new = SessionStatus {
             state: status.state.clone(),
             since: status.since,
