@@ -221,6 +221,13 @@ impl Delivery {
         self.blocked.as_deref()
     }
 
+    /// The client's word for a prompt, while nothing is to be typed whatever follows from it.
+    pub fn confirm(&mut self, now: Time, prompt: &str) {
+        if !self.stage.is_final() {
+            self.prompt(now, prompt);
+        }
+    }
+
     /// Whoever was to report what was asked for is gone. It is taken for done: whether it happened is
     /// seen on the pane.
     pub fn take_over(&mut self, now: Time) {

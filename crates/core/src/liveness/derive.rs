@@ -22,7 +22,8 @@ pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status
         evidence.idle_counted = None;
     }
     let status = derive(evidence, now, spec);
-    if !matches!(status.state, State::Idle | State::IdlePrompt) || has_phase(evidence) {
+    let idle = matches!(status.state, State::Idle | State::IdlePrompt | State::ContextLow { .. });
+    if !idle || has_phase(evidence) {
         evidence.idle_streak = 0;
         evidence.idle_counted = None;
         return status;
@@ -317,6 +318,14 @@ impl Judge<'_> {
         if !matches!(base.state, State::Idle | State::Ready) {
             return base;
         }
+        // First: little context is no reason to wait for ever.
+        if base.state == State::Idle
+            && self.evidence.idle_streak >= IDLE_OBSERVATIONS
+            && !has_phase(self.evidence)
+        {
+            self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
+            return Found { state: State::IdlePrompt, ..base };
+        }
         let percent = self.context_percent();
         let by_screen = matches!(self.evidence.newest(Source::Screen),
             Some(Fact { at, what: What::Screen(reading) }) if reading.context_low && *at >= self.last_hook());
@@ -324,13 +333,6 @@ impl Judge<'_> {
             let source = if by_screen { Source::Screen } else { Source::Statusline };
             self.because(source, "little context is left");
             return Found { state: State::ContextLow { percent }, ..base };
-        }
-        if base.state == State::Idle
-            && self.evidence.idle_streak >= IDLE_OBSERVATIONS
-            && !has_phase(self.evidence)
-        {
-            self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
-            return Found { state: State::IdlePrompt, ..base };
         }
         base
     }

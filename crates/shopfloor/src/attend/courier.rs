@@ -10,6 +10,7 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::time::Time;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -69,10 +70,6 @@ impl Courier {
         self.delivery.transitions().first().map_or(Time(0), |first| first.at)
     }
 
-    pub fn message(&self) -> MessageId {
-        self.message
-    }
-
     /// Goes on as far as it can: when to come again, and what to tell the floor. `look` gives the
     /// pane as it is now; an error means that nothing is known of it.
     pub fn go(
@@ -99,8 +96,9 @@ impl Courier {
                     let key = way.spec.submit.as_ref().map_or("Enter", |submit| submit.key.as_str());
                     self.act(way, Input::EnterSent, |name, _| way.tmux.send_key(name, key))
                 }
+                // Kept until the floor has it: whoever comes after a crash tells it again.
                 Next::Delivered | Next::GiveUp { .. } => {
-                    let _ = std::fs::remove_file(file(way.dir));
+                    let _ = self.record(way);
                     return None;
                 }
             };
@@ -114,14 +112,31 @@ impl Courier {
         done: Input,
         act: impl FnOnce(&str, &str) -> Result<(), shopfloor_adapters::terminal::tmux::TmuxError>,
     ) -> Input {
-        let bytes = serde_json::to_vec(self).expect("a delivery is plain data");
-        if let Err(e) = write_atomic(&file(way.dir), &bytes, 0o600) {
+        if let Err(e) = self.record(way) {
             return Input::ActFailed { why: format!("it could not be put on record: {e}") };
         }
         match act(&way.brief.tmux, self.delivery.text()) {
             Ok(()) => done,
             Err(e) => Input::ActFailed { why: e.to_string() },
         }
+    }
+
+    fn record(&self, way: &Way<'_>) -> io::Result<()> {
+        let bytes = serde_json::to_vec(self).expect("a delivery is plain data");
+        write_atomic(&file(way.dir), &bytes, 0o600)
+    }
+
+    /// The client's word for prompts, while nothing may be typed. Whether the message is through.
+    pub fn confirm(&mut self, way: &Way<'_>, prompts: &[String], tell: &mut dyn FnMut(Event)) -> bool {
+        for prompt in prompts {
+            self.delivery.confirm((way.now)(), prompt);
+        }
+        let through = self.delivery.stage().is_final();
+        if through {
+            let _ = self.record(way);
+        }
+        self.report(way.brief.epoch, tell);
+        through
     }
 
     fn report(&mut self, epoch: Epoch, tell: &mut dyn FnMut(Event)) {
@@ -145,6 +160,11 @@ impl Courier {
             tell(Event::MessageHeld { message: self.message, epoch, why: self.held.clone() });
         }
     }
+}
+
+/// The floor goes on with another message, or none: what became of the last is history.
+pub fn forget(dir: &Path) {
+    let _ = std::fs::remove_file(file(dir));
 }
 
 fn file(dir: &Path) -> PathBuf {

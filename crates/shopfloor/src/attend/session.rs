@@ -1,7 +1,7 @@
 //! One session under watch: what it shows is weighed whenever something is told, looked at when
 //! that may help, and reported when it says something new.
 
-use super::courier::{Courier, Way};
+use super::courier::{self, Courier, Way};
 use super::dossier::Dossier;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::delivery::{Input, Pane};
@@ -58,6 +58,8 @@ pub struct Attendant {
     clock: fn() -> Time,
     dossier: Dossier,
     courier: Option<Courier>,
+    /// The message that is through, or given up: the floor has yet to say so.
+    sent: Option<MessageId>,
     reported: Option<(Time, SessionStatus)>,
     /// The beginning of the last turn that the floor knows of.
     turn: Option<Time>,
@@ -89,6 +91,7 @@ impl Attendant {
             clock,
             dossier,
             courier: None,
+            sent: None,
             reported: None,
             turn,
             worktree_seen: None,
@@ -105,8 +108,9 @@ impl Attendant {
     /// The floor has changed.
     pub fn brief(&mut self, brief: Brief) {
         let message = brief.due.as_ref().map(|due| due.message);
-        if self.courier.as_ref().map(Courier::message) != message {
+        if self.brief.due.as_ref().map(|due| due.message) != message {
             self.courier = None;
+            courier::forget(&self.dir);
             self.courier_next = message.map(|_| (self.clock)());
         }
         self.brief = brief;
@@ -203,6 +207,14 @@ impl Attendant {
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
         };
+        let mut new = new;
+        if let Some((_, old)) = &self.reported
+            && old.state == new.state
+            && matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. })
+        {
+            // Looked at again; a turn in between would have been told.
+            new.since = old.since;
+        }
         let worth = self.reported.as_ref().is_none_or(|(at, old)| self.is_worth(old, &new, now.since(*at)));
         if worth {
             self.reported = Some((now, new.clone()));
@@ -229,7 +241,7 @@ impl Attendant {
     }
 
     fn deliver(&mut self, status: &Status, mut prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
-        let Some(due) = self.brief.due.clone() else {
+        let Some(due) = self.brief.due.clone().filter(|due| self.sent != Some(due.message)) else {
             self.courier_next = None;
             return;
         };
@@ -252,6 +264,11 @@ impl Attendant {
         };
         let now = (self.clock)();
         if let Some((why, again)) = self.not_yet(status) {
+            if courier.confirm(&way, &prompts, tell) {
+                self.courier_next = None;
+                self.sent = Some(due.message);
+                return;
+            }
             courier.hold(brief.epoch, &why, tell);
             self.courier = Some(courier);
             self.courier_next = Some(again.max(now + Duration::from_secs(1)));
@@ -269,7 +286,7 @@ impl Attendant {
         self.courier_next = next;
         self.courier = next.map(|_| courier);
         if self.courier.is_none() {
-            self.brief.due = None;
+            self.sent = Some(due.message);
         }
     }
 
