@@ -29,6 +29,8 @@ respawn_backoff = "10ms"
 const RUNTIME: &str = r#"
 [launch]
 argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+[resume]
+argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
 [version]
 argv = ["shopfloor", "--version"]
 minimum = "0.0.1"
