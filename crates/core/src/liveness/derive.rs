@@ -242,7 +242,9 @@ impl Judge<'_> {
         let (evidence, timing) = (self.evidence, &self.spec.timing);
         let waits = match base.state {
             State::Working { .. } | State::Starting => false,
-            State::Ready | State::Idle | State::Dialog { .. } | State::LimitedUntil { .. } => true,
+            State::Ready | State::Idle | State::LimitedUntil { .. } => true,
+            // A dialog hides the status line, and may keep it from being drawn: no clock is to be
+            // expected while a person is waited for.
             _ => return base,
         };
         let progress = evidence.progress().map(|(_, at)| at);

@@ -144,6 +144,14 @@ fn hooks_say_where_a_session_stands() {
     check(&spec, "a tool", &with(&[(3 * S, tool())]), now, "working (tool Bash)");
     check(&spec, "stopped", &with(&[(4 * S, stop())]), now, "idle");
     check(&spec, "permission", &with(&[(4 * S, permission())]), now, "dialog (permission)");
+    let long = with(&[(4 * S, permission()), (5 * S, clock("10:00:00"))]);
+    check(
+        &spec,
+        "a dialog at night",
+        &[&long[..], &[(600 * MIN, alive())]].concat(),
+        600 * MIN,
+        "dialog (permission)",
+    );
     let question = hook(HookEvent::PermissionRequest { tool: "AskUserQuestion".into() });
     check(&spec, "question", &with(&[(4 * S, question)]), now, "dialog (question)");
     check(&spec, "failed", &with(&[(4 * S, failure("server_error", false))]), now, "failed (server)");

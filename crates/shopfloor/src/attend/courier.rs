@@ -4,7 +4,7 @@
 use super::session::Brief;
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::host::atomic::write_atomic;
-use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_adapters::terminal::tmux::{Tmux, TmuxError, TmuxResult};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
@@ -106,17 +106,13 @@ impl Courier {
         Some((way.now)() + Duration::from_secs(2))
     }
 
-    fn act(
-        &self,
-        way: &Way<'_>,
-        done: Input,
-        act: impl FnOnce(&str, &str) -> Result<(), shopfloor_adapters::terminal::tmux::TmuxError>,
-    ) -> Input {
+    fn act(&self, way: &Way<'_>, done: Input, act: impl FnOnce(&str, &str) -> TmuxResult<()>) -> Input {
         if let Err(e) = self.record(way) {
             return Input::ActFailed { why: format!("it could not be put on record: {e}") };
         }
         match act(&way.brief.tmux, self.delivery.text()) {
-            Ok(()) => done,
+            // No answer: whether it was typed is not known, but seen on the pane.
+            Ok(()) | Err(TmuxError::Io { .. }) => done,
             Err(e) => Input::ActFailed { why: e.to_string() },
         }
     }

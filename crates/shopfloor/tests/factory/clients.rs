@@ -147,7 +147,11 @@ fn a_draft_is_not_touched_and_a_person_who_types_is_not_interrupted() {
     floor.beats(1, 3);
     floor.held(1, "somebody is typing");
     assert_eq!(floor.prompts(1), [""; 0], "the composer is empty, but not ours");
+    // The person scrolls up, and leaves it so.
+    floor.tmux(&["copy-mode", "-t", &format!("={tmux}:")]);
     drop(person);
+    floor.held(1, "somebody scrolls");
+    floor.tmux(&["send-keys", "-t", &format!("={tmux}:"), "-X", "cancel"]);
     floor.wait_until_merged(issue);
 }
 
