@@ -36,6 +36,24 @@ impl Layout {
         self.root.join("runtimes")
     }
 
+    /// The registry in files, for other tools.
+    pub fn identities(&self) -> PathBuf {
+        self.root.join("identities")
+    }
+
+    pub fn identity(&self, agent: &str) -> PathBuf {
+        self.identities().join(format!("{agent}.json"))
+    }
+
+    /// The work records in files, for other tools.
+    pub fn work_records(&self) -> PathBuf {
+        self.root.join("records")
+    }
+
+    pub fn work_record(&self, agent: &str) -> PathBuf {
+        self.work_records().join(format!("{agent}.json"))
+    }
+
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")

@@ -43,6 +43,8 @@ pub enum Event {
     Answered { project: ProjectName, issue: IssueNumber, text: String },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
+    /// Somebody, or a program, wants people to look at something.
+    Escalated { project: ProjectName, text: String },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.

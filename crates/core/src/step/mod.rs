@@ -77,6 +77,9 @@ impl Turn<'_> {
             }
             Event::Answered { project, issue, text } => self.answered(project, *issue, text),
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
+            Event::Escalated { project, text } => {
+                self.note(NoteKind::Escalation, project, None, text.clone());
+            }
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }

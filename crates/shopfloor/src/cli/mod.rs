@@ -21,7 +21,7 @@ mod init;
 mod issue;
 mod marker;
 mod merge_queue;
-mod output;
+pub(crate) mod output;
 pub mod phase;
 mod pr;
 mod session;
@@ -122,7 +122,7 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
-        Command::Agents(args) => agents::run(context, args),
+        Command::Agents(args) => agents::run(context, &args),
         Command::Answer(args) => answer::run(context, args),
         Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
