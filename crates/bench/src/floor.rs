@@ -42,6 +42,11 @@ impl BenchFloor {
         Ok(floor)
     }
 
+    /// Another configuration of the project.
+    pub fn write_config(&self, text: &str) -> Result<()> {
+        Ok(std::fs::write(self.checkout().join("shopfloor.toml"), text)?)
+    }
+
     fn checkout(&self) -> PathBuf {
         self.dir.join("project")
     }
