@@ -166,3 +166,50 @@ pub fn forget(dir: &Path) {
 fn file(dir: &Path) -> PathBuf {
     dir.join("delivery.json")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::session::Due;
+    use super::*;
+    use crate::config::runtimes::embedded;
+    use shopfloor_core::runtime::Composer;
+
+    #[test]
+    fn a_message_that_is_asked_for_again_is_not_typed_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tmux = Tmux::new(folder.path().join("tmux.sock"), "");
+        let spec = embedded("claude").expect("it is embedded");
+        let brief = Brief {
+            epoch: Epoch(1),
+            tmux: "dev-sample-1-e1".into(),
+            runtime: "claude".into(),
+            launched: Time(0),
+            process: None,
+            worktree: PathBuf::new(),
+            phase: None,
+            phase_stamp: None,
+            conversation: None,
+            due: None,
+        };
+        let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: folder.path(), now: || Time(1_000) };
+        let due = Due { message: MessageId(3), text: "CI passed".into(), receipts: 1, held: None };
+        let mut courier = Courier::new(&way, &due).expect("it can be typed");
+        let empty = Pane { dialog: None, composer: Composer::Empty, busy: false, human_typed: None };
+        assert_eq!(courier.delivery.step(Time(1_000), Input::Pane(empty)), Next::Paste);
+        courier.delivery.step(Time(1_000), Input::Pasted);
+        let taken = || Input::Prompt { prompt: "CI passed".into() };
+        let blind = || -> Result<Pane, String> { panic!("there is nothing to look for") };
+        let mut told = Vec::new();
+        assert_eq!(courier.go(&way, taken(), blind, &mut |event| told.push(event)), None);
+        let stage = |event: &Event| match event {
+            Event::MessageMoved { to, .. } => Some(to.to),
+            _ => None,
+        };
+        let first: Vec<_> = told.drain(..).filter_map(|event| stage(&event)).collect();
+        assert_eq!(first, [Stage::Typed, Stage::TurnStarted]);
+        // The floor, or a daemon after this one, has not heard of it yet.
+        let mut courier = Courier::new(&way, &due).expect("it can be typed");
+        assert_eq!(courier.go(&way, Input::Tick, blind, &mut |event| told.push(event)), None);
+        assert_eq!(told.iter().filter_map(stage).collect::<Vec<_>>(), first, "told again, not typed");
+    }
+}
