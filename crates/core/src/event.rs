@@ -112,6 +112,8 @@ pub enum NoteKind {
     NeedsHuman,
     Escalation,
     Checkout,
+    /// Something was out of order in a worktree, or one was removed.
+    Worktree,
 }
 
 impl NoteKind {
@@ -139,6 +141,7 @@ impl NoteKind {
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::Checkout => "CHECKOUT",
+            NoteKind::Worktree => "WORKTREE",
         }
     }
 }
