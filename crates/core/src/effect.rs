@@ -344,9 +344,12 @@ pub struct ProcessId {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
+    /// `notes`: what was, or is, out of order in the worktree.
     WorktreeReady {
         path: String,
         head: Sha,
+        #[serde(default)]
+        notes: Vec<String>,
     },
     SessionStarted {
         tmux: String,
@@ -357,6 +360,9 @@ pub enum Outcome {
         /// The first prompt, if it has to be typed into the client.
         #[serde(default)]
         prompt: Option<String>,
+        /// What was, or is, out of order in the worktree.
+        #[serde(default)]
+        notes: Vec<String>,
     },
     SessionEnded {
         rescue: Option<String>,

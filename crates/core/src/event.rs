@@ -114,6 +114,8 @@ pub enum NoteKind {
     NeedsHuman,
     Escalation,
     Checkout,
+    /// Something was out of order in a worktree, or one was removed.
+    Worktree,
 }
 
 impl NoteKind {
@@ -141,6 +143,7 @@ impl NoteKind {
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::Checkout => "CHECKOUT",
+            NoteKind::Worktree => "WORKTREE",
         }
     }
 }

@@ -34,8 +34,8 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
         Action::PrepareWorktree { project, issue, branch, .. } => {
-            let (path, head) = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
-            Ok(Outcome::WorktreeReady { path, head })
+            let ready = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
+            Ok(Outcome::WorktreeReady { path: ready.path, head: ready.head, notes: ready.notes })
         }
         Action::StartSession(start) => start_session(ports, start),
         Action::EndSession { role, project, issue, epoch, .. } => {
@@ -129,14 +129,15 @@ fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     // First of all: what runs already must not be prepared for.
     if let Some(started) = ports.agents.adopt(start)? {
-        return Ok(session_started(started));
+        return Ok(session_started(started, Vec::new()));
     }
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
-    let (worktree, _) = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
+    let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
     let mut briefing = Briefing {
         issue: ports.forge.issue_text(&start.project, start.issue)?,
-        worktree,
+        worktree: ready.path,
+        notes: ready.notes,
         ..Briefing::default()
     };
     if start.resume.is_some() {
@@ -145,12 +146,12 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
             briefing.reviews = ports.forge.review_texts(&start.project, pr)?;
         }
     }
-    Ok(session_started(ports.agents.start(start, &briefing)?))
+    Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
 }
 
-fn session_started(started: Started) -> Outcome {
+fn session_started(started: Started, notes: Vec<String>) -> Outcome {
     let Started { tmux, process, phase_file, runtime, prompt } = started;
-    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt }
+    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes }
 }
 
 fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {
@@ -175,8 +176,9 @@ fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
 
 fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let state = ports.workspace.branch_state(tree, branch)?;
-    let mut note = None;
-    if state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
+    // Half a rebase is nobody's change.
+    let mut note = state.unfinished;
+    if note.is_none() && state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
         match ports.workspace.push(tree, branch) {
             Ok(_) => {}
             Err(PortError::Permanent(why)) => note = Some(why),

@@ -51,6 +51,18 @@ pub struct BranchState {
     pub dirty: u32,
     /// The branch's head on origin.
     pub pushed: Option<Sha>,
+    /// What the branch is in the middle of, or which commits of the worktree are not on it: then it is
+    /// not what the agent means.
+    pub unfinished: Option<String>,
+}
+
+/// A worktree that is ready for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub path: String,
+    pub head: Sha,
+    /// What was, or is, out of order in it.
+    pub notes: Vec<String>,
 }
 
 /// A snapshot of a worktree, kept by a rescue ref.
@@ -64,8 +76,9 @@ pub struct Snapshot {
 pub trait Workspace: Send + Sync {
     /// Makes the branch and its worktree. What exists already is kept as it is: a worktree with an
     /// agent's work in it is never reset. A new branch starts at origin's branch of that name, else
-    /// at origin's primary branch. For a review tree, `at` is checked out detached instead.
-    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)>;
+    /// at origin's primary branch. For a review tree, `at` is checked out detached instead. One whose
+    /// folder is gone is made again, with what the newest rescue ref holds put back.
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared>;
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
 
@@ -205,8 +218,9 @@ pub trait Forge: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Briefing {
     pub issue: IssueText,
-    /// The worktree the agent runs in.
+    /// The worktree the agent runs in, and what is out of order in it.
     pub worktree: String,
+    pub notes: Vec<String>,
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,

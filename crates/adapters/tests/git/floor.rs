@@ -151,7 +151,7 @@ impl Floor {
 
     pub fn prepare(&self, issue: u64) -> PathBuf {
         let tree = self.tree(issue);
-        PathBuf::from(self.workspace.prepare(&tree, &branch(issue), None).expect("prepare").0)
+        PathBuf::from(self.workspace.prepare(&tree, &branch(issue), None).expect("prepare").path)
     }
 
     pub fn push(&self, issue: u64) -> Sha {

@@ -127,6 +127,7 @@ impl Scene {
                 phase_file: "f".into(),
                 runtime: "generic".into(),
                 prompt: None,
+                notes: vec![],
             },
         )
     }
@@ -135,7 +136,10 @@ impl Scene {
     fn working(policy: Policy) -> Scene {
         let mut scene = Scene::new(policy);
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
-        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.answer(
+            "prepare_worktree",
+            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+        );
         scene.start_session();
         assert_eq!(scene.state(), "working");
         scene

@@ -87,7 +87,10 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     let process = ProcessId { pid: process.pid, start: process.start + 1 };
     let (tmux, phase_file) = ("dev-demo-1-e2".into(), "/nowhere/phase".into());
     let (runtime, prompt) = ("generic".into(), None);
-    floor.perform("start_session", Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt });
+    floor.perform(
+        "start_session",
+        Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes: vec![] },
+    );
     // Somebody else has its pid by now.
     floor.run(&["agents"]).fine().shows("red (its process is gone)");
 }

@@ -3,7 +3,7 @@
 use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 
 pub struct FakeWorkspace(pub Shared);
@@ -52,7 +52,7 @@ pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
 }
 
 impl Workspace for FakeWorkspace {
-    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
         self.0.call("prepare", |world| {
             if let Some(at) = at {
                 let at = commit_of(at);
@@ -79,7 +79,8 @@ impl Workspace for FakeWorkspace {
                 });
             }
             let head = world.git.head_of(&world.git.trees[tree]);
-            Ok((format!("work/{}-{}", tree.role, tree.issue), sha(head)))
+            let path = format!("work/{}-{}", tree.role, tree.issue);
+            Ok(Prepared { path, head: sha(head), notes: Vec::new() })
         })
     }
 
@@ -92,6 +93,7 @@ impl Workspace for FakeWorkspace {
                 ahead: git.ahead(git.primary(), head),
                 dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
                 pushed: git.hub.get(branch).map(|c| sha(*c)),
+                unfinished: None,
             })
         })
     }

@@ -38,6 +38,7 @@ impl Scene {
                 phase_file: "f".into(),
                 runtime: "claude".into(),
                 prompt: Some("do it".into()),
+                notes: vec![],
             },
         )
     }
@@ -46,7 +47,10 @@ impl Scene {
     fn typed() -> Scene {
         let mut scene = Scene::new(Policy::default());
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
-        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.answer(
+            "prepare_worktree",
+            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+        );
         scene.start_typed();
         scene
     }
