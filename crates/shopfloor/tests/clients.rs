@@ -27,3 +27,5 @@ mod lab;
 mod pane;
 #[path = "clients/plant.rs"]
 mod plant;
+#[path = "clients/trouble.rs"]
+mod trouble;

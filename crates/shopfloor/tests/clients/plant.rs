@@ -163,6 +163,11 @@ impl Plant {
         })
     }
 
+    /// Whether a message with that first line was ever taken.
+    pub fn taken_ever(&self, first_line: &str) -> bool {
+        self.notes("MESSAGE_TAKEN").iter().any(|line| line == first_line)
+    }
+
     /// Merged, closed, nothing left, and nothing that anybody was asked and no rule was for.
     pub fn ends_well(&self, issue: IssueNumber) {
         self.wait_until_merged(issue);
