@@ -44,6 +44,12 @@ pub struct Policy {
     pub delivery_timeout: Duration,
     /// Before the first respawn; doubles with each.
     pub respawn_backoff: Duration,
+    /// Times a turn that failed for no fault of the agent's is begun again, before a person is asked.
+    #[serde(default = "retries_max")]
+    pub retries_max: u32,
+    /// Before it is begun again for the first time; doubles with each.
+    #[serde(default = "retry_backoff")]
+    pub retry_backoff: Duration,
     /// Between two snapshots of a worktree in which an agent works.
     #[serde(default = "checkpoint_every")]
     pub checkpoint_every: Duration,
@@ -54,6 +60,14 @@ pub struct Policy {
 
 fn checkpoint_every() -> Duration {
     Duration::from_secs(300)
+}
+
+fn retries_max() -> u32 {
+    8
+}
+
+fn retry_backoff() -> Duration {
+    Duration::from_secs(60)
 }
 
 impl Default for Policy {
@@ -78,6 +92,8 @@ impl Default for Policy {
             idle_timeout: 120 * MINUTE,
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),
+            retries_max: retries_max(),
+            retry_backoff: retry_backoff(),
             checkpoint_every: checkpoint_every(),
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,

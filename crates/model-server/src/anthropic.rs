@@ -13,6 +13,7 @@ pub fn turn(body: &Value, session: Option<&str>) -> Turn {
     let mut system = texts(&body["system"]).join("\n");
     let mut prompts: Vec<String> = Vec::new();
     let (mut calls, mut results, mut fresh) = (Vec::new(), Vec::new(), true);
+    let mut reminders = String::new();
     for message in body["messages"].as_array().into_iter().flatten() {
         match message["role"].as_str() {
             Some("assistant") => results.clear(),
@@ -26,7 +27,9 @@ pub fn turn(body: &Value, session: Option<&str>) -> Turn {
                         calls.push(block["tool_use_id"].as_str().unwrap_or_default().to_owned());
                         results.push(texts(&block["content"]).join("\n"));
                         fresh = false;
-                    } else if let Some(text) = said(block["text"].as_str().unwrap_or_default()) {
+                    } else if let Some(text) =
+                        said(block["text"].as_str().unwrap_or_default(), &mut reminders)
+                    {
                         prompts.push(text);
                         calls.clear();
                         results.clear();
@@ -43,6 +46,7 @@ pub fn turn(body: &Value, session: Option<&str>) -> Turn {
         () if fresh => Kind::Prompt,
         () => Kind::ToolResult,
     };
+    system.push_str(&reminders);
     let cwd = between(&system, "working directory: ", None).map(str::to_owned);
     Turn {
         client: Client::Claude,
@@ -76,14 +80,17 @@ fn names(tools: &Value) -> Vec<String> {
     tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// What a person said of a text block, without what the client adds in tags of its own.
-fn said(text: &str) -> Option<String> {
+/// What a person said of a text block. What the client adds in tags of its own goes to `reminders`.
+fn said(text: &str, reminders: &mut String) -> Option<String> {
     const TAG: (&str, &str) = ("<system-reminder>", "</system-reminder>");
     let mut kept = String::new();
     let mut rest = text;
     while let Some(open) = rest.find(TAG.0) {
         kept.push_str(&rest[..open]);
-        rest = rest[open..].find(TAG.1).map_or("", |close| &rest[open + close + TAG.1.len()..]);
+        let (inside, after) = rest[open + TAG.0.len()..].split_once(TAG.1).unwrap_or((&rest[open..], ""));
+        reminders.push('\n');
+        reminders.push_str(inside.trim());
+        rest = after;
     }
     kept.push_str(rest);
     let kept = kept.trim();
@@ -253,6 +260,7 @@ mod tests {
         assert_eq!(turn.cwd.as_deref(), Some("/lab/proj"));
         assert_eq!(turn.conversation, "s");
         assert!(turn.system.starts_with("You are an agent.\n# Environment"));
+        assert!(turn.system.ends_with("# gitStatus\nAttribution"));
     }
 
     #[test]
@@ -298,8 +306,8 @@ mod tests {
 
     #[test]
     fn an_interruption_is_no_prompt() {
-        assert_eq!(said("[Request interrupted by user]"), None);
-        assert_eq!(said("a <system-reminder>b</system-reminder> c"), Some("a  c".into()));
-        assert_eq!(said("a<system-reminder>never closed"), Some("a".into()));
+        assert_eq!(said("[Request interrupted by user]", &mut String::new()), None);
+        assert_eq!(said("a <system-reminder>b</system-reminder> c", &mut String::new()), Some("a  c".into()));
+        assert_eq!(said("a<system-reminder>never closed", &mut String::new()), Some("a".into()));
     }
 }

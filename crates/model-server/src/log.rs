@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 const REQUESTS_MAX: usize = 1000;
 /// Characters of each text. The longest prompts that are typed in tests are shorter.
 const TEXT_CHARS_MAX: usize = 256 * 1024;
+/// Earlier prompts that are kept of a request, and characters of each.
+const BEFORE_MAX: usize = 100;
+const LINE_CHARS_MAX: usize = 200;
 
 /// One request for an answer.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +24,8 @@ pub struct Asked {
     pub model: String,
     /// The newest prompt.
     pub prompt: String,
+    /// The first lines of those before it, in this very request: what the client remembers.
+    pub before: Vec<String>,
     pub tool_result: String,
     pub system: String,
     pub round: usize,
@@ -51,6 +56,7 @@ impl Log {
             conversation: turn.conversation.clone(),
             model: turn.model.clone(),
             prompt: bounded(turn.prompt()),
+            before: before(&turn.prompts),
             tool_result: bounded(&turn.tool_result),
             system: bounded(&turn.system),
             round: turn.round,
@@ -74,6 +80,15 @@ impl Log {
     pub fn others(&self) -> Vec<String> {
         self.others.iter().cloned().collect()
     }
+}
+
+fn before(prompts: &[String]) -> Vec<String> {
+    let earlier = prompts.split_last().map_or(&[][..], |(_, earlier)| earlier);
+    let newest = earlier.iter().rev().take(BEFORE_MAX);
+    let lines = newest.map(|prompt| prompt.lines().next().unwrap_or_default());
+    let mut lines: Vec<String> = lines.map(|line| line.chars().take(LINE_CHARS_MAX).collect()).collect();
+    lines.reverse();
+    lines
 }
 
 fn bounded(text: &str) -> String {
@@ -113,6 +128,16 @@ mod tests {
         log.push(&turn("a".into()), &headers, By::Default);
         let values: Vec<String> = log.asked()[0].headers.iter().map(|(_, value)| value.clone()).collect();
         assert_eq!(values, ["***", "***", "value"]);
+    }
+
+    #[test]
+    fn what_was_said_before_is_kept_in_short() {
+        let mut log = Log::default();
+        let prompts = vec!["first\nand more".to_owned(), "x".repeat(1000), "newest".to_owned()];
+        log.push(&Turn { prompts, ..turn(String::new()) }, &[], By::Default);
+        let asked = &log.asked()[0];
+        assert_eq!(asked.before, ["first".to_owned(), "x".repeat(LINE_CHARS_MAX)]);
+        assert_eq!(asked.prompt, "newest");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Turn {
     pub prompts: Vec<String>,
     /// The newest tool results, if those are what the turn brings.
     pub tool_result: String,
-    /// The instructions, and what the client tells of the environment.
+    /// The instructions, and what else the client tells by itself.
     pub system: String,
     pub cwd: Option<String>,
     /// How often the model has called tools since the newest prompt.

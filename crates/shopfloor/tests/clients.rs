@@ -1,16 +1,31 @@
 //! Real agent clients in real tmux, against the scripted model: what we believe of their hooks,
-//! screens and files, checked on the clients themselves.
+//! screens and files, checked on the clients themselves (`claude`, `codex`); and the whole factory
+//! with them at work, end to end.
 //!
 //! `cargo xtask test` fetches the clients and says where they are. Without that, each test here says
 //! that it was skipped.
 
 #[path = "clients/claude.rs"]
 mod claude;
+#[expect(dead_code, reason = "the factory's tests use the rest of it")]
+#[path = "factory/client.rs"]
+mod client;
 #[path = "clients/codex.rs"]
 mod codex;
+#[expect(dead_code, reason = "the factory's tests use the rest of it")]
+#[path = "factory/floor.rs"]
+mod floor;
+#[path = "clients/good_way.rs"]
+mod good_way;
+#[path = "clients/home.rs"]
+mod home;
 #[path = "clients/isolation.rs"]
 mod isolation;
 #[path = "clients/lab.rs"]
 mod lab;
 #[path = "clients/pane.rs"]
 mod pane;
+#[path = "clients/plant.rs"]
+mod plant;
+#[path = "clients/trouble.rs"]
+mod trouble;

@@ -16,9 +16,7 @@ use std::time::Duration;
 
 /// How often in a row a session must be found stuck.
 const STRIKES: u32 = 3;
-/// How often a turn that failed for no fault of the agent's is begun again, before a person is asked.
-const NUDGES_MAX: u32 = 8;
-const NUDGE_AFTER: Duration = Duration::from_secs(60);
+/// The longest pause before a turn that failed for no fault of the agent's is begun again.
 const NUDGE_AFTER_MAX: Duration = Duration::from_secs(30 * 60);
 /// How often one job's session is replaced because its context is full.
 const CYCLES_MAX: u32 = 10;
@@ -122,16 +120,17 @@ impl Turn<'_> {
             | ErrorKind::Server
             | ErrorKind::Connection
             | ErrorKind::Unknown => {
+                let policy = self.policy_of(id);
                 let Some(session) = self.floor.sessions.edit(&epoch) else { return };
                 session.nudges += 1;
                 let nudges = session.nudges;
-                if nudges > NUDGES_MAX {
+                if nudges > policy.retries_max {
                     session.nudges = 0;
-                    let why = format!("{}, after {NUDGES_MAX} attempts", cause(error));
+                    let why = format!("{}, after {} attempts", cause(error), policy.retries_max);
                     self.cannot_work(id, epoch, role, &why);
                     return;
                 }
-                let pause = NUDGE_AFTER * 2u32.saturating_pow(nudges - 1).min(1 << 16);
+                let pause = policy.retry_backoff * 2u32.saturating_pow(nudges - 1).min(1 << 16);
                 self.resume_at(epoch, self.now + pause.min(NUDGE_AFTER_MAX));
             }
         }

@@ -264,6 +264,11 @@ pub struct Limits {
     pub delivery: Span,
     /// Before the first replacement of a dead session; doubles with each.
     pub respawn_backoff: Span,
+    /// Times an agent is told to go on after a turn that its model's servers broke off, before a human is
+    /// asked.
+    pub retries: u32,
+    /// Before it is told to go on for the first time; doubles with each, up to half an hour.
+    pub retry_backoff: Span,
     /// After this long an open question to a human is repeated.
     pub renotify: Span,
     /// After this long an open question to a human is escalated.
@@ -281,6 +286,8 @@ impl Default for Limits {
             idle: Span(policy.idle_timeout),
             delivery: Span(policy.delivery_timeout),
             respawn_backoff: Span(policy.respawn_backoff),
+            retries: policy.retries_max,
+            retry_backoff: Span(policy.retry_backoff),
             renotify: Span(policy.renotify_after),
             escalate: Span(policy.escalate_after),
         }

@@ -25,6 +25,8 @@ impl ProjectConfig {
             idle_timeout: limits.idle.0,
             delivery_timeout: limits.delivery.0,
             respawn_backoff: limits.respawn_backoff.0,
+            retries_max: limits.retries,
+            retry_backoff: limits.retry_backoff.0,
             checkpoint_every: self.rescue.every.0,
             renotify_after: limits.renotify.0,
             escalate_after: limits.escalate.0,

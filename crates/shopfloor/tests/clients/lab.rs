@@ -4,6 +4,7 @@
 //! A client gets an environment of the lab's making and nothing of the machine's but the `PATH`: keys are
 //! dummies, URLs are on loopback.
 
+use super::home::{self, Account};
 use super::pane::Pane;
 use serde_json::{Value, json};
 use shopfloor_adapters::terminal::tmux::{SpawnSpec, Tmux};
@@ -14,8 +15,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-
-const KEY: &str = "dummy-key";
 
 const CLAUDE_HOOKS: [&str; 8] = [
     "SessionStart",
@@ -44,7 +43,7 @@ impl Lab {
         let server = ModelServer::start(scenario).expect("a port on loopback");
         let tmux = Tmux::new(folder.path().join("tmux.sock"), path_variable());
         let lab = Lab { folder, clients: clients.to_owned(), tmux, server };
-        for part in ["home/.claude", "home/.codex", "tmp", "work"] {
+        for part in ["home/.codex", "tmp", "work"] {
             std::fs::create_dir_all(lab.path(part)).expect("a folder");
         }
         lab.git(&["init", "--quiet", "-b", "main"]);
@@ -97,19 +96,12 @@ impl Lab {
             .into()
     }
 
-    /// Onboarding done, the key approved, the project trusted: with any of it missing there is a dialog,
-    /// or a call to its vendor.
     fn seed_claude(&self) {
-        let project = json!({
+        let mut projects = json!({});
+        projects[self.text("work")] = json!({
             "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": [],
         });
-        let mut state = json!({
-            "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5, "autoUpdates": false,
-            "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
-            "bypassPermissionsModeAccepted": true, "projects": {},
-        });
-        state["projects"][self.text("work")] = project;
-        self.write("home/.claude.json", &state.to_string());
+        home::seed_claude(&self.path("home"), &projects);
         let settings = json!({
             "tui": "default",
             "hooks": self.hooks(&CLAUDE_HOOKS),
@@ -119,70 +111,31 @@ impl Lab {
     }
 
     fn seed_codex(&self) {
-        let config = format!(
-            r#"model = "scripted"
-model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-model_context_window = 200000
-[model_providers.scripted]
-name = "scripted"
-base_url = "{}"
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-request_max_retries = 1
-stream_max_retries = 1
-[projects."{}"]
-trust_level = "trusted"
-[analytics]
-enabled = false
-"#,
-            self.server.openai_url(),
-            self.text("work")
-        );
-        self.write("home/.codex/config.toml", &config);
+        let trusted = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", self.text("work"));
+        home::seed_codex(&self.path("home"), &self.server, &trusted);
         self.write("home/.codex/hooks.json", &json!({ "hooks": self.hooks(&CODEX_HOOKS) }).to_string());
     }
 
-    /// The environment of every client; a later value of the same name counts.
-    fn environment(&self, more: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-        let (home, tmp, url) = (self.text("home"), self.text("tmp"), self.server.anthropic_url());
-        let mut environment = vec![(OsString::from("PATH"), path_variable())];
-        let fixed = [
-            ("HOME", home.as_str()),
-            ("LANG", "C.UTF-8"),
-            ("SHELL", "/bin/sh"),
-            ("TMPDIR", &tmp),
-            ("CLAUDE_CODE_TMPDIR", &tmp),
-            ("ANTHROPIC_BASE_URL", &url),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_TELEMETRY", "1"),
-            ("DISABLE_ERROR_REPORTING", "1"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            ("CLAUDE_CODE_MAX_RETRIES", "1"),
-            // It refuses to skip permissions as root elsewhere.
-            ("IS_SANDBOX", "1"),
-        ];
-        let own = fixed.iter().chain(more);
-        environment.extend(own.map(|(name, value)| (OsString::from(*name), OsString::from(*value))));
-        environment
+    fn environment(&self, account: Account) -> Vec<(OsString, OsString)> {
+        let own = [("PATH", path_variable()), ("HOME", self.path("home").into())];
+        let more = home::environment(&self.path("tmp"), &self.server, account);
+        own.into_iter().chain(more).map(|(name, value)| (name.into(), value)).collect()
     }
 
     /// Claude Code, with a key.
     pub fn claude(&self) -> Pane<'_> {
-        self.claude_with(&[("ANTHROPIC_API_KEY", KEY)])
+        self.claude_with(Account::Key)
     }
 
     /// Claude Code with a subscription.
     pub fn claude_subscribed(&self) -> Pane<'_> {
-        self.claude_with(&[("CLAUDE_CODE_OAUTH_TOKEN", KEY)])
+        self.claude_with(Account::Subscription)
     }
 
-    fn claude_with(&self, environment: &[(&str, &str)]) -> Pane<'_> {
+    fn claude_with(&self, account: Account) -> Pane<'_> {
         let settings = self.text("settings.json");
         let args = ["--settings", &settings, "--dangerously-skip-permissions"];
-        let pane = self.start(Client::Claude, &args, environment);
+        let pane = self.start(Client::Claude, &args, account);
         pane.wait("it says that it is ready", || !pane.hooks("SessionStart").is_empty());
         pane
     }
@@ -191,14 +144,14 @@ enabled = false
         let off = ["plugins", "apps", "remote_plugin", "plugin_discovery_prefetch"];
         let mut args = vec!["--no-daemon", "--dangerously-bypass-hook-trust"];
         args.extend(off.iter().flat_map(|feature| ["--disable", feature]));
-        self.start(Client::Codex, &args, &[("OPENAI_API_KEY", KEY)])
+        self.start(Client::Codex, &args, Account::Key)
     }
 
-    fn start(&self, client: Client, args: &[&str], environment: &[(&str, &str)]) -> Pane<'_> {
+    fn start(&self, client: Client, args: &[&str], account: Account) -> Pane<'_> {
         let name = if client == Client::Claude { "claude" } else { "codex" };
         let mut argv = vec![self.clients.join("bin").join(name).into_os_string()];
         argv.extend(args.iter().map(OsString::from));
-        let env = self.environment(environment);
+        let env = self.environment(account);
         let spec = SpawnSpec { name: name.to_owned(), cwd: self.path("work"), argv, env };
         self.tmux.spawn(&spec).expect("spawned");
         let pane = Pane { lab: self, name, spec: runtime(name) };

@@ -115,7 +115,8 @@ impl Floor {
     /// The prompts it took, by their first lines.
     pub fn prompts(&self, epoch: u64) -> Vec<String> {
         let told = self.told(epoch);
-        let prompts = told.iter().filter_map(|told| told["event"]["prompt"].as_str());
+        let taken = told.iter().filter(|told| told["event"]["hook"] == "user_prompt_submit");
+        let prompts = taken.filter_map(|told| told["event"]["prompt"].as_str());
         prompts.map(|prompt| prompt.lines().next().unwrap_or_default().to_owned()).collect()
     }
 

@@ -6,6 +6,7 @@ use shopfloor_engine::Engine;
 use shopfloor_store::Store;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 pub struct Floor {
     pub folder: TempDir,
     pub project: ProjectName,
+    /// What `shopfloor` finds in its environment beside the minimum; it counts over that.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// The checks of the sample project.
@@ -41,7 +44,7 @@ impl Floor {
     /// A registered project whose configuration ends with `config`.
     pub fn new(config: &str) -> Floor {
         let folder = tempfile::Builder::new().prefix("floor").tempdir().expect("a folder");
-        let floor = Floor { folder, project: "sample".parse().expect("a good name") };
+        let floor = Floor { folder, project: "sample".parse().expect("a good name"), env: Vec::new() };
         for part in ["home", "repo", "phases"] {
             std::fs::create_dir(floor.path(part)).expect("a folder");
         }
@@ -79,6 +82,7 @@ impl Floor {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path("home"))
             .env("SHOPFLOOR_HOME", self.home())
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
     }

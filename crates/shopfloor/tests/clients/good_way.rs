@@ -1,0 +1,87 @@
+//! An issue from its text to the primary branch with real clients: implemented, repaired, reviewed by a
+//! second session, changed, reviewed again, queued, merged, closed. On the way the model tries what is
+//! not its to do.
+
+use super::isolation::with_clients;
+use super::plant::{GOES_ON, Plant, Setup};
+use shopfloor_core::delivery::Stage;
+use shopfloor_model_server::{By, Client, Kind};
+
+const WORK: &str = r#"
+[[rule]]
+name = "begin"
+when = { prompt = "You implement issue #*" }
+then = [
+  { text = "I begin." },
+  { bash = "echo BROKEN > hello.txt && git add -A && git commit -qm Hello" },
+  { bash = "git push -f origin HEAD" },
+  { bash = "git push origin HEAD:main" },
+  { bash = "git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { text = "It waits for its checks." },
+]
+[[rule]]
+name = "change"
+when = { prompt = "Review: REQUEST_CHANGES" }
+then = [
+  { bash = "echo more > more.txt && git add -A && git commit -qm More && git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { text = "Changed." },
+]
+[[rule]]
+name = "object"
+times = 1
+when = { prompt = "You review pull request #*" }
+then = [
+  { bash = "echo '{\"verdict\": \"REQUEST_CHANGES\", \"verdict_reason\": \"more\", \"review_markdown\": \"More is wanted.\"}' > $SHOPFLOOR_RESULT_FILE && shopfloor phase done" },
+  { text = "More is wanted." },
+]
+"#;
+
+fn an_issue_is_merged(client: Client, clients: &std::path::Path) {
+    let plant = Plant::new(clients, &Setup::new(client, format!("{WORK}{GOES_ON}")));
+    let issue = plant.issue("Say hello", "A file hello.txt that says hello.");
+    plant.up();
+    plant.ends_well(issue);
+    assert_eq!(plant.landed("more.txt"), "more");
+
+    // What the factory told, in order; each was delivered once, with its receipts.
+    let prompts = plant.prompts(1);
+    assert!(prompts[0].starts_with("You implement issue #1 "), "{prompts:?}");
+    assert_eq!(prompts[1..5], ["CI failed", "CI passed", "Review: REQUEST_CHANGES", "CI passed"]);
+    // What comes then may come when all is done already.
+    assert!(prompts[5..].iter().all(|p| p == "Review: APPROVE" || p == "PR not merged yet"), "{prompts:?}");
+    let journeys = plant.journeys();
+    let first = journeys.iter().find(|((epoch, _), _)| *epoch == 1).expect("the prompt's");
+    assert_eq!(*first.1, ["typed", "submitted", "turn_started"]);
+    let taken = journeys.values().filter(|stages| stages.last().is_some_and(|s| s == "turn_started"));
+    assert!(taken.count() >= prompts.len(), "{journeys:?}");
+    assert!(
+        journeys.values().flatten().all(|stage| *stage != stage_name(Stage::Undelivered)),
+        "{journeys:?}"
+    );
+
+    // What was not its to do was refused with a reason, and did not keep it from going on.
+    let asked = plant.server.requests();
+    assert!(asked.iter().all(|a| !matches!(a.by, By::Nothing(_))), "{asked:?}");
+    let refused =
+        |what: &str| asked.iter().any(|a| a.kind == Kind::ToolResult && a.tool_result.contains(what));
+    for why in ["(shopfloor: force-push)", "(shopfloor: push-primary)"] {
+        assert!(refused(why), "{why}: {:?}", asked.iter().map(|a| &a.tool_result).collect::<Vec<_>>());
+    }
+    let conversations: std::collections::BTreeSet<&str> =
+        asked.iter().filter(|a| a.kind != Kind::Side).map(|a| a.conversation.as_str()).collect();
+    assert_eq!(conversations.len(), 3, "the developer's and two reviewers'");
+}
+
+fn stage_name(stage: Stage) -> String {
+    serde_json::to_value(stage).expect("a name").as_str().expect("a name").to_owned()
+}
+
+#[test]
+fn claude_brings_an_issue_to_the_primary_branch() {
+    with_clients(|clients| an_issue_is_merged(Client::Claude, clients));
+}
+
+#[test]
+fn codex_brings_an_issue_to_the_primary_branch() {
+    with_clients(|clients| an_issue_is_merged(Client::Codex, clients));
+}

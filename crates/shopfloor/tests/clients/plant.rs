@@ -1,0 +1,200 @@
+//! A whole floor whose agents are real clients: the daemon, tmux, the embedded forge, the checks, and the
+//! scripted model that the clients talk to.
+
+use super::home::{self, Account};
+use crate::floor::Floor;
+use serde_json::json;
+use shopfloor_core::ids::{Epoch, IssueNumber};
+use shopfloor_core::state::{Message, MessageState, Session};
+use shopfloor_model_server::{Asked, Client, Kind, ModelServer, Scenario};
+use std::ffi::OsString;
+use std::ops::Deref;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longer than anything takes; only a test that fails waits for so long.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// What a model does that works as it should: the prompts that follow the first one.
+pub const GOES_ON: &str = r#"
+[[rule]]
+name = "repair"
+when = { prompt = "CI failed" }
+then = [
+  { bash = "echo hello > hello.txt && git commit -qam Repair && git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { text = "Repaired." },
+]
+[[rule]]
+name = "passed"
+when = { prompt = "CI passed" }
+then = [{ bash = "shopfloor phase awaiting_review" }, { text = "It waits for its review." }]
+[[rule]]
+name = "approved"
+when = { prompt = "Review: APPROVE" }
+then = [{ bash = "shopfloor phase done" }, { text = "Done." }]
+[[rule]]
+name = "approve"
+when = { prompt = "You review pull request #*" }
+then = [
+  { bash = "git diff --stat origin/main...HEAD && echo '{\"verdict\": \"APPROVE\", \"verdict_reason\": \"good\", \"review_markdown\": \"It is good.\"}' > $SHOPFLOOR_RESULT_FILE && shopfloor phase done" },
+  { text = "Approved." },
+]
+"#;
+
+/// What implements the issue, as a shell command.
+pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit -qm Hello && git push -q origin HEAD && shopfloor phase awaiting_ci";
+
+/// How a floor with clients is set up.
+pub struct Setup<'a> {
+    pub client: Client,
+    pub account: Account,
+    /// What the client does without asking; for Claude Code that is everything if nothing is said.
+    pub permission_mode: Option<&'a str>,
+    /// Put over the runtime.
+    pub runtime: &'a str,
+    /// Lines of `[limits]`.
+    pub limits: &'a str,
+    pub scenario: String,
+}
+
+impl Setup<'_> {
+    /// A client that asks nobody, and pauses as short as tests need.
+    pub fn new(client: Client, scenario: String) -> Setup<'static> {
+        Setup {
+            client,
+            account: Account::Key,
+            permission_mode: None,
+            runtime: "[timing]\nlook_ms = 500\nsettle_ms = 1000\nidle_gap_ms = 500\n",
+            limits: "",
+            scenario,
+        }
+    }
+}
+
+pub struct Plant {
+    floor: Floor,
+    pub server: ModelServer,
+}
+
+impl Deref for Plant {
+    type Target = Floor;
+    fn deref(&self) -> &Floor {
+        &self.floor
+    }
+}
+
+impl Plant {
+    pub fn new(clients: &Path, setup: &Setup<'_>) -> Plant {
+        let scenario = Scenario::parse(&setup.scenario).expect("a scenario");
+        let server = ModelServer::start(scenario).expect("a port on loopback");
+        let (name, asks_nobody) = match setup.client {
+            Client::Claude => ("claude", "bypassPermissions"),
+            Client::Codex => ("codex", "never"),
+        };
+        let mode = setup.permission_mode.unwrap_or(asks_nobody);
+        let mut floor = Floor::new("");
+        let environment = home::environment(&floor.path("tmp"), &server, setup.account);
+        let passed: Vec<&str> = environment.iter().map(|(name, _)| *name).collect();
+        let agent = |role: &str| {
+            format!(
+                "[agents.{role}]\nruntime = \"{name}\"\npermission_mode = \"{mode}\"\npass_env = {passed:?}\n"
+            )
+        };
+        let file = floor.path("repo/shopfloor.toml");
+        let config = std::fs::read_to_string(&file).expect("read");
+        let limits = format!("[limits]\nrespawn_backoff = \"10ms\"\n{}", setup.limits);
+        let config = format!("{config}{}{}{limits}", agent("dev"), agent("review"));
+        std::fs::write(&file, config).expect("written");
+        let runtimes = floor.home().join("runtimes");
+        std::fs::create_dir(&runtimes).expect("a folder");
+        std::fs::write(runtimes.join(format!("{name}.toml")), setup.runtime).expect("written");
+
+        std::fs::create_dir(floor.path("tmp")).expect("a folder");
+        home::seed_claude(&floor.path("home"), &json!({}));
+        home::seed_codex(&floor.path("home"), &server, "");
+        floor.env = environment.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let mut path = clients.join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").expect("a PATH"));
+        floor.env.push((OsString::from("PATH"), path));
+        Plant { floor, server }
+    }
+
+    /// Waits for requests to the model that are as wanted.
+    pub fn asked(&self, what: &str, wanted: impl Fn(&[Asked]) -> bool) -> Vec<Asked> {
+        self.server.wait_for(BOUND, wanted).unwrap_or_else(|_| panic!("the model is asked: {what}"))
+    }
+
+    /// Waits until the model was prompted with something that has this line.
+    pub fn prompted(&self, line: &str) -> Asked {
+        let is = |asked: &Asked| asked.kind == Kind::Prompt && asked.prompt.lines().any(|l| l == line);
+        let all = self.asked(line, |all| all.iter().any(is));
+        all.into_iter().find(is).expect("it was waited for")
+    }
+
+    /// Prompts that the model was asked, by their first lines, without repetitions.
+    pub fn prompts_asked(&self, conversation: &str) -> Vec<String> {
+        let asked = self.server.requests();
+        let own = asked.iter().filter(|a| a.kind == Kind::Prompt && a.conversation == conversation);
+        let mut lines: Vec<String> =
+            own.map(|a| a.prompt.lines().next().unwrap_or_default().to_owned()).collect();
+        lines.dedup();
+        lines
+    }
+
+    /// The dev session of the floor's only issue once `is` holds.
+    pub fn session(&self, epoch: u64, what: &str, is: impl Fn(&Session) -> bool) -> Session {
+        crate::client::wait_for(what, || {
+            self.engine().floor().sessions.get(&Epoch(epoch)).filter(|s| is(s)).cloned()
+        })
+    }
+
+    /// Waits until the session's status is called that.
+    pub fn status(&self, epoch: u64, name: &str) -> Session {
+        self.session(epoch, &format!("session {epoch} is {name}"), |s| {
+            s.status.as_ref().is_some_and(|status| status.state.as_str() == name)
+        })
+    }
+
+    /// Waits until a message with that first line was taken.
+    pub fn taken(&self, epoch: u64, first_line: &str) -> Message {
+        self.message(epoch, first_line, |m| {
+            m.text.lines().next() == Some(first_line) && m.state == MessageState::Taken
+        })
+    }
+
+    /// Whether a message with that first line was ever taken.
+    pub fn taken_ever(&self, first_line: &str) -> bool {
+        self.notes("MESSAGE_TAKEN").iter().any(|line| line == first_line)
+    }
+
+    /// Merged, closed, nothing left, and nothing that anybody was asked and no rule was for.
+    pub fn ends_well(&self, issue: IssueNumber) {
+        self.wait_until_merged(issue);
+        assert_eq!(self.landed("hello.txt"), "hello");
+        self.assert_history_green();
+        self.assert_cleaned_up(issue);
+    }
+}
+
+impl Drop for Plant {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for name in self.tmux(&["list-sessions", "-F", "#S"]).lines().filter(|name| *name != "shopfloor") {
+            eprintln!("--- {name}\n{}", self.screen(name));
+        }
+        for asked in self.server.requests() {
+            let text = |text: &str| text.chars().take(100).collect::<String>();
+            eprintln!(
+                "{} {:?} {:?} {:?} by {:?}",
+                asked.number,
+                asked.kind,
+                text(&asked.prompt),
+                text(&asked.tool_result),
+                asked.by
+            );
+        }
+    }
+}
