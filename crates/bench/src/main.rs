@@ -29,6 +29,7 @@ pub struct Scale {
     pub phase_rounds: u32,
     pub hook_calls: u32,
     pub sessions: u64,
+    pub kills: u32,
     pub sessions_watched: Duration,
 }
 
@@ -39,6 +40,7 @@ const FULL: Scale = Scale {
     phase_rounds: 1000,
     hook_calls: 500,
     sessions: 100,
+    kills: 20,
     sessions_watched: Duration::from_secs(60),
 };
 const QUICK: Scale = Scale {
@@ -48,6 +50,7 @@ const QUICK: Scale = Scale {
     phase_rounds: 50,
     hook_calls: 100,
     sessions: 20,
+    kills: 3,
     sessions_watched: Duration::from_secs(10),
 };
 

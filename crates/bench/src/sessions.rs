@@ -4,6 +4,7 @@
 use crate::Scale;
 use crate::floor::{BenchFloor, wait_until};
 use crate::report::Report;
+use crate::stats::{ms, percentile};
 use anyhow::{Context, Result, ensure};
 use shopfloor_core::state::{Floor, MessageState, SessionState};
 use std::path::Path;
@@ -22,6 +23,8 @@ argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{ses
 [version]
 argv = ["shopfloor", "--version"]
 minimum = "0.0.1"
+[resume]
+argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
 "#;
 
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
@@ -52,15 +55,43 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     report.add(format!("{what}: daemon"), share(after.own - before.own), "% CPU", "of a core");
     let forked = (after.child_faults - before.child_faults) as f64;
     report.add(format!("{what}: daemon's children"), forked, "faults", "page faults; 0: none was started");
+    recover(floor, scale, report)?;
     drop(daemon);
 
     let server_share = share(server_after.own - server_before.own);
+    let names: Vec<String> = names.into_iter().skip(scale.kills as usize).collect();
     let (forks, by_script, server_by_script) = by_forking(floor, &names, server, scale.sessions_watched)?;
     let note = "capture-pane every 10 s in a process of its own, for the same time";
     report.add(format!("{what}: by forking"), by_script, "% CPU", note);
     report.add(format!("{what}: forks"), forks, "/s", "by forking");
     let note = format!("of a core, under the daemon; {server_by_script:.1} % by forking; most is the clocks");
     report.add(format!("{what}: tmux server"), server_share, "% CPU", note);
+    Ok(())
+}
+
+/// Clients are killed, one after the other: how long until a successor has its prompt.
+fn recover(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
+    let mut times = Vec::new();
+    for number in 1..=u64::from(scale.kills) {
+        let live = |state: &Floor| {
+            let job = state.jobs.iter().find(|j| j.issue.0 == number)?;
+            let session = state.sessions.get(&job.session?).filter(|s| s.state == SessionState::Live)?;
+            Some((session.epoch, session.process?))
+        };
+        let (killed, process) = floor.await_state("an agent to kill", live)?;
+        let pid = rustix::process::Pid::from_raw(i32::try_from(process.pid)?).context("a pid")?;
+        let begin = Instant::now();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+        floor.await_state("its successor is prompted", |state| {
+            let (epoch, _) = live(state).filter(|(epoch, _)| *epoch != killed)?;
+            let mut messages = state.messages.iter();
+            messages.any(|m| m.to == Some(epoch) && m.prompt && m.state == MessageState::Taken).then_some(())
+        })?;
+        times.push(begin.elapsed());
+    }
+    let note = format!("{} clients killed -9; 1 s of it is the pause before a respawn", scale.kills);
+    report.add("killed to successor prompted", ms(percentile(&times, 50)), "ms", note);
+    report.add("killed to successor prompted, p99", ms(percentile(&times, 99)), "ms", "the same");
     Ok(())
 }
 

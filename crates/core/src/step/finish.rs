@@ -206,6 +206,13 @@ impl Turn<'_> {
             let fence = fence(&output);
             body.push_str(&format!("\nThe session's last output:\n\n{fence}text\n{output}\n{fence}\n"));
         }
+        if let Some(session) = job.last_session {
+            let prompt = format!("sessions/e{session}/prompt.md");
+            body.push_str(&format!(
+                "\nTo reproduce it: give `{prompt}` (in the floor's home) to the agent in that worktree. `shopfloor explain {}` tells how it came to this.\n",
+                job.issue
+            ));
+        }
         body.push_str("\nTo try again: remove the label `blocked` and add `backlog`.\n");
         Action::Comment {
             project: job.project.clone(),

@@ -44,6 +44,8 @@ fn every_key_reaches_its_place() {
             idle_timeout: minutes(1),
             delivery_timeout: minutes(2),
             respawn_backoff: Duration::from_millis(500),
+            retries_max: Policy::default().retries_max,
+            retry_backoff: Policy::default().retry_backoff,
             checkpoint_every: minutes(5),
             renotify_after: minutes(3),
             escalate_after: minutes(4),
