@@ -28,6 +28,7 @@ pub enum Mutation {
     StartWithoutAdopting,
     LyingChecks,
     EndsAnything,
+    PruneTheOnlyCopy,
 }
 
 /// How rough the world is, per 1,000 port calls.

@@ -9,6 +9,7 @@ mod hazards;
 mod kept;
 mod locks;
 mod merger;
+mod prune;
 pub mod repos;
 mod rescue;
 mod restore;

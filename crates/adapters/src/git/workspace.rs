@@ -8,6 +8,7 @@ use super::run::{Git, GitError, GitResult, Repo, branch_ref};
 use super::worktree::{self, Found, Worktree};
 use super::{GitProject, Projects, checkout, hazards, locks, rescue};
 use crate::layout::Layout;
+use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
@@ -432,6 +433,14 @@ impl Workspace for GitWorkspace {
         let site = self.site(&tree.project)?;
         let worktree = self.open(tree)?;
         rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
+    }
+
+    fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
+        self.send(tree, snapshot)
+    }
+
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {
+        self.prune(tidy)
     }
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
