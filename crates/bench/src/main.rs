@@ -10,6 +10,7 @@ mod fill;
 mod floor;
 mod phase;
 mod report;
+mod rescue;
 mod stats;
 
 use anyhow::{Context, Result, bail};
@@ -24,10 +25,13 @@ pub struct Scale {
     pub identities: u64,
     pub command_runs: u32,
     pub phase_rounds: u32,
+    pub snapshots: u32,
 }
 
-const FULL: Scale = Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000 };
-const QUICK: Scale = Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50 };
+const FULL: Scale =
+    Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000, snapshots: 20 };
+const QUICK: Scale =
+    Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50, snapshots: 5 };
 
 struct Args {
     binary: PathBuf,
@@ -83,6 +87,11 @@ fn run(args: &Args) -> Result<()> {
     let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     phase::measure(&quiet, &scale, &mut report)?;
     drop(quiet);
+
+    eprintln!("rescue snapshots …");
+    let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    rescue::measure(&large, &scale, &mut report)?;
+    drop(large);
 
     report.print();
     report.write(&args.out)

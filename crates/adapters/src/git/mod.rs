@@ -14,6 +14,7 @@ pub mod repos;
 mod rescue;
 mod restore;
 mod run;
+mod site;
 mod workspace;
 mod worktree;
 

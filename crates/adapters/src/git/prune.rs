@@ -9,7 +9,8 @@
 use super::kept::{self, Rescued};
 use super::rescue::RESCUES;
 use super::run::{GitError, GitResult};
-use super::workspace::{GitWorkspace, Site};
+use super::site::Site;
+use super::workspace::GitWorkspace;
 use shopfloor_core::effect::Tidy;
 use shopfloor_engine::ports::{PortResult, Snapshot, Tree};
 use std::collections::{BTreeMap, BTreeSet};
