@@ -145,14 +145,24 @@ impl Layout {
         self.root.join(format!("escalations-{project}.jsonl"))
     }
 
+    /// The folders of a project's CI runs.
+    pub fn ci_runs(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("ci")
+    }
+
     /// One CI run's folder: its checkout, its log, its process record.
     pub fn ci_run(&self, project: &ProjectName, run: RunId) -> PathBuf {
-        self.project(project).join("ci").join(format!("run-{run}"))
+        self.ci_runs(project).join(format!("run-{run}"))
+    }
+
+    /// The folders of sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
     }
 
     /// One session's folder: prompt, inbox bell, result file, process record.
     pub fn session(&self, epoch: Epoch) -> PathBuf {
-        self.root.join("sessions").join(format!("e{epoch}"))
+        self.sessions().join(format!("e{epoch}"))
     }
 }
 

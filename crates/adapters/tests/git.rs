@@ -8,6 +8,8 @@ mod floor;
 mod hazards;
 #[path = "git/merger.rs"]
 mod merger;
+#[path = "git/prune.rs"]
+mod prune;
 #[path = "git/repos.rs"]
 mod repos;
 #[path = "git/rescue.rs"]

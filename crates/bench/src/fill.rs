@@ -83,7 +83,9 @@ fn outcome(action: &Action) -> Outcome {
             prompt: None,
             notes: Vec::new(),
         },
-        Action::EndSession { .. } => Outcome::SessionEnded { rescue: None, last_output: String::new() },
+        Action::EndSession { .. } => {
+            Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None }
+        }
         _ => Outcome::Done,
     }
 }

@@ -11,6 +11,7 @@ mod floor;
 mod hook;
 mod phase;
 mod report;
+mod rescue;
 mod sessions;
 mod stats;
 
@@ -31,6 +32,7 @@ pub struct Scale {
     pub sessions: u64,
     pub kills: u32,
     pub sessions_watched: Duration,
+    pub snapshots: u32,
 }
 
 const FULL: Scale = Scale {
@@ -42,6 +44,7 @@ const FULL: Scale = Scale {
     sessions: 100,
     kills: 20,
     sessions_watched: Duration::from_secs(60),
+    snapshots: 20,
 };
 const QUICK: Scale = Scale {
     commits: 200,
@@ -52,6 +55,7 @@ const QUICK: Scale = Scale {
     sessions: 20,
     kills: 3,
     sessions_watched: Duration::from_secs(10),
+    snapshots: 5,
 };
 
 struct Args {
@@ -115,6 +119,10 @@ fn run(args: &Args) -> Result<()> {
     let busy = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     sessions::measure(&busy, &scale, &mut report)?;
     drop(busy);
+    eprintln!("rescue snapshots …");
+    let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    rescue::measure(&large, &scale, &mut report)?;
+    drop(large);
 
     report.print();
     report.write(&args.out)

@@ -2,7 +2,7 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Started, Tree,
+    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Snapshot, Started, Tree,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -108,12 +108,18 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
             let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;
+            let rescue = proof.snapshot().map(|s| s.reference.clone());
             ports.workspace.remove(proof)?;
             if let Some(merged) = merged {
                 let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
                 ports.workspace.delete_branch(branch, proof)?;
             }
-            Ok(Outcome::Done)
+            Ok(Outcome::Released { rescue })
+        }
+        Action::Tidy(tidy) => {
+            let rescues = ports.workspace.prune_rescues(tidy)?;
+            let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
+            Ok(Outcome::Tidied { rescues, folders })
         }
         Action::SyncCheckout { project, .. } => {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
@@ -161,17 +167,26 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     ports.workspace.snapshot(tree)?;
     ports.agents.end(tree, epoch)?;
     let proof = RescueProof::obtain(&*ports.workspace, tree)?;
+    let note = share(ports, tree, proof.snapshot());
     let rescue = proof.snapshot().map(|s| s.reference.clone());
-    Ok(Outcome::SessionEnded { rescue, last_output })
+    Ok(Outcome::SessionEnded { rescue, last_output, note })
 }
 
 fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
-        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new() });
+        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
     };
+    let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
     let head = ports.workspace.branch_state(tree, &branch_for(tree.issue))?.head;
-    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files })
+    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
+}
+
+/// Sends a snapshot away, if that is wanted. It is kept here either way, so trouble is only told.
+fn share(ports: &Ports, tree: &Tree, snapshot: Option<&Snapshot>) -> Option<String> {
+    let snapshot = snapshot?;
+    let failed = ports.workspace.share(tree, snapshot).err()?;
+    Some(format!("{} could not be sent to origin: {failed}", snapshot.reference))
 }
 
 fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {

@@ -5,7 +5,7 @@
 //! first call, it ends in the same world and gives an equivalent answer.
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState};
+use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState, Tidy};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use shopfloor_core::policy::MergeMethod;
@@ -99,6 +99,13 @@ pub trait Workspace: Send + Sync {
     /// Whether the snapshot's ref resolves to its commit and that holds what the worktree holds.
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool>;
 
+    /// Sends the snapshot to origin, where the project is configured so.
+    fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()>;
+
+    /// Deletes the rescue refs that `tidy` allows to go, if what each holds is kept by another as
+    /// well; never an agent's newest. How many.
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32>;
+
     fn remove(&self, proof: RescueProof) -> PortResult<()>;
 
     /// Deletes a merged branch, here and on origin, if it is still at the merged head.
@@ -155,6 +162,8 @@ pub trait Ci: Send + Sync {
     /// Runs the project's checks on a clean checkout of exactly that commit. A failing check is an
     /// `Ok` report; an error means that nothing is known about the commit.
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
+    /// Deletes the folders of runs that `tidy` allows to go. How many.
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
 /// An issue's text as an agent is to see it: neutralised and bounded.
@@ -251,6 +260,8 @@ pub trait Agents: Send + Sync {
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()>;
     /// The verdict a reviewer left, or why what it left is of no use.
     fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>>;
+    /// Deletes the folders of sessions that `tidy` allows to go. How many.
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
 /// All ports of a floor.

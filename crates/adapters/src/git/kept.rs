@@ -2,7 +2,8 @@
 
 use super::rescue::{RESCUES, SUBJECT};
 use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, parse_sha};
-use super::workspace::{GitWorkspace, Site};
+use super::site::Site;
+use super::workspace::GitWorkspace;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name, branch_for};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;

@@ -9,10 +9,12 @@ mod hazards;
 mod kept;
 mod locks;
 mod merger;
+mod prune;
 pub mod repos;
 mod rescue;
 mod restore;
 mod run;
+mod site;
 mod workspace;
 mod worktree;
 

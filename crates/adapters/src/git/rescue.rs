@@ -182,22 +182,17 @@ fn capture(
     depth: u32,
 ) -> GitResult<Sha> {
     let links = trust_no_flag(folder, index)?;
-    let mut nested = nested_repositories(folder, index)?;
-    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
-    let mut add = index.call(folder, "add");
-    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
-        add = add.set(setting);
+    let mut nested = Vec::new();
+    match add_all(folder, index, &nested) {
+        // A nested repository without a commit: only then they are looked for, which costs a walk.
+        Err(e) if e.says("does not have a commit checked out") => {
+            nested = nested_repositories(folder, index)?;
+            add_all(folder, index, &nested)?;
+        }
+        added => added?,
     }
-    let mut paths = b":/\0".to_vec();
-    for path in &nested {
-        paths.extend_from_slice(b":(top,exclude,literal)");
-        paths.extend_from_slice(path.as_bytes());
-        paths.push(0);
-    }
-    let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
-    add.stdin(paths).run()?;
 
-    // A nested repository that was staged stands in the index as a commit nobody here has.
+    // A nested repository with a commit stands in the index as that, which nobody here has.
     let mut staged = new_gitlinks(folder, index, head)?;
     // A submodule's changes are in no repository that outlives the worktree.
     for (path, commit) in links {
@@ -224,6 +219,24 @@ fn capture(
         index.call(folder, "read-tree").arg(prefix).arg(tree.as_str()).run()?;
     }
     index.call(folder, "write-tree").sha()
+}
+
+/// Adds everything in `folder` to the index but what is below these paths.
+fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
+    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
+    let mut add = index.call(folder, "add");
+    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
+        add = add.set(setting);
+    }
+    let mut paths = b":/\0".to_vec();
+    for path in but {
+        paths.extend_from_slice(b":(top,exclude,literal)");
+        paths.extend_from_slice(path.as_bytes());
+        paths.push(0);
+    }
+    let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+    add.stdin(paths).run()?;
+    Ok(())
 }
 
 /// Clears the flags that tell git not to look at a file, where there is a file. The commits that

@@ -7,7 +7,8 @@
 use super::kept::Rescued;
 use super::rescue::{self, TemporaryIndex};
 use super::run::{GitError, GitResult, branch_ref, parse_sha};
-use super::workspace::{GitWorkspace, Site};
+use super::site::Site;
+use super::workspace::GitWorkspace;
 use super::worktree::Worktree;
 use super::{hazards, locks};
 use shopfloor_core::ids::{ProjectName, Sha, agent_name, branch_for};

@@ -4,16 +4,17 @@
 //! in progress survive every call here but [`Workspace::remove`], which wants proof of a rescue.
 //! The clone's branches go forward only, and a branch is deleted only at the head that was merged.
 
-use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use super::run::{Git, GitError, branch_ref};
+use super::site::Site;
 use super::worktree::{self, Found, Worktree};
-use super::{GitProject, Projects, checkout, hazards, locks, rescue};
+use super::{Projects, checkout, hazards, locks, rescue};
 use crate::layout::Layout;
+use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +24,6 @@ pub struct GitWorkspace {
     projects: Projects,
     /// One at a time may add or remove worktrees of a clone: git does not lock that itself.
     registers: Mutex<BTreeMap<ProjectName, Arc<Mutex<()>>>>,
-}
-
-/// A project with its clone at hand.
-pub(super) struct Site {
-    pub(super) project: GitProject,
-    pub(super) clone: Repo,
-    primary: String,
 }
 
 impl GitWorkspace {
@@ -235,71 +229,6 @@ impl GitWorkspace {
     }
 }
 
-impl Site {
-    fn fetch(&self) -> GitResult<()> {
-        self.clone.call("fetch").args(["--quiet", "--no-tags", "--prune", "origin"]).run()?;
-        Ok(())
-    }
-
-    /// Whether the branch's own commits leave the tree as it was where it began.
-    fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
-        let range = format!("{primary}...{head}");
-        let call = self.clone.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
-        // 128: the two share no history, so the branch brings all it has.
-        Ok(call.ending(&[0, 1, 128])?.code == 0)
-    }
-
-    pub(super) fn tracking(&self, branch: &str) -> String {
-        format!("refs/remotes/origin/{branch}")
-    }
-
-    /// Origin's refs of these full names, asked now.
-    pub(super) fn on_origin(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
-        self.clone.remote_refs(OsStr::new("origin"), names)
-    }
-
-    /// Origin's primary branch as it is now, with its commits here.
-    fn primary_now(&self) -> PortResult<Sha> {
-        let head = self.on_origin(&[&self.primary])?.remove(0);
-        self.have_primary(head)
-    }
-
-    fn have_primary(&self, head: Option<Sha>) -> PortResult<Sha> {
-        let branch = &self.project.primary_branch;
-        let head = head.ok_or_else(|| PortError::permanent(format!("origin has no branch {branch}")))?;
-        if self.clone.resolve(&self.tracking(branch))?.as_ref() != Some(&head) {
-            self.fetch()?;
-        }
-        Ok(head)
-    }
-
-    /// Makes the branch if there is none, and brings one that merely lags to origin's.
-    fn start_branch(&self, branch: &str, full: &str) -> PortResult<()> {
-        let theirs = self.clone.commit(&self.tracking(branch))?;
-        let ours = self.clone.commit(full)?;
-        let (start, old) = match (ours, theirs) {
-            (Some(ours), Some(theirs)) if ours != theirs && self.clone.is_ancestor(&ours, &theirs)? => {
-                (theirs, Some(ours))
-            }
-            (Some(_), _) => return Ok(()),
-            (None, Some(theirs)) => (theirs, None),
-            (None, None) => {
-                let primary = self.clone.commit(&self.tracking(&self.project.primary_branch))?;
-                let primary = primary.ok_or_else(|| {
-                    PortError::permanent(format!("origin has no branch {}", self.project.primary_branch))
-                })?;
-                (primary, None)
-            }
-        };
-        let line = match old {
-            Some(old) => format!("update {full}\0{start}\0{old}\0"),
-            None => format!("create {full}\0{start}\0"),
-        };
-        self.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-        Ok(())
-    }
-}
-
 impl Workspace for GitWorkspace {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
         let site = self.site(&tree.project)?;
@@ -432,6 +361,14 @@ impl Workspace for GitWorkspace {
         let site = self.site(&tree.project)?;
         let worktree = self.open(tree)?;
         rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
+    }
+
+    fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
+        self.send(tree, snapshot)
+    }
+
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {
+        self.prune(tidy)
     }
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {

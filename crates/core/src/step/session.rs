@@ -26,7 +26,7 @@ impl Turn<'_> {
     }
 
     /// People are told what an agent found, or would have found, out of order.
-    fn note_worktree(&mut self, id: JobId, notes: &[String]) {
+    pub(super) fn note_worktree(&mut self, id: JobId, notes: &[String]) {
         for note in notes.iter().take(WORKTREE_NOTES_MAX) {
             self.note_job(NoteKind::Worktree, id, one_line(note, 300));
         }
@@ -343,7 +343,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_ended(&mut self, id: JobId, epoch: Epoch, action: &Action, outcome: &Outcome) {
-        let Outcome::SessionEnded { rescue, last_output } = outcome else { return };
+        let Outcome::SessionEnded { rescue, last_output, note } = outcome else { return };
+        self.note_worktree(id, note.as_slice());
         self.session_gone(id, epoch);
         let dev = matches!(action, Action::EndSession { role: Role::Dev, .. });
         if let Some(job) = self.floor.jobs.edit(&id)

@@ -163,10 +163,16 @@ impl Turn<'_> {
 
     fn idle_without_review(&mut self, id: JobId, epoch: Epoch) {
         let max = self.policy_of(id).reminders_max;
-        let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.resume_at.is_none()) else { return };
+        let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.resume_at.is_none()) else {
+            return;
+        };
         session.nudges += 1;
         if session.nudges > max {
-            self.reviewer_failed(id, epoch, &format!("the reviewer stopped without a review, after {max} reminders"));
+            self.reviewer_failed(
+                id,
+                epoch,
+                &format!("the reviewer stopped without a review, after {max} reminders"),
+            );
         } else if self.floor.next_message(epoch).is_none() {
             self.queue_to(
                 id,

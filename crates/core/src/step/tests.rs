@@ -11,6 +11,7 @@ mod queue;
 mod reviews;
 mod sessions;
 mod statuses;
+mod tidy;
 
 use super::{Step, step};
 use crate::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
@@ -206,7 +207,10 @@ impl Scene {
     }
 
     fn end_session(&mut self) -> &mut Self {
-        self.answer("end_session", Outcome::SessionEnded { rescue: None, last_output: "bye".into() })
+        self.answer(
+            "end_session",
+            Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None },
+        )
     }
 
     fn exited(&mut self, epoch: Epoch, status: Option<i32>) -> &mut Self {
@@ -218,7 +222,7 @@ impl Scene {
         while let Some(action) = self.pending.first().cloned() {
             let outcome = match action {
                 Action::EndSession { .. } => {
-                    Outcome::SessionEnded { rescue: None, last_output: "bye".into() }
+                    Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
                 _ => Outcome::Done,
             };
