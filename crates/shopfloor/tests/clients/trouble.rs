@@ -188,6 +188,7 @@ fn limited(clients: &Path, client: Client) {
     plant.server.set_fault(Fault::usage_limit(now() + 70));
     begin(&plant);
     let parked = plant.status(1, "limited_until");
+    eprintln!("LINE {}", std::fs::read_to_string(plant.home().join("sessions/e1/statusline.json")).unwrap_or_default());
     assert!(parked.resume_at.is_some(), "{parked:?}");
     assert_eq!((plant.job(ISSUE).state, parked.nudges), (JobState::Working, 0));
     nothing_counted(&plant);
