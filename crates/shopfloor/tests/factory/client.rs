@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes; only a test that fails waits for so long.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
 const CONFIG: &str = r#"
