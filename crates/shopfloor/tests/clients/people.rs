@@ -55,7 +55,7 @@ fn dialog(plant: &Plant, kind: &str, shown: &str, answer: &str) {
 #[test]
 fn claude_asks_for_a_permission_while_a_message_is_due() {
     with_clients(|clients| {
-        let scenario = scenario(&after_work("{ bash = \"expr 20 + 22\" }"));
+        let scenario = scenario(&after_work("{ bash = \"sh -c 'expr 20 + 22'\" }"));
         let mut setup = Setup::new(Client::Claude, scenario);
         setup.permission_mode = Some("acceptEdits");
         let plant = Plant::new(clients, &setup);
@@ -74,10 +74,13 @@ fn claude_asks_for_a_permission_while_a_message_is_due() {
 #[test]
 fn codex_asks_for_a_permission_while_a_message_is_due() {
     with_clients(|clients| {
-        let next = r#"{ tool = { name = "exec_command", input = { cmd = "expr 20 + 22", sandbox_permissions = "require_escalated", justification = "it has to be known" } } }"#;
+        let next = "{ bash = \"expr 20 + 22\" }";
         let mut setup = Setup::new(Client::Codex, scenario(&after_work(next)));
         setup.permission_mode = Some("on-request");
         let plant = Plant::new(clients, &setup);
+        let asks = "prefix_rule(pattern = [\"expr\"], decision = \"prompt\")\n";
+        std::fs::create_dir_all(plant.path("home/.codex/rules")).expect("a folder");
+        std::fs::write(plant.path("home/.codex/rules/default.rules"), asks).expect("written");
         dialog(&plant, "permission", "expr 20 + 22", "Enter");
     });
 }
@@ -175,7 +178,9 @@ then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { t
         let asked = plant.server.requests();
         let answer = asked.iter().find(|a| a.kind == Kind::Prompt && a.prompt.starts_with("Answer: hello"));
         let answer = answer.expect("it was told");
-        assert_eq!((&answer.conversation, answer.before.len()), (&after, 0), "it has forgotten all else");
+        assert_eq!(answer.conversation, after);
+        // What the client itself says of the command is not what was said before.
+        assert!(!answer.before.iter().any(|line| line.starts_with("You implement")), "{:?}", answer.before);
         assert!(answer.system.contains("## How to work"), "but is told how to work");
         assert_eq!(plant.prompts(1)[1..3], ["Answer: hello", "CI passed"]);
     });

@@ -6,7 +6,7 @@ use crate::floor::Floor;
 use serde_json::json;
 use shopfloor_core::ids::{Epoch, IssueNumber};
 use shopfloor_core::state::{JobState, Session};
-use shopfloor_model_server::{Asked, Client, Kind, ModelServer, Scenario};
+use shopfloor_model_server::{Asked, Client, ModelServer, Scenario};
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit 
 pub struct Setup<'a> {
     pub client: Client,
     pub account: Account,
-    /// What the client does without asking; for Claude Code that is everything if nothing is said.
+    /// What the developer's client does without asking: everything, if nothing is said.
     pub permission_mode: Option<&'a str>,
     /// Put over the runtime.
     pub runtime: &'a str,
@@ -91,11 +91,10 @@ impl Plant {
             Client::Claude => ("claude", "bypassPermissions"),
             Client::Codex => ("codex", "never"),
         };
-        let mode = setup.permission_mode.unwrap_or(asks_nobody);
         let mut floor = Floor::new("");
         let environment = home::environment(&floor.path("tmp"), &server, setup.account);
         let passed: Vec<&str> = environment.iter().map(|(name, _)| *name).collect();
-        let agent = |role: &str| {
+        let agent = |role: &str, mode: &str| {
             format!(
                 "[agents.{role}]\nruntime = \"{name}\"\npermission_mode = \"{mode}\"\npass_env = {passed:?}\n"
             )
@@ -103,7 +102,11 @@ impl Plant {
         let file = floor.path("repo/shopfloor.toml");
         let config = std::fs::read_to_string(&file).expect("read");
         let limits = format!("[limits]\nrespawn_backoff = \"10ms\"\n{}", setup.limits);
-        let config = format!("{config}{}{}{limits}", agent("dev"), agent("review"));
+        let config = format!(
+            "{config}{}{}{limits}",
+            agent("dev", setup.permission_mode.unwrap_or(asks_nobody)),
+            agent("review", asks_nobody)
+        );
         std::fs::write(&file, config).expect("written");
         let runtimes = floor.home().join("runtimes");
         std::fs::create_dir(&runtimes).expect("a folder");
