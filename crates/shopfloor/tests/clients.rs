@@ -25,6 +25,8 @@ mod isolation;
 mod lab;
 #[path = "clients/pane.rs"]
 mod pane;
+#[path = "clients/people.rs"]
+mod people;
 #[path = "clients/plant.rs"]
 mod plant;
 #[path = "clients/trouble.rs"]

@@ -214,18 +214,26 @@ pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslinePayload, HookError> {
     })
 }
 
-/// One line of Codex's rollout file: how a turn ended, if the line is the end of one. No hook tells
-/// of a request that failed. `kind` is [`RuntimeSpec::error_kind`].
+/// What a line of Codex's rollout file says of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnLine {
+    Begins,
+    Ends(TurnEnd),
+}
+
+/// One line of Codex's rollout file, if it is a turn's first or last. No hook tells of a request that
+/// failed. `kind` is [`RuntimeSpec::error_kind`].
 ///
 /// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
-pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnEnd> {
+pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnLine> {
     let value: Value = serde_json::from_str(line).ok()?;
     let payload = value.get("payload").filter(|_| value["type"] == "event_msg")?;
     match payload["type"].as_str()? {
-        "turn_aborted" => Some(TurnEnd::Aborted),
+        "task_started" => Some(TurnLine::Begins),
+        "turn_aborted" => Some(TurnLine::Ends(TurnEnd::Aborted)),
         "task_complete" => {
             let Some(error) = payload.get("error").filter(|error| !error.is_null()) else {
-                return Some(TurnEnd::Done);
+                return Some(TurnLine::Ends(TurnEnd::Done));
             };
             let info = &error["codex_error_info"];
             // A word, or an object with one key and the HTTP status in it.
@@ -235,7 +243,7 @@ pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Optio
                 Some(401 | 403) => "auth",
                 _ => info.as_str().or(object.map(|(name, _)| name.as_str())).unwrap_or("unknown"),
             };
-            Some(TurnEnd::Failed { error: kind(name) })
+            Some(TurnLine::Ends(TurnEnd::Failed { error: kind(name) }))
         }
         _ => None,
     }
@@ -289,7 +297,13 @@ mod tests {
             known.or(ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
         };
         let lines = include_str!("../../tests/fixtures/codex-0.166.0-rollout.jsonl").lines();
-        let ends: Vec<TurnEnd> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
+        let turns: Vec<TurnLine> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
+        // Each begins and then ends.
+        let pair = |pair: &[TurnLine]| match pair {
+            [TurnLine::Begins, TurnLine::Ends(end)] => *end,
+            other => panic!("{other:?}"),
+        };
+        let ends: Vec<TurnEnd> = turns.chunks(2).map(pair).collect();
         let failed = |error| TurnEnd::Failed { error };
         assert_eq!(
             ends,

@@ -200,14 +200,14 @@ impl Judge<'_> {
 
     /// A log that says how the turn ended, later than any hook: Codex tells no hook of a failure.
     fn transcript(&mut self, base: Found) -> Found {
-        let Some(Fact { at, what: What::Transcript(transcript) }) = self.evidence.newest(Source::Transcript)
+        let Some(Fact { what: What::Transcript(transcript), .. }) = self.evidence.newest(Source::Transcript)
         else {
             return base;
         };
-        let Some(end) = transcript.turn.filter(|_| base.state.in_turn() && *at > self.last_hook()) else {
+        let later = |(at, _): &(Time, TurnEnd)| base.state.in_turn() && *at > self.last_hook();
+        let Some((since, end)) = transcript.turn.filter(later) else {
             return base;
         };
-        let since = *at;
         let (state, says) = match end {
             TurnEnd::Done => (State::Idle, "the log shows the turn's end".to_owned()),
             TurnEnd::Aborted => (State::Idle, "the log shows that the turn was broken off".to_owned()),

@@ -92,8 +92,8 @@ pub struct StatuslineFact {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     pub bytes: u64,
-    /// How the last turn in it ended, where the log says so.
-    pub turn: Option<TurnEnd>,
+    /// How the newest turn in it ended, if it has and the log says so, and when that was read.
+    pub turn: Option<(Time, TurnEnd)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

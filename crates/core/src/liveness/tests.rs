@@ -326,10 +326,17 @@ fn limits_last_until_their_reset_and_no_longer() {
     check(&spec, "by numbers", &facts, 10 * S, "limited_until");
     // Codex: no hook tells of it, but the log and the screen do.
     let turn = [(0, alive()), (S, prompt())];
-    let log = |turn| What::Transcript(Transcript { bytes: 9, turn: Some(turn) });
-    let failed = [&turn[..], &[(5 * S, log(TurnEnd::Failed { error: ErrorKind::Overloaded }))]].concat();
+    let end = Some((Time(5 * S), TurnEnd::Failed { error: ErrorKind::Overloaded }));
+    let log = |bytes, turn| What::Transcript(Transcript { bytes, turn });
+    let failed = [&turn[..], &[(5 * S, log(9, end))]].concat();
     check(&codex(), "failed by the log", &failed, 10 * S, "failed (overloaded)");
-    let next = [&failed[..], &[(6 * S, prompt())]].concat();
+    // What is written to it afterwards is no other failure.
+    let written = [&failed[..], &[(6 * S, log(10, end))]].concat();
+    assert_eq!(
+        check(&codex(), "more in the log", &written, 10 * S, "failed (overloaded)").since,
+        Time(5 * S)
+    );
+    let next = [&failed[..], &[(6 * S, prompt()), (7 * S, log(11, end))]].concat();
     check(&codex(), "the next turn", &next, 10 * S, "working");
 }
 

@@ -37,6 +37,16 @@ impl Turn<'_> {
         if let Some(conversation) = conversation {
             session.conversation = Some(conversation.to_owned());
         }
+        let of_one_turn = before.as_ref().is_some_and(|b| b.since == status.since);
+        let was = before.as_ref().filter(|_| of_one_turn).map(|b| &b.state);
+        let limited = matches!(status.state, State::LimitedUntil { .. });
+        if limited && matches!(was, Some(State::Failed { .. })) {
+            // The failure is this limit, and was counted before the client said so.
+            session.nudges = session.nudges.saturating_sub(1);
+        }
+        // The limit is over: what is to be done then was decided when it began.
+        let over = matches!(status.state, State::Failed { error: ErrorKind::RateLimit })
+            && matches!(was, Some(State::LimitedUntil { .. }));
         let stuck = status.state == State::Stuck;
         session.strikes = if stuck { session.strikes + 1 } else { 0 };
         let (id, role, strikes) = (session.job, session.role, session.strikes);
@@ -44,7 +54,7 @@ impl Turn<'_> {
             session.last_seen = now;
             self.agent_seen(epoch);
         }
-        let news = before.is_none_or(|b| is_news(&b, status));
+        let news = !over && before.is_none_or(|b| is_news(&b, status));
         if news && is_notable(&status.state) {
             self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: {}", status.state));
         }

@@ -7,7 +7,7 @@
 //!   starts itself, tell under other names.
 
 use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::hooks::parse_rollout_line;
+use shopfloor_adapters::agent::hooks::{TurnLine, parse_rollout_line};
 use shopfloor_adapters::agent::spool::{self, Told};
 use shopfloor_adapters::host::atomic::write_replacing;
 use shopfloor_adapters::host::process::{Liveness, is_same};
@@ -34,7 +34,7 @@ pub struct Dossier {
     conversation: Option<String>,
     transcript: Option<PathBuf>,
     transcript_offset: u64,
-    turn: Option<TurnEnd>,
+    turn: Option<(Time, TurnEnd)>,
     /// The writing of the phase file that was last taken in.
     phase_stamp: Option<String>,
 }
@@ -176,8 +176,10 @@ impl Dossier {
             file.take(TRANSCRIPT_BYTES_MAX).read_to_end(&mut text)?;
             let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
             for line in String::from_utf8_lossy(&text[..whole]).lines() {
-                if let Some(end) = parse_rollout_line(line, |name| spec.error_kind(name)) {
-                    self.turn = Some(end);
+                match parse_rollout_line(line, |name| spec.error_kind(name)) {
+                    Some(TurnLine::Begins) => self.turn = None,
+                    Some(TurnLine::Ends(end)) => self.turn = Some((now, end)),
+                    None => {}
                 }
             }
             self.transcript_offset = start + whole as u64;

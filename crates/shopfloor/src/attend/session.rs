@@ -230,10 +230,13 @@ impl Attendant {
             State::Working { .. } | State::ContextLow { .. } => state.as_str().to_owned(),
             other => format!("{other:?}"),
         };
+        // The same failure of another turn is another, though nobody saw the turn between.
+        let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
         let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
         let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
         let progress = self.dossier.evidence.progress().map(|(_, at)| at);
         detail(&old.state) != detail(&new.state)
+            || (failed && old.since != new.since)
             || context >= CONTEXT_STEP
             || cost >= COST_STEP_MICROS
             || (new.state == State::Stuck && age >= self.spec.timing.strike())

@@ -1,7 +1,7 @@
 //! A client in its pane: typing, and looking with the same eyes as the factory.
 
 use super::lab::Lab;
-use shopfloor_adapters::agent::hooks::{parse_hook, parse_rollout_line, parse_statusline};
+use shopfloor_adapters::agent::hooks::{TurnLine, parse_hook, parse_rollout_line, parse_statusline};
 use shopfloor_core::liveness::{HookEvent, StatuslineFact, TurnEnd};
 use shopfloor_core::runtime::screen::{Composer, Reading, read, read_title};
 use shopfloor_core::runtime::{Meaning, RuntimeSpec};
@@ -89,7 +89,12 @@ impl Pane<'_> {
     pub fn rollout(&self) -> Vec<TurnEnd> {
         let files = rollouts(self.lab.path("home/.codex/sessions"));
         let lines = files.iter().flat_map(|file| self.lab.lines(file));
-        lines.filter_map(|line| parse_rollout_line(&line, |name| self.spec.error_kind(name))).collect()
+        let turns = lines.filter_map(|line| parse_rollout_line(&line, |name| self.spec.error_kind(name)));
+        let ends = turns.filter_map(|line| match line {
+            TurnLine::Ends(end) => Some(end),
+            TurnLine::Begins => None,
+        });
+        ends.collect()
     }
 }
 

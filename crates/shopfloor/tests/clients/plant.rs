@@ -5,8 +5,8 @@ use super::home::{self, Account};
 use crate::floor::Floor;
 use serde_json::json;
 use shopfloor_core::ids::{Epoch, IssueNumber};
-use shopfloor_core::state::{Message, MessageState, Session};
-use shopfloor_model_server::{Asked, Client, Kind, ModelServer, Scenario};
+use shopfloor_core::state::{JobState, Session};
+use shopfloor_model_server::{Asked, Client, ModelServer, Scenario};
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit 
 pub struct Setup<'a> {
     pub client: Client,
     pub account: Account,
-    /// What the client does without asking; for Claude Code that is everything if nothing is said.
+    /// What the developer's client does without asking: everything, if nothing is said.
     pub permission_mode: Option<&'a str>,
     /// Put over the runtime.
     pub runtime: &'a str,
@@ -91,11 +91,10 @@ impl Plant {
             Client::Claude => ("claude", "bypassPermissions"),
             Client::Codex => ("codex", "never"),
         };
-        let mode = setup.permission_mode.unwrap_or(asks_nobody);
         let mut floor = Floor::new("");
         let environment = home::environment(&floor.path("tmp"), &server, setup.account);
         let passed: Vec<&str> = environment.iter().map(|(name, _)| *name).collect();
-        let agent = |role: &str| {
+        let agent = |role: &str, mode: &str| {
             format!(
                 "[agents.{role}]\nruntime = \"{name}\"\npermission_mode = \"{mode}\"\npass_env = {passed:?}\n"
             )
@@ -103,7 +102,11 @@ impl Plant {
         let file = floor.path("repo/shopfloor.toml");
         let config = std::fs::read_to_string(&file).expect("read");
         let limits = format!("[limits]\nrespawn_backoff = \"10ms\"\n{}", setup.limits);
-        let config = format!("{config}{}{}{limits}", agent("dev"), agent("review"));
+        let config = format!(
+            "{config}{}{}{limits}",
+            agent("dev", setup.permission_mode.unwrap_or(asks_nobody)),
+            agent("review", asks_nobody)
+        );
         std::fs::write(&file, config).expect("written");
         let runtimes = floor.home().join("runtimes");
         std::fs::create_dir(&runtimes).expect("a folder");
@@ -125,23 +128,6 @@ impl Plant {
         self.server.wait_for(BOUND, wanted).unwrap_or_else(|_| panic!("the model is asked: {what}"))
     }
 
-    /// Waits until the model was prompted with something that has this line.
-    pub fn prompted(&self, line: &str) -> Asked {
-        let is = |asked: &Asked| asked.kind == Kind::Prompt && asked.prompt.lines().any(|l| l == line);
-        let all = self.asked(line, |all| all.iter().any(is));
-        all.into_iter().find(is).expect("it was waited for")
-    }
-
-    /// Prompts that the model was asked, by their first lines, without repetitions.
-    pub fn prompts_asked(&self, conversation: &str) -> Vec<String> {
-        let asked = self.server.requests();
-        let own = asked.iter().filter(|a| a.kind == Kind::Prompt && a.conversation == conversation);
-        let mut lines: Vec<String> =
-            own.map(|a| a.prompt.lines().next().unwrap_or_default().to_owned()).collect();
-        lines.dedup();
-        lines
-    }
-
     /// The dev session of the floor's only issue once `is` holds.
     pub fn session(&self, epoch: u64, what: &str, is: impl Fn(&Session) -> bool) -> Session {
         crate::client::wait_for(what, || {
@@ -156,11 +142,13 @@ impl Plant {
         })
     }
 
-    /// Waits until a message with that first line was taken.
-    pub fn taken(&self, epoch: u64, first_line: &str) -> Message {
-        self.message(epoch, first_line, |m| {
-            m.text.lines().next() == Some(first_line) && m.state == MessageState::Taken
-        })
+    /// Waits until the job waits for a person's answer.
+    pub fn person_asked(&self, issue: IssueNumber) {
+        crate::client::wait_for("a person is asked", || {
+            let engine = self.engine();
+            let job = engine.floor().job_of(&self.floor.project, issue)?;
+            matches!(job.state, JobState::NeedsHuman { .. }).then_some(())
+        });
     }
 
     /// Whether a message with that first line was ever taken.

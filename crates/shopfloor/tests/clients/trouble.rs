@@ -12,6 +12,8 @@ use std::path::Path;
 use std::process::Command;
 
 const ISSUE: IssueNumber = IssueNumber(1);
+/// Seconds that a limit lasts at least.
+const SEEN_WITHIN: u64 = 6;
 
 /// The first prompt of a session is answered by `first`, its next words by what goes on well.
 fn scenario(rules: &str) -> String {
@@ -126,9 +128,7 @@ fn storm(clients: &Path, client: Client) {
     plant.server.set_fault(Fault::new(FaultKind::Overloaded));
     begin(&plant);
     // Told to go on twice, then a person is asked.
-    wait_for("a person is asked", || {
-        matches!(plant.job(ISSUE).state, JobState::NeedsHuman { .. }).then_some(())
-    });
+    plant.person_asked(ISSUE);
     assert_eq!(plant.prompts(1)[1..], ["Continue", "Continue"]);
     nothing_counted(&plant);
     let asked = plant.server.requests().iter().filter(|a| a.kind == Kind::Prompt).count();
@@ -153,9 +153,7 @@ fn refused_key(clients: &Path, client: Client) {
     let plant = plant(clients, client, "");
     plant.server.set_fault(Fault::new(FaultKind::Auth));
     begin(&plant);
-    wait_for("a person is asked", || {
-        matches!(plant.job(ISSUE).state, JobState::NeedsHuman { .. }).then_some(())
-    });
+    plant.person_asked(ISSUE);
     nothing_counted(&plant);
     let asked = plant.server.requests().len();
     let told = plant.notes("NEEDS_HUMAN");
@@ -182,13 +180,23 @@ fn codex_with_a_refused_key_waits_for_a_person() {
 }
 
 fn limited(clients: &Path, client: Client) {
-    let mut setup = Setup::new(client, scenario(""));
+    const HELD: &str = r#"
+[[rule]]
+name = "held"
+when = { prompt = "You implement issue #*" }
+then = [{ hold = "gate" }, { bash = "git status" }, { text = "Never said." }]
+"#;
+    let mut setup = Setup::new(client, scenario(HELD));
     setup.account = Account::Subscription;
     let plant = Plant::new(clients, &setup);
-    plant.server.set_fault(Fault::usage_limit(now() + 70));
     begin(&plant);
+    plant.asked("the first prompt", |all| all.iter().any(|a| a.kind == Kind::Prompt));
+    // Clients show whole minutes: the next one, if it leaves time to see that it is waited for.
+    let reset = (now() + SEEN_WITHIN).div_ceil(60) * 60;
+    plant.server.set_fault(Fault::usage_limit(reset));
+    plant.server.release("gate");
     let parked = plant.status(1, "limited_until");
-    assert!(parked.resume_at.is_some(), "{parked:?}");
+    assert_eq!(parked.resume_at.map(|at| at.0), Some(reset * 1000));
     assert_eq!((plant.job(ISSUE).state, parked.nudges), (JobState::Working, 0));
     nothing_counted(&plant);
     plant.server.clear_faults();

@@ -160,6 +160,31 @@ fn a_limit_is_a_pause_until_its_reset() {
 }
 
 #[test]
+fn a_limit_that_was_first_taken_for_a_failure_is_not_counted() {
+    let mut scene = Scene::working(Policy::default());
+    let (since, until) = (scene.now, scene.now + HOUR);
+    let seen = |scene: &mut Scene, state| {
+        let status = SessionStatus {
+            state,
+            since,
+            confidence: Confidence::High,
+            context_percent: None,
+            cost_micros: None,
+        };
+        scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+    };
+    seen(&mut scene, State::Failed { error: ErrorKind::RateLimit });
+    seen(&mut scene, State::LimitedUntil { until });
+    assert_eq!((scene.session(DEV).nudges, scene.session(DEV).resume_at), (0, Some(until)));
+    scene.wait(HOUR - Duration::from_millis(1));
+    // The notice is still there when its time is over.
+    seen(&mut scene, State::Failed { error: ErrorKind::RateLimit });
+    assert_eq!((scene.session(DEV).nudges, scene.session(DEV).resume_at), (0, Some(until)));
+    scene.wait(Duration::from_millis(1));
+    assert_eq!(scene.unread(), ["Continue"]);
+}
+
+#[test]
 fn a_client_that_goes_on_by_itself_is_not_told_to() {
     let mut scene = Scene::working(Policy::default());
     let until = scene.now + HOUR;

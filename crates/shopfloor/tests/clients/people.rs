@@ -1,0 +1,187 @@
+//! People at their agents' terminals, and clients that ask them: a dialog is never typed into, a draft
+//! never sent, and whatever a person does to the session, it is understood and goes on.
+
+use super::isolation::with_clients;
+use super::plant::{GOES_ON, IMPLEMENT, Plant, Setup};
+use crate::client::wait_for;
+use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::state::MessageState;
+use shopfloor_model_server::{Client, Kind};
+use std::path::Path;
+
+const ISSUE: IssueNumber = IssueNumber(1);
+
+fn scenario(rules: &str) -> String {
+    let implement = format!("then = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n");
+    let on = |name: &str, prompt: &str| {
+        format!("[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\n{implement}")
+    };
+    let rest = [on("reminded", "PHASE missing"), on("answered", "Answer: *")];
+    format!("{rules}{}{GOES_ON}", rest.concat())
+}
+
+/// A rule for the first prompt: the work is done and signalled, and then comes `next`.
+fn after_work(next: &str) -> String {
+    format!(
+        "[[rule]]\nname = \"first\"\nwhen = {{ prompt = \"You implement issue #*\" }}\nthen = [{{ bash = \"{IMPLEMENT}\" }}, {next}, {{ text = \"It waits.\" }}]\n"
+    )
+}
+
+fn begin(plant: &Plant) -> String {
+    assert_eq!(plant.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
+    plant.up();
+    plant.live(1).tmux
+}
+
+/// `next` brings a dialog up while "CI passed" is on its way.
+fn dialog(plant: &Plant, kind: &str, shown: &str, answer: &str) {
+    let tmux = begin(plant);
+    let message = plant.held(1, &format!("a dialog is up ({kind})"));
+    assert_eq!((message.text.lines().next(), message.state), (Some("CI passed"), MessageState::Queued));
+    assert_eq!(plant.explain("dev-sample-1")["status"], format!("dialog ({kind})"));
+    let told = plant.notes("NEEDS_HUMAN");
+    assert!(told.iter().any(|t| t.contains(&format!("a dialog ({kind})")) && t.contains(&tmux)), "{told:?}");
+    // Nothing was typed: the dialog stands there as it came up, and no model was asked anything.
+    let before = plant.server.requests().len();
+    assert!(plant.screen(&tmux).contains(shown), "{}", plant.screen(&tmux));
+    assert_eq!(plant.prompts(1).len(), 1);
+    assert!(plant.journeys().iter().all(|((_, message), stages)| *message == 1 || stages.is_empty()));
+    assert_eq!(plant.server.requests().len(), before);
+    plant.send_keys(&tmux, answer);
+    plant.ends_well(ISSUE);
+    assert_eq!(plant.prompts(1)[1], "CI passed");
+}
+
+#[test]
+fn claude_asks_for_a_permission_while_a_message_is_due() {
+    with_clients(|clients| {
+        let scenario = scenario(&after_work("{ bash = \"sh -c 'expr 20 + 22'\" }"));
+        let mut setup = Setup::new(Client::Claude, scenario);
+        setup.permission_mode = Some("acceptEdits");
+        let plant = Plant::new(clients, &setup);
+        let allowed = r#"{"permissions": {"allow": ["Bash(echo *)", "Bash(git *)", "Bash(shopfloor *)"]}}"#;
+        std::fs::create_dir_all(plant.path("home/.claude")).expect("a folder");
+        std::fs::write(plant.path("home/.claude/settings.json"), allowed).expect("written");
+        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+        let asked = plant.server.requests();
+        assert!(
+            asked.iter().any(|a| a.kind == Kind::ToolResult && a.tool_result == "42"),
+            "a person said yes"
+        );
+    });
+}
+
+#[test]
+fn codex_asks_for_a_permission_while_a_message_is_due() {
+    with_clients(|clients| {
+        let next = "{ bash = \"expr 20 + 22\" }";
+        let mut setup = Setup::new(Client::Codex, scenario(&after_work(next)));
+        setup.permission_mode = Some("on-request");
+        let plant = Plant::new(clients, &setup);
+        let asks = "prefix_rule(pattern = [\"expr\"], decision = \"prompt\")\n";
+        std::fs::create_dir_all(plant.path("home/.codex/rules")).expect("a folder");
+        std::fs::write(plant.path("home/.codex/rules/default.rules"), asks).expect("written");
+        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+    });
+}
+
+#[test]
+fn claude_asks_a_question_while_a_message_is_due() {
+    with_clients(|clients| {
+        let next = r#"{ tool = { name = "AskUserQuestion", input = { questions = [{ question = "Which greeting?", header = "Greeting", multiSelect = false, options = [{ label = "Hello", description = "short" }, { label = "Good day", description = "long" }] }] } } }"#;
+        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(&after_work(next))));
+        dialog(&plant, "question", "Which greeting?", "Enter");
+    });
+}
+
+/// The model is held in the first turn, and the person presses Esc.
+fn interrupted(clients: &Path, client: Client) {
+    const HELD: &str = r#"
+[[rule]]
+name = "held"
+when = { prompt = "You implement issue #*" }
+then = [{ text = "I think." }, { hold = "for ever" }, { text = "Never said." }]
+"#;
+    let plant = Plant::new(clients, &Setup::new(client, scenario(HELD)));
+    let tmux = begin(&plant);
+    plant.status(1, "working");
+    wait_for("the answer has begun", || plant.screen(&tmux).contains("I think.").then_some(()));
+    plant.send_keys(&tmux, "Escape");
+    // Nobody said where it stands: it is asked, and goes on.
+    plant.ends_well(ISSUE);
+    assert_eq!(plant.prompts(1)[1], "PHASE missing");
+    assert_eq!(plant.job(ISSUE).respawns, 0);
+}
+
+#[test]
+fn claude_is_interrupted_by_a_person_and_asked_where_it_stands() {
+    with_clients(|clients| interrupted(clients, Client::Claude));
+}
+
+#[test]
+fn codex_is_interrupted_by_a_person_and_asked_where_it_stands() {
+    with_clients(|clients| interrupted(clients, Client::Codex));
+}
+
+/// A draft is in the composer when a message is due.
+fn draft(clients: &Path, client: Client) {
+    let rules = after_work("{ hold = \"gate\" }");
+    let plant = Plant::new(clients, &Setup::new(client, scenario(&rules)));
+    let tmux = begin(&plant);
+    let phase = || plant.live(1).phase.is_some().then_some(());
+    wait_for("the work is done, and the turn still runs", phase);
+    plant.send_keys(&tmux, "half a thought");
+    wait_for("the draft is there", || plant.screen(&tmux).contains("half a thought").then_some(()));
+    plant.server.release("gate");
+    let message = plant.held(1, "the composer holds a draft");
+    assert_eq!(message.text.lines().next(), Some("CI passed"));
+    assert!(plant.screen(&tmux).contains("half a thought"));
+    assert_eq!(plant.prompts(1).len(), 1);
+    plant.send_keys(&tmux, "C-u");
+    plant.ends_well(ISSUE);
+    assert_eq!(plant.prompts(1)[1], "CI passed");
+}
+
+#[test]
+fn a_draft_in_claudes_composer_is_left_alone() {
+    with_clients(|clients| draft(clients, Client::Claude));
+}
+
+#[test]
+fn a_draft_in_codexs_composer_is_left_alone() {
+    with_clients(|clients| draft(clients, Client::Codex));
+}
+
+#[test]
+fn a_conversation_that_a_person_clears_goes_on_as_another() {
+    with_clients(|clients| {
+        const ASKS: &str = r#"
+[[rule]]
+name = "asks"
+when = { prompt = "You implement issue #*" }
+then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { text = "I wait." }]
+"#;
+        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(ASKS)));
+        let tmux = begin(&plant);
+        plant.person_asked(ISSUE);
+        let before = plant.status(1, "idle").conversation.expect("it is known");
+        plant.send_keys(&tmux, "/clear");
+        wait_for("it is typed", || plant.screen(&tmux).contains("/clear").then_some(()));
+        plant.send_keys(&tmux, "Enter");
+        let cleared = || plant.hooks(1).iter().filter(|h| *h == "session_start").count() == 2;
+        wait_for("it is cleared", || cleared().then_some(()));
+        plant.ok(&["answer", "1", "hello"]);
+        plant.ends_well(ISSUE);
+        let after =
+            plant.session(1, "it is known", |s| s.conversation.is_some()).conversation.expect("known");
+        assert_ne!(before, after);
+        let asked = plant.server.requests();
+        let answer = asked.iter().find(|a| a.kind == Kind::Prompt && a.prompt.starts_with("Answer: hello"));
+        let answer = answer.expect("it was told");
+        assert_eq!(answer.conversation, after);
+        // What the client itself says of the command is not what was said before.
+        assert!(!answer.before.iter().any(|line| line.starts_with("You implement")), "{:?}", answer.before);
+        assert!(answer.system.contains("## How to work"), "but is told how to work");
+        assert_eq!(plant.prompts(1)[1..3], ["Answer: hello", "CI passed"]);
+    });
+}
