@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Something for a worker.
 #[derive(Debug)]
 pub enum Task {
-    Perform(Queued),
+    Perform(Box<Queued>),
     /// Read what is new on a project's forge.
     ReadForge {
         project: ProjectName,
@@ -45,7 +45,7 @@ pub fn work(ports: &Ports, task: Task) -> Report {
     match task {
         Task::Perform(effect) => {
             let attempt = attempt(ports, &effect.action);
-            Report::Attempted { effect, attempt }
+            Report::Attempted { effect: *effect, attempt }
         }
         Task::ReadForge { project, cursor } => {
             let events = read_forge(ports, &project, cursor);
@@ -140,7 +140,7 @@ impl<S: Store> Conductor<S> {
             if matches!(effect.action, Action::RunCi { .. }) {
                 self.checks_busy += 1;
             }
-            tasks.push(Task::Perform(effect));
+            tasks.push(Task::Perform(Box::new(effect)));
         }
         Ok(tasks)
     }

@@ -224,7 +224,7 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
     catch_unwind(AssertUnwindSafe(|| work(ports, task))).unwrap_or_else(|_| {
         let why = "a bug: the program panicked; see its log".to_owned();
         match again {
-            Ok(effect) => Report::Attempted { effect, attempt: Attempt::Failed(why) },
+            Ok(effect) => Report::Attempted { effect: *effect, attempt: Attempt::Failed(why) },
             Err(project) => Report::Read { project, events: Err(why) },
         }
     })

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub enum Input {
     /// A worker begins a task.
     Begin(Task),
-    Report(Report),
+    Report(Box<Report>),
     /// A session's files or its process changed.
     Look(Epoch),
     /// Something stirred at a session's terminal.
@@ -81,10 +81,10 @@ impl Daemon {
                     Task::ReadForge { .. } => self.chance(|r| r.range(0, 300)),
                 };
                 let report = work(&self.ports, task);
-                self.out.push((late, Input::Report(report)));
+                self.out.push((late, Input::Report(Box::new(report))));
             }
             Input::Report(report) => {
-                let notes = self.conductor.report(self.now(), report)?;
+                let notes = self.conductor.report(self.now(), *report)?;
                 if notes.iter().any(|n| n.kind == NoteKind::Escalation && n.text.contains("(tried ")) {
                     self.world.lock().saw("effect given up");
                 }
