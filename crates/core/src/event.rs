@@ -43,6 +43,12 @@ pub enum Event {
     Answered { project: ProjectName, issue: IssueNumber, text: String },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
+    /// A person wants an issue's change in the merge queue, again or sooner.
+    MergeAsked { project: ProjectName, issue: IssueNumber, urgent: bool },
+    /// A person wants it out of the merge queue.
+    MergeRefused { project: ProjectName, issue: IssueNumber },
+    /// A person holds the merge queue; `None`: lets it go on.
+    QueuePaused { project: ProjectName, why: Option<String> },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.
@@ -98,7 +104,10 @@ pub enum NoteKind {
     JobState,
     JobEnded,
     CiResult,
+    /// The checks failed and, on the same change, did not fail again.
+    CiFlake,
     ReviewResult,
+    QueueState,
     MergeReady,
     MergeConflict,
     MergeFailed,
@@ -126,6 +135,8 @@ impl NoteKind {
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",
             NoteKind::CiResult => "CI_RESULT",
+            NoteKind::CiFlake => "CI_FLAKE",
+            NoteKind::QueueState => "QUEUE_STATE",
             NoteKind::ReviewResult => "REVIEW_RESULT",
             NoteKind::MergeReady => "MERGE_READY",
             NoteKind::MergeConflict => "MERGE_CONFLICT",

@@ -7,7 +7,7 @@ use crate::agents::Proc;
 use crate::forge::ForgeModel;
 use crate::git::Git;
 use crate::rng::Rng;
-use shopfloor_core::ids::{Epoch, IssueNumber, RunId, Sha};
+use shopfloor_core::ids::{Epoch, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{PortError, PortResult};
@@ -43,7 +43,6 @@ pub struct Weather {
 #[derive(Clone, Debug)]
 pub struct GreenRun {
     pub commit: u32,
-    pub issue: IssueNumber,
     pub run: RunId,
 }
 
@@ -57,6 +56,8 @@ pub struct World {
     pub forge: ForgeModel,
     pub procs: BTreeMap<Epoch, Proc>,
     pub green: Vec<GreenRun>,
+    /// Runs of the checks nobody wants any more.
+    pub cancelled: BTreeSet<RunId>,
     /// Sessions that were ended, in order.
     pub ended: Vec<Epoch>,
     /// Calls until the daemon dies, if it is to.
@@ -85,6 +86,7 @@ impl World {
             forge: ForgeModel::default(),
             procs: BTreeMap::new(),
             green: Vec::new(),
+            cancelled: BTreeSet::new(),
             ended: Vec::new(),
             crash_in: None,
             crash_points: 0,

@@ -2,11 +2,14 @@
 //! the floor's repositories of a project ([`repos`]). All of it runs the git program.
 
 mod call;
+mod chain;
 mod checkout;
 mod commit;
+mod conflict;
 pub mod facts;
 mod locks;
 mod merger;
+mod publish;
 pub mod repos;
 mod rescue;
 mod run;

@@ -22,7 +22,7 @@ use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_core::policy::Policy;
 use shopfloor_engine::ports::Ports;
-use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions};
+use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
-    pub fn take(context: &Context, until_idle: bool) -> CliResult<Daemon> {
+    pub fn take(context: &Context, until: Until) -> CliResult<Daemon> {
         let mut engine = context.engine()?;
         let lock_path = context.layout.daemon_lock();
         let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
@@ -76,7 +76,7 @@ impl Daemon {
         let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
-            until_idle,
+            until,
             clock: crate::cli::now,
         };
         let runner = Runner::new(engine, ports, options, |handle| {

@@ -10,7 +10,7 @@ use progress::Progress;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
-use shopfloor_engine::Stop;
+use shopfloor_engine::{Stop, Until};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,8 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     if args.detach {
         return detach(context);
     }
-    let mut daemon = Daemon::take(context, args.until_idle)?;
+    let until = if args.until_idle { Until::Idle } else { Until::Never };
+    let mut daemon = Daemon::take(context, until)?;
     let mut progress = Progress::new(context.json);
     daemon.runner.observe(move |floor, notes| progress.update(floor, notes));
     match daemon.runner.run()? {
