@@ -8,6 +8,8 @@ mod commits;
 mod daemon;
 mod fill;
 mod floor;
+mod landing;
+mod merges;
 mod phase;
 mod report;
 mod stats;
@@ -24,10 +26,12 @@ pub struct Scale {
     pub identities: u64,
     pub command_runs: u32,
     pub phase_rounds: u32,
+    pub merges: u32,
 }
 
-const FULL: Scale = Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000 };
-const QUICK: Scale = Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50 };
+const FULL: Scale =
+    Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000, merges: 200 };
+const QUICK: Scale = Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50, merges: 40 };
 
 struct Args {
     binary: PathBuf,
@@ -72,6 +76,10 @@ fn run(args: &Args) -> Result<()> {
 
     eprintln!("store commits …");
     commits::measure(&scratch(base)?, &scale, &mut report)?;
+
+    eprintln!("clean merges …");
+    merges::measure(&scratch(base)?, &scale, &mut report)?;
+    landing::measure(&mut report);
 
     eprintln!("commands and daemon with {} identities …", scale.identities);
     let crowded = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
