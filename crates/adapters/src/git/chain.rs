@@ -45,10 +45,6 @@ impl<'a> Links<'a> {
         Links { repo, method, tip: base.clone(), base, links: Vec::new() }
     }
 
-    pub(super) fn tip(&self) -> &Sha {
-        &self.tip.0
-    }
-
     pub(super) fn into_links(self) -> Vec<ChainLink> {
         self.links
     }

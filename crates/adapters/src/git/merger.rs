@@ -4,29 +4,25 @@
 //!   fetched. What it makes is its own until it is published. The hub never needs the queue's repository.
 //! * The same base, heads and method give the same commits: a build repeated after a crash finds its
 //!   candidates again. Dates come from the commits, not from the clock.
-//! * The heads that were queued are pinned under `refs/queue/N`, the newest candidates under
-//!   `refs/trials/N`, against somebody who collects garbage by hand.
+//! * Nothing here is pinned: neither repository ever prunes (`gc.pruneExpire = never`), and the heads that
+//!   were queued are kept by `refs/pull/N/head` in the hub.
 //! * The primary branch moves by compare-and-swap, only forward, to a commit that the hub holds whole, and
 //!   is on disk when the call returns.
 
 use super::chain::{Join, Links};
 use super::commit::Commit;
 use super::publish;
-use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use super::run::{Git, GitError, Repo, branch_ref};
 use super::{GitProject, Projects, locks};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
-use shopfloor_core::effect::{ChainEntry, LandedEntry, MovedBranch};
+use shopfloor_core::effect::{LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult, PublishRequest};
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 use std::fs::File;
-
-/// Candidates and heads that are pinned: more than can be of use at once.
-const TRIALS_PINNED: u64 = 256;
-const HEADS_PINNED: u64 = 1024;
 
 pub struct GitMerger {
     git: Git,
@@ -133,7 +129,6 @@ impl Merger for GitMerger {
                 }
             }
         }
-        queue.pin(request, links.tip())?;
         Ok(Built::Chain { primary, moved, links: links.into_links() })
     }
 
@@ -186,16 +181,5 @@ impl Queue {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn pin(&self, request: &BuildRequest<'_>, tip: &Sha) -> GitResult<()> {
-        let mut lines = format!("update refs/trials/{}\0{tip}\0\0", request.trial.0 % TRIALS_PINNED);
-        for ChainEntry { entry, head, .. } in request.list {
-            lines.push_str(&format!("update refs/queue/{}\0{head}\0\0", entry.0 % HEADS_PINNED));
-        }
-        // Nothing relies on these: what a power failure takes is built again.
-        let call = self.repo.call("update-ref").set("core.fsync=none");
-        call.args(["-z", "--stdin"]).stdin(lines).run()?;
-        Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! Moving the hub's primary branch to what the queue built.
 //!
-//! First the hub gets the new objects: the queue's are files that never change, so they are linked into
-//! the hub's store, as git itself does with what was pushed. Then git says whether the hub, by itself,
-//! holds everything that the new commit has and the old one has not. Only then the branch moves, by
-//! compare-and-swap. Whatever is interrupted leaves objects that nobody refers to, and is repeated.
+//! First git lists what the new commit has and the old one has not. Each of these objects is the hub's
+//! already or a file in the queue's repository; the files never change, and are linked into the hub's store,
+//! as git itself does with what was pushed. (If some may be elsewhere, in a pack, git says whether the hub
+//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap. Whatever is
+//! interrupted leaves objects that nobody refers to, and is repeated.
 
 use super::commit::Commit;
 use super::locks;
@@ -33,18 +34,14 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
         let actual = queue.primary_now()?;
         return Ok(if queue.has(new, &actual)? { Ok(()) } else { Err(actual) });
     }
-    hand_over(queue, old, new)?;
-    match queue.contains_all(old, new) {
-        Ok(true) => {}
-        Ok(false) => {
-            let (new, old) = (new.short(), old.short());
-            return Err(PortError::permanent(format!(
-                "{new} does not contain {old}: publishing it would drop commits"
-            )));
-        }
-        // Not all of it could be linked: it is sent.
-        Err(error) if !error.is_transient() => queue.send(new)?,
-        Err(error) => return Err(error.into()),
+    if !hand_over(queue, old, new)? {
+        let (new, old) = (new.short(), old.short());
+        return Err(PortError::permanent(format!(
+            "{new} does not contain {old}: publishing it would drop commits"
+        )));
+    }
+    if has_packs(&queue.repo.path().join("objects/pack")) && !queue.hub_has_all(old, new)? {
+        queue.send(new)?;
     }
     let Err(error) = queue.swap(old, new) else { return Ok(Ok(())) };
     // Refused, done before or cut off: where the branch is now tells which.
@@ -65,12 +62,14 @@ impl Queue {
         Ok(self.hub.commit(new.as_str())?.is_some() && self.hub.is_ancestor(new, actual)?)
     }
 
-    /// Whether `new` goes on from `old`. An error if the hub lacks anything that is new in it.
-    fn contains_all(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
-        let call = self.hub.call("rev-list").args(["--objects", "--no-object-names", "--boundary"]);
-        let listed = call.args([new.as_str(), &format!("^{old}"), "--"]).text()?;
-        // The last commits that both have are listed with a sign; `old` is one if `new` goes on from it.
-        Ok(listed.lines().any(|line| line.strip_prefix('-') == Some(old.as_str())))
+    /// Whether the hub by itself has everything that is new.
+    fn hub_has_all(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
+        let call = self.hub.call("rev-list").args(["--objects", "--quiet"]);
+        match call.args([new.as_str(), &format!("^{old}"), "--"]).run() {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_transient() => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     /// The long way, through git's own transport. The ref it needs there is gone afterwards.
@@ -94,13 +93,18 @@ impl Queue {
     }
 }
 
-/// Gives the hub the objects of `new` that `old` does not have and that are the queue's own.
-fn hand_over(queue: &Queue, old: &Sha, new: &Sha) -> GitResult<()> {
-    let call = queue.repo.call("rev-list").args(["--objects", "--no-object-names"]);
+/// Gives the hub the objects of `new` that `old` does not have and that are files of the queue's. False:
+/// `new` does not go on from `old`.
+fn hand_over(queue: &Queue, old: &Sha, new: &Sha) -> GitResult<bool> {
+    let call = queue.repo.call("rev-list").args(["--objects", "--no-object-names", "--boundary"]);
     let listed = call.args([new.as_str(), &format!("^{old}"), "--"]).text()?;
+    // The last commits that both have are listed with a sign; `old` is one if `new` goes on from it.
+    if !listed.lines().any(|line| line.strip_prefix('-') == Some(old.as_str())) {
+        return Ok(false);
+    }
     let (ours, theirs) = (queue.repo.path().join("objects"), queue.hub.path().join("objects"));
     let mut touched = BTreeSet::new();
-    for name in listed.lines() {
+    for name in listed.lines().filter(|line| !line.starts_with('-')) {
         link(&ours, &theirs, name, &mut touched)
             .map_err(|e| GitError::io(format!("handing object {name} over to the hub"), e))?;
     }
@@ -108,7 +112,17 @@ fn hand_over(queue: &Queue, old: &Sha, new: &Sha) -> GitResult<()> {
         let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
         synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// A folder that cannot be read may have some.
+fn has_packs(folder: &Path) -> bool {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => {
+            entries.any(|e| e.is_ok_and(|e| e.path().extension().is_some_and(|x| x == "pack")))
+        }
+        Err(e) => e.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 fn link(ours: &Path, theirs: &Path, name: &str, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {

@@ -110,7 +110,7 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     let common = format!(
         "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
          [core]\n\tfsync = committed,reference\n\tlogAllRefUpdates = always\n\
-         [gc]\n\tauto = 0\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
+         [gc]\n\tauto = 0\n\tpruneExpire = never\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
          [maintenance]\n\tauto = false\n"
     );
     // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
