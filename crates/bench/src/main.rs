@@ -9,6 +9,8 @@ mod daemon;
 mod fill;
 mod floor;
 mod hook;
+mod landing;
+mod merges;
 mod phase;
 mod report;
 mod rescue;
@@ -33,6 +35,7 @@ pub struct Scale {
     pub kills: u32,
     pub sessions_watched: Duration,
     pub snapshots: u32,
+    pub merges: u32,
 }
 
 const FULL: Scale = Scale {
@@ -45,6 +48,7 @@ const FULL: Scale = Scale {
     kills: 20,
     sessions_watched: Duration::from_secs(60),
     snapshots: 20,
+    merges: 200,
 };
 const QUICK: Scale = Scale {
     commits: 200,
@@ -56,6 +60,7 @@ const QUICK: Scale = Scale {
     kills: 3,
     sessions_watched: Duration::from_secs(10),
     snapshots: 5,
+    merges: 40,
 };
 
 struct Args {
@@ -101,6 +106,10 @@ fn run(args: &Args) -> Result<()> {
 
     eprintln!("store commits …");
     commits::measure(&scratch(base)?, &scale, &mut report)?;
+
+    eprintln!("clean merges …");
+    merges::measure(&scratch(base)?, &scale, &mut report)?;
+    landing::measure(&mut report);
 
     eprintln!("commands and daemon with {} identities …", scale.identities);
     let crowded = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;

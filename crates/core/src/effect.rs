@@ -9,6 +9,7 @@
 //! different lanes proceed side by side.
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
+use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -113,13 +114,19 @@ pub enum Action {
         head: Sha,
     },
     RunCi {
+        /// Whose change it is; in the merge queue, that of the newest entry in it.
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
         run: RunId,
         commit: Sha,
         source: CommitSource,
-        entry: Option<EntryId>,
+        purpose: CiPurpose,
+    },
+    /// Stop a run whose answer is not wanted any more, begun or not.
+    CancelCi {
+        project: ProjectName,
+        run: RunId,
     },
     PostStatus {
         project: ProjectName,
@@ -166,22 +173,31 @@ pub enum Action {
         pr: PrNumber,
         merged: Option<Sha>,
     },
-    /// Put a branch on top of the primary branch, in the queue's own repository.
-    BuildCandidate {
+    /// Say where the primary branch is.
+    FindPrimary {
         project: ProjectName,
-        entry: EntryId,
-        pr: PrNumber,
-        branch: String,
-        head: Sha,
-        method: MergeMethod,
-        title: String,
     },
-    /// Move the primary branch from `old` to `new`, if it is still at `old`.
+    /// Put branches on top of `base`, one after another, in the queue's own repository.
+    BuildChain {
+        project: ProjectName,
+        trial: TrialId,
+        base: Sha,
+        method: MergeMethod,
+        list: Vec<ChainEntry>,
+    },
+    /// Move the primary branch from `old` to `new`, if it is still at `old`. `tested` is the commit that
+    /// was checked: `new`, or one with the same tree.
     Publish {
         project: ProjectName,
-        entry: EntryId,
         old: Sha,
         new: Sha,
+        tested: Sha,
+        entries: Vec<EntryId>,
+    },
+    /// See that every change of the branches is in the commits they landed as.
+    VerifyLanded {
+        project: ProjectName,
+        landed: Vec<LandedEntry>,
     },
     /// Remove a job's worktree and, once merged, its branch.
     ReleaseWorktree {
@@ -219,6 +235,58 @@ pub struct Tidy {
     pub folders_before: Time,
 }
 
+/// What a run of the checks is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CiPurpose {
+    /// A job's head.
+    Head,
+    Trial(TrialId),
+    /// The primary branch itself, on which something failed.
+    Base,
+}
+
+/// A branch that is to be part of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainEntry {
+    pub entry: EntryId,
+    pub pr: PrNumber,
+    pub branch: String,
+    pub head: Sha,
+    pub title: String,
+}
+
+/// An entry as it would land, and the tree its branch has by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainLink {
+    #[serde(flatten)]
+    pub link: Link,
+    pub head_tree: Tree,
+}
+
+/// A branch that is not where it was when it was queued; `None`: it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedBranch {
+    pub entry: EntryId,
+    pub head: Option<Sha>,
+}
+
+/// An entry that was published: its branch's head, and the commit that carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedEntry {
+    pub entry: EntryId,
+    pub head: Sha,
+    pub commit: Sha,
+}
+
+/// Where a branch conflicts, for whoever is to resolve it. Bounded and free of control characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    pub files: Vec<String>,
+    /// The places in question, with conflict markers, as far as they fit.
+    pub hunks: String,
+}
+
 /// A branch that landed: its tested head and the commit that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
@@ -242,17 +310,33 @@ impl Action {
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
             Action::RingInbox { epoch, .. } => format!("inbox:{epoch}"),
             Action::RunCi { run, .. } => format!("ci:{run}"),
+            // Beside the run, not behind it.
+            Action::CancelCi { run, .. } => format!("cancel:{run}"),
             Action::PostStatus { project, .. }
             | Action::PostReview { project, .. }
             | Action::EditLabels { project, .. }
             | Action::Comment { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
-            Action::BuildCandidate { project, .. } | Action::Publish { project, .. } => {
-                format!("queue:{project}")
-            }
+            Action::FindPrimary { project }
+            | Action::BuildChain { project, .. }
+            | Action::Publish { project, .. } => format!("queue:{project}"),
+            Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
+        }
+    }
+
+    /// Whether it is part of carrying that project's changes through the merge queue.
+    pub fn is_merging(&self, of: &ProjectName) -> bool {
+        match self {
+            Action::FindPrimary { project }
+            | Action::BuildChain { project, .. }
+            | Action::Publish { project, .. }
+            | Action::VerifyLanded { project, .. }
+            | Action::CancelCi { project, .. }
+            | Action::RunCi { project, purpose: CiPurpose::Trial(_) | CiPurpose::Base, .. } => project == of,
+            _ => false,
         }
     }
 
@@ -267,6 +351,7 @@ impl Action {
             Action::PublishBranch { .. } => "publish_branch",
             Action::OpenPr { .. } => "open_pr",
             Action::RunCi { .. } => "run_ci",
+            Action::CancelCi { .. } => "cancel_ci",
             Action::PostStatus { .. } => "post_status",
             Action::CollectReview { .. } => "collect_review",
             Action::PostReview { .. } => "post_review",
@@ -274,8 +359,10 @@ impl Action {
             Action::Comment { .. } => "comment",
             Action::CloseIssue { .. } => "close_issue",
             Action::ClosePr { .. } => "close_pr",
-            Action::BuildCandidate { .. } => "build_candidate",
+            Action::FindPrimary { .. } => "find_primary",
+            Action::BuildChain { .. } => "build_chain",
             Action::Publish { .. } => "publish",
+            Action::VerifyLanded { .. } => "verify_landed",
             Action::ReleaseWorktree { .. } => "release_worktree",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
@@ -314,6 +401,8 @@ pub enum CiVerdict {
     Infra,
     /// The project has no check configured.
     NoChecks,
+    /// Nobody wanted to know any more.
+    Cancelled,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -327,6 +416,9 @@ pub struct CiReport {
     pub log: String,
     pub steps_run: u32,
     pub duration_ms: u64,
+    /// Which checks they were: another number, other checks.
+    #[serde(default)]
+    pub checks: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -419,22 +511,28 @@ pub enum Outcome {
     ReviewUnusable {
         why: String,
     },
-    /// `commit` is the branch on top of `base`, the primary branch's head.
-    Candidate {
-        base: Sha,
-        commit: Sha,
+    /// Where the primary branch is.
+    Primary {
+        head: Sha,
     },
-    Conflict {
-        base: Sha,
-        files: Vec<String>,
+    /// One link for each entry. `primary`: where the primary branch was seen.
+    Chain {
+        primary: Sha,
+        moved: Vec<MovedBranch>,
+        links: Vec<ChainLink>,
     },
-    /// Everything on the branch is in the primary branch already.
-    NothingToMerge {
-        base: Sha,
+    /// `entry` conflicts with what is before it; `with_base`: with the base alone, too.
+    ChainConflict {
+        primary: Sha,
+        moved: Vec<MovedBranch>,
+        entry: EntryId,
+        with_base: bool,
+        conflict: Conflict,
     },
-    /// The branch is not where it was when it was queued; `None`: it is gone.
-    BranchMoved {
-        head: Option<Sha>,
+    /// The branch can never be joined with the primary branch.
+    Unmergeable {
+        entry: EntryId,
+        why: String,
     },
     /// A worktree is gone; `rescue` holds what it held, if there was one.
     Released {
@@ -449,6 +547,10 @@ pub enum Outcome {
     /// Somebody else moved the primary branch.
     PrimaryMoved {
         head: Sha,
+    },
+    /// These entries' changes are not all in the commits they landed as.
+    Landed {
+        incomplete: Vec<EntryId>,
     },
     Checkout {
         updated: bool,

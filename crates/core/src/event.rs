@@ -45,6 +45,12 @@ pub enum Event {
     Cancelled { project: ProjectName, issue: IssueNumber },
     /// Somebody, or a program, wants people to look at something.
     Escalated { project: ProjectName, text: String },
+    /// A person wants an issue's change in the merge queue, again or sooner.
+    MergeAsked { project: ProjectName, issue: IssueNumber, urgent: bool },
+    /// A person wants it out of the merge queue.
+    MergeRefused { project: ProjectName, issue: IssueNumber },
+    /// A person holds the merge queue; `None`: lets it go on.
+    QueuePaused { project: ProjectName, why: Option<String> },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.
@@ -100,7 +106,10 @@ pub enum NoteKind {
     JobState,
     JobEnded,
     CiResult,
+    /// The checks failed and, on the same change, did not fail again.
+    CiFlake,
     ReviewResult,
+    QueueState,
     MergeReady,
     MergeConflict,
     MergeFailed,
@@ -130,6 +139,8 @@ impl NoteKind {
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",
             NoteKind::CiResult => "CI_RESULT",
+            NoteKind::CiFlake => "CI_FLAKE",
+            NoteKind::QueueState => "QUEUE_STATE",
             NoteKind::ReviewResult => "REVIEW_RESULT",
             NoteKind::MergeReady => "MERGE_READY",
             NoteKind::MergeConflict => "MERGE_CONFLICT",

@@ -23,7 +23,16 @@ pub struct Policy {
     /// The checks a commit must pass. None at all is green only if the project says so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
+    /// Which checks they are: another number, other checks. A verdict holds for those it was given by.
+    #[serde(default)]
+    pub checks: String,
     pub merge_method: MergeMethod,
+    /// Merge candidates that are checked at once.
+    #[serde(default = "one")]
+    pub merge_slots: usize,
+    /// How long an entry may wait in the merge queue before somebody is told.
+    #[serde(default = "merge_alarm")]
+    pub merge_alarm: Duration,
     /// Jobs at work at once.
     pub max_jobs: usize,
     /// Jobs at work at once on the whole floor, if that is limited.
@@ -69,6 +78,14 @@ pub struct Policy {
     pub escalate_after: Duration,
 }
 
+fn one() -> usize {
+    1
+}
+
+fn merge_alarm() -> Duration {
+    Duration::from_secs(2 * 3600)
+}
+
 fn checkpoint_every() -> Duration {
     Duration::from_secs(300)
 }
@@ -108,7 +125,10 @@ impl Default for Policy {
             review_agent: true,
             has_checks: true,
             allow_no_checks: false,
+            checks: String::new(),
             merge_method: MergeMethod::Rebase,
+            merge_slots: one(),
+            merge_alarm: merge_alarm(),
             max_jobs: 1,
             floor_max_jobs: None,
             ci_fixes_max: 3,

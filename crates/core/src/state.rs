@@ -20,6 +20,7 @@ pub struct Floor {
     pub sessions: Table<Session>,
     pub agents: Table<Agent>,
     pub entries: Table<Entry>,
+    pub queues: Table<Queue>,
     pub messages: Table<Message>,
     pub records: Table<WorkRecord>,
 }
@@ -41,9 +42,11 @@ macro_rules! record {
     };
 }
 
+mod queue;
 mod record;
 mod session;
 
+pub use queue::{BaseCheck, Entry, EntryState, Parked, Publishing, Queue, TrialRun};
 pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 
@@ -316,76 +319,13 @@ pub struct Agent {
 }
 record!(Agent, "agent", String, |a| agent_name(a.role, &a.project, a.issue), |k| k.clone());
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum EntryState {
-    Queued,
-    /// The candidate is being built.
-    Preparing,
-    Testing {
-        base: Sha,
-        candidate: Sha,
-        run: RunId,
-    },
-    /// The intent to publish is on record; the branch may or may not have moved.
-    Merging {
-        old: Sha,
-        green: Green,
-    },
-    Merged {
-        commit: Sha,
-    },
-    Conflicted {
-        files: Vec<String>,
-    },
-    Failed {
-        reason: String,
-    },
-    Cancelled {
-        reason: String,
-    },
-}
-
-impl EntryState {
-    pub fn name(&self) -> &'static str {
-        match self {
-            EntryState::Queued => "queued",
-            EntryState::Preparing => "preparing",
-            EntryState::Testing { .. } => "testing",
-            EntryState::Merging { .. } => "merging",
-            EntryState::Merged { .. } => "merged",
-            EntryState::Conflicted { .. } => "conflicted",
-            EntryState::Failed { .. } => "failed",
-            EntryState::Cancelled { .. } => "cancelled",
-        }
-    }
-
-    /// Whether the entry holds the queue.
-    pub fn is_active(&self) -> bool {
-        matches!(self, EntryState::Preparing | EntryState::Testing { .. } | EntryState::Merging { .. })
-    }
-}
-
-/// One branch on its way through the merge queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    pub id: EntryId,
-    pub project: ProjectName,
-    pub job: JobId,
-    pub issue: IssueNumber,
-    pub pr: PrNumber,
-    pub branch: String,
-    /// The approved and checked head.
-    pub head: Sha,
-    pub state: EntryState,
-    pub requested_at: Time,
-    pub infra_retries: u32,
-}
-record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
-
 impl Floor {
     pub fn live_jobs<'a>(&'a self, project: &'a ProjectName) -> impl Iterator<Item = &'a Job> {
         self.jobs.iter().filter(move |j| j.project == *project && j.is_live())
+    }
+
+    pub fn policy(&self, project: &ProjectName) -> Policy {
+        self.projects.get(project).map(|p| p.policy.clone()).unwrap_or_default()
     }
 
     /// The live job of an issue, else its newest.
@@ -438,6 +378,7 @@ impl Floor {
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
-        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).min()
+        let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
+        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).min()
     }
 }

@@ -2,27 +2,50 @@
 
 use crate::effect::{CiReport, CiVerdict};
 use crate::ids::{RunId, Sha};
+use crate::planner::Tree;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-/// A commit that passed the checks. Its fields are private: the only way to one is
-/// [`Green::judge`], and only a [`Green`] can be published.
+/// A commit that passed the checks: which commit, in which run, by which checks. Its fields are private:
+/// the only ways to one are [`Green::judge`] and, from there, [`Green::for_same_tree`]; and only a
+/// [`Green`] can be published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Green {
     commit: Sha,
     run: RunId,
+    #[serde(default)]
+    checks: String,
+    #[serde(default)]
+    tree: Option<Tree>,
 }
 
 impl Green {
-    /// Green is a green report in which at least one step ran. A project without checks is green
-    /// only if its policy says so in so many words.
+    /// Green is a green report in which at least one step ran, of the checks the project has now. A
+    /// project without checks is green only if its policy says so in so many words.
     pub fn judge(policy: &Policy, commit: &Sha, run: RunId, report: &CiReport) -> Option<Green> {
         let green = match report.verdict {
             CiVerdict::Green => report.steps_run > 0,
             CiVerdict::NoChecks => policy.allow_no_checks,
-            CiVerdict::Red | CiVerdict::TimedOut | CiVerdict::Infra => false,
+            CiVerdict::Red | CiVerdict::TimedOut | CiVerdict::Infra | CiVerdict::Cancelled => false,
         };
-        green.then(|| Green { commit: commit.clone(), run })
+        let (commit, checks) = (commit.clone(), report.checks.clone());
+        (green && checks == policy.checks).then_some(Green { commit, run, checks, tree: None })
+    }
+
+    /// The same verdict, for a commit whose tree git gave.
+    pub fn with_tree(self, tree: &Tree) -> Green {
+        Green { tree: Some(tree.clone()), ..self }
+    }
+
+    /// The verdict for another commit, if that has the very tree that was checked.
+    pub fn for_same_tree(&self, commit: &Sha, tree: &Tree) -> Option<Green> {
+        let same = self.commit == *commit || self.tree.as_ref() == Some(tree);
+        same.then(|| Green { commit: commit.clone(), tree: Some(tree.clone()), ..self.clone() })
+    }
+
+    /// Whether the verdict was given by the checks the project has now.
+    pub fn holds(&self, policy: &Policy) -> bool {
+        self.checks == policy.checks
     }
 
     pub fn commit(&self) -> &Sha {
@@ -31,5 +54,50 @@ impl Green {
 
     pub fn run(&self) -> RunId {
         self.run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sha(digit: &str) -> Sha {
+        digit.repeat(40).parse().expect("forty digits")
+    }
+
+    fn report(verdict: CiVerdict, checks: &str) -> CiReport {
+        CiReport {
+            verdict,
+            step: None,
+            excerpt: String::new(),
+            log: String::new(),
+            steps_run: 1,
+            duration_ms: 1,
+            checks: checks.into(),
+        }
+    }
+
+    #[test]
+    fn only_the_present_checks_make_green() {
+        let policy = Policy { checks: "new".into(), ..Policy::default() };
+        let judge = |verdict, checks| Green::judge(&policy, &sha("a"), RunId(1), &report(verdict, checks));
+        assert!(judge(CiVerdict::Green, "new").is_some_and(|g| g.holds(&policy)));
+        assert_eq!(judge(CiVerdict::Green, "old"), None);
+        for other in
+            [CiVerdict::Red, CiVerdict::TimedOut, CiVerdict::Infra, CiVerdict::Cancelled, CiVerdict::NoChecks]
+        {
+            assert_eq!(judge(other, "new"), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_goes_over_to_the_same_tree_only() {
+        let policy = Policy::default();
+        let green = Green::judge(&policy, &sha("a"), RunId(1), &report(CiVerdict::Green, "")).expect("green");
+        let (one, other) = (Tree(sha("1")), Tree(sha("2")));
+        assert_eq!(green.for_same_tree(&sha("b"), &one), None, "its tree is not known");
+        let green = green.with_tree(&one);
+        assert_eq!(green.for_same_tree(&sha("b"), &other), None);
+        assert_eq!(green.for_same_tree(&sha("b"), &one).map(|g| g.commit().clone()), Some(sha("b")));
     }
 }

@@ -75,6 +75,8 @@ pub struct Conductor<S> {
     unread: BTreeMap<ProjectName, (u32, Time)>,
     /// When a deferred effect is due.
     effect_due: Option<Time>,
+    /// Only this project's merge queue is worked on; the rest is left to a daemon.
+    only_merge: Option<ProjectName>,
 }
 
 impl<S: Store> Conductor<S> {
@@ -87,9 +89,16 @@ impl<S: Store> Conductor<S> {
             read_wanted: BTreeSet::new(),
             unread: BTreeMap::new(),
             effect_due: None,
+            only_merge: None,
         };
         conductor.want_all();
         conductor
+    }
+
+    /// Leaves everything but a project's merge queue alone.
+    pub fn only_merge(&mut self, project: ProjectName) {
+        self.only_merge = Some(project);
+        self.read_wanted.clear();
     }
 
     pub fn floor(&self) -> &Floor {
@@ -112,6 +121,9 @@ impl<S: Store> Conductor<S> {
     }
 
     fn want_all(&mut self) {
+        if self.only_merge.is_some() {
+            return;
+        }
         self.read_wanted.extend(self.engine.floor().projects.iter().map(|p| p.name.clone()));
     }
 
@@ -130,7 +142,11 @@ impl<S: Store> Conductor<S> {
             }
         }
         let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
-        let dispatch = runnable(self.engine.outbox()?, &self.busy, now, checks_free);
+        let mut outbox = self.engine.outbox()?;
+        if let Some(project) = &self.only_merge {
+            outbox.retain(|effect| effect.action.is_merging(project));
+        }
+        let dispatch = runnable(outbox, &self.busy, now, checks_free);
         self.effect_due = dispatch.wake;
         for effect in dispatch.now {
             if self.busy.len() >= self.capacity.tasks.max(1) {
@@ -179,7 +195,9 @@ impl<S: Store> Conductor<S> {
             self.checks_busy -= 1;
         }
         // Our own changes come back as observations: read them before the lane goes on.
-        if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok()) {
+        if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok())
+            && self.only_merge.is_none()
+        {
             self.read_wanted.insert(project);
         }
         let outcome = match attempt {

@@ -49,7 +49,7 @@ pub fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, mut che
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::effect::CommitSource;
+    use shopfloor_core::effect::{CiPurpose, CommitSource};
     use shopfloor_core::ids::{EffectId, Epoch, JobId, MessageId, RunId};
 
     fn ring(id: u64, epoch: u64, not_before: u64) -> Queued {
@@ -70,7 +70,7 @@ mod tests {
             run: RunId(id),
             commit: "a".repeat(40).parse().unwrap(),
             source: CommitSource::Hub,
-            entry: None,
+            purpose: CiPurpose::Head,
         };
         Queued { action, ..ring(id, 0, 0) }
     }

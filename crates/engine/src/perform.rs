@@ -2,7 +2,8 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Snapshot, Started, Tree,
+    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, PublishRequest, Snapshot,
+    Started, Tree,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -58,6 +59,10 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let request = CiRequest { project, issue: *issue, run: *run, commit, source: *source };
             Ok(Outcome::CiFinished(ports.ci.run(&request)?))
         }
+        Action::CancelCi { project, run } => {
+            ports.ci.cancel(project, *run)?;
+            Ok(Outcome::Done)
+        }
         Action::PostStatus { project, commit, run, state, text } => {
             ports.forge.post_status(project, commit, *run, *state, text)?;
             Ok(Outcome::Done)
@@ -88,23 +93,27 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.close_pr(project, *pr, merged.as_ref())?;
             Ok(Outcome::Done)
         }
-        Action::BuildCandidate { project, entry, pr, branch, head, method, title } => {
+        Action::FindPrimary { project } => Ok(Outcome::Primary { head: ports.merger.primary(project)? }),
+        Action::BuildChain { project, trial, base, method, list } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            let request =
-                BuildRequest { project, entry: *entry, pr: *pr, branch, head, method: *method, title };
+            let request = BuildRequest { project, trial: *trial, base, method: *method, list };
             Ok(match ports.merger.build(&lock, &request)? {
-                Built::Candidate { base, commit } => Outcome::Candidate { base, commit },
-                Built::Conflict { base, files } => Outcome::Conflict { base, files },
-                Built::NothingToMerge { base } => Outcome::NothingToMerge { base },
-                Built::BranchMoved { head } => Outcome::BranchMoved { head },
+                Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
+                Built::Conflict { primary, moved, entry, with_base, conflict } => {
+                    Outcome::ChainConflict { primary, moved, entry, with_base, conflict }
+                }
+                Built::Unmergeable { entry, why } => Outcome::Unmergeable { entry, why },
             })
         }
-        Action::Publish { project, entry, old, new } => {
+        Action::Publish { project, old, new, tested, entries } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            Ok(match ports.merger.publish(&lock, *entry, old, new)? {
+            Ok(match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries })? {
                 Ok(()) => Outcome::Published,
                 Err(head) => Outcome::PrimaryMoved { head },
             })
+        }
+        Action::VerifyLanded { project, landed } => {
+            Ok(Outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? })
         }
         Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
             let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;

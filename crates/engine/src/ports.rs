@@ -5,9 +5,13 @@
 //! first call, it ends in the same world and gives an equivalent answer.
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState, Tidy};
+use shopfloor_core::effect::{
+    ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, MovedBranch, ProcessId, Review,
+    StartSession, StatusState, Tidy,
+};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
+use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
 use std::any::Any;
 use std::sync::Arc;
@@ -124,30 +128,56 @@ pub trait Workspace: Send + Sync {
 
 pub struct BuildRequest<'a> {
     pub project: &'a ProjectName,
-    pub entry: EntryId,
-    pub pr: PrNumber,
-    pub branch: &'a str,
-    pub head: &'a Sha,
+    pub trial: TrialId,
+    pub base: &'a Sha,
     pub method: MergeMethod,
-    pub title: &'a str,
+    pub list: &'a [ChainEntry],
 }
 
+/// `primary` is where the primary branch was seen, `moved` are branches that are not at their head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Built {
-    Candidate { base: Sha, commit: Sha },
-    Conflict { base: Sha, files: Vec<String> },
-    NothingToMerge { base: Sha },
-    BranchMoved { head: Option<Sha> },
+    /// One link for each entry. One that brings nothing new has the commit of the one before it.
+    Chain {
+        primary: Sha,
+        moved: Vec<MovedBranch>,
+        links: Vec<ChainLink>,
+    },
+    /// `entry` conflicts with what is before it; `with_base`: with the base alone, too.
+    Conflict {
+        primary: Sha,
+        moved: Vec<MovedBranch>,
+        entry: EntryId,
+        with_base: bool,
+        conflict: Conflict,
+    },
+    Unmergeable {
+        entry: EntryId,
+        why: String,
+    },
+}
+
+pub struct PublishRequest<'a> {
+    pub old: &'a Sha,
+    pub new: &'a Sha,
+    /// The commit that was checked: `new`, or one with the same tree.
+    pub tested: &'a Sha,
+    pub entries: &'a [EntryId],
 }
 
 /// Git as the merge queue's private bare repository. Nothing here needs a checkout.
 pub trait Merger: Send + Sync {
     /// Takes the project's queue for this process; dropping the value gives it back.
     fn take_lock(&self, project: &ProjectName) -> PortResult<Box<dyn Any>>;
+    /// Where origin's primary branch is.
+    fn primary(&self, project: &ProjectName) -> PortResult<Sha>;
+    /// Puts the entries on top of the base, one after another. The same request gives the same commits.
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
     /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`.
     /// When it is at `new` already, that is success.
-    fn publish(&self, lock: &QueueLock, entry: EntryId, old: &Sha, new: &Sha) -> PortResult<Result<(), Sha>>;
+    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>>;
+    /// Those of which not every change is in the commit they landed as.
+    fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>>;
 }
 
 pub struct CiRequest<'a> {
@@ -164,6 +194,10 @@ pub trait Ci: Send + Sync {
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
     /// Deletes the folders of runs that `tidy` allows to go. How many.
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
+
+    /// Ends a run, or keeps it from beginning. What is asked for the run then is answered with a report
+    /// that says `Cancelled`. One that has finished stays as it is.
+    fn cancel(&self, project: &ProjectName, run: RunId) -> PortResult<()>;
 }
 
 /// An issue's text as an agent is to see it: neutralised and bounded.

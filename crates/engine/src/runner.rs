@@ -7,6 +7,7 @@ use crate::conductor::{Capacity, Conductor, Report, Task, work};
 use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
+use shopfloor_core::ids::{EntryId, ProjectName};
 use shopfloor_core::state::{End, Floor, Job, JobState};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
@@ -43,13 +44,23 @@ pub trait Watches {
 
 pub struct RunnerOptions {
     pub capacity: Capacity,
-    /// Return when no job can go on by itself.
-    pub until_idle: bool,
+    pub until: Until,
     pub clock: fn() -> Time,
     /// Told when something keeps the loop from going on, for the log.
     pub warn: fn(&str),
     /// How long a full disk is left alone before the next attempt.
     pub full_pause: Duration,
+}
+
+/// When the loop returns by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    Never,
+    /// When no job can go on by itself.
+    Idle,
+    /// When the entry is through its project's merge queue, or waits for somebody to mend the primary
+    /// branch. Nothing but that queue's work is done.
+    Decided(ProjectName, EntryId),
 }
 
 /// Why the loop returned.
@@ -92,7 +103,10 @@ impl<S: Store, W: Watches> Runner<S, W> {
     ) -> Result<Self, E> {
         let (sender, inputs) = channel();
         let watches = watches(Handle(sender.clone()))?;
-        let conductor = Conductor::new(engine, options.capacity);
+        let mut conductor = Conductor::new(engine, options.capacity);
+        if let Until::Decided(project, _) = &options.until {
+            conductor.only_merge(project.clone());
+        }
         let bad_before = badly_ended(conductor.floor());
         let observer: Observer = Box::new(|_, _| {});
         let backlog = VecDeque::new();
@@ -115,7 +129,12 @@ impl<S: Store, W: Watches> Runner<S, W> {
             for task in self.conductor.tasks((self.options.clock)())? {
                 self.start(task);
             }
-            if self.options.until_idle && self.is_idle()? {
+            let over = match self.options.until.clone() {
+                Until::Never => false,
+                Until::Idle => self.is_idle()?,
+                Until::Decided(_, entry) => is_decided(self.conductor.floor(), entry),
+            };
+            if over {
                 return Ok(Stop::Idle { unfinished: self.unfinished() });
             }
             let wake = self.conductor.wake();
@@ -227,6 +246,14 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
             Ok(effect) => Report::Attempted { effect: *effect, attempt: Attempt::Failed(why) },
             Err(project) => Report::Read { project, events: Err(why) },
         }
+    })
+}
+
+fn is_decided(floor: &Floor, entry: EntryId) -> bool {
+    let Some(entry) = floor.entries.get(&entry).filter(|e| e.state.is_live()) else { return true };
+    let queue = floor.queues.get(&entry.project);
+    queue.is_some_and(|q| {
+        q.base_check.as_ref().is_some_and(|c| c.red) && q.parked.iter().any(|p| p.entry == entry.id)
     })
 }
 

@@ -67,10 +67,38 @@ impl Checker {
         self.every_wait_has_a_deadline(world, floor, outbox);
         self.only_own_sessions_are_ended(world, floor);
         self.everything_is_bounded(world, floor);
+        self.no_entry_is_forgotten(world, floor);
     }
 
-    /// 1: the primary branch moves in the queue, to a commit whose own checks passed for that
-    /// entry's issue, on top of where it was; or a person pushed.
+    /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended;
+    /// and a job that waits for the queue is in it.
+    fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor) {
+        let mut forgotten = Vec::new();
+        for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
+            let queue = floor.queues.get(&entry.project);
+            let parked = queue.is_some_and(|q| q.parked.iter().any(|p| p.entry == entry.id));
+            if floor.standing(entry).is_none() && !parked {
+                forgotten.push(format!("entry {} is in no plan", entry.id));
+            }
+            let waits = |j: &Job| j.state == JobState::Merging { entry: entry.id };
+            if !floor.jobs.get(&entry.job).is_some_and(waits) {
+                forgotten.push(format!("entry {} has no job that waits for it", entry.id));
+            }
+        }
+        for job in floor.jobs.iter() {
+            if let JobState::Merging { entry } = &job.state
+                && !floor.entries.get(entry).is_some_and(|e| e.state.is_live())
+            {
+                forgotten.push(format!("job {} waits for entry {entry}, which is through", job.id));
+            }
+        }
+        for text in forgotten {
+            world.broken("7 every wait has a deadline", text);
+        }
+    }
+
+    /// 1: the primary branch moves in the queue, to a commit whose content passed the checks, on top of
+    /// where it was; or a person pushed.
     fn primary_moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
         let new = world.git.moves[self.moves..].to_vec();
         self.moves = world.git.moves.len();
@@ -81,18 +109,21 @@ impl Checker {
                 world.broken("1 the tree that lands passed", text);
             }
             self.last_primary = Some(step.new);
-            let Some(entry) = step.entry else { continue };
-            let Some(entry) = floor.entries.get(&entry) else {
-                world.broken("1 the tree that lands passed", format!("no entry {entry}"));
-                continue;
-            };
-            if !world.green.iter().any(|g| g.commit == step.new && g.issue == entry.issue) {
-                let text = format!("c{} of #{} landed without passing", step.new, entry.issue);
+            let Some(entries) = step.entries else { continue };
+            let content = world.git.content(step.new);
+            if !world.green.iter().any(|g| world.git.content(g.commit) == content) {
+                let text = format!("c{} landed without passing", step.new);
                 world.broken("1 the tree that lands passed", text);
             }
-            *self.landed.entry(entry.job).or_default() += 1;
-            if self.landed[&entry.job] > 1 {
-                world.broken("4 effects are idempotent", format!("job {} landed twice", entry.job));
+            for id in entries {
+                let Some(entry) = floor.entries.get(&id) else {
+                    world.broken("1 the tree that lands passed", format!("no entry {id}"));
+                    continue;
+                };
+                *self.landed.entry(entry.job).or_default() += 1;
+                if self.landed[&entry.job] > 1 {
+                    world.broken("4 effects are idempotent", format!("job {} landed twice", entry.job));
+                }
             }
         }
         if world.git.primary() != self.last_primary.unwrap_or(0) {
@@ -350,6 +381,10 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
         "AGENT_STATUS" if entry.text.contains("a successor goes on") => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
+        "CI_FLAKE" => "flake noted",
+        "ESCALATION" if entry.text.contains("the primary branch itself fails") => "red base",
+        "ESCALATION" if entry.text.contains("not every change") => "incomplete landing",
+        "ESCALATION" if entry.text.contains("no verdict on") => "verdict missing",
         "ESCALATION" if entry.text.contains("publication is under way") => "cancel during publish",
         _ => return,
     };

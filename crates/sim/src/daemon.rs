@@ -47,7 +47,7 @@ pub struct Daemon {
     pub out: Vec<(Duration, Input)>,
 }
 
-const CAPACITY: Capacity = Capacity { checks: 2, tasks: 12 };
+const CAPACITY: Capacity = Capacity { checks: 4, tasks: 12 };
 
 impl Daemon {
     pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared) -> Self {

@@ -3,6 +3,7 @@
 //! and looked for later.
 
 use shopfloor_core::ids::{EntryId, IssueNumber, Sha};
+use shopfloor_core::planner;
 use shopfloor_engine::ports::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,8 +47,8 @@ pub struct Worktree {
 pub struct Move {
     pub old: u32,
     pub new: u32,
-    /// None: a person pushed.
-    pub entry: Option<EntryId>,
+    /// What the queue landed. None: a person pushed.
+    pub entries: Option<Vec<EntryId>>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct Git {
     pub rescue: BTreeMap<String, u32>,
     pub trees: BTreeMap<Tree, Worktree>,
     pub moves: Vec<Move>,
+    /// Contents that were asked for by name.
+    named: Vec<Content>,
 }
 
 pub fn sha(commit: u32) -> Sha {
@@ -85,6 +88,7 @@ impl Default for Git {
             rescue: BTreeMap::new(),
             trees: BTreeMap::new(),
             moves: Vec::new(),
+            named: Vec::new(),
         };
         let content = (0..4).map(|file| (file, git.write(Written::default()))).collect();
         let root = git.commit(Vec::new(), content, false);
@@ -102,6 +106,38 @@ impl Git {
     pub fn commit(&mut self, parents: Vec<u32>, content: Content, keep: bool) -> u32 {
         self.commits.push(Commit { parents, content, keep });
         (self.commits.len() - 1) as u32
+    }
+
+    /// A commit that is made from others: made again, it is the same.
+    pub fn derive(&mut self, parents: Vec<u32>, content: Content) -> u32 {
+        let same = |c: &Commit| !c.keep && c.parents == parents && c.content == content;
+        match self.commits.iter().position(same) {
+            Some(at) => at as u32,
+            None => self.commit(parents, content, false),
+        }
+    }
+
+    /// The name of a commit's content.
+    pub fn tree(&mut self, commit: u32) -> planner::Tree {
+        let content = self.content(commit).clone();
+        let at = self.named.iter().position(|t| *t == content).unwrap_or_else(|| {
+            self.named.push(content);
+            self.named.len() - 1
+        });
+        planner::Tree(format!("{:08x}{at:032x}", 0x7ee).try_into().expect("forty digits"))
+    }
+
+    /// A content like this one that the checks would pass.
+    pub fn mended(&mut self, commit: u32) -> Content {
+        let mut content = self.content(commit).clone();
+        let mut groups = BTreeSet::new();
+        for version in content.values_mut() {
+            let written = &self.versions[*version as usize];
+            if written.bug || (written.clash > 0 && !groups.insert(written.clash)) {
+                *version = self.write(Written::default());
+            }
+        }
+        content
     }
 
     pub fn content(&self, commit: u32) -> &Content {
@@ -202,9 +238,9 @@ impl Git {
         })
     }
 
-    pub fn move_primary(&mut self, new: u32, entry: Option<EntryId>) {
+    pub fn move_primary(&mut self, new: u32, entries: Option<Vec<EntryId>>) {
         let old = self.primary();
-        self.moves.push(Move { old, new, entry });
+        self.moves.push(Move { old, new, entries });
         self.hub.insert(PRIMARY.into(), new);
     }
 }

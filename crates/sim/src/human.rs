@@ -7,6 +7,7 @@ use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::state::{Floor, JobState};
+use shopfloor_core::step::may_merge;
 use std::collections::BTreeSet;
 
 /// What a person does at some time of a run.
@@ -20,6 +21,15 @@ pub enum Whim {
     LandByHand,
     Cancel,
     ReviewSomething,
+    /// Breaks the primary branch, and mends it later.
+    PushBug,
+    Mend,
+    /// Holds the merge queue, and lets it go on later.
+    Pause,
+    Resume,
+    /// Wants a change in the merge queue, or out of it.
+    AskToMerge,
+    RefuseToMerge,
     /// Looks at what waits for a person, and sometimes acts.
     LookAround,
 }
@@ -71,6 +81,27 @@ impl World {
         self.say(format!("person pushes c{commit}"));
     }
 
+    fn push_bug(&mut self) {
+        let primary = self.git.primary();
+        let mut content = self.git.content(primary).clone();
+        let bug = Written { bug: true, at_attempt: self.attempt, ..Written::default() };
+        content.insert(900 + self.rng.below(5), self.git.write(bug));
+        let commit = self.git.commit(vec![primary], content, true);
+        self.git.move_primary(commit, None);
+        self.saw("person broke the primary branch");
+        self.say(format!("person pushes c{commit}, which is red"));
+    }
+
+    fn mend(&mut self) {
+        let primary = self.git.primary();
+        if self.git.is_red(primary) {
+            let content = self.git.mended(primary);
+            let commit = self.git.commit(vec![primary], content, true);
+            self.git.move_primary(commit, None);
+            self.say(format!("person mends the primary branch with c{commit}"));
+        }
+    }
+
     fn land_by_hand(&mut self) {
         let open: Vec<u32> = self.forge.prs.values().filter(|p| p.open).map(|p| commit_of(&p.head)).collect();
         let Some(head) = self.rng.pick(&open).copied() else { return };
@@ -101,6 +132,31 @@ impl World {
             Whim::FileIssue => self.file_issue(),
             Whim::PushPrimary => self.push_by_hand(),
             Whim::LandByHand => self.land_by_hand(),
+            Whim::PushBug => self.push_bug(),
+            Whim::Mend => self.mend(),
+            Whim::Pause | Whim::Resume => {
+                let why = (whim == Whim::Pause).then(|| "a release".to_owned());
+                self.saw("queue paused");
+                self.say(format!("person holds the queue: {why:?}"));
+                return Some(Event::QueuePaused { project: project.clone(), why });
+            }
+            Whim::AskToMerge => {
+                let issue = self.some_open_issue()?;
+                let urgent = self.rng.permille(500);
+                let job = floor.job_of(project, issue)?;
+                if may_merge(floor, job).is_ok() {
+                    self.saw(if job.is_live() { "person asked to merge" } else { "job revived" });
+                }
+                self.say(format!("person wants #{issue} merged"));
+                return Some(Event::MergeAsked { project: project.clone(), issue, urgent });
+            }
+            Whim::RefuseToMerge => {
+                let queued = floor.entries.iter().filter(|e| e.state.is_live()).map(|e| e.issue);
+                let issue = *self.rng.pick(&queued.collect::<Vec<_>>())?;
+                self.saw("person took it out of the queue");
+                self.say(format!("person takes #{issue} out of the queue"));
+                return Some(Event::MergeRefused { project: project.clone(), issue });
+            }
             Whim::CloseIssue => {
                 let number = self.some_open_issue()?;
                 self.forge.issues.get_mut(&number)?.open = false;
@@ -140,6 +196,11 @@ impl World {
     fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         for job in floor.live_jobs(project) {
             match &job.state {
+                JobState::NeedsHuman { .. } if may_merge(floor, job).is_ok() && self.rng.permille(500) => {
+                    self.saw("person asked to merge");
+                    let (project, issue) = (project.clone(), job.issue);
+                    return Some(Event::MergeAsked { project, issue, urgent: false });
+                }
                 JobState::NeedsHuman { .. } if self.rng.permille(800) => {
                     self.saw("question answered");
                     self.say(format!("person answers #{}", job.issue));

@@ -17,7 +17,8 @@ pub fn policy(rng: &mut Rng) -> Policy {
         has_checks,
         allow_no_checks: !has_checks && rng.permille(600),
         merge_method: method,
-        max_jobs: rng.range(1, 3) as usize,
+        merge_slots: rng.range(1, 4) as usize,
+        max_jobs: rng.range(1, 5) as usize,
         // Within what a run takes, with the idle days at its end.
         rescue_keep: 2,
         keep_worktrees: Duration::from_secs(36 * 3600),
@@ -49,6 +50,10 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::LandByHand,
         Whim::Cancel,
         Whim::ReviewSomething,
+        Whim::PushBug,
+        Whim::Pause,
+        Whim::AskToMerge,
+        Whim::RefuseToMerge,
     ];
     let mut plan = Vec::new();
     for _ in 0..rng.below(9) {

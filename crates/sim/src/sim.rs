@@ -69,6 +69,8 @@ struct Sim {
     queue: BTreeMap<(Time, u64), Wake>,
     number: u64,
     poked_for: Option<Time>,
+    /// A person has seen that the primary branch is red.
+    mending: bool,
     checker: Checker,
     project: ProjectName,
 }
@@ -141,8 +143,14 @@ impl Sim {
         let store = SharedMemoryStore::default();
         let cli = Engine::open(store.clone()).expect("the memory store opens");
         let mut queue = BTreeMap::new();
-        for number in 0..world.rng.range(1, 4) {
-            let at = world.now + Duration::from_secs(number * world.rng.below(3600));
+        // Now and then a crowd, so that many are in the merge queue at once.
+        let crowd = crashes == Crashes::Seeded && world.rng.permille(80);
+        let (issues, apart) = if crowd { (world.rng.range(5, 9), 60) } else { (world.rng.range(1, 4), 3600) };
+        if crowd {
+            world.policy.max_jobs = issues as usize;
+        }
+        for number in 0..issues {
+            let at = world.now + Duration::from_secs(number * world.rng.below(apart));
             queue.insert((at, number), Wake::Person(Whim::FileIssue));
         }
         let now = world.now;
@@ -158,6 +166,7 @@ impl Sim {
             queue,
             number: 100,
             poked_for: None,
+            mending: false,
             checker: Checker::default(),
             project: "sim".parse().expect("a valid name"),
         };
@@ -229,6 +238,13 @@ impl Sim {
                 self.submit_from_outside(&event);
             }
             Wake::Person(whim) => {
+                if whim == Whim::Pause {
+                    let (now, minutes) = {
+                        let mut world = self.world.lock();
+                        (world.now, world.rng.range(1, 300))
+                    };
+                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(Whim::Resume));
+                }
                 self.refresh();
                 let event = self.world.lock().whim(whim, &self.project, self.cli.floor());
                 if let Some(event) = event {
@@ -257,6 +273,9 @@ impl Sim {
                 Whim::CloseIssue,
                 Whim::ReviewSomething,
                 Whim::ReviewSomething,
+                Whim::PushBug,
+                Whim::RefuseToMerge,
+                Whim::AskToMerge,
             ];
             *world.rng.pick(&whims).expect("not empty")
         };
@@ -434,6 +453,13 @@ impl Sim {
                 }
             }
             visible = world.forge.visible_after(now);
+            let primary = world.git.primary();
+            let red = world.git.is_red(primary);
+            if red && !self.mending {
+                let late = Duration::from_secs(60 * world.rng.range(1, 240));
+                wakes.push((now + late, Wake::Person(Whim::Mend)));
+            }
+            self.mending = red;
         }
         for (time, wake) in wakes {
             self.at(time, wake);

@@ -9,7 +9,7 @@ use crate::forge::ForgeModel;
 use crate::git::Git;
 use crate::rng::Rng;
 use crate::trouble::Stir;
-use shopfloor_core::ids::{Epoch, IssueNumber, RunId, Sha};
+use shopfloor_core::ids::{Epoch, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{PortError, PortResult};
@@ -51,7 +51,6 @@ pub struct Weather {
 #[derive(Clone, Debug)]
 pub struct GreenRun {
     pub commit: u32,
-    pub issue: IssueNumber,
     pub run: RunId,
 }
 
@@ -67,6 +66,8 @@ pub struct World {
     /// The terminals of those whose messages are typed.
     pub clients: BTreeMap<Epoch, Client>,
     pub green: Vec<GreenRun>,
+    /// Runs of the checks nobody wants any more.
+    pub cancelled: BTreeSet<RunId>,
     /// Sessions that were ended, in order.
     pub ended: Vec<Epoch>,
     /// Calls until the daemon dies, if it is to.
@@ -99,6 +100,7 @@ impl World {
             procs: BTreeMap::new(),
             clients: BTreeMap::new(),
             green: Vec::new(),
+            cancelled: BTreeSet::new(),
             ended: Vec::new(),
             crash_in: None,
             crash_points: 0,

@@ -5,7 +5,7 @@ use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::state::Floor;
 use shopfloor_core::time::Time;
-use shopfloor_engine::{Capacity, Engine, Handle, Input, Runner, RunnerOptions, Stop, Watches};
+use shopfloor_engine::{Capacity, Engine, Handle, Input, Runner, RunnerOptions, Stop, Until, Watches};
 use shopfloor_sim::ports::ports;
 use shopfloor_sim::world::{Shared, World};
 use shopfloor_store::memory::SharedMemoryStore;
@@ -62,7 +62,7 @@ fn a_full_disk_is_waited_for_and_every_event_taken_in() {
     let store = Filling { inner: kept.clone(), commits: 0 };
     let options = RunnerOptions {
         capacity: Capacity { checks: 1, tasks: 1 },
-        until_idle: false,
+        until: Until::Never,
         clock: || Time(1),
         warn: |_| {
             WARNED.fetch_add(1, Ordering::SeqCst);

@@ -8,6 +8,7 @@
 //!   and the run is asked for again. Its processes are known by pid and start time, and by a
 //!   variable in their environment that names the run's folder.
 //! - A finished run is answered from its report, not run again.
+//! - A run that was cancelled says so; it is neither green nor red.
 
 use super::checkout;
 use super::log::RunLog;
@@ -138,8 +139,11 @@ impl LocalCi {
             log: log_name,
             steps_run: 0,
             duration_ms: 0,
+            checks: record::digest(&config.steps),
         };
-        if !config.steps.is_empty() {
+        if record::is_cancelled(folder) {
+            report.verdict = CiVerdict::Cancelled;
+        } else if !config.steps.is_empty() {
             let place =
                 StepPlace { folder, tree: &tree, env: &step_env(config, folder), marker: marker.as_bytes() };
             self.run_steps(&place, request, &run, config, &mut log, &mut report)?;
@@ -188,7 +192,7 @@ impl LocalCi {
             let exit = match end {
                 StepEnd::Passed => Some(0),
                 StepEnd::Failed(code) => Some(code),
-                StepEnd::Killed | StepEnd::TimedOut => None,
+                StepEnd::Killed | StepEnd::TimedOut | StepEnd::Cancelled => None,
             };
             let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.tell(CiProgress::StepEnded { run: run.clone(), step: name.clone(), exit, duration_ms });
@@ -199,6 +203,9 @@ impl LocalCi {
                     CiVerdict::Infra,
                     "killed from outside (exit code 137): most often out of memory".to_owned(),
                 ),
+                StepEnd::Cancelled => {
+                    (CiVerdict::Cancelled, "cancelled: nobody waits for it any more".into())
+                }
                 StepEnd::TimedOut => {
                     (CiVerdict::TimedOut, format!("not done after {:?}, and ended", limited.timeout))
                 }
@@ -228,6 +235,17 @@ impl Ci for LocalCi {
         let may_go = |n: u64| !tidy.runs_kept.contains(&RunId(n));
         prune::numbered(&self.layout.ci_runs(&tidy.project), "run-", tidy.folders_before, may_go)
             .map_err(PortError::transient)
+    }
+
+    fn cancel(&self, project: &ProjectName, run: RunId) -> PortResult<()> {
+        let folder = self.layout.ci_run(project, run);
+        let cancel = || -> io::Result<()> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            record::cancel(&folder)?;
+            end_marked_tree(record::load_process(&folder)?, marker(&folder).as_bytes(), END_GRACE)?;
+            Ok(())
+        };
+        cancel().map_err(|e| PortError::Transient(format!("cancelling CI run {run}: {e}")))
     }
 }
 

@@ -5,3 +5,5 @@ pub mod local;
 mod log;
 mod record;
 mod step;
+
+pub use record::digest;

@@ -19,8 +19,11 @@ struct Record {
     report: CiReport,
 }
 
-/// Identifies the steps a report is about.
-fn digest(steps: &[CiStep]) -> String {
+/// Identifies the steps a report is about; empty for none.
+pub fn digest(steps: &[CiStep]) -> String {
+    if steps.is_empty() {
+        return String::new();
+    }
     let digest = steps.iter().fold(Digest::new(), |digest, step| {
         let timeout = step.timeout.as_millis().to_le_bytes();
         digest.field(step.name.as_bytes()).field(step.run.as_bytes()).field(&timeout)
@@ -43,6 +46,16 @@ pub(super) fn save_report(
 ) -> io::Result<()> {
     let record = Record { commit: commit.clone(), steps: digest(steps), report: report.clone() };
     save(&folder.join("report.json"), &record)
+}
+
+/// That nobody wants the run any more: written before its processes are ended, looked for after each
+/// was started.
+pub(super) fn cancel(folder: &Path) -> io::Result<()> {
+    write_atomic(&folder.join("cancelled"), b"", 0o600)
+}
+
+pub(super) fn is_cancelled(folder: &Path) -> bool {
+    folder.join("cancelled").exists()
 }
 
 /// The process (and group leader) of the step that runs, or ran when the machine went down.

@@ -32,6 +32,7 @@ pub(super) enum StepEnd {
     /// Killed, and not by us: most often the kernel, out of memory.
     Killed,
     TimedOut,
+    Cancelled,
 }
 
 /// Where and how a run's steps are run.
@@ -63,6 +64,8 @@ pub(super) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io:
     let mut output = File::from(output);
     let ended = match root.map(|root| record::save_process(place.folder, root)) {
         Some(Err(e)) => Err(e),
+        // Whoever cancelled before this was started has not ended it.
+        _ if record::is_cancelled(place.folder) => Ok(false),
         _ => follow(&mut child, &mut output, deadline, log),
     };
     // Whatever happened, nothing of the step may go on: not what it started in the background
@@ -78,7 +81,11 @@ pub(super) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io:
     let status = child.wait()?;
     drained?;
     record::remove_process(place.folder)?;
-    Ok(if ended? { outcome(status) } else { StepEnd::TimedOut })
+    let ended = ended?;
+    if record::is_cancelled(place.folder) {
+        return Ok(StepEnd::Cancelled);
+    }
+    Ok(if ended { outcome(status) } else { StepEnd::TimedOut })
 }
 
 fn outcome(status: ExitStatus) -> StepEnd {

@@ -144,13 +144,18 @@ impl Call {
 
     /// The beginning of its output, for texts that may be huge.
     pub(crate) fn beginning(self, bytes_max: usize) -> GitResult<String> {
+        Ok(String::from_utf8_lossy(&self.first_bytes(bytes_max)?).into_owned())
+    }
+
+    /// The beginning of its output, as it is.
+    pub(crate) fn first_bytes(self, bytes_max: usize) -> GitResult<Vec<u8>> {
         let shown = self.shown();
         let ended = self.end(bytes_max as u64)?;
         // One that wrote more was stopped by that.
         if ended.code != Some(0) && ended.stdout.len() < bytes_max {
             return Err(ended.into_error(shown));
         }
-        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+        Ok(ended.stdout)
     }
 
     pub(crate) fn sha(self) -> GitResult<Sha> {

@@ -1,33 +1,28 @@
 //! The [`Merger`] port: candidates built in the queue's own bare repository, without a checkout.
 //!
-//! * The head that was queued is pinned under `refs/queue/N`, the candidate made of it under
-//!   `refs/candidates/N`, before either is reported.
-//! * The same base, head and method give the same commit: a build repeated after a crash finds its
-//!   candidate again. Dates come from the commits, not from the clock.
-//! * The primary branch moves by compare-and-swap, only forward, and is on disk when the call
-//!   returns (the hub syncs objects and refs).
-//!
-//! Rebasing replays the branch's commits one at a time. A branch with a merge commit in it has no
-//! one linear form, so it is joined by a merge commit instead. Commits that change nothing on top
-//! of what came before are left out. Merge drivers named in `.gitattributes` do not apply.
+//! * The queue's repository borrows the hub's objects (`objects/info/alternates`), so nothing has to be
+//!   fetched. What it makes is its own until it is published. The hub never needs the queue's repository.
+//! * The same base, heads and method give the same commits: a build repeated after a crash finds its
+//!   candidates again. Dates come from the commits, not from the clock.
+//! * Nothing here is pinned: neither repository ever prunes (`gc.pruneExpire = never`), and the heads that
+//!   were queued are kept by `refs/pull/N/head` in the hub.
+//! * The primary branch moves by compare-and-swap, only forward, to a commit that the hub holds whole, and
+//!   is on disk when the call returns.
 
-use super::commit::{Commit, Stamp, factory};
-use super::run::{Git, GitError, GitResult, Repo, branch_ref, parse_sha};
+use super::chain::{Join, Links};
+use super::commit::Commit;
+use super::publish;
+use super::run::{Git, GitError, Repo, branch_ref};
 use super::{GitProject, Projects, locks};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
+use shopfloor_core::effect::{LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
-use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult};
+use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult, PublishRequest};
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 use std::fs::File;
-use std::path::PathBuf;
-
-const CONFLICT_FILES_MAX: usize = 200;
-const SUBJECTS_MAX: usize = 50;
-const CO_AUTHORS_MAX: usize = 20;
 
 pub struct GitMerger {
     git: Git,
@@ -36,10 +31,11 @@ pub struct GitMerger {
 }
 
 /// A project's queue: its repository, and where it publishes.
-struct Queue {
-    repo: Repo,
-    hub: PathBuf,
-    primary: String,
+pub(super) struct Queue {
+    pub(super) repo: Repo,
+    pub(super) hub: Repo,
+    /// The full name of the primary branch.
+    pub(super) primary: String,
 }
 
 /// Gives the lock back at once, even if a process being started still has the file open.
@@ -63,7 +59,7 @@ impl GitMerger {
         })?;
         Ok(Queue {
             repo: self.git.bare(&self.layout.queue_repo(name)),
-            hub: self.layout.hub(name),
+            hub: self.git.bare(&self.layout.hub(name)),
             primary: branch_ref(&primary_branch)?,
         })
     }
@@ -82,295 +78,108 @@ impl Merger for GitMerger {
         Ok(Box::new(Guard(file)))
     }
 
+    fn primary(&self, project: &ProjectName) -> PortResult<Sha> {
+        self.queue(project)?.primary_now()
+    }
+
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
         if lock.project() != request.project {
             return Err(PortError::permanent("the queue lock is another project's"));
         }
         let queue = self.queue(request.project)?;
-        let branch = branch_ref(request.branch)?;
-        let mut refs = queue.repo.remote_refs(queue.hub.as_os_str(), &[&queue.primary, &branch])?;
-        let (head, base) = (refs.remove(1), refs.remove(0));
-        let base = base.ok_or_else(|| PortError::permanent(format!("origin has no {}", queue.primary)))?;
-        if head.as_ref() != Some(request.head) {
-            return Ok(Built::BranchMoved { head });
+        let branches =
+            request.list.iter().map(|e| branch_ref(&e.branch)).collect::<Result<Vec<String>, _>>()?;
+        let mut names = vec![queue.primary.as_str()];
+        names.extend(branches.iter().map(String::as_str));
+        let mut refs = queue.hub.refs(&names)?;
+        let primary = refs.remove(0).ok_or_else(|| queue.no_primary())?;
+        let at = refs.into_iter().zip(request.list);
+        let moved: Vec<MovedBranch> = at
+            .filter(|(head, entry)| head.as_ref() != Some(&entry.head))
+            .map(|(head, entry)| MovedBranch { entry: entry.entry, head })
+            .collect();
+
+        let mut commits = vec![request.base];
+        commits.extend(request.list.iter().map(|e| &e.head));
+        let read = match Commit::read_all(&queue.repo, &commits) {
+            Err(GitError::Answer { .. }) => {
+                if !queue.obtain(&commits, &names, &moved)? {
+                    // What is gone cannot be built; that its branch moved says why.
+                    return Ok(Built::Chain { primary, moved, links: Vec::new() });
+                }
+                Commit::read_all(&queue.repo, &commits)?
+            }
+            read => read?,
+        };
+        let mut links = Links::new(&queue.repo, request.method, (request.base.clone(), read[0].clone()));
+        for (entry, head) in request.list.iter().zip(&read[1..]) {
+            match links.join(entry, head)? {
+                Join::Linked => {}
+                Join::Unrelated => {
+                    let branch = text::one_line(&entry.branch, 80);
+                    let why = format!("{branch} shares no history with the primary branch");
+                    return Ok(Built::Unmergeable { entry: entry.entry, why });
+                }
+                Join::Conflict(clash) => {
+                    let with_base = links.conflict_with_base(entry, head)?;
+                    let (with_base, clash) = (with_base.is_some(), with_base.unwrap_or(clash));
+                    let conflict = clash.describe(&queue.repo)?;
+                    let entry = entry.entry;
+                    return Ok(Built::Conflict { primary, moved, entry, with_base, conflict });
+                }
+            }
         }
-        queue.obtain(&base, &branch, request.head)?;
-        let joined = queue.join(&base, request)?;
-        queue.pin(request, &joined)?;
-        Ok(joined)
+        Ok(Built::Chain { primary, moved, links: links.into_links() })
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.
-    fn publish(
-        &self,
-        lock: &QueueLock,
-        _entry: EntryId,
-        old: &Sha,
-        new: &Sha,
-    ) -> PortResult<Result<(), Sha>> {
-        let queue = self.queue(lock.project())?;
-        let actual = queue.primary_now()?;
-        if &actual != old {
-            return Ok(if queue.is_in(new, &actual)? { Ok(()) } else { Err(actual) });
+    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
+        publish::publish(&self.queue(lock.project())?, request)
+    }
+
+    /// Joining a branch once more with what it landed as changes nothing, if everything is there.
+    fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>> {
+        let queue = self.queue(project)?;
+        let commits: Vec<&Sha> = landed.iter().map(|l| &l.commit).collect();
+        let commits = Commit::read_all(&queue.repo, &commits)?;
+        let mut incomplete = Vec::new();
+        for (landed, commit) in landed.iter().zip(commits) {
+            let again = super::chain::merge_trees(&queue.repo, &landed.commit, &landed.head)?;
+            if again.ok().as_ref() != Some(&commit.tree) {
+                incomplete.push(landed.entry);
+            }
         }
-        if !queue.repo.is_ancestor(old, new)? {
-            let (new, old) = (new.short(), old.short());
-            return Err(PortError::permanent(format!(
-                "{new} does not contain {old}: publishing it would drop commits"
-            )));
-        }
-        let lease = format!("--force-with-lease={}:{old}", queue.primary);
-        let call = queue.repo.call("push").args(["--quiet", &lease, "--"]);
-        let Err(error) = call.arg(&queue.hub).arg(format!("{new}:{}", queue.primary)).run() else {
-            return Ok(Ok(()));
-        };
-        // Refused or cut off: where the branch is now tells which.
-        let actual = queue.primary_now()?;
-        if &actual == old {
-            return Err(error.into());
-        }
-        Ok(if queue.is_in(new, &actual)? { Ok(()) } else { Err(actual) })
+        Ok(incomplete)
     }
 }
 
 impl Queue {
-    fn primary_now(&self) -> PortResult<Sha> {
-        let head = self.repo.remote_refs(self.hub.as_os_str(), &[&self.primary])?.remove(0);
-        head.ok_or_else(|| PortError::permanent(format!("origin has no {}", self.primary)))
+    fn no_primary(&self) -> PortError {
+        PortError::permanent(format!("origin has no {}", self.primary))
     }
 
-    /// Whether `new` is in the history of `actual`, origin's primary branch.
-    fn is_in(&self, new: &Sha, actual: &Sha) -> PortResult<bool> {
-        if new == actual {
-            return Ok(true);
-        }
-        self.fetch(&[&self.primary])?;
-        let known = self.repo.commit(new.as_str())?.is_some() && self.repo.commit(actual.as_str())?.is_some();
-        Ok(known && self.repo.is_ancestor(new, actual)?)
+    pub(super) fn primary_now(&self) -> PortResult<Sha> {
+        self.hub.refs(&[&self.primary])?.remove(0).ok_or_else(|| self.no_primary())
     }
 
-    fn fetch(&self, names: &[&str]) -> GitResult<()> {
+    /// Fetches what is not visible here. The commits are the hub's, and so they are, unless the repository
+    /// does not borrow from it (yet). False: one whose branch has moved is gone.
+    fn obtain(&self, commits: &[&Sha], names: &[&str], moved: &[MovedBranch]) -> PortResult<bool> {
         let call = self.repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
         let specs = names.iter().map(|name| format!("+{name}:refs/origin/{}", &name["refs/".len()..]));
-        call.arg(&self.hub).args(specs).run()?;
-        Ok(())
-    }
-
-    /// Has both commits here, fetched if need be.
-    fn obtain(&self, base: &Sha, branch: &str, head: &Sha) -> PortResult<()> {
-        let missing = || -> GitResult<bool> {
-            let call = self.repo.call("cat-file").arg("--batch-check");
-            Ok(call.stdin(format!("{base}\n{head}\n")).text()?.lines().any(|line| !line.contains(" commit ")))
-        };
-        if missing()? {
-            self.fetch(&[&self.primary, branch])?;
-            if missing()? {
-                return Err(PortError::transient("origin's branches moved while they were fetched"));
+        // One of them may just have been deleted.
+        if let Err(error) = call.arg(self.hub.path()).args(specs).run()
+            && moved.is_empty()
+        {
+            return Err(error.into());
+        }
+        match Commit::read_all(&self.repo, commits) {
+            Ok(_) => Ok(true),
+            Err(GitError::Answer { .. }) if !moved.is_empty() => Ok(false),
+            Err(GitError::Answer { .. }) => {
+                Err(PortError::transient("origin's branches moved while they were fetched"))
             }
-        }
-        Ok(())
-    }
-
-    fn pin(&self, request: &BuildRequest<'_>, joined: &Built) -> GitResult<()> {
-        let BuildRequest { entry, head, .. } = request;
-        let mut lines = format!("update refs/queue/{entry}\0{head}\0\0");
-        if let Built::Candidate { commit, .. } = joined {
-            lines.push_str(&format!("update refs/candidates/{entry}\0{commit}\0\0"));
-        }
-        self.repo.call("update-ref").args(["-z", "--stdin"]).stdin(lines).run()?;
-        Ok(())
-    }
-
-    fn join(&self, base: &Sha, request: &BuildRequest<'_>) -> PortResult<Built> {
-        let head = request.head;
-        let ancestor = self.repo.call("merge-base").args([base.as_str(), head.as_str()]).ending(&[0, 1])?;
-        if ancestor.code != 0 {
-            return Err(PortError::permanent(format!(
-                "{} shares no history with the primary branch",
-                text::one_line(request.branch, 80)
-            )));
-        }
-        let ancestor = ancestor.text();
-        if ancestor == head.as_str() {
-            return Ok(Built::NothingToMerge { base: base.clone() });
-        }
-        let on_top = ancestor == base.as_str();
-        let joined = match request.method {
-            MergeMethod::Rebase if on_top => Join::Commit(head.clone()),
-            MergeMethod::Rebase => {
-                let commits = self.commits(base, head)?;
-                if commits.iter().any(|(_, commit)| commit.parents.len() > 1) {
-                    self.merge(base, request)?
-                } else {
-                    self.rebase(base, &commits)?
-                }
-            }
-            MergeMethod::Merge => self.merge(base, request)?,
-            MergeMethod::Squash => self.squash(base, request)?,
-        };
-        let base = base.clone();
-        Ok(match joined {
-            Join::Commit(commit) => Built::Candidate { base, commit },
-            Join::Conflict(files) => Built::Conflict { base, files },
-            Join::Nothing => Built::NothingToMerge { base },
-        })
-    }
-
-    /// The commits of the branch that the primary branch lacks, oldest first.
-    fn commits(&self, base: &Sha, head: &Sha) -> GitResult<Vec<(Sha, Commit)>> {
-        let range = format!("{base}..{head}");
-        let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", &range, "--"]);
-        let command = call.shown();
-        let list = call.text()?;
-        let names = list.lines().map(|line| parse_sha(&command, line)).collect::<GitResult<Vec<Sha>>>()?;
-        let commits = Commit::read_all(&self.repo, &names.iter().collect::<Vec<_>>())?;
-        Ok(names.into_iter().zip(commits).collect())
-    }
-
-    fn rebase(&self, base: &Sha, commits: &[(Sha, Commit)]) -> GitResult<Join> {
-        let mut onto = base.clone();
-        let mut onto_commit = Commit::read(&self.repo, base)?;
-        for (sha, commit) in commits {
-            // A merge of this commit with a commit that has its parent, and the tree it is to go on
-            // top of, has that parent as merge base: a cherry-pick. (`--merge-base` says the same,
-            // but git 2.39 does not know it.)
-            let stand_in = Commit {
-                parents: commit.parents.clone(),
-                author: factory(&commit.committed),
-                message: b"stand-in for the new parent\n".to_vec(),
-                encoding: None,
-                ..onto_commit.clone()
-            };
-            let tree = match self.merge_trees(&stand_in.write(&self.repo)?, sha)? {
-                Ok(tree) => tree,
-                Err(files) => return Ok(Join::Conflict(files)),
-            };
-            if tree == onto_commit.tree {
-                continue;
-            }
-            // Never before its parent, or walks of the history could go astray.
-            let committed = commit.committed.clone().later(&onto_commit.committed);
-            onto_commit = Commit { tree, parents: vec![onto], committed, ..commit.clone() };
-            onto = onto_commit.write(&self.repo)?;
-        }
-        Ok(if onto == *base { Join::Nothing } else { Join::Commit(onto) })
-    }
-
-    fn pair(&self, base: &Sha, head: &Sha) -> GitResult<[Commit; 2]> {
-        let read = Commit::read_all(&self.repo, &[base, head])?;
-        Ok(read.try_into().expect("as many as asked for"))
-    }
-
-    fn merge(&self, base: &Sha, request: &BuildRequest<'_>) -> GitResult<Join> {
-        let [base_commit, head_commit] = self.pair(base, request.head)?;
-        let tree = match self.merge_trees(base, request.head)? {
-            Ok(tree) if tree == base_commit.tree => return Ok(Join::Nothing),
-            Ok(tree) => tree,
-            Err(files) => return Ok(Join::Conflict(files)),
-        };
-        let committed = head_commit.committed.later(&base_commit.committed);
-        let message = format!("{}\n\nMerges {}.\n", title(request), text::one_line(request.branch, 200));
-        let parents = vec![base.clone(), request.head.clone()];
-        Ok(Join::Commit(self.ours(tree, parents, committed, None, message)?))
-    }
-
-    fn squash(&self, base: &Sha, request: &BuildRequest<'_>) -> GitResult<Join> {
-        let [base_commit, head_commit] = self.pair(base, request.head)?;
-        let tree = match self.merge_trees(base, request.head)? {
-            Ok(tree) if tree == base_commit.tree => return Ok(Join::Nothing),
-            Ok(tree) => tree,
-            Err(files) => return Ok(Join::Conflict(files)),
-        };
-        let commits = self.commits(base, request.head)?;
-        let own: Vec<&Commit> = commits.iter().map(|(_, c)| c).filter(|c| c.parents.len() < 2).collect();
-        let author = own.first().map(|commit| commit.author.clone());
-        let committed = head_commit.committed.later(&base_commit.committed);
-        let message = squash_message(&title(request), &own);
-        Ok(Join::Commit(self.ours(tree, vec![base.clone()], committed, author, message)?))
-    }
-
-    fn ours(
-        &self,
-        tree: Sha,
-        parents: Vec<Sha>,
-        committed: Stamp,
-        author: Option<Vec<u8>>,
-        message: String,
-    ) -> GitResult<Sha> {
-        let author = author.unwrap_or_else(|| factory(&committed));
-        Commit { tree, parents, author, committed, encoding: None, message: message.into_bytes() }
-            .write(&self.repo)
-    }
-
-    /// The merged tree, or the files in conflict.
-    fn merge_trees(&self, ours: &Sha, theirs: &Sha) -> GitResult<Result<Sha, Vec<String>>> {
-        let call = self.repo.call("merge-tree").args(["--write-tree", "-z", "--name-only", "--no-messages"]);
-        let call = call.args([ours.as_str(), theirs.as_str()]);
-        let command = call.shown();
-        let output = call.ending(&[0, 1])?;
-        let mut fields = output.stdout.split(|byte| *byte == 0);
-        let tree = fields.next().unwrap_or_default();
-        if output.code == 0 {
-            return parse_sha(&command, &String::from_utf8_lossy(tree)).map(Ok);
-        }
-        let names = fields.take_while(|name| !name.is_empty());
-        let mut files: Vec<String> =
-            names.map(|name| text::one_line(&String::from_utf8_lossy(name), 300)).collect();
-        if files.is_empty() {
-            // Exit code 1 without a file is not how git reports a conflict.
-            return Err(GitError::Answer { command, answer: "a conflict in no file".into() });
-        }
-        let more = files.len().saturating_sub(CONFLICT_FILES_MAX);
-        if more > 0 {
-            files.truncate(CONFLICT_FILES_MAX);
-            files.push(format!("… and {more} more"));
-        }
-        Ok(Err(files))
-    }
-}
-
-enum Join {
-    Commit(Sha),
-    Conflict(Vec<String>),
-    Nothing,
-}
-
-fn title(request: &BuildRequest<'_>) -> String {
-    let title = text::one_line(request.title, 200);
-    let title = if title.is_empty() { text::one_line(request.branch, 200) } else { title };
-    format!("{title} (#{})", request.pr)
-}
-
-fn squash_message(title: &str, commits: &[&Commit]) -> String {
-    let mut message = format!("{title}\n");
-    if commits.len() > 1 {
-        message.push('\n');
-        for commit in commits.iter().take(SUBJECTS_MAX) {
-            message.push_str(&format!("* {}\n", commit.subject()));
-        }
-        if commits.len() > SUBJECTS_MAX {
-            message.push_str(&format!("* … and {} more\n", commits.len() - SUBJECTS_MAX));
+            Err(error) => Err(error.into()),
         }
     }
-    let first = commits.first().map(|commit| commit.author_name());
-    let mut others: Vec<String> = Vec::new();
-    for commit in commits {
-        let body = String::from_utf8_lossy(&commit.message);
-        let named = body.lines().filter_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case("co-authored-by").then(|| text::one_line(value, 200))
-        });
-        for author in std::iter::once(commit.author_name()).chain(named) {
-            if Some(&author) != first.as_ref() && !others.contains(&author) {
-                others.push(author);
-            }
-        }
-    }
-    if !others.is_empty() {
-        message.push('\n');
-    }
-    for author in others.iter().take(CO_AUTHORS_MAX) {
-        message.push_str(&format!("Co-authored-by: {author}\n"));
-    }
-    message
 }

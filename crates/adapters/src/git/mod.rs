@@ -2,14 +2,17 @@
 //! the floor's repositories of a project ([`repos`]). All of it runs the git program.
 
 mod call;
+mod chain;
 mod checkout;
 mod commit;
+mod conflict;
 pub mod facts;
 mod hazards;
 mod kept;
 mod locks;
 mod merger;
 mod prune;
+mod publish;
 pub mod repos;
 mod rescue;
 mod restore;

@@ -3,7 +3,8 @@
 //! * `hub.git` is origin when the floor is its own forge. Its `update` hook keeps a session to its
 //!   own branch.
 //! * `clone.git` is the agents': their worktrees, branches and rescue refs.
-//! * `queue.git` is the merge queue's alone; its HEAD points at no branch that ever exists.
+//! * `queue.git` is the merge queue's alone; its HEAD points at no branch that ever exists. It sees the
+//!   hub's objects without having them.
 //!
 //! A repository is made beside its place and renamed into it, so it is there whole or not at all.
 //! What the factory needs configured is in a file of its own that the repository's `config`
@@ -111,7 +112,7 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     let common = format!(
         "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
          [core]\n\tfsync = committed,reference\n\tlogAllRefUpdates = always\n\
-         [gc]\n\tauto = 0\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
+         [gc]\n\tauto = 0\n\tpruneExpire = never\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
          [maintenance]\n\tauto = false\n"
     );
     // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
@@ -129,7 +130,11 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     make(git, project, &clone, &project.primary_branch)?;
     write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
     make(git, project, &queue, "shopfloor-queue-has-no-branch")?;
-    write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)
+    write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
+    // Absolute: git ignores a relative one that it meets through another repository's.
+    let mut borrowed = hub.join("objects").into_os_string().into_vec();
+    borrowed.push(b'\n');
+    write_if_different(&queue.join("objects/info/alternates"), &borrowed, 0o644)
 }
 
 /// A bare repository at `dir` with that HEAD, unless there is one.

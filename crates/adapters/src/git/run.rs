@@ -230,6 +230,21 @@ impl Repo {
         Ok(call.ending(&[0, 1])?.code == 0)
     }
 
+    /// Which of these full ref names exist here, and where they point.
+    pub(crate) fn refs(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
+        let call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)").args(names);
+        let command = call.shown();
+        let text = call.text()?;
+        let mut found = vec![None; names.len()];
+        // git takes a name for the beginning of a path, too.
+        for (sha, name) in text.lines().filter_map(|line| line.split_once(' ')) {
+            for at in (0..names.len()).filter(|at| names[*at] == name) {
+                found[at] = Some(parse_sha(&command, sha)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Which of these full ref names exist at `remote`, and where they point.
     pub(crate) fn remote_refs(&self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
         let call = self.call("ls-remote").args(["--quiet", "--refs", "--"]).arg(remote).args(names);

@@ -1,11 +1,11 @@
 //! An issue's whole way through git, with git killed at each call in turn: what was cut short is
 //! called again and ends as if nothing had happened.
 
-use crate::floor::{Floor, branch, gits};
+use crate::floor::{Floor, branch, commit_of, gits};
 use shopfloor_core::effect::Merged;
-use shopfloor_core::ids::{EntryId, PrNumber, Sha};
+use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{Built, Merger, PortError, PortResult, Workspace};
+use shopfloor_engine::ports::{PortError, PortResult, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::path::Path;
 
@@ -80,11 +80,9 @@ fn carry(floor: &Floor, issue: u64, kill: &Kill) {
     let head = kill.again(floor, || floor.workspace.push(&tree, &branch));
     let state = kill.again(floor, || floor.workspace.branch_state(&tree, &branch));
     assert_eq!((state.ahead, state.dirty, state.pushed), (1, 1, Some(head.clone())));
-    let (base, commit) = match kill.again(floor, || floor.build(issue, &head, MergeMethod::Rebase)) {
-        Built::Candidate { base, commit } => (base, commit),
-        other => panic!("not a candidate: {other:?}"),
-    };
-    let publish = || floor.merger.publish(&floor.lock(), EntryId(issue), &base, &commit);
+    let built = kill.again(floor, || floor.build(issue, &head, MergeMethod::Rebase));
+    let (base, commit) = commit_of(built);
+    let publish = || floor.publish(&base, &commit);
     kill.again(floor, publish).expect("nobody else pushed");
 
     let rescued = kill.again(floor, || {

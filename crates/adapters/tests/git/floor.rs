@@ -2,9 +2,11 @@
 
 use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, HubState, Projects, repos};
 use shopfloor_adapters::layout::Layout;
+use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
+use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, PortResult, Tree, Workspace};
+use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortResult, PublishRequest, Tree, Workspace};
 use shopfloor_engine::proof::QueueLock;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -183,6 +185,12 @@ impl Floor {
         self.head(&self.project.checkout, "HEAD")
     }
 
+    /// The same, on top of what the hub has now.
+    pub fn human_push_from_hub(&self, name: &str, content: &str) -> Sha {
+        self.user(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
+        self.human_push(name, content)
+    }
+
     pub fn head(&self, dir: &Path, name: &str) -> Sha {
         self.git_in(dir, &["rev-parse", "--verify", name]).trim().parse().expect("sha")
     }
@@ -203,25 +211,46 @@ impl Floor {
         QueueLock::acquire(&self.merger, &self.project.name).expect("queue lock")
     }
 
-    pub fn build(&self, issue: u64, head: &Sha, method: MergeMethod) -> PortResult<Built> {
-        use shopfloor_engine::ports::Merger;
-        let request = BuildRequest {
-            project: &self.project.name,
+    pub fn entry(&self, issue: u64, head: &Sha) -> ChainEntry {
+        ChainEntry {
             entry: EntryId(issue),
             pr: PrNumber(issue),
-            branch: &branch(issue),
-            head,
-            method,
-            title: "-m Add it\n\x1b[31mnow",
-        };
+            branch: branch(issue),
+            head: head.clone(),
+            title: "-m Add it\n\x1b[31mnow".into(),
+        }
+    }
+
+    /// Puts the entries on top of that commit.
+    pub fn chain(&self, base: &Sha, list: &[ChainEntry], method: MergeMethod) -> PortResult<Built> {
+        let request =
+            BuildRequest { project: &self.project.name, trial: TrialId(list[0].entry.0), base, method, list };
         self.merger.build(&self.lock(), &request)
     }
 
+    /// Puts one entry on top of the primary branch.
+    pub fn build(&self, issue: u64, head: &Sha, method: MergeMethod) -> PortResult<Built> {
+        let base = self.merger.primary(&self.project.name)?;
+        self.chain(&base, &[self.entry(issue, head)], method)
+    }
+
+    /// The primary branch, and the commit on top of it; the same if there is nothing to merge.
     pub fn candidate(&self, issue: u64, head: &Sha, method: MergeMethod) -> (Sha, Sha) {
-        match self.build(issue, head, method).expect("build") {
-            Built::Candidate { base, commit } => (base, commit),
-            other => panic!("not a candidate: {other:?}"),
+        commit_of(self.build(issue, head, method).expect("build"))
+    }
+
+    pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), Sha>> {
+        let request = PublishRequest { old, new, tested: new, entries: &[EntryId(1)] };
+        self.merger.publish(&self.lock(), &request)
+    }
+}
+
+pub fn commit_of(built: Built) -> (Sha, Sha) {
+    match built {
+        Built::Chain { primary, moved, mut links } if moved.is_empty() => {
+            (primary, links.pop().expect("a link").link.commit)
         }
+        other => panic!("not a chain: {other:?}"),
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::floor::{Floor, branch, each, gits};
+use shopfloor_core::effect::{LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{Built, Merger, PortError};
@@ -26,8 +27,6 @@ fn a_branch_on_top_is_its_own_candidate() {
         floor.commit("Ada", 1, "a", "1\n", "add a");
         let head = floor.push(1);
         assert_eq!(floor.candidate(1, &head, MergeMethod::Rebase).1, head);
-        assert_eq!(floor.head(&floor.queue(), "refs/queue/1"), head);
-        assert_eq!(floor.head(&floor.queue(), "refs/candidates/1"), head);
     });
 }
 
@@ -46,7 +45,6 @@ fn rebasing_keeps_authors_dates_and_messages_and_repeats_exactly() {
             assert_eq!(show(floor, &commit, path), content);
         }
         assert_eq!(floor.candidate(1, &head, MergeMethod::Rebase).1, commit);
-        assert_eq!(floor.head(&floor.queue(), "refs/candidates/1"), commit);
     });
 }
 
@@ -78,8 +76,8 @@ fn commits_already_there_are_left_out() {
         assert_eq!(log(floor, "%s", &format!("{base}..{commit}")), "add b\n");
         floor.human_push("b", "2\n");
         for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
-            let built = floor.build(1, &head, method).expect("build");
-            assert!(matches!(built, Built::NothingToMerge { .. }), "{method:?}: {built:?}");
+            let (base, commit) = floor.candidate(1, &head, method);
+            assert_eq!(base, commit, "{method:?}");
         }
     });
 }
@@ -89,8 +87,7 @@ fn a_branch_without_commits_has_nothing_to_merge() {
     each(|floor| {
         floor.prepare(1);
         let head = floor.push(1);
-        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
-        assert_eq!(built, Built::NothingToMerge { base: head });
+        assert_eq!(floor.candidate(1, &head, MergeMethod::Rebase), (head.clone(), head));
     });
 }
 
@@ -152,8 +149,15 @@ fn conflicts_name_their_files() {
         let head = floor.push(1);
         let base = floor.human_push("readme", "theirs\n");
         for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
-            let built = floor.build(1, &head, method).expect("build");
-            assert_eq!(built, Built::Conflict { base: base.clone(), files: vec!["readme".into()] });
+            match floor.build(1, &head, method).expect("build") {
+                Built::Conflict { primary, with_base, conflict, .. } => {
+                    assert_eq!((primary, with_base), (base.clone(), true));
+                    assert_eq!(conflict.files, ["readme"]);
+                    let shown = ["--- readme", "<<<<<<<", "ours", "=======", "theirs", ">>>>>>>"];
+                    assert!(shown.iter().all(|part| conflict.hunks.contains(part)), "{}", conflict.hunks);
+                }
+                other => panic!("no conflict: {other:?}"),
+            }
         }
     });
 }
@@ -165,11 +169,17 @@ fn a_branch_that_moved_or_went_is_reported() {
         let head = floor.push(1);
         let moved = floor.commit("Ada", 1, "a", "2\n", "change a");
         floor.push(1);
-        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
-        assert_eq!(built, Built::BranchMoved { head: Some(moved) });
+        let seen = || match floor.build(1, &head, MergeMethod::Rebase).expect("build") {
+            Built::Chain { moved, .. } => moved,
+            other => panic!("not a chain: {other:?}"),
+        };
+        assert_eq!(seen(), [MovedBranch { entry: EntryId(1), head: Some(moved) }]);
         floor.user(&["push", "--quiet", "shopfloor", &format!(":{}", branch(1))]);
-        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
-        assert_eq!(built, Built::BranchMoved { head: None });
+        assert_eq!(seen(), [MovedBranch { entry: EntryId(1), head: None }]);
+        // Also when nothing is left of it.
+        floor.git_in(&floor.hub(), &["reflog", "expire", "--expire=now", "--all"]);
+        floor.git_in(&floor.hub(), &["gc", "--quiet", "--prune=now"]);
+        assert_eq!(seen(), [MovedBranch { entry: EntryId(1), head: None }]);
     });
 }
 
@@ -178,7 +188,7 @@ fn publishing_swaps_once_and_repeats_harmlessly() {
     each(|floor| {
         let head = two_commits(floor);
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
-        let publish = |old: &Sha, new: &Sha| floor.merger.publish(&floor.lock(), EntryId(1), old, new);
+        let publish = |old: &Sha, new: &Sha| floor.publish(old, new);
         publish(&base, &commit).expect("publish").expect("was at base");
         assert_eq!(floor.head(&floor.hub(), "main"), commit);
         publish(&base, &commit).expect("publish").expect("is at new");
@@ -199,7 +209,7 @@ fn a_human_who_is_faster_wins() {
         let head = two_commits(floor);
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
         let theirs = floor.human_push("d", "4");
-        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        let published = floor.publish(&base, &commit).expect("publish");
         assert_eq!(published, Err(theirs.clone()));
         assert_eq!(floor.head(&floor.hub(), "main"), theirs);
     });
@@ -217,25 +227,6 @@ fn one_process_holds_the_queue() {
 
 #[test]
 fn a_push_in_the_middle_of_publishing_wins_too() {
-    each(|floor| {
-        let head = two_commits(floor);
-        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
-        // The hub's own hook is the human who moves the branch after the queue looked.
-        let theirs = floor.human_push("d", "4");
-        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
-        let hook = floor.hub().join("hooks/pre-receive");
-        let script =
-            format!("#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/main {theirs}\n");
-        std::fs::write(&hook, script).expect("hook");
-        std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
-        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
-        assert_eq!(published, Err(theirs.clone()));
-        assert_eq!(floor.head(&floor.hub(), "main"), theirs);
-    });
-}
-
-#[test]
-fn a_push_between_the_look_and_the_push_wins_too() {
     for program in gits() {
         let mut floor = Floor::new(&program);
         let head = two_commits(&floor);
@@ -244,10 +235,10 @@ fn a_push_between_the_look_and_the_push_wins_too() {
         floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
         let hub = floor.hub();
         floor.intercept(&format!(
-            "case \" $* \" in *' push '*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
+            "case \" $* \" in *' update-ref '*refs/heads/main*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
             hub.display()
         ));
-        let published = floor.merger.publish(&floor.lock(), EntryId(1), &base, &commit).expect("publish");
+        let published = floor.publish(&base, &commit).expect("publish");
         assert_eq!(published, Err(theirs.clone()));
         assert_eq!(floor.head(&hub, "main"), theirs);
     }
@@ -260,11 +251,138 @@ fn a_sha256_repository_goes_the_whole_way() {
         let head = two_commits(&floor);
         assert_eq!(head.as_str().len(), 64);
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
-        floor
-            .merger
-            .publish(&floor.lock(), EntryId(1), &base, &commit)
-            .expect("publish")
-            .expect("was at base");
+        floor.publish(&base, &commit).expect("publish").expect("was at base");
         assert_eq!(floor.head(&floor.hub(), "main"), commit);
     }
+}
+
+#[test]
+fn a_chain_is_one_commit_after_another_and_its_beginnings_are_the_same() {
+    each(|floor| {
+        let heads: Vec<Sha> = (1..=3)
+            .map(|issue| {
+                floor.commit("Ada", issue, &format!("f{issue}"), "1\n", &format!("add {issue}"));
+                floor.push(issue)
+            })
+            .collect();
+        let base = floor.human_push("c", "3\n");
+        let list: Vec<_> = heads.iter().zip(1..).map(|(head, issue)| floor.entry(issue, head)).collect();
+        for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
+            let links = |n: usize| match floor.chain(&base, &list[..n], method).expect("build") {
+                Built::Chain { links, .. } => links,
+                other => panic!("not a chain: {other:?}"),
+            };
+            let all = links(3);
+            assert_eq!(links(2), all[..2], "{method:?}");
+            let parents = log(floor, "%P", all[2].link.commit.as_str());
+            let first = parents.lines().last().and_then(|line| line.split(' ').next());
+            assert_eq!(first, Some(all[1].link.commit.as_str()), "{method:?}");
+            for path in ["f1", "f2", "f3", "c"] {
+                show(floor, &all[2].link.commit, path);
+            }
+            for (link, head) in all.iter().zip(&heads) {
+                let tree = |of: &Sha| floor.head(&floor.queue(), &format!("{of}^{{tree}}"));
+                assert_eq!((&link.link.tree.0, &link.head_tree.0), (&tree(&link.link.commit), &tree(head)));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_conflict_among_entries_is_not_one_with_the_base() {
+    each(|floor| {
+        for (issue, content) in [(1, "one\n"), (2, "two\n")] {
+            floor.commit("Ada", issue, "readme", content, "edit");
+        }
+        let heads = [floor.push(1), floor.push(2)];
+        let base = floor.human_push("c", "3\n");
+        let list = [floor.entry(1, &heads[0]), floor.entry(2, &heads[1])];
+        match floor.chain(&base, &list, MergeMethod::Rebase).expect("build") {
+            Built::Conflict { entry, with_base, conflict, .. } => {
+                assert_eq!(
+                    (entry, with_base, conflict.files),
+                    (EntryId(2), false, vec!["readme".to_owned()])
+                );
+            }
+            other => panic!("no conflict: {other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_branch_of_another_history_can_never_be_merged() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        floor.git_as("Ada", &dir, &["checkout", "--quiet", "--orphan", "other"]);
+        floor.git_as("Ada", &dir, &["commit", "--quiet", "-m", "nothing in common"]);
+        floor.git_as("Ada", &dir, &["push", "--quiet", "origin", &format!("HEAD:{}", branch(1))]);
+        let head = floor.head(&dir, "HEAD");
+        let built = floor.build(1, &head, MergeMethod::Rebase).expect("build");
+        assert!(matches!(built, Built::Unmergeable { entry: EntryId(1), .. }), "{built:?}");
+    });
+}
+
+#[test]
+fn what_is_published_is_the_hubs_alone() {
+    each(|floor| {
+        let head = two_commits(floor);
+        for (number, method) in
+            [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash].into_iter().enumerate()
+        {
+            let (base, commit) = floor.candidate(1, &head, method);
+            if base != commit {
+                floor.publish(&base, &commit).expect("publish").expect("was at base");
+            }
+            floor.human_push_from_hub(&format!("d{number}"), "4");
+        }
+        // The hub is whole without the queue's repository.
+        std::fs::rename(floor.queue(), floor.home.path().join("gone")).expect("rename");
+        floor.git_in(&floor.hub(), &["fsck", "--full", "--strict", "--connectivity-only", "main"]);
+    });
+}
+
+#[test]
+fn a_queue_that_borrows_nothing_fetches_and_sends() {
+    each(|floor| {
+        std::fs::remove_file(floor.queue().join("objects/info/alternates")).expect("alternates");
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        // What is packed cannot be linked.
+        floor.git_in(&floor.queue(), &["repack", "-a", "-d", "--quiet"]);
+        floor.publish(&base, &commit).expect("publish").expect("was at base");
+        assert_eq!(floor.head(&floor.hub(), "main"), commit);
+        floor.git_in(&floor.hub(), &["fsck", "--full", "--connectivity-only", "main"]);
+        assert_eq!(floor.git_in(&floor.hub(), &["for-each-ref", "refs/shopfloor/"]), "");
+    });
+}
+
+#[test]
+fn only_a_commit_with_the_tree_that_was_checked_is_published() {
+    each(|floor| {
+        use shopfloor_engine::ports::PublishRequest;
+        let head = two_commits(floor);
+        let (old, new) = floor.candidate(1, &head, MergeMethod::Rebase);
+        let (_, squashed) = floor.candidate(1, &head, MergeMethod::Squash);
+        let publish = |tested: &Sha| {
+            let request = PublishRequest { old: &old, new: &new, tested, entries: &[] };
+            floor.merger.publish(&floor.lock(), &request)
+        };
+        assert!(matches!(publish(&head), Err(PortError::Permanent(_))), "another tree");
+        publish(&squashed).expect("publish").expect("the same tree");
+    });
+}
+
+#[test]
+fn what_is_missing_after_a_merge_is_noticed() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
+        let landed =
+            |commit: &Sha| LandedEntry { entry: EntryId(1), head: head.clone(), commit: commit.clone() };
+        let incomplete = |commit| floor.merger.incomplete(&floor.project.name, &[landed(commit)]);
+        assert_eq!(incomplete(&commit).expect("check"), []);
+        assert_eq!(incomplete(&base).expect("check"), [EntryId(1)]);
+        let half = floor.head(&floor.queue(), &format!("{commit}~1"));
+        assert_eq!(incomplete(&half).expect("check"), [EntryId(1)]);
+    });
 }

@@ -3,7 +3,7 @@ use shopfloor_core::effect::Merged;
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{PortError, Workspace};
-use shopfloor_engine::proof::{MergedProof, QueueLock, RescueProof};
+use shopfloor_engine::proof::{MergedProof, RescueProof};
 
 fn state(floor: &Floor, issue: u64) -> (u32, u32, Option<Sha>) {
     let state = floor.workspace.branch_state(&floor.tree(issue), &branch(issue)).expect("state");
@@ -207,7 +207,6 @@ fn a_successor_is_told_what_was_done() {
 
 #[test]
 fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
-    use shopfloor_engine::ports::Merger;
     each(|floor| {
         floor.commit("Ada", 1, "a", "1", "one");
         let head = floor.push(1);
@@ -216,12 +215,7 @@ fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
         let merged = Merged { pr: PrNumber(9), head: head.clone(), commit: commit.clone() };
         let proof = || MergedProof::obtain(&floor.workspace, &floor.project.name, &merged);
         assert!(proof().is_err(), "not merged yet");
-        let lock: QueueLock = floor.lock();
-        floor
-            .merger
-            .publish(&lock, shopfloor_core::ids::EntryId(1), &base, &commit)
-            .expect("publish")
-            .expect("cas");
+        floor.publish(&base, &commit).expect("publish").expect("cas");
 
         let refs = || floor.git_in(&floor.hub(), &["for-each-ref", "--format=%(refname)"]);
         // Still checked out: kept here.

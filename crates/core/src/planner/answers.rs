@@ -44,7 +44,7 @@ impl Plan {
             // answer will tell.
             Input::Primary { head } => {
                 if self.publishing.is_none() && self.base.as_ref() != Some(head) {
-                    self.move_base(head, orders);
+                    self.start_over(head, orders);
                 }
             }
             Input::Green { tree, commit } => self.remember_tree(tree, commit),
@@ -54,18 +54,30 @@ impl Plan {
             Input::Published { new } => self.published(new),
             Input::Refused { new, head } => {
                 if self.publishing.take_if(|p| p.new == *new).is_some() {
-                    self.move_base(head, orders);
+                    self.start_over(head, orders);
+                }
+            }
+            Input::Unpublishable { new } => {
+                if let Some(gone) = self.publishing.take_if(|p| p.new == *new) {
+                    gone.list.into_iter().for_each(|entry| self.forget(entry, orders));
+                }
+            }
+            Input::ChecksChanged => {
+                self.trees.clear();
+                if let Some(base) = self.base.clone() {
+                    self.start_over(&base, orders);
                 }
             }
             Input::Tick => {}
         }
     }
 
-    /// Somebody else moved the primary branch: all that was found on the old base is void.
-    fn move_base(&mut self, head: &Sha, orders: &mut Vec<Order>) {
-        self.base = Some(head.clone());
+    /// Somebody else moved the primary branch: all that was found on the old base is void. What is being
+    /// published was found before, and its answer will tell.
+    fn start_over(&mut self, base: &Sha, orders: &mut Vec<Order>) {
+        self.base = Some(base.clone());
         self.known.clear();
-        self.line.clear();
+        self.line = self.landing().to_vec();
         orders.extend(self.trials.drain(..).map(|t| Order::Cancel { trial: t.id }));
         for entry in self.entries.values_mut() {
             entry.place = Place::Queued;
@@ -163,7 +175,8 @@ impl Plan {
     }
 
     fn finished(&mut self, now: Time, id: TrialId, verdict: Verdict, orders: &mut Vec<Order>) {
-        let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_some()) else { return };
+        let is_it = |t: &Trial| t.id == id && (t.chain.is_some() || verdict == Verdict::Infra);
+        let Some(at) = self.trials.iter().position(is_it) else { return };
         let trial = self.trials.remove(at);
         if verdict == Verdict::Infra {
             // The list is wanted still, so it is tried again.
@@ -205,10 +218,12 @@ impl Plan {
                         self.join_line(&list);
                     }
                 } else {
-                    let on = chain.iter().rev().nth(1).map_or(&trial.base, |link| &link.commit).clone();
+                    let before = chain.iter().rev().nth(1);
+                    let on_base = before.is_none();
+                    let on = before.map_or(&trial.base, |link| &link.commit).clone();
                     self.forget(entry, orders);
                     self.rate.failed();
-                    orders.push(Order::Fail { entry, on, red, confirmed: id });
+                    orders.push(Order::Fail { entry, on, on_base, red, confirmed: id });
                 }
             }
         }
@@ -248,7 +263,7 @@ impl Plan {
             .max_by_key(|(list, ..)| (list.len(), in_line(list)));
         let Some((list, chain, tested)) = best else { return };
         let (list, tested) = (list.clone(), tested.clone());
-        let Some(new) = chain.last().map(|link| link.commit.clone()) else { return };
+        let Some(Link { commit: new, tree }) = chain.last().cloned() else { return };
         let entries = list.iter().copied().zip(chain.iter().map(|link| link.commit.clone())).collect();
 
         // What was red in it did not come again.
@@ -277,7 +292,7 @@ impl Plan {
         self.line.retain(|id| !list.contains(id));
         self.line.splice(0..0, list.iter().copied());
         self.publishing = Some(Publication { list, new: new.clone() });
-        orders.push(Order::Publish { old, new, tested, entries });
+        orders.push(Order::Publish { old, new, tree, tested, entries });
     }
 
     /// The base is now what was published. The lists that go on from it stay as they are, on top.

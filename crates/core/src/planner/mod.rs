@@ -54,7 +54,8 @@
 //! the primary branch is: best with each build, for a trial on an old base is lost.
 //!
 //! The base is taken for green. If somebody else breaks the primary branch, entries fail on it that are
-//! not to blame.
+//! not to blame: [`Order::Fail`] says when an entry was put on the base alone, and whoever carries it
+//! out has the base checked first.
 
 mod answers;
 mod choose;
@@ -71,7 +72,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Trees known to be green. Older ones are forgotten: they would have to be built again to matter.
-const TREES_MAX: usize = 256;
+const TREES_MAX: usize = 64;
 
 /// One building and testing of one list of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -151,7 +152,7 @@ pub enum Input {
         at: EntryId,
         with_base: bool,
     },
-    /// The answer to [`Order::Test`].
+    /// The answer to [`Order::Test`]. With [`Verdict::Infra`] also to [`Order::Build`].
     Finished {
         trial: TrialId,
         verdict: Verdict,
@@ -164,6 +165,12 @@ pub enum Input {
         new: Sha,
         head: Sha,
     },
+    /// It can never be published. Its entries are forgotten; the base is where it was.
+    Unpublishable {
+        new: Sha,
+    },
+    /// What counts as green has changed: every verdict is void, also those on trees.
+    ChecksChanged,
     /// Time has passed, or the slots have changed.
     Tick,
 }
@@ -198,18 +205,22 @@ pub enum Order {
         trial: TrialId,
     },
     /// Move the primary branch from `old` to `new`. `entries`: the commit each lands as. `tested`
-    /// is the commit whose checks were green: `new`, or one with the same tree.
+    /// is the commit whose checks were green: `new`, or one with the same tree. (Or `old`, if nothing
+    /// changes.)
     Publish {
         old: Sha,
         new: Sha,
+        tree: Tree,
         tested: Sha,
         entries: Vec<(EntryId, Sha)>,
     },
-    /// Red twice. `on`: what it was put on top of the second time, itself green as far as known;
-    /// `confirmed` has the log. The entry is forgotten.
+    /// Red twice. `on`: what it was put on top of the second time, itself green as far as known
+    /// (`on_base`: as far as the base may be taken for green); `confirmed` has the log. The entry is
+    /// forgotten.
     Fail {
         entry: EntryId,
         on: Sha,
+        on_base: bool,
         red: TrialId,
         confirmed: TrialId,
     },
@@ -243,6 +254,8 @@ pub struct Terms {
     pub slots: usize,
     /// How long an entry may wait before somebody is told.
     pub alarm_after: Duration,
+    /// Nothing is begun and nothing is published. What is being tried comes to its end.
+    pub paused: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -324,6 +337,32 @@ struct Publication {
     new: Sha,
 }
 
+/// A trial, as people are shown it.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialView<'a> {
+    pub id: TrialId,
+    pub purpose: Purpose,
+    /// On top of the primary branch as it is now.
+    pub list: &'a [EntryId],
+    /// The commit to be checked, once it is built.
+    pub built: Option<&'a Link>,
+}
+
+/// How far an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Waiting,
+    /// In the order, and between two trials.
+    InLine,
+    Building(TrialId),
+    Testing(TrialId),
+    /// It conflicts with one of these, and waits for them.
+    Behind(Vec<EntryId>),
+    /// Red once; it will be tried once more.
+    Suspect,
+    Landing,
+}
+
 /// A project's merge queue, as planned. All of it is to be kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -348,7 +387,9 @@ impl Plan {
     pub fn step(&mut self, now: Time, terms: &Terms, input: &Input) -> Vec<Order> {
         let mut orders = Vec::new();
         self.take_in(now, input, &mut orders);
-        self.publish(&mut orders);
+        if !terms.paused {
+            self.publish(&mut orders);
+        }
         loop {
             self.shorten_the_line();
             self.release_the_deferred();
@@ -356,7 +397,9 @@ impl Plan {
                 break;
             }
         }
-        self.start_trials(now, terms, &mut orders);
+        if !terms.paused {
+            self.start_trials(now, terms, &mut orders);
+        }
         self.alarm(now, terms, &mut orders);
         orders
     }
@@ -370,6 +413,40 @@ impl Plan {
     /// Whether the entry is being published: from there on only git knows.
     pub fn is_landing(&self, entry: EntryId) -> bool {
         self.publishing.as_ref().is_some_and(|p| p.list.contains(&entry))
+    }
+
+    /// Where the primary branch is, as far as it is known.
+    pub fn base(&self) -> Option<&Sha> {
+        self.base.as_ref()
+    }
+
+    /// What is being tried.
+    pub fn trials(&self) -> impl Iterator<Item = TrialView<'_>> {
+        self.trials.iter().map(|t| TrialView {
+            id: t.id,
+            purpose: t.purpose,
+            list: t.rest(),
+            built: t.chain.as_ref().and_then(|chain| chain.last()),
+        })
+    }
+
+    /// What an entry waits for; `None` if it is not in the queue.
+    pub fn standing(&self, entry: EntryId) -> Option<Standing> {
+        let place = &self.entries.get(&entry)?.place;
+        if self.is_landing(entry) {
+            return Some(Standing::Landing);
+        }
+        // Of several trials, the one that was built last says most.
+        let trial =
+            self.trials.iter().filter(|t| t.rest().contains(&entry)).max_by_key(|t| t.chain.is_some());
+        Some(match (trial, place) {
+            (Some(trial), _) if trial.chain.is_some() => Standing::Testing(trial.id),
+            (Some(trial), _) => Standing::Building(trial.id),
+            (None, Place::Behind { entries }) => Standing::Behind(entries.clone()),
+            (None, Place::Suspect { .. }) => Standing::Suspect,
+            (None, Place::Queued) if self.line.contains(&entry) => Standing::InLine,
+            (None, Place::Queued) => Standing::Waiting,
+        })
     }
 
     /// Until when nothing is tried, since the checks could not be run.

@@ -46,7 +46,7 @@ impl FailureRate {
 
     /// How many entries to add from one prefix to the next, with so many slots. The factors were found
     /// by simulation; the optimum is flat.
-    pub(super) fn chunk(&self, slots: usize) -> usize {
+    pub fn chunk(&self, slots: usize) -> usize {
         let size = 2.0 / (self.chance() * (slots as f64 + 2.0));
         (size.round() as usize).clamp(1, LIST_MAX / 2)
     }

@@ -3,7 +3,7 @@
 
 use super::Turn;
 use super::scheduler::START_WITHIN;
-use crate::effect::{Action, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
+use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
 use crate::event::NoteKind;
 use crate::ids::{JobId, RunId, Sha};
 use crate::state::{Goal, JobState};
@@ -11,7 +11,7 @@ use crate::verdict::Green;
 use std::time::Duration;
 
 /// How often a run that failed for no fault of the change is repeated.
-pub(super) const INFRA_RETRIES_MAX: u32 = 2;
+const INFRA_RETRIES_MAX: u32 = 2;
 /// Fixes are counted anew after each green run; an agent that goes back and forth ends here.
 const CI_RUNS_MAX: u32 = 40;
 /// On top of the project's own limit, for checkout and clean-up.
@@ -62,6 +62,7 @@ impl Turn<'_> {
 
     pub(super) fn pr_open(&mut self, id: JobId, head: &Sha, outcome: &Outcome) {
         let Outcome::PrOpen { pr } = outcome else { return };
+        let policy = self.policy_of(id);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.pr = Some(*pr);
         let JobState::Publishing { goal } = job.state else { return };
@@ -69,7 +70,7 @@ impl Turn<'_> {
             return;
         }
         job.ci_retries = 0;
-        if job.green.as_ref().is_none_or(|g| g.commit() != head) {
+        if job.green.as_ref().is_none_or(|g| g.commit() != head || !g.holds(&policy)) {
             // The reminders were for an agent that had nothing to show.
             job.reminders = 0;
             job.respawns = 0;
@@ -109,7 +110,7 @@ impl Turn<'_> {
             run,
             commit: head,
             source: CommitSource::Hub,
-            entry: None,
+            purpose: CiPurpose::Head,
         });
     }
 
@@ -124,7 +125,9 @@ impl Turn<'_> {
         let green = Green::judge(&policy, commit, run, report);
         let (state, text) = match (&green, report.verdict) {
             (Some(_), _) => (StatusState::Success, "checks passed".to_owned()),
-            (None, CiVerdict::Infra) => (StatusState::Error, "the checks could not run".to_owned()),
+            (None, CiVerdict::Infra | CiVerdict::Cancelled) => {
+                (StatusState::Error, "the checks could not run".to_owned())
+            }
             (None, _) => (StatusState::Failure, describe(report)),
         };
         if green.is_some() {
@@ -142,7 +145,9 @@ impl Turn<'_> {
             self.passed(id, goal, commit.clone());
             return;
         }
-        if report.verdict == CiVerdict::Infra {
+        // Checks that are not the project's any more say nothing of the commit.
+        let outdated = report.verdict == CiVerdict::Green && report.checks != policy.checks;
+        if matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || outdated {
             let Some(job) = self.floor.jobs.edit(&id) else { return };
             job.ci_retries += 1;
             if job.ci_retries > INFRA_RETRIES_MAX {
@@ -198,6 +203,7 @@ pub(super) fn describe(report: &CiReport) -> String {
         CiVerdict::TimedOut => format!("step {step:?} took too long"),
         CiVerdict::Infra => format!("{step}: {}", crate::text::one_line(&report.excerpt, 200)),
         CiVerdict::NoChecks => "no checks are configured".into(),
+        CiVerdict::Cancelled => "the run was cancelled".into(),
     }
 }
 

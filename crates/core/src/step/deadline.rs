@@ -46,12 +46,14 @@ impl Turn<'_> {
         for job in jobs {
             self.job_due(job);
         }
+        self.queues_due();
     }
 
     /// Time that passed while nobody was there counts against no agent: what it did or said then
     /// was not taken in yet. People's deadlines go on. What could not be ended is tried once more:
     /// whatever stood in the way may be gone.
     pub(super) fn resumed(&mut self) {
+        self.queues_resumed();
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {

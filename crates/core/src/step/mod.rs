@@ -16,13 +16,15 @@ mod scheduler;
 mod session;
 mod status;
 mod tidy;
+mod trials;
 
 #[cfg(test)]
 mod tests;
 
+pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
-use crate::effect::{Action, Outcome, Tidy};
+use crate::effect::{Action, CiPurpose, Outcome, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{IssueNumber, JobId, ProjectName};
 use crate::policy::Policy;
@@ -81,13 +83,15 @@ impl Turn<'_> {
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());
             }
+            Event::MergeAsked { project, issue, urgent } => self.merge_asked(project, *issue, *urgent),
+            Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
+            Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
-        // Whatever happened may have freed a slot, closed a dependency or filled the queue.
+        // Whatever happened may have freed a slot or closed a dependency.
         let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
-            self.pump_queue(&project);
             self.claim_ready(&project);
         }
     }
@@ -95,6 +99,7 @@ impl Turn<'_> {
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
         let known = self.floor.projects.get(project);
         let (cursor, tidy_at) = known.map_or((0, None), |p| (p.cursor, p.tidy_at));
+        let before = known.map(|p| p.policy.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
@@ -103,6 +108,9 @@ impl Turn<'_> {
             paused: None,
             tidy_at,
         });
+        if let Some(before) = before {
+            self.terms_changed(project, &before, policy);
+        }
     }
 
     fn project_paused(&mut self, project: &ProjectName, why: &str) {
@@ -117,6 +125,7 @@ impl Turn<'_> {
         match observation {
             Observation::Issue { number, open, .. } => {
                 self.floor.see_issue(project, observation);
+                self.reprioritise(project, *number);
                 if !open {
                     self.issue_closed(project, *number);
                 }
@@ -143,11 +152,12 @@ impl Turn<'_> {
             Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
             Action::Checkpoint { job, .. } => self.checkpoint_made(*job, outcome),
             Action::OpenPr { job, head, .. } => self.pr_open(*job, head, outcome),
-            Action::RunCi { job, run, commit, entry, .. } => {
+            Action::RunCi { job, project, run, commit, purpose, .. } => {
                 if let Outcome::CiFinished(report) = outcome {
-                    match entry {
-                        None => self.checks_finished(*job, *run, commit, report),
-                        Some(entry) => self.candidate_checked(*entry, *run, commit, report),
+                    match purpose {
+                        CiPurpose::Head => self.checks_finished(*job, *run, commit, report),
+                        CiPurpose::Trial(trial) => self.trial_checked(project, *trial, *run, report),
+                        CiPurpose::Base => self.base_checked(project, *run, report),
                     }
                 }
             }
@@ -172,14 +182,29 @@ impl Turn<'_> {
                 self.worktree_released(*job, *role, outcome);
                 self.finishing_done(*job, action);
             }
-            Action::BuildCandidate { entry, head, .. } => self.candidate_built(*entry, head, outcome),
-            Action::Publish { entry, old, new, .. } => self.publish_answered(*entry, old, new, outcome),
+            Action::FindPrimary { project } => {
+                if let Outcome::Primary { head } = outcome {
+                    self.primary_found(project, head);
+                }
+            }
+            Action::BuildChain { project, trial, list, .. } => {
+                self.chain_built(project, *trial, list, outcome);
+            }
+            Action::Publish { project, old, new, .. } => self.publish_answered(project, old, new, outcome),
+            Action::VerifyLanded { project, landed } => {
+                if let Outcome::Landed { incomplete } = outcome {
+                    self.landing_verified(project, landed, incomplete);
+                }
+            }
             Action::SyncCheckout { project, .. } => {
                 if let Outcome::Checkout { note, .. } = outcome {
                     self.note(NoteKind::Checkout, project, None, note.clone());
                 }
             }
-            Action::RingInbox { .. } | Action::PostStatus { .. } | Action::Tidy(_) => {}
+            Action::RingInbox { .. }
+            | Action::PostStatus { .. }
+            | Action::CancelCi { .. }
+            | Action::Tidy(_) => {}
         }
     }
 
@@ -190,7 +215,7 @@ impl Turn<'_> {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
             | Action::OpenPr { job, .. }
-            | Action::RunCi { job, entry: None, .. } => {
+            | Action::RunCi { job, purpose: CiPurpose::Head, .. } => {
                 // What is not waited for any more may fail.
                 if self.waits_for(*job, action) {
                     self.block(*job, &reason);
@@ -199,9 +224,15 @@ impl Turn<'_> {
                 }
             }
             Action::StartSession(start) => self.session_impossible(start, &reason),
-            Action::RunCi { entry: Some(entry), .. }
-            | Action::BuildCandidate { entry, .. }
-            | Action::Publish { entry, .. } => self.entry_impossible(*entry, &reason),
+            Action::RunCi { project, purpose: CiPurpose::Trial(trial), .. }
+            | Action::BuildChain { project, trial, .. } => self.trial_impossible(project, *trial, &reason),
+            Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
+                self.base_uncheckable(project, *run, &reason);
+            }
+            Action::FindPrimary { project } => self.primary_unknown(project, &reason),
+            Action::Publish { project, old, new, .. } => {
+                self.publish_impossible(project, old, new, &reason);
+            }
             Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
                 self.reviewer_failed(*job, *epoch, &reason);
             }
@@ -232,6 +263,8 @@ impl Turn<'_> {
             }
             Action::PostStatus { project, .. }
             | Action::SyncCheckout { project, .. }
+            | Action::CancelCi { project, .. }
+            | Action::VerifyLanded { project, .. }
             | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
@@ -304,7 +337,7 @@ impl Turn<'_> {
     }
 
     fn policy(&self, project: &ProjectName) -> Policy {
-        self.floor.projects.get(project).map(|p| p.policy.clone()).unwrap_or_default()
+        self.floor.policy(project)
     }
 
     fn policy_of(&self, job: JobId) -> Policy {

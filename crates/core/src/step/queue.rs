@@ -1,223 +1,304 @@
-//! The merge queue: one entry at a time is built on top of the primary branch, checked as it would
-//! land, and published by compare-and-swap. Only a [`Green`] commit can be published, and only
-//! from here.
+//! The merge queue's entries: how they get in, are taken out, land or come back. What is tried and
+//! published when, the planner decides; see `trials.rs`.
 
 use super::Turn;
-use super::checks::{INFRA_RETRIES_MAX, describe};
-use crate::effect::{Action, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
+use crate::effect::{Action, Conflict, LandedEntry};
 use crate::event::NoteKind;
-use crate::ids::{EntryId, JobId, ProjectName, RunId, Sha};
-use crate::state::{Entry, EntryState, JobState};
-use crate::verdict::Green;
+use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, Sha};
+use crate::planner::{Input, Priority};
+use crate::policy::Policy;
+use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue};
+use crate::text::fence;
 use std::time::Duration;
 
 /// An approved change that does not land within this is reported. It is not the check's own limit:
 /// the queue may be long.
 const LAND_WITHIN: Duration = Duration::from_secs(6 * 3600);
+const LABELLED: Priority = Priority(1);
+/// Asked for by a person, just now.
+const URGENT: Priority = Priority(2);
+
+/// The head that a person may have queued for this job, or why there is none: the queue takes what is
+/// green and approved, whoever asks.
+pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
+    let policy = floor.policy(&job.project);
+    let head = job.head.clone().ok_or("it has no commits yet")?;
+    if job.pr.is_none() {
+        return Err("it has no pull request yet".into());
+    }
+    if !job.green.as_ref().is_some_and(|g| *g.commit() == head && g.holds(&policy)) {
+        return Err(format!("its head {} has not passed the checks", head.short()));
+    }
+    let approved = || {
+        job.review.as_ref().is_some_and(|r| r.head == head && r.verdict == crate::effect::Verdict::Approve)
+    };
+    if policy.review_required && !approved() {
+        return Err(format!("its head {} is not approved", head.short()));
+    }
+    match &job.state {
+        JobState::Working | JobState::Reviewing { .. } | JobState::NeedsHuman { .. } => Ok(head),
+        JobState::Ended { end: End::Merged } => Err("it is merged".into()),
+        JobState::Ended { .. } => {
+            let open = floor.issues.get(&(job.project.clone(), job.issue)).is_some_and(|i| i.open);
+            if open { Ok(head) } else { Err("its issue is closed".into()) }
+        }
+        other => Err(format!("it is {}", other.name())),
+    }
+}
 
 impl Turn<'_> {
     /// Queues the approved, green head.
     pub(super) fn enqueue(&mut self, id: JobId, head: Sha) {
+        self.enqueue_with(id, head, Priority::default());
+    }
+
+    fn enqueue_with(&mut self, id: JobId, head: Sha, priority: Priority) {
         let entry = EntryId(self.number(|c| &mut c.entry));
         let Some(job) = self.job(id) else { return };
         let Some(pr) = job.pr else { return };
+        let (project, issue) = (job.project.clone(), job.issue);
+        let priority = priority.max(self.labelled_priority(&project, issue));
         self.floor.entries.put(Entry {
             id: entry,
-            project: job.project.clone(),
+            project: project.clone(),
             job: id,
-            issue: job.issue,
+            issue,
             pr,
             branch: job.branch.clone(),
             head: head.clone(),
             state: EntryState::Queued,
             requested_at: self.now,
+            priority,
             infra_retries: 0,
+            decided_at: None,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
+        self.plan(&project, &Input::Entered { entry, priority, at: self.now });
+        self.find_primary(&project);
     }
 
-    /// Starts on the next entry if none is under way.
-    pub(super) fn pump_queue(&mut self, project: &ProjectName) {
-        let mine = || self.floor.entries.iter().filter(|e| e.project == *project);
-        if mine().any(|e| e.state.is_active()) {
+    fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
+        let issue = self.floor.issues.get(&(project.clone(), issue));
+        if issue.is_some_and(|i| i.labels.contains("priority")) { LABELLED } else { Priority::default() }
+    }
+
+    /// A label may have come or gone.
+    pub(super) fn reprioritise(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let labelled = self.labelled_priority(project, issue);
+        let differs = |e: &&Entry| {
+            e.issue == issue
+                && e.project == *project
+                && e.state.is_live()
+                && e.priority < URGENT
+                && e.priority != labelled
+        };
+        let entry = self.floor.entries.iter().find(differs).map(|e| e.id);
+        if let Some(entry) = entry {
+            self.prioritise(entry, labelled);
+        }
+    }
+
+    fn prioritise(&mut self, id: EntryId, priority: Priority) {
+        let Some(entry) = self.floor.entries.edit(&id) else { return };
+        entry.priority = priority;
+        let project = entry.project.clone();
+        self.plan(&project, &Input::Prioritised { entry: id, priority });
+    }
+
+    // ---- what people ask for -------------------------------------------------------------------
+
+    pub(super) fn merge_asked(&mut self, project: &ProjectName, issue: IssueNumber, urgent: bool) {
+        let Some(job) = self.floor.job_of(project, issue) else { return };
+        let id = job.id;
+        if let JobState::Merging { entry } = job.state {
+            if urgent {
+                self.prioritise(entry, URGENT);
+            }
+            self.unpark(project, |parked| parked.entry == entry);
             return;
         }
-        let next = mine().filter(|e| e.state == EntryState::Queued).min_by_key(|e| (e.requested_at, e.id));
-        let Some(entry) = next else { return };
-        let title = self.job(entry.job).map(|j| j.title.clone()).unwrap_or_default();
-        let action = Action::BuildCandidate {
-            project: project.clone(),
-            entry: entry.id,
-            pr: entry.pr,
-            branch: entry.branch.clone(),
-            head: entry.head.clone(),
-            method: self.policy(project).merge_method,
-            title,
-        };
-        self.set_entry(entry.id, EntryState::Preparing);
-        self.act(action);
+        match may_merge(self.floor, job) {
+            Ok(head) => {
+                if !job.is_live() {
+                    self.revive(id);
+                }
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.merge_rounds = 0;
+                }
+                let priority = if urgent { URGENT } else { Priority::default() };
+                self.enqueue_with(id, head, priority);
+            }
+            Err(why) => self.stale(id, format!("a person asked to merge it, but {why}")),
+        }
     }
 
-    fn set_entry(&mut self, entry: EntryId, state: EntryState) {
+    /// An ended job goes on where a person puts it: its branch and worktree are there still.
+    fn revive(&mut self, id: JobId) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.reason = None;
+        job.end_wanted = None;
+        let (project, issue) = (job.project.clone(), job.issue);
+        let (add, remove) = (super::labels(&["in-progress"]), super::labels(&["blocked", "backlog"]));
+        self.act(Action::EditLabels { project, issue, add, remove });
+    }
+
+    pub(super) fn merge_refused(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
+        let id = job.id;
+        if !matches!(job.state, JobState::Merging { .. }) {
+            return;
+        }
+        if !self.withdraw(id, "taken out of the merge queue by a person") {
+            self.escalate_job(id, "not taken out of the merge queue: its publication is under way");
+            return;
+        }
+        let question = format!(
+            "The change was taken out of the merge queue. `shopfloor merge-queue add {issue}` puts it back, an answer goes to its agent."
+        );
+        let within = self.policy_of(id).renotify_after;
+        self.enter(id, JobState::NeedsHuman { question: question.clone(), reminded: 0 }, within);
+        self.note_job(NoteKind::NeedsHuman, id, question);
+    }
+
+    pub(super) fn queue_paused(&mut self, project: &ProjectName, why: Option<&str>) {
+        if self.floor.projects.get(project).is_none() {
+            return;
+        }
+        let queue = self.queue_of(project);
+        if queue.paused.as_deref() == why {
+            return;
+        }
+        queue.paused = why.map(str::to_owned);
+        let text = why.map_or_else(|| "goes on".to_owned(), |why| format!("paused: {why}"));
+        self.note(NoteKind::QueueState, project, None, text);
+        self.plan(project, &Input::Tick);
+    }
+
+    /// The project's configuration changed.
+    pub(super) fn terms_changed(&mut self, project: &ProjectName, before: &Policy, now: &Policy) {
+        if self.floor.queues.get(project).is_none() {
+            return;
+        }
+        let verdicts = |p: &Policy| (p.checks.clone(), p.has_checks, p.allow_no_checks);
+        if verdicts(before) != verdicts(now) {
+            self.queue_of(project).greens.clear();
+            self.plan(project, &Input::ChecksChanged);
+        } else if before.merge_slots != now.merge_slots || before.merge_alarm != now.merge_alarm {
+            self.plan(project, &Input::Tick);
+        }
+    }
+
+    pub(super) fn queues_due(&mut self) {
+        let due = |q: &&Queue| {
+            q.plan.wake_at(&q.terms(&self.floor.policy(&q.project))).is_some_and(|at| at <= self.now)
+        };
+        let due: Vec<ProjectName> = self.floor.queues.iter().filter(due).map(|q| q.project.clone()).collect();
+        for project in due {
+            self.plan(&project, &Input::Tick);
+        }
+        let look = |q: &&Queue| q.look_at.is_some_and(|at| at <= self.now);
+        let look: Vec<ProjectName> =
+            self.floor.queues.iter().filter(look).map(|q| q.project.clone()).collect();
+        for project in look {
+            self.look_at_primary(&project);
+        }
+    }
+
+    /// Entries of a floor that was run by an older program are not in a plan yet.
+    pub(super) fn queues_resumed(&mut self) {
+        let unknown = |e: &&Entry| {
+            e.state.is_live()
+                && self.floor.standing(e).is_none()
+                && !self.floor.queues.get(&e.project).is_some_and(|q| q.is_parked(e.id))
+        };
+        let entries: Vec<Entry> = self.floor.entries.iter().filter(unknown).cloned().collect();
+        for Entry { id, project, priority, requested_at, .. } in entries {
+            self.set_entry(id, EntryState::Queued);
+            self.plan(&project, &Input::Entered { entry: id, priority, at: requested_at });
+            self.find_primary(&project);
+        }
+    }
+
+    // ---- how an entry ends ---------------------------------------------------------------------
+
+    pub(super) fn set_entry(&mut self, entry: EntryId, state: EntryState) {
+        let now = self.now;
         if let Some(entry) = self.floor.entries.edit(&entry) {
+            entry.decided_at = (!state.is_live()).then_some(now);
             entry.state = state;
         }
     }
 
-    pub(super) fn candidate_built(&mut self, id: EntryId, head: &Sha, outcome: &Outcome) {
+    /// Takes an entry out of the queue.
+    pub(super) fn leave(&mut self, id: EntryId, state: EntryState) {
+        let Some(project) = self.floor.entries.get(&id).map(|e| e.project.clone()) else { return };
+        self.set_entry(id, state);
+        self.queue_of(&project).parked.retain(|p| p.entry != id);
+        self.plan(&project, &Input::Removed { entry: id });
+    }
+
+    /// The branch is not where it was when it was approved.
+    pub(super) fn branch_moved(&mut self, id: EntryId, head: Option<&Sha>) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        if entry.state != EntryState::Preparing || entry.head != *head {
+        // What lands, or has landed, was where it should be.
+        if entry.state != EntryState::Queued {
             return;
         }
         let (job, project) = (entry.job, entry.project.clone());
-        match outcome {
-            Outcome::Candidate { base, commit } => {
-                // A verdict holds for the commit it was given for: no need to run it again.
-                let known = self.job(job).and_then(|j| j.green.clone()).filter(|g| g.commit() == commit);
-                match known {
-                    Some(green) => self.publish_green(id, base.clone(), green),
-                    None => self.test_candidate(id, base.clone(), commit.clone()),
-                }
-            }
-            Outcome::Conflict { files, base } => {
-                self.set_entry(id, EntryState::Conflicted { files: files.clone() });
-                let list = files.iter().take(100).map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n");
-                self.note_job(NoteKind::MergeConflict, job, files.join(", "));
-                self.merge_trouble(
-                    job,
-                    &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {base} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again."),
-                    "the change keeps conflicting with the primary branch",
-                );
-            }
-            Outcome::NothingToMerge { base } => self.landed(id, base.clone()),
-            Outcome::BranchMoved { head } => {
-                let what =
-                    head.as_ref().map_or_else(|| "deleted".to_owned(), |h| format!("moved to {}", h.short()));
-                self.set_entry(id, EntryState::Cancelled { reason: format!("the branch was {what}") });
-                self.note(
-                    NoteKind::MergeFailed,
-                    &project,
-                    None,
-                    format!("entry {id}: the branch was {what} after its approval"),
-                );
-                let max = self.policy_of(job).merge_rounds_max;
-                let Some(row) = self.floor.jobs.edit(&job) else { return };
-                row.merge_rounds += 1;
-                if row.merge_rounds > max {
-                    self.block(job, "the branch keeps moving after its approval");
-                } else {
-                    self.republish(job);
-                }
-            }
-            _ => {}
+        let what = head.map_or_else(|| "deleted".to_owned(), |h| format!("moved to {}", h.short()));
+        self.leave(id, EntryState::Cancelled { reason: format!("the branch was {what}") });
+        let text = format!("entry {id}: the branch was {what} after its approval");
+        self.note(NoteKind::MergeFailed, &project, None, text);
+        let max = self.policy_of(job).merge_rounds_max;
+        let Some(row) = self.floor.jobs.edit(&job) else { return };
+        row.merge_rounds += 1;
+        if row.merge_rounds > max {
+            self.block(job, "the branch keeps moving after its approval");
+        } else {
+            self.republish(job);
         }
     }
 
-    fn test_candidate(&mut self, id: EntryId, base: Sha, candidate: Sha) {
-        let run = RunId(self.number(|c| &mut c.run));
-        let Some(entry) = self.floor.entries.edit(&id) else { return };
-        entry.state = EntryState::Testing { base, candidate: candidate.clone(), run };
-        let action = Action::RunCi {
-            job: entry.job,
-            project: entry.project.clone(),
-            issue: entry.issue,
-            run,
-            commit: candidate,
-            source: CommitSource::Queue,
-            entry: Some(id),
+    /// The entry conflicts with the primary branch: its agent has to resolve it.
+    pub(super) fn conflicted(&mut self, id: EntryId, with: &Sha, conflict: &Conflict) {
+        let Some(job) = self.floor.entries.get(&id).map(|e| e.job) else { return };
+        let Conflict { files, hunks } = conflict;
+        self.set_entry(id, EntryState::Conflicted { files: files.clone() });
+        let list = files.iter().take(100).map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n");
+        let fence = fence(hunks);
+        let shown = match hunks.is_empty() {
+            true => String::new(),
+            false => format!("\n\nWhere they conflict:\n\n{fence}\n{}\n{fence}", hunks.trim_end()),
         };
-        self.act(action);
-    }
-
-    pub(super) fn candidate_checked(&mut self, id: EntryId, run: RunId, commit: &Sha, report: &CiReport) {
-        let Some(entry) = self.floor.entries.get(&id) else { return };
-        let (job, project) = (entry.job, entry.project.clone());
-        let EntryState::Testing { base, candidate, run: expected } = &entry.state else { return };
-        if *expected != run || candidate != commit {
-            return;
-        }
-        let base = base.clone();
-        let policy = self.policy(&project);
-        self.note_job(
-            NoteKind::CiResult,
-            job,
-            format!("run {run} on candidate {}: {}", commit.short(), describe(report)),
-        );
-        if let Some(green) = Green::judge(&policy, commit, run, report) {
-            self.act(Action::PostStatus {
-                project,
-                commit: commit.clone(),
-                run,
-                state: StatusState::Success,
-                text: "checks passed on the merge candidate".into(),
-            });
-            self.publish_green(id, base, green);
-            return;
-        }
-        if report.verdict == CiVerdict::Infra {
-            let Some(entry) = self.floor.entries.edit(&id) else { return };
-            entry.infra_retries += 1;
-            if entry.infra_retries <= INFRA_RETRIES_MAX {
-                self.test_candidate(id, base, commit.clone());
-            } else {
-                self.entry_impossible(id, &format!("the checks cannot run: {}", describe(report)));
-            }
-            return;
-        }
-        let reason = describe(report);
-        self.set_entry(id, EntryState::Failed { reason: reason.clone() });
-        self.note_job(NoteKind::MergeFailed, job, reason.clone());
+        self.note_job(NoteKind::MergeConflict, job, files.join(", "));
         self.merge_trouble(
             job,
-            &format!("MERGE_FAILED\nOn top of the primary branch at {base} your change fails: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}", report.log, report.excerpt),
-            "the change keeps failing on top of the primary branch",
+            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again.{shown}"),
+            "the change keeps conflicting with the primary branch",
         );
     }
 
-    /// Records the intent; the effect does it. The one place where a publication is ordered.
-    fn publish_green(&mut self, id: EntryId, old: Sha, green: Green) {
-        let Some(entry) = self.floor.entries.edit(&id) else { return };
-        let action = Action::Publish {
-            project: entry.project.clone(),
-            entry: id,
-            old: old.clone(),
-            new: green.commit().clone(),
-        };
-        entry.state = EntryState::Merging { old, green };
-        self.act(action);
-    }
-
-    pub(super) fn publish_answered(&mut self, id: EntryId, old: &Sha, new: &Sha, outcome: &Outcome) {
-        let Some(entry) = self.floor.entries.get(&id) else { return };
-        let expected = matches!(&entry.state, EntryState::Merging { old: o, green } if o == old && green.commit() == new);
-        if !expected {
-            return;
-        }
-        match outcome {
-            Outcome::Published => self.landed(id, new.clone()),
-            // Somebody was faster: what was tested is not what would land. Build and test anew.
-            Outcome::PrimaryMoved { .. } => {
-                let job = entry.job;
-                self.set_entry(id, EntryState::Queued);
-                self.take_up_what_waited(job);
-            }
-            _ => {}
-        }
+    /// The entry's own change is red: its agent has to mend it.
+    pub(super) fn failed(&mut self, id: EntryId, reason: &str, message: &str) {
+        let Some(job) = self.floor.entries.get(&id).map(|e| e.job) else { return };
+        self.set_entry(id, EntryState::Failed { reason: reason.to_owned() });
+        self.note_job(NoteKind::MergeFailed, job, reason);
+        self.merge_trouble(job, message, "the change keeps failing on top of the primary branch");
     }
 
     /// The change is in the primary branch.
-    fn landed(&mut self, id: EntryId, commit: Sha) {
-        let Some(entry) = self.floor.entries.edit(&id) else { return };
-        entry.state = EntryState::Merged { commit: commit.clone() };
-        let (job, project) = (entry.job, entry.project.clone());
+    pub(super) fn landed(&mut self, id: EntryId, commit: &Sha) -> Option<LandedEntry> {
+        self.set_entry(id, EntryState::Merged { commit: commit.clone() });
+        let entry = self.floor.entries.get(&id)?;
+        let (job, head) = (entry.job, entry.head.clone());
         self.note_job(NoteKind::MergeComplete, job, commit.to_string());
         self.record_merged(job);
         if let Some(job) = self.floor.jobs.edit(&job) {
             job.merged = Some(commit.clone());
         }
         self.finish_merged(job);
-        self.act(Action::SyncCheckout { project, head: commit });
+        Some(LandedEntry { entry: id, head, commit: commit.clone() })
     }
 
     /// The agent is told what is wrong with its merge, a bounded number of times.
@@ -233,12 +314,12 @@ impl Turn<'_> {
     }
 
     pub(super) fn entry_impossible(&mut self, id: EntryId, reason: &str) {
-        let Some(entry) = self.floor.entries.edit(&id) else { return };
-        if !entry.state.is_active() {
+        let Some(entry) = self.floor.entries.get(&id) else { return };
+        if !entry.state.is_live() {
             return;
         }
-        entry.state = EntryState::Failed { reason: reason.to_owned() };
         let job = entry.job;
+        self.leave(id, EntryState::Failed { reason: reason.to_owned() });
         self.note_job(NoteKind::MergeFailed, job, reason);
         match self.job(job).and_then(|j| j.end_wanted.clone()) {
             Some((end, why)) => self.finish(job, end, &why),
@@ -248,7 +329,7 @@ impl Turn<'_> {
 
     /// What could not be done while the publication was under way: ending the job, or heeding a
     /// review.
-    fn take_up_what_waited(&mut self, id: JobId) {
+    pub(super) fn take_up_what_waited(&mut self, id: JobId) {
         if let Some((end, why)) = self.job(id).and_then(|j| j.end_wanted.clone()) {
             self.finish(id, end, &why);
         } else {
@@ -261,9 +342,9 @@ impl Turn<'_> {
     pub(super) fn withdraw(&mut self, id: JobId, why: &str) -> bool {
         let Some(JobState::Merging { entry }) = self.job(id).map(|j| j.state.clone()) else { return true };
         match self.floor.entries.get(&entry).map(|e| e.state.clone()) {
-            Some(EntryState::Merging { .. }) => false,
-            Some(EntryState::Queued | EntryState::Preparing | EntryState::Testing { .. }) => {
-                self.set_entry(entry, EntryState::Cancelled { reason: why.to_owned() });
+            Some(EntryState::Merging) => false,
+            Some(EntryState::Queued) => {
+                self.leave(entry, EntryState::Cancelled { reason: why.to_owned() });
                 true
             }
             _ => true,

@@ -73,7 +73,7 @@ impl Turn<'_> {
             CiVerdict::Green => "passed".to_owned(),
             CiVerdict::Red => format!("failed at {}", report.step.as_deref().unwrap_or("a step")),
             CiVerdict::TimedOut => "timed out".to_owned(),
-            CiVerdict::Infra => "could not be run".to_owned(),
+            CiVerdict::Infra | CiVerdict::Cancelled => "could not be run".to_owned(),
             CiVerdict::NoChecks => "there are none".to_owned(),
         };
         let red = matches!(report.verdict, CiVerdict::Red | CiVerdict::TimedOut);

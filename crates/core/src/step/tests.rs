@@ -14,10 +14,11 @@ mod statuses;
 mod tidy;
 
 use super::{Step, step};
-use crate::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
+use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::{Phase, PhaseReport};
+use crate::planner::{Link, Tree};
 use crate::policy::Policy;
 use crate::state::{Floor, Job, MessageState};
 use crate::time::Time;
@@ -171,6 +172,7 @@ impl Scene {
             log: "l".into(),
             steps_run: 1,
             duration_ms: 1,
+            checks: String::new(),
         };
         self.answer("run_ci", Outcome::CiFinished(report))
     }
@@ -194,14 +196,34 @@ impl Scene {
         scene.start_session();
         scene.review(1, head, Verdict::Approve).end_session();
         assert_eq!(scene.state(), "merging");
+        scene.primary(10);
         scene
+    }
+
+    /// The primary branch is looked for, and found.
+    fn primary(&mut self, head: u32) -> &mut Self {
+        self.answer("find_primary", Outcome::Primary { head: sha(head) })
+    }
+
+    /// The oldest chain is built: its links are these commits.
+    fn chain(&mut self, commits: &[u32]) -> &mut Self {
+        self.chain_seen(10, commits)
+    }
+
+    /// The same, and the primary branch is seen there.
+    fn chain_seen(&mut self, primary: u32, commits: &[u32]) -> &mut Self {
+        let link = |n: &u32| ChainLink {
+            link: Link { commit: sha(*n), tree: Tree(sha(1_000 + n)) },
+            head_tree: Tree(sha(2_000 + n)),
+        };
+        let links = commits.iter().map(link).collect();
+        self.answer("build_chain", Outcome::Chain { primary: sha(primary), moved: Vec::new(), links })
     }
 
     /// The candidate 20 on base 10 is being published.
     fn publishing(policy: Policy, head: u32) -> Scene {
         let mut scene = Scene::merging(policy, head);
-        scene.answer("build_candidate", Outcome::Candidate { base: sha(10), commit: sha(20) });
-        scene.ci(CiVerdict::Green);
+        scene.chain(&[20]).ci(CiVerdict::Green);
         assert!(scene.has("publish"));
         scene
     }
@@ -224,6 +246,7 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
+                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
                 _ => Outcome::Done,
             };
             self.pending.remove(0);

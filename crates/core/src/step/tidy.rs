@@ -5,7 +5,7 @@ use super::Turn;
 use crate::effect::{Action, Outcome, Tidy};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, ProjectName, Role};
-use crate::state::{End, EntryState, Job, JobState, Session, SessionState};
+use crate::state::{End, Job, JobState, Session, SessionState};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -87,9 +87,8 @@ impl Turn<'_> {
             JobState::Checking { run, .. } => Some(run),
             _ => None,
         });
-        let testing = floor.entries.iter().filter_map(|e| match e.state {
-            EntryState::Testing { run, .. } => Some(run),
-            _ => None,
+        let trials = floor.queues.iter().flat_map(|q| {
+            q.runs.values().map(|trial| trial.run).chain(q.base_check.as_ref().map(|check| check.run))
         });
         let tidy = Tidy {
             project: project.clone(),
@@ -98,7 +97,7 @@ impl Turn<'_> {
             rescues_named: named.into_iter().collect(),
             sessions: floor.sessions.iter().filter(over).map(|s| s.epoch).take(SESSIONS_MAX).collect(),
             sessions_below: floor.sessions.iter().map(|s| s.epoch).min().unwrap_or(Epoch(0)),
-            runs_kept: checking.chain(testing).collect(),
+            runs_kept: checking.chain(trials).collect(),
             folders_before,
         };
         self.act(Action::Tidy(tidy));

@@ -176,7 +176,7 @@ fn what_somebody_else_pushes_voids_every_verdict_but_trees_stay_known() {
 }
 
 fn terms() -> Terms {
-    Terms { slots: 1, alarm_after: Duration::from_secs(3600) }
+    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false }
 }
 
 /// A plan whose first trial is under way with one entry.

@@ -122,7 +122,7 @@ impl World {
             rng: Rng::new(seed),
             truth,
             plan: Plan::default(),
-            terms: Terms { slots, alarm_after: Duration::from_secs(3600) },
+            terms: Terms { slots, alarm_after: Duration::from_secs(3600), paused: false },
             now: Time(0),
             commits: BTreeMap::from([(primary.clone(), Vec::new())]),
             primary: primary.clone(),
@@ -275,7 +275,7 @@ impl World {
                 self.running.remove(at);
                 self.counts.cancelled += 1;
             }
-            Order::Publish { old, new, tested, entries } => {
+            Order::Publish { old, new, tested, entries, .. } => {
                 assert!(self.publishing.is_none(), "two publications at once");
                 assert_eq!(Some(&old), self.believed.as_ref());
                 assert!(self.green.contains(&tested) || tested == old, "{tested} was never green");
@@ -289,7 +289,7 @@ impl World {
                 assert_eq!(self.commits[&new], content);
                 self.publishing = Some((old, new, entries.into_iter().map(|(e, _)| e.0).collect()));
             }
-            Order::Fail { entry, on, red, confirmed } => {
+            Order::Fail { entry, on, red, confirmed, .. } => {
                 let spoiled = (self.red[&red], self.red[&confirmed]);
                 let good = !self.truth.bad.contains(&entry.0) && !self.truth.interacts(entry.0);
                 assert!(!good || spoiled == (true, true), "{entry} is good and failed: {spoiled:?}");

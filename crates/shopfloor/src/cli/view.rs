@@ -6,7 +6,7 @@ use super::{CliError, CliResult, Context, output};
 use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
-use shopfloor_core::state::{EntryState, Floor, Issue, Job, JobState};
+use shopfloor_core::state::{Floor, Issue, Job, JobState};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -99,7 +99,9 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Merging { entry } => {
             let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);
             match place {
-                Some((position, e)) => format!("the merge queue: position {position}, {}", e.state.name()),
+                Some((position, e)) => {
+                    format!("the merge queue: position {position}, {}", floor.entry_status(e))
+                }
                 None => "the merge queue".into(),
             }
         }
@@ -118,23 +120,8 @@ pub fn queue<'f>(
     floor: &'f Floor,
     project: Option<&ProjectName>,
 ) -> Vec<(usize, &'f shopfloor_core::state::Entry)> {
-    let mut entries: Vec<_> = floor
-        .entries
-        .iter()
-        .filter(|e| e.state.is_active() || e.state == EntryState::Queued)
-        .filter(|e| project.is_none_or(|p| e.project == *p))
-        .collect();
-    entries.sort_by_key(|e| (&e.project, !e.state.is_active(), e.requested_at, e.id));
-    let mut position = 0;
-    let mut before = None;
-    entries
-        .into_iter()
-        .map(|e| {
-            position = if before == Some(&e.project) { position + 1 } else { 1 };
-            before = Some(&e.project);
-            (position, e)
-        })
-        .collect()
+    let projects = floor.projects.iter().map(|p| &p.name).filter(|p| project.is_none_or(|only| only == *p));
+    projects.flat_map(|p| (1..).zip(floor.queue_order(p))).collect()
 }
 
 /// A job in `--json`.

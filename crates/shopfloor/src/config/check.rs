@@ -128,6 +128,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     count(source, &["review", "rounds"], config.review.rounds, 1..=1000)?;
     count(source, &["merge", "rounds"], config.merge.rounds, 1..=1000)?;
     count(source, &["merge", "slots"], config.merge.slots, 1..=64)?;
+    deadline(source, &["merge", "alarm"], config.merge.alarm)?;
     count(source, &["limits", "max_jobs"], limits.max_jobs, 1..=1000)?;
     count(source, &["limits", "ci_fixes"], limits.ci_fixes, 0..=1000)?;
     count(source, &["limits", "respawns"], limits.respawns, 0..=1000)?;

@@ -236,12 +236,19 @@ pub struct Merge {
     /// Merge candidates checked at the same time.
     #[schemars(range(min = 1, max = 64))]
     pub slots: u32,
+    /// How long a change may wait in the merge queue before somebody is told.
+    pub alarm: Span,
 }
 
 impl Default for Merge {
     fn default() -> Self {
         let policy = Policy::default();
-        Merge { method: policy.merge_method, rounds: policy.merge_rounds_max, slots: 1 }
+        Merge {
+            method: policy.merge_method,
+            rounds: policy.merge_rounds_max,
+            slots: policy.merge_slots as u32,
+            alarm: Span(policy.merge_alarm),
+        }
     }
 }
 

@@ -1,9 +1,20 @@
 //! The part of a project's configuration that the core decides with.
 
 use super::model::ProjectConfig;
+use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::policy::Policy;
 
 impl ProjectConfig {
+    /// The checks, as they are run.
+    pub fn ci_steps(&self) -> Vec<CiStep> {
+        let step = |s: &super::model::Step| CiStep {
+            name: s.name.clone(),
+            run: s.run.clone(),
+            timeout: s.timeout.0,
+        };
+        self.ci.steps.iter().map(step).collect()
+    }
+
     pub fn policy(&self) -> Policy {
         let limits = &self.limits;
         Policy {
@@ -12,7 +23,10 @@ impl ProjectConfig {
             review_agent: self.agents.review.is_some(),
             has_checks: !self.ci.steps.is_empty(),
             allow_no_checks: self.ci.no_checks,
+            checks: ci::digest(&self.ci_steps()),
             merge_method: self.merge.method,
+            merge_slots: self.merge.slots as usize,
+            merge_alarm: self.merge.alarm.0,
             max_jobs: limits.max_jobs as usize,
             floor_max_jobs: None,
             ci_fixes_max: limits.ci_fixes,

@@ -155,6 +155,10 @@ required = true
 [merge]
 # How a branch joins the primary branch: "rebase", "merge" or "squash".
 method = "rebase"
+# Merge candidates that are checked at the same time; several changes land with one run of the checks.
+# slots = 1
+# How long a change may wait in the merge queue before somebody is told.
+# alarm = "2h"
 
 [limits]
 # Issues worked on at the same time.

@@ -23,7 +23,7 @@ use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_core::policy::Policy;
 use shopfloor_engine::ports::Ports;
-use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions};
+use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
-    pub fn take(context: &Context, until_idle: bool) -> CliResult<Daemon> {
+    pub fn take(context: &Context, until: Until) -> CliResult<Daemon> {
         let mut engine = context.engine()?;
         let lock_path = context.layout.daemon_lock();
         let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
@@ -82,7 +82,7 @@ impl Daemon {
         orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
-            until_idle,
+            until,
             clock: crate::cli::now,
             warn: |why| eprintln!("warning: {why}"),
             full_pause: FULL_PAUSE,

@@ -7,7 +7,7 @@ use crate::cli::{CliError, CliResult};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig, ProjectConfig, secrets};
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
-use shopfloor_adapters::ci::local::{CiConfig, CiConfigs, CiStep};
+use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::event::Event;
@@ -131,10 +131,10 @@ impl Projects {
         self.all().iter().filter(|p| differs(p)).map(|p| project_event(p, &self.floor)).collect()
     }
 
-    /// Runs of checks at once: at least two, so that one project's queue cannot hold up another's
-    /// pull requests.
+    /// Runs of checks at once: more than a merge queue can use, so that it cannot hold up pull
+    /// requests.
     pub fn check_slots(&self) -> usize {
-        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1).max(2)
+        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1) + 1
     }
 
     pub fn git_lookup(&self) -> git::Projects {
@@ -148,11 +148,7 @@ impl Projects {
             let project = projects.get(name)?;
             let ci = &project.config.ci;
             Some(CiConfig {
-                steps: ci
-                    .steps
-                    .iter()
-                    .map(|s| CiStep { name: s.name.clone(), run: s.run.clone(), timeout: s.timeout.0 })
-                    .collect(),
+                steps: project.config.ci_steps(),
                 timeout: ci.timeout.0,
                 env: clean_env(std::env::vars_os(), &ci.pass_env),
                 log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),

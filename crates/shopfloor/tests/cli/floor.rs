@@ -115,6 +115,11 @@ impl TestFloor {
         engine.complete(now(), queued, outcome).unwrap();
     }
 
+    /// Which checks the project has, as reports name them.
+    pub fn checks(&self) -> String {
+        self.engine().floor().policy(&name("demo")).checks
+    }
+
     /// Issue 1 with an agent at work: this test's own process.
     pub fn at_work(&self) -> ProcessId {
         let process = shopfloor_adapters::host::process::identify(std::process::id()).unwrap();

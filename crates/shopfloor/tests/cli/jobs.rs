@@ -133,7 +133,7 @@ fn explain_shows_what_fails_and_what_happened() {
 }
 
 /// Takes the job of `at_work` to the merge queue.
-fn to_the_queue(floor: &TestFloor) {
+pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport { phase: Phase::AwaitingReview, detail: None, session: None };
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
@@ -157,6 +157,7 @@ fn to_the_queue(floor: &TestFloor) {
             log: "/nowhere/log".into(),
             steps_run: 1,
             duration_ms: 5,
+            checks: floor.checks(),
         }),
     );
     let job = &floor.json(&["status"])["jobs"][0];
@@ -177,32 +178,7 @@ fn to_the_queue(floor: &TestFloor) {
         },
         cursor: 1_001,
     });
-}
-
-#[test]
-fn the_merge_queue_is_listed_in_order() {
-    let floor = TestFloor::new();
-    assert_eq!(floor.json(&["merge-queue", "list"]), json!([]));
-    floor.at_work();
-    to_the_queue(&floor);
-    for command in ["merge-queue", "queue"] {
-        let entry = &floor.json(&[command, "list"])[0];
-        assert_eq!(entry["position"], 1);
-        assert_eq!(entry["identity_name"], "dev-demo-1");
-        assert_eq!(entry["branch"], "fix/issue-1");
-        assert_eq!(entry["pr_number"], 2);
-        assert_eq!(entry["bead_id"], "1");
-        assert_eq!(entry["node_id"], "demo");
-        assert_eq!(entry["status"], "preparing");
-        assert!(entry["requested_at"].is_string());
-        assert!(entry["worktree_path"].is_string());
-    }
-    assert_eq!(floor.json(&["status"])["queue"][0]["position"], 1);
-    floor.run(&["merge-queue", "list"]).fine().shows("fix/issue-1").shows("preparing");
-    floor.run(&["explain", "1"]).fine().shows("the merge queue: position 1, preparing");
-    floor.run(&["cancel", "1"]).fine();
-    assert_eq!(floor.json(&["merge-queue", "list"]), json!([]));
-    assert_eq!(floor.json(&["merge-queue", "list", "--all"])[0]["position"], Value::Null);
+    floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap() });
 }
 
 #[test]

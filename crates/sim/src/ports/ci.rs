@@ -3,6 +3,7 @@
 use crate::git::commit_of;
 use crate::world::{GreenRun, Mutation, Shared};
 use shopfloor_core::effect::{CiReport, CiVerdict, Tidy};
+use shopfloor_core::ids::{ProjectName, RunId};
 use shopfloor_engine::ports::{Ci, CiRequest, PortResult};
 
 pub struct FakeCi(pub Shared);
@@ -11,6 +12,11 @@ impl Ci for FakeCi {
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport> {
         self.0.call("ci", |world| {
             let commit = commit_of(request.commit);
+            if world.cancelled.contains(&request.run) {
+                world.saw("ci cancelled");
+                world.say(format!("checks run {} on c{commit}: cancelled", request.run));
+                return Ok(report(CiVerdict::Cancelled, request.run));
+            }
             let luck = world.rng.below(1000);
             let rough = world.weather.transient > 0;
             let (verdict, seen) = if !world.policy.has_checks {
@@ -36,21 +42,33 @@ impl Ci for FakeCi {
                 _ => false,
             };
             if passed {
-                world.green.push(GreenRun { commit, issue: request.issue, run: request.run });
+                world.green.push(GreenRun { commit, run: request.run });
             }
             world.say(format!("checks run {} on c{commit}: {verdict:?}", request.run));
-            Ok(CiReport {
-                verdict,
-                step: Some("test".into()),
-                excerpt: "…".into(),
-                log: format!("log-{}", request.run),
-                steps_run: u32::from(verdict != CiVerdict::NoChecks),
-                duration_ms: 1,
-            })
+            Ok(report(verdict, request.run))
+        })
+    }
+
+    fn cancel(&self, _project: &ProjectName, run: RunId) -> PortResult<()> {
+        self.0.call("cancel", |world| {
+            world.cancelled.insert(run);
+            Ok(())
         })
     }
 
     fn prune(&self, _tidy: &Tidy) -> PortResult<u32> {
         self.0.call("prune_runs", |_| Ok(0))
+    }
+}
+
+fn report(verdict: CiVerdict, run: RunId) -> CiReport {
+    CiReport {
+        verdict,
+        step: Some("test".into()),
+        excerpt: "…".into(),
+        log: format!("log-{run}"),
+        steps_run: u32::from(!matches!(verdict, CiVerdict::NoChecks | CiVerdict::Cancelled)),
+        duration_ms: 1,
+        checks: String::new(),
     }
 }

@@ -1,65 +1,95 @@
 //! The merge queue's repository on the model of git.
 
 use crate::git::{commit_of, sha};
-use crate::world::{Mutation, Shared, short};
+use crate::world::{Mutation, Shared, World, short};
+use shopfloor_core::effect::{ChainEntry, ChainLink, Conflict, LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
+use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult};
+use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult, PublishRequest};
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 
 pub struct FakeMerger(pub Shared);
+
+/// The commit that puts `head` on top of `onto`, or the files in conflict.
+fn join(world: &mut World, method: MergeMethod, onto: u32, head: u32) -> Result<u32, Vec<u64>> {
+    let git = &mut world.git;
+    if git.is_ancestor(head, onto) {
+        return Ok(onto);
+    }
+    let content = git.three_way(onto, head)?;
+    if content == *git.content(onto) {
+        return Ok(onto);
+    }
+    Ok(match method {
+        MergeMethod::Rebase if git.is_ancestor(onto, head) => head,
+        MergeMethod::Merge => git.derive(vec![onto, head], content),
+        MergeMethod::Rebase | MergeMethod::Squash => git.derive(vec![onto], content),
+    })
+}
 
 impl Merger for FakeMerger {
     fn take_lock(&self, _project: &ProjectName) -> PortResult<Box<dyn Any>> {
         self.0.call("take_lock", |_| Ok(Box::new(()) as Box<dyn Any>))
     }
 
+    fn primary(&self, _project: &ProjectName) -> PortResult<Sha> {
+        self.0.call("primary", |world| Ok(sha(world.git.primary())))
+    }
+
     fn build(&self, _lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
         self.0.call("build", |world| {
-            let head = commit_of(request.head);
-            let git = &mut world.git;
-            let there = git.hub.get(request.branch).copied();
-            if there != Some(head) {
+            let primary = sha(world.git.primary());
+            let base = commit_of(request.base);
+            let there = |e: &ChainEntry| world.git.hub.get(&e.branch).map(|c| sha(*c));
+            let moved: Vec<MovedBranch> = request
+                .list
+                .iter()
+                .map(|e| MovedBranch { entry: e.entry, head: there(e) })
+                .zip(request.list)
+                .filter(|(moved, e)| moved.head.as_ref() != Some(&e.head))
+                .map(|(moved, _)| moved)
+                .collect();
+            if !moved.is_empty() {
                 world.saw("branch moved in the queue");
-                return Ok(Built::BranchMoved { head: there.map(sha) });
             }
-            let base = git.primary();
-            if git.is_ancestor(head, base) {
-                world.saw("nothing to merge");
-                return Ok(Built::NothingToMerge { base: sha(base) });
+            if request.list.len() > 1 {
+                world.saw("chain of several");
             }
-            let content = match git.three_way(base, head) {
-                Ok(content) => content,
-                Err(files) => {
-                    world.saw("conflict");
-                    let files = files.iter().map(|f| format!("file{f}")).collect();
-                    return Ok(Built::Conflict { base: sha(base), files });
+            let mut onto = base;
+            let mut links = Vec::new();
+            for ChainEntry { entry, head, .. } in request.list {
+                let head = commit_of(head);
+                match join(world, request.method, onto, head) {
+                    Ok(commit) => {
+                        if commit == onto {
+                            world.saw("nothing to merge");
+                        }
+                        onto = commit;
+                        let (tree, head_tree) = (world.git.tree(commit), world.git.tree(head));
+                        links.push(ChainLink { link: Link { commit: sha(commit), tree }, head_tree });
+                    }
+                    Err(files) => {
+                        world.saw("conflict");
+                        let with_base = join(world, request.method, base, head).is_err();
+                        if !with_base {
+                            world.saw("conflict among entries");
+                        }
+                        let files = files.iter().map(|f| format!("file{f}")).collect();
+                        let conflict = Conflict { files, hunks: String::new() };
+                        return Ok(Built::Conflict { primary, moved, entry: *entry, with_base, conflict });
+                    }
                 }
-            };
-            if content == *git.content(base) {
-                world.saw("nothing to merge");
-                return Ok(Built::NothingToMerge { base: sha(base) });
             }
-            let commit = match request.method {
-                MergeMethod::Rebase if git.is_ancestor(base, head) => head,
-                MergeMethod::Merge => git.commit(vec![base, head], content, false),
-                MergeMethod::Rebase | MergeMethod::Squash => git.commit(vec![base], content, false),
-            };
-            Ok(Built::Candidate { base: sha(base), commit: sha(commit) })
+            Ok(Built::Chain { primary, moved, links })
         })
     }
 
-    fn publish(
-        &self,
-        _lock: &QueueLock,
-        entry: EntryId,
-        old: &Sha,
-        new: &Sha,
-    ) -> PortResult<Result<(), Sha>> {
+    fn publish(&self, _lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
         self.0.call("publish", |world| {
             let actual = world.git.primary();
-            let (expected, commit) = (commit_of(old), commit_of(new));
+            let (expected, commit) = (commit_of(request.old), commit_of(request.new));
             if actual != expected && !world.is(Mutation::PublishWithoutCas) {
                 if world.git.is_ancestor(commit, actual) {
                     world.saw("published before");
@@ -71,9 +101,32 @@ impl Merger for FakeMerger {
             if !world.git.is_ancestor(expected, commit) {
                 return Err(PortError::permanent("would drop commits"));
             }
-            world.git.move_primary(commit, Some(entry));
-            world.say(format!("primary -> {} (entry {entry})", short(new)));
+            if commit == actual {
+                world.saw("nothing to publish");
+                return Ok(Ok(()));
+            }
+            if request.entries.len() > 1 {
+                world.saw("several landed at once");
+            }
+            if request.tested != request.new {
+                world.saw("verdict reused by tree");
+            }
+            world.git.move_primary(commit, Some(request.entries.to_vec()));
+            let entries: Vec<String> = request.entries.iter().map(EntryId::to_string).collect();
+            world.say(format!("primary -> {} (entries {})", short(request.new), entries.join(", ")));
             Ok(Ok(()))
+        })
+    }
+
+    fn incomplete(&self, _project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>> {
+        self.0.call("incomplete", |world| {
+            let git = &world.git;
+            let whole = |l: &&LandedEntry| {
+                let (commit, head) = (commit_of(&l.commit), commit_of(&l.head));
+                git.is_ancestor(head, commit)
+                    || git.three_way(commit, head).is_ok_and(|c| c == *git.content(commit))
+            };
+            Ok(landed.iter().filter(|l| !whole(l)).map(|l| l.entry).collect())
         })
     }
 }

@@ -135,6 +135,7 @@ fn concerns(
     job: Option<&Job>,
 ) -> bool {
     let my_job = |id| job.is_some_and(|job| job.id == id);
+    let my_entry = |entry| floor.entries.get(&entry).is_some_and(|e| my_job(e.job));
     let my_pr = |p: &ProjectName, pr| p == project && job.is_some_and(|job| job.pr == Some(pr));
     match action {
         Action::PrepareWorktree { job, .. }
@@ -152,14 +153,17 @@ fn concerns(
         | Action::Comment { project: p, issue: i, .. }
         | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
         Action::ClosePr { project: p, pr, .. } => my_pr(p, *pr),
-        Action::BuildCandidate { entry, .. } | Action::Publish { entry, .. } => {
-            floor.entries.get(entry).is_some_and(|e| my_job(e.job))
-        }
+        Action::BuildChain { list, .. } => list.iter().any(|e| my_entry(e.entry)),
+        Action::Publish { entries, .. } => entries.iter().any(|e| my_entry(*e)),
+        Action::VerifyLanded { landed, .. } => landed.iter().any(|e| my_entry(e.entry)),
         // Of a commit, which may be this job's.
         Action::PostStatus { project: p, commit, .. } => {
             p == project && job.is_some_and(|job| job.head.as_ref() == Some(commit))
         }
-        Action::SyncCheckout { .. } | Action::Tidy(_) => false,
+        Action::SyncCheckout { .. }
+        | Action::FindPrimary { .. }
+        | Action::CancelCi { .. }
+        | Action::Tidy(_) => false,
     }
 }
 

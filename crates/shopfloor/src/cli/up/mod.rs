@@ -11,7 +11,7 @@ use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
 use shopfloor_adapters::host::rotate::rotate;
-use shopfloor_engine::Stop;
+use shopfloor_engine::{Stop, Until};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -38,7 +38,8 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     if args.detach {
         return detach(context);
     }
-    let mut daemon = Daemon::take(context, args.until_idle)?;
+    let until = if args.until_idle { Until::Idle } else { Until::Never };
+    let mut daemon = Daemon::take(context, until)?;
     let mut progress = Progress::new(context.json);
     let log = context.layout.daemon_log();
     let mut told = 0;

@@ -34,6 +34,7 @@ rounds = 2
 method = "squash"
 rounds = 4
 slots = 3
+alarm = "30m"
 [limits]
 max_jobs = 7
 ci_fixes = 0

@@ -1,0 +1,261 @@
+//! Putting branches on top of one another, without a checkout.
+//!
+//! Rebasing replays a branch's commits one at a time. A branch with a merge commit in it has no one linear
+//! form, so it is joined by a merge commit instead. Commits that change nothing on top of what came before
+//! are left out. Merge drivers named in `.gitattributes` do not apply.
+
+use super::commit::{Commit, Stamp, factory};
+use super::conflict::Clash;
+use super::run::{GitError, GitResult, Repo, parse_sha};
+use shopfloor_core::effect::{ChainEntry, ChainLink};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::planner::{Link, Tree};
+use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::text;
+
+const SUBJECTS_MAX: usize = 50;
+const CO_AUTHORS_MAX: usize = 20;
+
+/// A chain under way.
+pub(super) struct Links<'a> {
+    repo: &'a Repo,
+    method: MergeMethod,
+    base: (Sha, Commit),
+    tip: (Sha, Commit),
+    links: Vec<ChainLink>,
+}
+
+pub(super) enum Join {
+    Linked,
+    Conflict(Clash),
+    /// The branch has no commit in common with the primary branch.
+    Unrelated,
+}
+
+/// What a branch is on top of something.
+enum Joined {
+    Commit(Sha, Box<Commit>),
+    Nothing,
+    Conflict(Clash),
+    Unrelated,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn new(repo: &'a Repo, method: MergeMethod, base: (Sha, Commit)) -> Self {
+        Links { repo, method, tip: base.clone(), base, links: Vec::new() }
+    }
+
+    pub(super) fn into_links(self) -> Vec<ChainLink> {
+        self.links
+    }
+
+    /// Puts one more on top.
+    pub(super) fn join(&mut self, entry: &ChainEntry, head: &Commit) -> GitResult<Join> {
+        match self.joined(&self.tip, entry, head)? {
+            Joined::Commit(sha, commit) => self.tip = (sha, *commit),
+            Joined::Nothing => {}
+            Joined::Conflict(clash) => return Ok(Join::Conflict(clash)),
+            Joined::Unrelated => return Ok(Join::Unrelated),
+        }
+        let link = Link { commit: self.tip.0.clone(), tree: Tree(self.tip.1.tree.clone()) };
+        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()) });
+        Ok(Join::Linked)
+    }
+
+    /// How it conflicts with the base alone, if it does.
+    pub(super) fn conflict_with_base(&self, entry: &ChainEntry, head: &Commit) -> GitResult<Option<Clash>> {
+        match self.joined(&self.base, entry, head)? {
+            Joined::Conflict(clash) => Ok(Some(clash)),
+            _ => Ok(None),
+        }
+    }
+
+    fn joined(&self, onto: &(Sha, Commit), entry: &ChainEntry, head: &Commit) -> GitResult<Joined> {
+        let names = self.commits(&onto.0, &entry.head)?;
+        let Some((_, first_parents)) = names.first() else { return Ok(Joined::Nothing) };
+        let linear = names.iter().all(|(_, parents)| parents.len() == 1);
+        if !linear && !self.is_related(&onto.0, &entry.head)? {
+            return Ok(Joined::Unrelated);
+        }
+        match self.method {
+            // Of a linear branch, the first commit's parent is in what it goes on top of.
+            MergeMethod::Rebase if linear && first_parents[0] == onto.0 => {
+                Ok(Joined::Commit(entry.head.clone(), Box::new(head.clone())))
+            }
+            MergeMethod::Rebase if linear => self.rebase(onto, &names, head),
+            MergeMethod::Rebase | MergeMethod::Merge => self.merge(onto, entry, head),
+            MergeMethod::Squash => self.squash(onto, entry, head, &names),
+        }
+    }
+
+    fn is_related(&self, onto: &Sha, head: &Sha) -> GitResult<bool> {
+        let call = self.repo.call("merge-base").args([onto.as_str(), head.as_str()]);
+        Ok(call.ending(&[0, 1])?.code == 0)
+    }
+
+    /// The commits of the branch that are not there yet, oldest first, each with its parents.
+    fn commits(&self, onto: &Sha, head: &Sha) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
+        let range = format!("{onto}..{head}");
+        let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", "--parents", &range, "--"]);
+        let command = call.shown();
+        let list = call.text()?;
+        let commit = |line: &str| -> GitResult<(Sha, Vec<Sha>)> {
+            let mut names = line.split(' ').map(|word| parse_sha(&command, word));
+            let first = names.next().expect("a split has a first part")?;
+            Ok((first, names.collect::<GitResult<_>>()?))
+        };
+        list.lines().map(commit).collect()
+    }
+
+    fn rebase(
+        &self,
+        (base, base_commit): &(Sha, Commit),
+        names: &[(Sha, Vec<Sha>)],
+        head: &Commit,
+    ) -> GitResult<Joined> {
+        let commits = match names {
+            [_only] => vec![head.clone()],
+            _ => Commit::read_all(self.repo, &names.iter().map(|(sha, _)| sha).collect::<Vec<_>>())?,
+        };
+        let (mut onto, mut onto_commit) = (base.clone(), base_commit.clone());
+        for (at, ((sha, _), commit)) in names.iter().zip(&commits).enumerate() {
+            // The first commit's parent is in the history of what it goes on top of, so it is the merge
+            // base, and the merge is a cherry-pick. For the others that is made so: a commit that has
+            // their parent, and the tree they are to go on top of. (`--merge-base` says the same, but
+            // git 2.39 does not know it.)
+            let ours = if at == 0 {
+                onto.clone()
+            } else {
+                let stand_in = Commit {
+                    parents: commit.parents.clone(),
+                    author: factory(&commit.committed),
+                    message: b"stand-in for the new parent\n".to_vec(),
+                    encoding: None,
+                    ..onto_commit.clone()
+                };
+                stand_in.write(self.repo)?
+            };
+            let tree = match merge_trees(self.repo, &ours, sha)? {
+                Ok(tree) => tree,
+                Err(clash) => return Ok(Joined::Conflict(clash)),
+            };
+            if tree == onto_commit.tree {
+                continue;
+            }
+            // Never before its parent, or walks of the history could go astray.
+            let committed = commit.committed.clone().later(&onto_commit.committed);
+            onto_commit = Commit { tree, parents: vec![onto], committed, ..commit.clone() };
+            onto = onto_commit.write(self.repo)?;
+        }
+        Ok(if onto == *base { Joined::Nothing } else { Joined::Commit(onto, Box::new(onto_commit)) })
+    }
+
+    fn merge(&self, onto: &(Sha, Commit), entry: &ChainEntry, head: &Commit) -> GitResult<Joined> {
+        let tree = match merge_trees(self.repo, &onto.0, &entry.head)? {
+            Ok(tree) if tree == onto.1.tree => return Ok(Joined::Nothing),
+            Ok(tree) => tree,
+            Err(clash) => return Ok(Joined::Conflict(clash)),
+        };
+        let committed = head.committed.clone().later(&onto.1.committed);
+        let message = format!("{}\n\nMerges {}.\n", title(entry), text::one_line(&entry.branch, 200));
+        let parents = vec![onto.0.clone(), entry.head.clone()];
+        self.ours(tree, parents, committed, None, message)
+    }
+
+    fn squash(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        names: &[(Sha, Vec<Sha>)],
+    ) -> GitResult<Joined> {
+        let tree = match merge_trees(self.repo, &onto.0, &entry.head)? {
+            Ok(tree) if tree == onto.1.tree => return Ok(Joined::Nothing),
+            Ok(tree) => tree,
+            Err(clash) => return Ok(Joined::Conflict(clash)),
+        };
+        let own: Vec<&Sha> = names.iter().filter(|(_, p)| p.len() < 2).map(|(sha, _)| sha).collect();
+        let own = match own.as_slice() {
+            [] => Vec::new(),
+            [only] if **only == entry.head => vec![head.clone()],
+            many => Commit::read_all(self.repo, many)?,
+        };
+        let author = own.first().map(|commit| commit.author.clone());
+        let committed = head.committed.clone().later(&onto.1.committed);
+        let message = squash_message(&title(entry), &own);
+        self.ours(tree, vec![onto.0.clone()], committed, author, message)
+    }
+
+    fn ours(
+        &self,
+        tree: Sha,
+        parents: Vec<Sha>,
+        committed: Stamp,
+        author: Option<Vec<u8>>,
+        message: String,
+    ) -> GitResult<Joined> {
+        let author = author.unwrap_or_else(|| factory(&committed));
+        let commit =
+            Commit { tree, parents, author, committed, encoding: None, message: message.into_bytes() };
+        Ok(Joined::Commit(commit.write(self.repo)?, Box::new(commit)))
+    }
+}
+
+/// The merged tree, or where they conflict.
+pub(super) fn merge_trees(repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Result<Sha, Clash>> {
+    let call = repo.call("merge-tree").args(["--write-tree", "-z", "--name-only", "--no-messages"]);
+    let call = call.args([ours.as_str(), theirs.as_str()]);
+    let command = call.shown();
+    let output = call.ending(&[0, 1])?;
+    let mut fields = output.stdout.split(|byte| *byte == 0);
+    let tree = parse_sha(&command, &String::from_utf8_lossy(fields.next().unwrap_or_default()))?;
+    if output.code == 0 {
+        return Ok(Ok(tree));
+    }
+    let files: Vec<Vec<u8>> = fields.take_while(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
+    if files.is_empty() {
+        // Exit code 1 without a file is not how git reports a conflict.
+        return Err(GitError::Answer { command, answer: "a conflict in no file".into() });
+    }
+    Ok(Err(Clash { tree, files }))
+}
+
+fn title(entry: &ChainEntry) -> String {
+    let title = text::one_line(&entry.title, 200);
+    let title = if title.is_empty() { text::one_line(&entry.branch, 200) } else { title };
+    format!("{title} (#{})", entry.pr)
+}
+
+fn squash_message(title: &str, commits: &[Commit]) -> String {
+    let mut message = format!("{title}\n");
+    if commits.len() > 1 {
+        message.push('\n');
+        for commit in commits.iter().take(SUBJECTS_MAX) {
+            message.push_str(&format!("* {}\n", commit.subject()));
+        }
+        if commits.len() > SUBJECTS_MAX {
+            message.push_str(&format!("* … and {} more\n", commits.len() - SUBJECTS_MAX));
+        }
+    }
+    let first = commits.first().map(|commit| commit.author_name());
+    let mut others: Vec<String> = Vec::new();
+    for commit in commits {
+        let body = String::from_utf8_lossy(&commit.message);
+        let named = body.lines().filter_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case("co-authored-by").then(|| text::one_line(value, 200))
+        });
+        for author in std::iter::once(commit.author_name()).chain(named) {
+            if Some(&author) != first.as_ref() && !others.contains(&author) {
+                others.push(author);
+            }
+        }
+    }
+    if !others.is_empty() {
+        message.push('\n');
+    }
+    for author in others.iter().take(CO_AUTHORS_MAX) {
+        message.push_str(&format!("Co-authored-by: {author}\n"));
+    }
+    message
+}

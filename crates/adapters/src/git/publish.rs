@@ -1,0 +1,163 @@
+//! Moving the hub's primary branch to what the queue built.
+//!
+//! First git lists what the new commit has and the old one has not. Each of these objects is the hub's
+//! already or a file in the queue's repository; the files never change, and are linked into the hub's store,
+//! as git itself does with what was pushed. (If some may be elsewhere, in a pack, git says whether the hub
+//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap. Whatever is
+//! interrupted leaves objects that nobody refers to, and is repeated.
+
+use super::commit::Commit;
+use super::locks;
+use super::merger::Queue;
+use super::run::{GitError, GitResult};
+use shopfloor_core::ids::Sha;
+use shopfloor_engine::ports::{PortError, PortResult, PublishRequest};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// `Ok(Err(actual))`: the branch was not at `old`, and what it is at does not have `new`.
+pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
+    let PublishRequest { old, new, tested, .. } = *request;
+    if tested != new && old != new {
+        let read = Commit::read_all(&queue.repo, &[tested, new])?;
+        if read[0].tree != read[1].tree {
+            return Err(PortError::permanent(format!(
+                "{} was checked, but {} has other files",
+                tested.short(),
+                new.short()
+            )));
+        }
+    }
+    if new == old {
+        let actual = queue.primary_now()?;
+        return Ok(if queue.has(new, &actual)? { Ok(()) } else { Err(actual) });
+    }
+    if !hand_over(queue, old, new)? {
+        let (new, old) = (new.short(), old.short());
+        return Err(PortError::permanent(format!(
+            "{new} does not contain {old}: publishing it would drop commits"
+        )));
+    }
+    if has_packs(&queue.repo.path().join("objects/pack")) && !queue.hub_has_all(old, new)? {
+        queue.send(new)?;
+    }
+    let Err(error) = queue.swap(old, new) else { return Ok(Ok(())) };
+    // Refused, done before or cut off: where the branch is now tells which.
+    let actual = queue.primary_now()?;
+    if &actual == old {
+        return Err(error.into());
+    }
+    Ok(if queue.has(new, &actual)? { Ok(()) } else { Err(actual) })
+}
+
+impl Queue {
+    /// Whether `new` is in the history of `actual`, the hub's primary branch.
+    fn has(&self, new: &Sha, actual: &Sha) -> PortResult<bool> {
+        if new == actual {
+            return Ok(true);
+        }
+        // What the hub does not have cannot be in its branch.
+        Ok(self.hub.commit(new.as_str())?.is_some() && self.hub.is_ancestor(new, actual)?)
+    }
+
+    /// Whether the hub by itself has everything that is new.
+    fn hub_has_all(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
+        let call = self.hub.call("rev-list").args(["--objects", "--quiet"]);
+        match call.args([new.as_str(), &format!("^{old}"), "--"]).run() {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_transient() => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The long way, through git's own transport. The ref it needs there is gone afterwards.
+    fn send(&self, new: &Sha) -> GitResult<()> {
+        let landing = format!("refs/shopfloor/landing/{}", new.short());
+        let call = self.repo.call("push").args(["--quiet", "--force", "--"]);
+        call.arg(self.hub.path()).arg(format!("{new}:{landing}")).run()?;
+        self.hub.call("update-ref").args(["-d", &landing]).run()?;
+        Ok(())
+    }
+
+    fn swap(&self, old: &Sha, new: &Sha) -> GitResult<()> {
+        // What a git that was killed while it moved the branch has left.
+        for name in ["HEAD", self.primary.as_str(), "packed-refs"] {
+            let lock = self.hub.path().join(format!("{name}.lock"));
+            locks::remove_stale(&lock, locks::STALE_AFTER);
+        }
+        let call = self.hub.call("update-ref").args(["-m", "shopfloor: merge queue", &self.primary]);
+        call.args([new.as_str(), old.as_str()]).run()?;
+        Ok(())
+    }
+}
+
+/// Gives the hub the objects of `new` that `old` does not have and that are files of the queue's. False:
+/// `new` does not go on from `old`.
+fn hand_over(queue: &Queue, old: &Sha, new: &Sha) -> GitResult<bool> {
+    let call = queue.repo.call("rev-list").args(["--objects", "--no-object-names", "--boundary"]);
+    let listed = call.args([new.as_str(), &format!("^{old}"), "--"]).text()?;
+    // The last commits that both have are listed with a sign; `old` is one if `new` goes on from it.
+    if !listed.lines().any(|line| line.strip_prefix('-') == Some(old.as_str())) {
+        return Ok(false);
+    }
+    let (ours, theirs) = (queue.repo.path().join("objects"), queue.hub.path().join("objects"));
+    let mut touched = BTreeSet::new();
+    for name in listed.lines().filter(|line| !line.starts_with('-')) {
+        link(&ours, &theirs, name, &mut touched)
+            .map_err(|e| GitError::io(format!("handing object {name} over to the hub"), e))?;
+    }
+    for folder in touched {
+        let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
+        synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?;
+    }
+    Ok(true)
+}
+
+/// A folder that cannot be read may have some.
+fn has_packs(folder: &Path) -> bool {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => {
+            entries.any(|e| e.is_ok_and(|e| e.path().extension().is_some_and(|x| x == "pack")))
+        }
+        Err(e) => e.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+fn link(ours: &Path, theirs: &Path, name: &str, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };
+    let (from, folder) = (ours.join(folder).join(file), theirs.join(folder));
+    // One that is not a file here is the hub's, or packed.
+    if !from.is_file() {
+        return Ok(());
+    }
+    match fs::create_dir(&folder) {
+        Ok(()) => {
+            touched.insert(theirs.to_owned());
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(e),
+    }
+    let to = folder.join(file);
+    match fs::hard_link(&from, &to) {
+        Ok(()) => {
+            touched.insert(folder);
+            Ok(())
+        }
+        // Objects are named by their content: it is the same.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => copy(&from, &to, touched),
+    }
+}
+
+/// Where links are not to be had.
+fn copy(from: &Path, to: &Path, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    let folder = to.parent().expect("objects are in folders").to_owned();
+    let new = folder.join(format!("tmp_obj_shopfloor_{}", std::process::id()));
+    fs::copy(from, &new)?;
+    fs::File::open(&new)?.sync_all()?;
+    fs::rename(&new, to)?;
+    touched.insert(folder);
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What a clean merge costs, checks aside: a branch of one commit, put on top of a primary branch that has
+//! moved on, and published. In a repository of 5,000 files, without a checkout, on disk when it returns.
+
+use crate::Scale;
+use crate::report::Report;
+use crate::stats;
+use anyhow::{Context, Result, bail};
+use shopfloor_adapters::git::{Git, GitMerger, GitProject, Projects, repos};
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::effect::ChainEntry;
+use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Sha};
+use shopfloor_core::planner::TrialId;
+use shopfloor_core::policy::MergeMethod;
+use shopfloor_engine::ports::{BuildRequest, Built, Merger, PublishRequest};
+use shopfloor_engine::proof::QueueLock;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+const FILES: u32 = 5_000;
+const FOLDERS: u32 = 50;
+
+pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
+    let project = make(dir, scale.merges)?;
+    let layout = Layout::new(dir.join("floor"));
+    let git = Git::new("git", std::env::vars_os());
+    repos::register(&git, &layout, &project, false)?;
+    let hub = layout.hub(&project.name);
+    run(&project.checkout, &["push", "--quiet", "shopfloor", "refs/heads/change-*"])?;
+    let heads = (0..scale.merges)
+        .map(|n| Ok(run(&hub, &["rev-parse", &format!("refs/heads/change-{n}")])?.parse()?))
+        .collect::<Result<Vec<Sha>>>()?;
+
+    let (name, known) = (project.name.clone(), project.clone());
+    let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
+    let merger = GitMerger::new(git, layout, projects);
+    let mut base = merger.primary(&name)?;
+    let mut times = Vec::new();
+    for (number, head) in (1..).zip(&heads) {
+        let begin = Instant::now();
+        base = merge(&merger, &name, &base, number, head)?;
+        times.push(begin.elapsed());
+    }
+    // The first is on top of the primary branch as it is: it is only published.
+    times.remove(0);
+    run(&hub, &["fsck", "--connectivity-only"])?;
+    let note = format!("{} branches of 1 commit, {FILES} files, median; durable, no checkout", times.len());
+    report.add("clean merge", stats::ms(stats::percentile(&times, 50)), "ms", note);
+    std::fs::remove_dir_all(dir)?;
+    Ok(())
+}
+
+fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, head: &Sha) -> Result<Sha> {
+    let entry = ChainEntry {
+        entry: EntryId(number),
+        pr: PrNumber(number),
+        branch: format!("change-{}", number - 1),
+        head: head.clone(),
+        title: "a change".into(),
+    };
+    let lock = QueueLock::acquire(merger, project)?;
+    let request = BuildRequest {
+        project,
+        trial: TrialId(number),
+        base,
+        method: MergeMethod::Rebase,
+        list: std::slice::from_ref(&entry),
+    };
+    let Built::Chain { links, .. } = merger.build(&lock, &request)? else {
+        bail!("change {number} conflicts")
+    };
+    let new = links.last().context("a link")?.link.commit.clone();
+    let request = PublishRequest { old: base, new: &new, tested: &new, entries: &[entry.entry] };
+    merger.publish(&lock, &request)?.map_err(|at| anyhow::anyhow!("the primary branch is at {at}"))?;
+    Ok(new)
+}
+
+/// A checkout with the files, and the branches beside its primary branch.
+fn make(dir: &Path, branches: u32) -> Result<GitProject> {
+    let checkout = dir.join("checkout");
+    std::fs::create_dir_all(&checkout)?;
+    run(&checkout, &["init", "--quiet", "--initial-branch=main"])?;
+    for file in 0..FILES {
+        let folder = checkout.join(format!("folder-{}", file % FOLDERS));
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join(format!("file-{file}")), format!("file {file}\n").repeat(20))?;
+    }
+    run(&checkout, &["add", "-A"])?;
+    run(&checkout, &["commit", "--quiet", "-m", "begin"])?;
+    for n in 0..branches {
+        run(&checkout, &["checkout", "--quiet", "-b", &format!("change-{n}"), "main"])?;
+        let (folder, file) = (n % FOLDERS, n % FILES);
+        std::fs::write(checkout.join(format!("folder-{folder}/file-{file}")), format!("changed by {n}\n"))?;
+        run(&checkout, &["commit", "--quiet", "-a", "-m", &format!("change {n}")])?;
+    }
+    run(&checkout, &["checkout", "--quiet", "main"])?;
+    Ok(GitProject { name: "bench".parse()?, primary_branch: "main".into(), checkout, push_rescues: false })
+}
+
+fn run(dir: &Path, args: &[&str]) -> Result<String> {
+    let mut git = Command::new("git");
+    git.current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for role in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{role}_NAME"), "Bench").env(format!("GIT_{role}_EMAIL"), "bench@localhost");
+    }
+    let output = git.args(args).output().context("starting git")?;
+    if !output.status.success() {
+        bail!("git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,522 @@
+//! The planner's orders, carried out, and what comes of them: chains are built on top of the primary
+//! branch, checked as they would land, and published by compare-and-swap. Only a [`Green`] commit can be
+//! published, and only from here.
+//!
+//! An entry is blamed only if what it was put on is known to be green. If that is the primary branch
+//! itself, as somebody else left it, the branch is checked first; as long as it is red, nobody is blamed
+//! for it.
+
+use super::Turn;
+use super::checks::describe;
+use crate::effect::{
+    Action, ChainEntry, ChainLink, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, LandedEntry,
+    MovedBranch, Outcome, StatusState,
+};
+use crate::event::NoteKind;
+use crate::ids::{EntryId, ProjectName, RunId, Sha};
+use crate::planner::{Alarm, Input, Order, Tree, TrialId, Verdict};
+use crate::state::{BaseCheck, EntryState, Parked, Publishing, Queue, TrialRun};
+use crate::verdict::Green;
+use std::time::Duration;
+
+/// How often in a row an entry may be the newest in a trial that cannot be built or checked.
+const UNUSABLE_MAX: u32 = 4;
+/// Runs of the checks on the primary branch before it is called red, or given up on.
+const BASE_RUNS_MAX: u32 = 2;
+/// How often the primary branch is looked at while it is red and entries wait for somebody to mend it.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// What an input was concluded from, for whoever has to be told.
+#[derive(Default)]
+struct Evidence<'a> {
+    conflict: Option<&'a Conflict>,
+    report: Option<&'a CiReport>,
+}
+
+impl Queue {
+    pub(super) fn is_parked(&self, entry: EntryId) -> bool {
+        self.parked.iter().any(|p| p.entry == entry)
+    }
+}
+
+impl Turn<'_> {
+    pub(super) fn queue_of(&mut self, project: &ProjectName) -> &mut Queue {
+        if self.floor.queues.get(project).is_none() {
+            self.floor.queues.put(Queue::new(project.clone()));
+        }
+        self.floor.queues.edit(project).expect("just put")
+    }
+
+    /// Tells the planner something, and does what it orders.
+    pub(super) fn plan(&mut self, project: &ProjectName, input: &Input) {
+        self.plan_with(project, input, &Evidence::default());
+    }
+
+    fn plan_with(&mut self, project: &ProjectName, input: &Input, evidence: &Evidence<'_>) {
+        let (policy, now) = (self.policy(project), self.now);
+        let queue = self.queue_of(project);
+        let terms = queue.terms(&policy);
+        for order in queue.plan.step(now, &terms, input) {
+            self.carry_out(project, order, evidence);
+        }
+        self.forget_the_old_base(project);
+    }
+
+    fn carry_out(&mut self, project: &ProjectName, order: Order, evidence: &Evidence<'_>) {
+        match order {
+            Order::Build { trial, base, list, purpose: _ } => self.build(project, trial, base, &list),
+            Order::Test { trial, commit } => self.test(project, trial, commit),
+            Order::Cancel { trial } => {
+                if let Some(run) = self.queue_of(project).runs.remove(&trial) {
+                    self.act(Action::CancelCi { project: project.clone(), run: run.run });
+                }
+            }
+            Order::Publish { old, new, tree, tested, entries } => {
+                self.publish_tested(project, Publishing { old, new, green: None, entries }, &tree, &tested);
+            }
+            Order::Fail { entry, on, on_base, .. } => {
+                let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
+                self.blame(project, entry, &on, on_base, reason, evidence.report);
+            }
+            Order::Conflict { entry, with } => {
+                let unknown = Conflict::default();
+                self.conflicted(entry, &with, evidence.conflict.unwrap_or(&unknown));
+            }
+            Order::Flake { trial, entry } => {
+                let issue = entry.and_then(|e| self.floor.entries.get(&e)).map(|e| e.issue);
+                let text = format!("trial {trial} was red and did not stay so");
+                self.note(NoteKind::CiFlake, project, issue, text);
+            }
+            Order::Alarm(Alarm::Waiting { entry, since }) => {
+                let minutes = self.now.since(since).as_secs() / 60;
+                if let Some(job) = self.floor.entries.get(&entry).map(|e| e.job) {
+                    self.escalate_job(job, &format!("it waits in the merge queue for {minutes} min"));
+                }
+            }
+            Order::Alarm(Alarm::Infra { times, until }) => {
+                let pause = until.since(self.now).as_secs();
+                let text = format!(
+                    "the merge queue's checks could not be run {times} times in a row; the next try is in {pause} s"
+                );
+                self.note(NoteKind::Escalation, project, None, text);
+            }
+        }
+    }
+
+    // ---- building ------------------------------------------------------------------------------
+
+    /// Asks where the primary branch is, if that was never known.
+    pub(super) fn find_primary(&mut self, project: &ProjectName) {
+        let queue = self.queue_of(project);
+        if queue.plan.base().is_none() && !queue.finding {
+            queue.finding = true;
+            self.act(Action::FindPrimary { project: project.clone() });
+        }
+    }
+
+    /// Looks whether somebody moved it, as long as entries wait for that.
+    pub(super) fn look_at_primary(&mut self, project: &ProjectName) {
+        let now = self.now;
+        let queue = self.queue_of(project);
+        let waits = queue.base_check.as_ref().is_some_and(|c| c.red) && !queue.parked.is_empty();
+        queue.look_at = waits.then(|| now + LOOK_EVERY);
+        if waits && !queue.finding {
+            queue.finding = true;
+            self.act(Action::FindPrimary { project: project.clone() });
+        }
+    }
+
+    pub(super) fn primary_found(&mut self, project: &ProjectName, head: &Sha) {
+        self.queue_of(project).finding = false;
+        self.plan(project, &Input::Primary { head: head.clone() });
+    }
+
+    pub(super) fn primary_unknown(&mut self, project: &ProjectName, reason: &str) {
+        let queue = self.queue_of(project);
+        queue.finding = false;
+        if queue.plan.base().is_some() {
+            return;
+        }
+        let mine = self.floor.entries.iter().filter(|e| e.project == *project && e.state.is_live());
+        for entry in mine.map(|e| e.id).collect::<Vec<_>>() {
+            self.entry_impossible(entry, reason);
+        }
+    }
+
+    fn build(&mut self, project: &ProjectName, trial: TrialId, base: Sha, list: &[EntryId]) {
+        let entries = list.iter().filter_map(|id| self.floor.entries.get(id));
+        let list = entries.map(|e| ChainEntry {
+            entry: e.id,
+            pr: e.pr,
+            branch: e.branch.clone(),
+            head: e.head.clone(),
+            title: self.job(e.job).map(|j| j.title.clone()).unwrap_or_default(),
+        });
+        let list = list.collect();
+        let method = self.policy(project).merge_method;
+        self.act(Action::BuildChain { project: project.clone(), trial, base, method, list });
+    }
+
+    pub(super) fn chain_built(
+        &mut self,
+        project: &ProjectName,
+        trial: TrialId,
+        list: &[ChainEntry],
+        outcome: &Outcome,
+    ) {
+        match outcome {
+            Outcome::Chain { primary, moved, links } => {
+                self.primary_seen(project, primary, moved);
+                if list.len() == links.len() {
+                    self.reuse_verdicts(project, list, links);
+                    let chain = links.iter().map(|l| l.link.clone()).collect();
+                    self.plan(project, &Input::Built { trial, chain });
+                }
+            }
+            Outcome::ChainConflict { primary, moved, entry, with_base, conflict } => {
+                self.primary_seen(project, primary, moved);
+                let input = Input::Conflicted { trial, at: *entry, with_base: *with_base };
+                let evidence = Evidence { conflict: Some(conflict), ..Evidence::default() };
+                self.plan_with(project, &input, &evidence);
+            }
+            Outcome::Unmergeable { entry, why } => {
+                self.entry_impossible(*entry, why);
+                // If it was in the list for having landed before, the trial goes on waiting otherwise.
+                self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
+            }
+            _ => {}
+        }
+    }
+
+    fn primary_seen(&mut self, project: &ProjectName, head: &Sha, moved: &[MovedBranch]) {
+        self.plan(project, &Input::Primary { head: head.clone() });
+        for MovedBranch { entry, head } in moved {
+            self.branch_moved(*entry, head.as_ref());
+        }
+    }
+
+    /// The heads were checked before they were queued: their trees need no second run.
+    fn reuse_verdicts(&mut self, project: &ProjectName, list: &[ChainEntry], links: &[ChainLink]) {
+        let policy = self.policy(project);
+        for (entry, ChainLink { head_tree, .. }) in list.iter().zip(links) {
+            let job = self.floor.entries.get(&entry.entry).and_then(|e| self.job(e.job));
+            let green = job.and_then(|j| j.green.clone());
+            let Some(green) = green.filter(|g| *g.commit() == entry.head && g.holds(&policy)) else {
+                continue;
+            };
+            if self.queue_of(project).green(&entry.head).is_none() {
+                self.queue_of(project).remember(green.with_tree(head_tree));
+            }
+            self.plan(project, &Input::Green { tree: head_tree.clone(), commit: entry.head.clone() });
+        }
+    }
+
+    // ---- checking ------------------------------------------------------------------------------
+
+    fn test(&mut self, project: &ProjectName, trial: TrialId, commit: Sha) {
+        let run = RunId(self.number(|c| &mut c.run));
+        let now = self.now;
+        let queue = self.queue_of(project);
+        let view = queue.plan.trials().find(|t| t.id == trial);
+        let built = view.and_then(|t| Some((t.built?.tree.clone(), *t.list.last()?)));
+        let Some((tree, tip)) = built else { return };
+        queue.runs.insert(trial, TrialRun { run, commit: commit.clone(), tree, tip, since: now });
+        self.run_checks(project, tip, run, commit, CiPurpose::Trial(trial));
+    }
+
+    fn run_checks(
+        &mut self,
+        project: &ProjectName,
+        entry: EntryId,
+        run: RunId,
+        commit: Sha,
+        purpose: CiPurpose,
+    ) {
+        let Some(entry) = self.floor.entries.get(&entry) else { return };
+        let (job, issue, source) = (entry.job, entry.issue, CommitSource::Queue);
+        self.act(Action::RunCi { job, project: project.clone(), issue, run, commit, source, purpose });
+    }
+
+    pub(super) fn trial_checked(
+        &mut self,
+        project: &ProjectName,
+        trial: TrialId,
+        run: RunId,
+        report: &CiReport,
+    ) {
+        let policy = self.policy(project);
+        let queue = self.queue_of(project);
+        // One that was cancelled has no run any more.
+        if queue.runs.get(&trial).is_none_or(|r| r.run != run) {
+            return;
+        }
+        let TrialRun { commit, tree, tip, .. } = queue.runs.remove(&trial).expect("just seen");
+        let issue = self.floor.entries.get(&tip).map(|e| e.issue);
+        let text = format!("run {run} on candidate {}: {}", commit.short(), describe(report));
+        self.note(NoteKind::CiResult, project, issue, text);
+        if let Some(green) = Green::judge(&policy, &commit, run, report) {
+            let queue = self.queue_of(project);
+            queue.took(report.duration_ms);
+            queue.remember(green.with_tree(&tree));
+            self.act(Action::PostStatus {
+                project: project.clone(),
+                commit,
+                run,
+                state: StatusState::Success,
+                text: "checks passed on the merge candidate".into(),
+            });
+            self.usable(tip);
+            self.plan(project, &Input::Finished { trial, verdict: Verdict::Green });
+        } else if says_nothing(report, &policy.checks) {
+            self.unusable(project, trial, tip, &format!("the checks cannot run: {}", describe(report)));
+        } else {
+            self.queue_of(project).took(report.duration_ms);
+            self.usable(tip);
+            let evidence = Evidence { report: Some(report), ..Evidence::default() };
+            self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Red }, &evidence);
+        }
+    }
+
+    /// A chain that cannot be built, or checks that cannot be run.
+    pub(super) fn trial_impossible(&mut self, project: &ProjectName, trial: TrialId, reason: &str) {
+        let queue = self.queue_of(project);
+        queue.runs.remove(&trial);
+        let tip = queue.plan.trials().find(|t| t.id == trial).and_then(|t| t.list.last().copied());
+        if let Some(tip) = tip {
+            self.unusable(project, trial, tip, reason);
+        }
+    }
+
+    fn usable(&mut self, tip: EntryId) {
+        if self.floor.entries.get(&tip).is_some_and(|e| e.infra_retries > 0)
+            && let Some(entry) = self.floor.entries.edit(&tip)
+        {
+            entry.infra_retries = 0;
+        }
+    }
+
+    /// Nothing was found out. It is tried again, but not for ever with the same entry.
+    fn unusable(&mut self, project: &ProjectName, trial: TrialId, tip: EntryId, reason: &str) {
+        self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
+        let Some(entry) = self.floor.entries.edit(&tip) else { return };
+        entry.infra_retries += 1;
+        if entry.infra_retries >= UNUSABLE_MAX && entry.state == EntryState::Queued {
+            self.entry_impossible(tip, reason);
+        }
+    }
+
+    // ---- publishing ----------------------------------------------------------------------------
+
+    /// Records the intent; the effect does it. The one place where a publication is ordered.
+    fn publish_tested(&mut self, project: &ProjectName, wanted: Publishing, tree: &Tree, tested: &Sha) {
+        let policy = self.policy(project);
+        let queue = self.queue_of(project);
+        let green = queue.green(tested).filter(|g| g.holds(&policy));
+        let green = green.and_then(|g| g.for_same_tree(&wanted.new, tree));
+        if green.is_none() && wanted.new != wanted.old {
+            // The plan knows of a verdict that is not on record: it is not trusted.
+            self.note(NoteKind::Escalation, project, None, format!("no verdict on {tested} is on record"));
+            self.plan(project, &Input::Refused { new: wanted.new, head: wanted.old });
+            self.plan(project, &Input::ChecksChanged);
+            return;
+        }
+        let Publishing { old, new, entries, .. } = wanted.clone();
+        queue.publishing = Some(Publishing { green, ..wanted });
+        let entries: Vec<EntryId> = entries.into_iter().map(|(entry, _)| entry).collect();
+        for entry in &entries {
+            self.set_entry(*entry, EntryState::Merging);
+        }
+        let (project, tested) = (project.clone(), tested.clone());
+        self.act(Action::Publish { project, old, new, tested, entries });
+    }
+
+    fn take_publication(&mut self, project: &ProjectName, old: &Sha, new: &Sha) -> Option<Publishing> {
+        let known = self.floor.queues.get(project)?.publishing.as_ref()?;
+        if known.old != *old || known.new != *new {
+            return None;
+        }
+        self.queue_of(project).publishing.take()
+    }
+
+    pub(super) fn publish_answered(
+        &mut self,
+        project: &ProjectName,
+        old: &Sha,
+        new: &Sha,
+        outcome: &Outcome,
+    ) {
+        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. }) {
+            return;
+        }
+        let Some(Publishing { green, entries, .. }) = self.take_publication(project, old, new) else {
+            return;
+        };
+        if let Outcome::PrimaryMoved { head } = outcome {
+            // Somebody was faster: what was tested is not what would land. Build and test anew.
+            for (entry, _) in &entries {
+                self.set_entry(*entry, EntryState::Queued);
+            }
+            self.plan(project, &Input::Refused { new: new.clone(), head: head.clone() });
+            for (entry, _) in &entries {
+                if let Some(job) = self.floor.entries.get(entry).map(|e| e.job) {
+                    self.take_up_what_waited(job);
+                }
+            }
+            return;
+        }
+        if let Some(green) = green {
+            self.queue_of(project).remember(green);
+        }
+        let landed: Vec<LandedEntry> =
+            entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
+        self.plan(project, &Input::Published { new: new.clone() });
+        self.act(Action::VerifyLanded { project: project.clone(), landed });
+        self.act(Action::SyncCheckout { project: project.clone(), head: new.clone() });
+    }
+
+    pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {
+        let Some(publishing) = self.take_publication(project, old, new) else { return };
+        for (entry, _) in &publishing.entries {
+            self.set_entry(*entry, EntryState::Queued);
+        }
+        self.plan(project, &Input::Unpublishable { new: new.clone() });
+        for (entry, _) in &publishing.entries {
+            self.entry_impossible(*entry, reason);
+        }
+    }
+
+    pub(super) fn landing_verified(
+        &mut self,
+        project: &ProjectName,
+        landed: &[LandedEntry],
+        incomplete: &[EntryId],
+    ) {
+        for LandedEntry { entry, head, commit } in landed.iter().filter(|l| incomplete.contains(&l.entry)) {
+            let issue = self.floor.entries.get(entry).map(|e| e.issue);
+            let text = format!(
+                "not every change of {} is in {}, which it landed as: look at both",
+                head.short(),
+                commit.short()
+            );
+            self.note(NoteKind::Escalation, project, issue, text);
+        }
+    }
+
+    // ---- whose fault it is ---------------------------------------------------------------------
+
+    /// The entry was red twice on top of `on`.
+    fn blame(
+        &mut self,
+        project: &ProjectName,
+        id: EntryId,
+        on: &Sha,
+        on_base: bool,
+        reason: String,
+        report: Option<&CiReport>,
+    ) {
+        let (log, excerpt) = report.map_or(("", ""), |r| (&r.log, &r.excerpt));
+        let message = format!(
+            "MERGE_FAILED\nOn top of the primary branch (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit, push and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
+        );
+        let policy = self.policy(project);
+        let queue = self.queue_of(project);
+        if !on_base || queue.green(on).is_some_and(|g| g.holds(&policy)) {
+            self.failed(id, &reason, &message);
+            return;
+        }
+        queue.parked.push(Parked { entry: id, reason, message });
+        if queue.plan.base() != Some(on) {
+            // That base is gone, whatever it was.
+            self.unpark(project, |p| p.entry == id);
+        } else if queue.base_check.is_none() {
+            self.check_base(project, id, on.clone(), 1);
+        } else if queue.look_at.is_none() {
+            self.look_at_primary(project);
+        }
+    }
+
+    fn check_base(&mut self, project: &ProjectName, entry: EntryId, head: Sha, attempt: u32) {
+        let run = RunId(self.number(|c| &mut c.run));
+        let check = BaseCheck { head: head.clone(), run, attempt, red: false };
+        self.queue_of(project).base_check = Some(check);
+        self.run_checks(project, entry, run, head, CiPurpose::Base);
+    }
+
+    pub(super) fn base_checked(&mut self, project: &ProjectName, run: RunId, report: &CiReport) {
+        let policy = self.policy(project);
+        let queue = self.queue_of(project);
+        let Some(check) = queue.base_check.clone().filter(|c| c.run == run) else { return };
+        let text = format!("run {run} on the primary branch at {}: {}", check.head.short(), describe(report));
+        let first = queue.parked.first().map(|p| p.entry);
+        if let Some(green) = Green::judge(&policy, &check.head, run, report) {
+            queue.remember(green);
+            queue.base_check = None;
+            self.note(NoteKind::CiResult, project, None, text);
+            self.fail_parked(project, "");
+            return;
+        }
+        self.note(NoteKind::CiResult, project, None, text);
+        match first {
+            Some(entry) if check.attempt < BASE_RUNS_MAX => {
+                self.check_base(project, entry, check.head, check.attempt + 1);
+            }
+            _ if says_nothing(report, &policy.checks) => {
+                self.base_uncheckable(project, run, &describe(report));
+            }
+            _ => {
+                self.queue_of(project).base_check = Some(BaseCheck { red: true, ..check.clone() });
+                let text = format!(
+                    "the primary branch itself fails at {}: {}; what fails on top of it waits until it is mended",
+                    check.head.short(),
+                    describe(report)
+                );
+                self.note(NoteKind::Escalation, project, None, text);
+                self.look_at_primary(project);
+            }
+        }
+    }
+
+    /// Nobody knows how the base is: then the entries answer for themselves.
+    pub(super) fn base_uncheckable(&mut self, project: &ProjectName, run: RunId, why: &str) {
+        let queue = self.queue_of(project);
+        if queue.base_check.take_if(|c| c.run == run).is_some() {
+            self.fail_parked(
+                project,
+                &format!("\n\nWhether the primary branch itself passes is not known ({why})."),
+            );
+        }
+    }
+
+    fn fail_parked(&mut self, project: &ProjectName, words: &str) {
+        for Parked { entry, reason, message } in std::mem::take(&mut self.queue_of(project).parked) {
+            self.failed(entry, &reason, &format!("{message}{words}"));
+        }
+    }
+
+    /// Lets entries that waited for the base be tried again.
+    pub(super) fn unpark(&mut self, project: &ProjectName, which: impl Fn(&Parked) -> bool) {
+        let queue = self.queue_of(project);
+        let (free, stay) = std::mem::take(&mut queue.parked).into_iter().partition(|p| which(p));
+        queue.parked = stay;
+        for parked in Vec::<Parked>::from(free) {
+            let Some(entry) = self.floor.entries.get(&parked.entry) else { continue };
+            let (priority, at) = (entry.priority, entry.requested_at);
+            self.plan(project, &Input::Entered { entry: parked.entry, priority, at });
+        }
+    }
+
+    /// What was found out about a base holds for that base only.
+    fn forget_the_old_base(&mut self, project: &ProjectName) {
+        let queue = self.queue_of(project);
+        let Some(check) = queue.base_check.take_if(|c| queue.plan.base() != Some(&c.head)) else { return };
+        if !check.red {
+            self.act(Action::CancelCi { project: project.clone(), run: check.run });
+        }
+        self.unpark(project, |_| true);
+    }
+}
+
+/// The run did not tell whether the change is good.
+fn says_nothing(report: &CiReport, checks: &str) -> bool {
+    matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || report.checks != checks
+}

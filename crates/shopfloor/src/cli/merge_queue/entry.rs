@@ -1,0 +1,130 @@
+//! An entry of the merge queue as people are shown it: what it waits for, and for how long yet.
+
+use crate::cli::{now, output, view};
+use serde::Serialize;
+use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Role, Sha, agent_name};
+use shopfloor_core::planner::{Standing, TrialId};
+use shopfloor_core::state::{Entry, EntryState, Floor};
+use std::time::Duration;
+
+/// An entry as `--json` shows it.
+#[derive(Serialize)]
+pub struct EntryView {
+    pub entry: EntryId,
+    /// In its project's queue, from 1; `null` once it is through.
+    pub position: Option<usize>,
+    identity_name: String,
+    pub branch: String,
+    worktree_path: Option<String>,
+    pub pr_number: PrNumber,
+    /// The issue's number.
+    pub bead_id: String,
+    /// The project's name.
+    pub node_id: ProjectName,
+    requested_at: String,
+    pub status: &'static str,
+    priority: u8,
+    head: Sha,
+    /// What has to happen next; for one that is through, what became of it.
+    pub waits_for: String,
+    /// About how long it will take yet, if that can be said.
+    pub estimate_seconds: Option<u64>,
+    pub decided_at: Option<String>,
+    /// The commit it landed as.
+    pub commit: Option<Sha>,
+}
+
+impl EntryView {
+    pub fn new(floor: &Floor, position: Option<usize>, entry: &Entry) -> Self {
+        let commit = match &entry.state {
+            EntryState::Merged { commit } => Some(commit.clone()),
+            _ => None,
+        };
+        EntryView {
+            entry: entry.id,
+            position,
+            identity_name: agent_name(Role::Dev, &entry.project, entry.issue),
+            branch: entry.branch.clone(),
+            worktree_path: floor.jobs.get(&entry.job).and_then(|job| job.worktree.clone()),
+            pr_number: entry.pr,
+            bead_id: entry.issue.to_string(),
+            node_id: entry.project.clone(),
+            requested_at: output::moment(entry.requested_at),
+            status: floor.entry_status(entry),
+            priority: entry.priority.0,
+            head: entry.head.clone(),
+            waits_for: waits_for(floor, entry),
+            estimate_seconds: position.and_then(|at| estimate(floor, entry, at)).map(|d| d.as_secs()),
+            decided_at: entry.decided_at.map(output::moment),
+            commit,
+        }
+    }
+
+    pub fn estimate(&self) -> String {
+        view::or_dash(self.estimate_seconds.map(|s| output::span(Duration::from_secs(s))))
+    }
+}
+
+/// The queue in order.
+pub fn queue(floor: &Floor, project: Option<&ProjectName>) -> Vec<EntryView> {
+    let entries = view::queue(floor, project).into_iter();
+    entries.map(|(position, entry)| EntryView::new(floor, Some(position), entry)).collect()
+}
+
+fn waits_for(floor: &Floor, entry: &Entry) -> String {
+    match &entry.state {
+        EntryState::Merged { commit } => return format!("landed as {}", commit.short()),
+        EntryState::Conflicted { files } => {
+            return format!("conflicts in {}", shopfloor_core::text::one_line(&files.join(", "), 120));
+        }
+        EntryState::Failed { reason } | EntryState::Cancelled { reason } => {
+            return shopfloor_core::text::one_line(reason, 160);
+        }
+        EntryState::Queued | EntryState::Merging => {}
+    }
+    let Some(queue) = floor.queues.get(&entry.project) else { return "the queue".into() };
+    if queue.parked.iter().any(|p| p.entry == entry.id) {
+        return match &queue.base_check {
+            Some(check) if check.red => "the primary branch, which fails the checks, to be mended".into(),
+            _ => "the checks of the primary branch itself".into(),
+        };
+    }
+    let run = |trial: &TrialId| queue.runs.get(trial).map(|r| format!("CI run {}", r.run));
+    let what = match queue.plan.standing(entry.id) {
+        Some(Standing::Landing) => "the primary branch to be moved".into(),
+        Some(Standing::Testing(trial)) => run(&trial).unwrap_or_else(|| "the checks".into()),
+        Some(Standing::Building(_)) => "its candidate to be built".into(),
+        Some(Standing::Suspect) => "a second run: the first failed".into(),
+        Some(Standing::Behind(entries)) => {
+            let issues: Vec<_> =
+                entries.iter().filter_map(|e| floor.entries.get(e)).map(|e| e.issue).collect();
+            format!("{}, with which it conflicts", view::numbers(&issues, ", "))
+        }
+        Some(Standing::InLine | Standing::Waiting) | None => "its turn".into(),
+    };
+    match &queue.paused {
+        Some(why) => format!("the paused queue ({}); then {what}", shopfloor_core::text::one_line(why, 80)),
+        None => what,
+    }
+}
+
+/// As many rounds of the checks as it takes until it is its turn, less what has passed of this one.
+fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<Duration> {
+    let queue = floor.queues.get(&entry.project)?;
+    if queue.paused.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
+        return None;
+    }
+    let round = Duration::from_millis(queue.checks_ms?);
+    let standing = queue.plan.standing(entry.id);
+    if standing == Some(Standing::Landing) {
+        return Some(Duration::ZERO);
+    }
+    if let Some(Standing::Testing(trial)) = &standing
+        && let Some(run) = queue.runs.get(trial)
+    {
+        return Some(round.saturating_sub(now().since(run.since)));
+    }
+    let slots = floor.policy(&entry.project).merge_slots.max(1);
+    let rounds = position.div_ceil(slots * queue.plan.rate().chunk(slots));
+    Some(round * u32::try_from(rounds).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,58 @@
+//! `shopfloor merge-queue list`: what is about to land, in order.
+
+use super::EntryView;
+use crate::cli::{CliResult, Context, Exit, now, output, view};
+use clap::Args;
+use shopfloor_core::state::Entry;
+
+/// List the branches on their way to the primary branch, in order
+#[derive(Args)]
+pub struct ListArgs {
+    /// Also those that landed or left the queue
+    #[arg(long)]
+    all: bool,
+}
+
+pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
+    let engine = context.engine()?;
+    let floor = engine.floor();
+    let project = context.named_project()?;
+    let waiting = view::queue(floor, project.as_ref());
+    let mut entries: Vec<(Option<usize>, &Entry)> = waiting.iter().map(|(at, e)| (Some(*at), *e)).collect();
+    if args.all {
+        let mine = |e: &&Entry| project.as_ref().is_none_or(|p| e.project == *p);
+        let through = |e: &&Entry| !e.state.is_live();
+        entries.extend(floor.entries.iter().rev().filter(through).filter(mine).map(|e| (None, e)));
+    }
+    let views: Vec<EntryView> = entries.iter().map(|(at, e)| EntryView::new(floor, *at, e)).collect();
+    if context.json {
+        output::json(&views);
+        return Ok(Exit::Fine);
+    }
+    let rows: Vec<Vec<String>> = entries
+        .iter()
+        .zip(&views)
+        .map(|((position, entry), view)| {
+            vec![
+                view::or_dash(*position),
+                entry.project.to_string(),
+                format!("#{}", entry.issue),
+                format!("#{}", entry.pr),
+                entry.branch.clone(),
+                view.status.to_owned(),
+                output::span(now().since(entry.requested_at)),
+                view.estimate(),
+                view.waits_for.clone(),
+            ]
+        })
+        .collect();
+    let header =
+        ["POSITION", "PROJECT", "ISSUE", "PR", "BRANCH", "STATUS", "REQUESTED", "ABOUT", "WAITS FOR"];
+    output::table(&header, &rows);
+    for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
+        if let Some(why) = &queue.paused {
+            output::line(format!("{} is paused: {why}", queue.project));
+        }
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,54 @@
+//! `shopfloor merge-queue`: what is about to land, in order, and people's say in it.
+
+mod change;
+mod entry;
+mod history;
+mod list;
+mod process;
+mod status;
+
+pub use entry::{EntryView, queue};
+
+use super::{CliResult, Context, Exit};
+use clap::{Args, Subcommand};
+
+/// Show the merge queue, and change what is in it
+#[derive(Args)]
+pub struct MergeQueueArgs {
+    #[command(subcommand)]
+    command: MergeQueueCommand,
+}
+
+#[derive(Subcommand)]
+enum MergeQueueCommand {
+    List(list::ListArgs),
+    Add(change::AddArgs),
+    Remove(change::RemoveArgs),
+    /// Carry the next change through the queue, in the foreground
+    ///
+    /// Without a daemon this does the queue's work, and nothing else, until that change has landed or
+    /// left the queue. Beside a daemon it waits until the daemon has done it. Exit code 3 if the change
+    /// did not land.
+    Process,
+    /// What is being tried, and how the queue is
+    Status,
+    Pause(change::PauseArgs),
+    /// Let a paused queue go on
+    Resume,
+    Retry(change::RetryArgs),
+    History(history::HistoryArgs),
+}
+
+pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
+    match args.command {
+        MergeQueueCommand::List(args) => list::run(context, &args),
+        MergeQueueCommand::Add(args) => change::add(context, &args),
+        MergeQueueCommand::Remove(args) => change::remove(context, &args),
+        MergeQueueCommand::Process => process::run(context),
+        MergeQueueCommand::Status => status::run(context),
+        MergeQueueCommand::Pause(args) => change::pause(context, args),
+        MergeQueueCommand::Resume => change::resume(context),
+        MergeQueueCommand::Retry(args) => change::retry(context, &args),
+        MergeQueueCommand::History(args) => history::run(context, &args),
+    }
+}

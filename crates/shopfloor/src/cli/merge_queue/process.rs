@@ -1,0 +1,94 @@
+//! `shopfloor merge-queue process`: the next change, in the foreground. Whoever holds the floor's lock does
+//! the work: this process, or the daemon, which is then only watched.
+
+use super::EntryView;
+use crate::cli::{CliError, CliResult, Context, Exit, output};
+use crate::daemon::Daemon;
+use shopfloor_adapters::host::exit_watch::ExitWatcher;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::host::{lock, process};
+use shopfloor_core::ids::EntryId;
+use shopfloor_core::state::{EntryState, Floor};
+use shopfloor_engine::{Stop, Until};
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+
+pub fn run(context: &Context) -> CliResult<Exit> {
+    let project = context.project()?.name;
+    let engine = context.engine()?;
+    let floor = engine.floor();
+    let Some(next) = floor.queue_order(&project).first().map(|e| e.id) else {
+        if context.json {
+            output::json(&serde_json::Value::Null);
+        } else {
+            output::line("the merge queue is empty");
+        }
+        return Ok(Exit::Fine);
+    };
+    if let Some(why) = floor.queues.get(&project).and_then(|q| q.paused.clone()) {
+        return Err(CliError::failed(format!("the merge queue is paused: {why}"))
+            .hint("`shopfloor merge-queue resume` lets it go on"));
+    }
+    match Daemon::take(context, Until::Decided(project, next)) {
+        Ok(mut daemon) => {
+            if daemon.runner.run()? == Stop::Asked {
+                return Err(CliError::failed("stopped before the change was through").hint(
+                    "nothing is lost: the next daemon, or `merge-queue process` again, goes on with it",
+                ));
+            }
+        }
+        Err(error) if error.exit == Exit::Busy => follow(context, next)?,
+        Err(error) => return Err(error),
+    }
+    let engine = context.engine()?;
+    report(context, engine.floor(), next)
+}
+
+enum News {
+    Written,
+    Ended,
+}
+
+/// Sleeps until the daemon has decided the entry.
+fn follow(context: &Context, entry: EntryId) -> CliResult<()> {
+    let (written, news) = channel();
+    let ended = written.clone();
+    // Nobody listens any more once it is decided.
+    let files = FileWatcher::spawn(move |_| drop(written.send(News::Written)))?;
+    let exits = ExitWatcher::spawn(move |_| drop(ended.send(News::Ended)))?;
+    let mut log = context.layout.database().into_os_string();
+    log.push("-wal");
+    files.watch(0, PathBuf::from(log))?;
+    let daemon = lock::holder(&context.layout.daemon_lock()).and_then(process::identify);
+    match daemon {
+        Some(daemon) => exits.watch(0, daemon)?,
+        None => return Err(CliError::new(Exit::Busy, "the daemon has just ended").hint("try again")),
+    }
+    let mut engine = context.engine()?;
+    loop {
+        engine.refresh()?;
+        if !engine.floor().entries.get(&entry).is_some_and(|e| e.state.is_live()) {
+            return Ok(());
+        }
+        match news.recv() {
+            Ok(News::Written) => {}
+            Ok(News::Ended) | Err(_) => {
+                return Err(CliError::failed("the daemon ended before the change was through")
+                    .hint("`shopfloor merge-queue process` goes on without it"));
+            }
+        }
+    }
+}
+
+fn report(context: &Context, floor: &Floor, id: EntryId) -> CliResult<Exit> {
+    let Some(entry) = floor.entries.get(&id) else {
+        return Err(CliError::no_such(format!("entry {id} is gone")));
+    };
+    let view = EntryView::new(floor, None, entry);
+    if context.json {
+        output::json(&view);
+    } else {
+        output::line(format!("#{} {}: {}: {}", view.bead_id, view.branch, view.status, view.waits_for));
+    }
+    Ok(if matches!(entry.state, EntryState::Merged { .. }) { Exit::Fine } else { Exit::Unfinished })
+}

@@ -1,0 +1,120 @@
+//! `shopfloor merge-queue status`: what is being tried, and how the queue is.
+
+use crate::cli::{CliResult, Context, Exit, now, output, view};
+use serde::Serialize;
+use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::planner::{Purpose, TrialId};
+use shopfloor_core::state::{Floor, Queue};
+
+#[derive(Serialize)]
+struct QueueView {
+    project: ProjectName,
+    /// Why it is held.
+    paused: Option<String>,
+    /// Where the primary branch was last seen.
+    primary: Option<Sha>,
+    /// Whether the primary branch itself is known to fail.
+    primary_red: bool,
+    slots: usize,
+    waiting: usize,
+    trials: Vec<TrialLine>,
+    publishing: Option<Vec<IssueNumber>>,
+    /// How many of a hundred changes fail, as estimated.
+    failure_percent: u32,
+    /// How long the checks take, on average.
+    checks_seconds: Option<u64>,
+    /// Nothing is tried until then, since the checks could not be run.
+    held_until: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TrialLine {
+    trial: TrialId,
+    issues: Vec<IssueNumber>,
+    /// A second run for the last of them.
+    confirms: bool,
+    commit: Option<Sha>,
+    run: Option<RunId>,
+    running_seconds: Option<u64>,
+}
+
+pub fn run(context: &Context) -> CliResult<Exit> {
+    let engine = context.engine()?;
+    let floor = engine.floor();
+    let project = context.named_project()?;
+    let mine = floor.projects.iter().filter(|p| project.as_ref().is_none_or(|only| p.name == *only));
+    let unused = |name: &ProjectName| Queue::new(name.clone());
+    let views: Vec<QueueView> = mine
+        .map(|p| view_of(floor, &floor.queues.get(&p.name).cloned().unwrap_or_else(|| unused(&p.name))))
+        .collect();
+    if context.json {
+        output::json(&views);
+        return Ok(Exit::Fine);
+    }
+    for queue in &views {
+        print(queue);
+    }
+    Ok(Exit::Fine)
+}
+
+fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
+    let issue = |entry: &EntryId| floor.entries.get(entry).map(|e| e.issue);
+    let trials = queue.plan.trials().map(|t| {
+        let run = queue.runs.get(&t.id);
+        TrialLine {
+            trial: t.id,
+            issues: t.list.iter().filter_map(issue).collect(),
+            confirms: matches!(t.purpose, Purpose::Confirm { .. }),
+            commit: t.built.map(|link| link.commit.clone()),
+            run: run.map(|r| r.run),
+            running_seconds: run.map(|r| now().since(r.since).as_secs()),
+        }
+    });
+    QueueView {
+        project: queue.project.clone(),
+        paused: queue.paused.clone(),
+        primary: queue.plan.base().cloned(),
+        primary_red: queue.base_check.as_ref().is_some_and(|c| c.red),
+        slots: floor.policy(&queue.project).merge_slots,
+        waiting: floor.queue_order(&queue.project).len(),
+        trials: trials.collect(),
+        publishing: queue
+            .publishing
+            .as_ref()
+            .map(|p| p.entries.iter().filter_map(|(entry, _)| issue(entry)).collect()),
+        failure_percent: (queue.plan.rate().chance() * 100.0).round() as u32,
+        checks_seconds: queue.checks_ms.map(|ms| ms / 1000),
+        held_until: queue.plan.held_until().map(output::moment),
+    }
+}
+
+fn print(queue: &QueueView) {
+    let state = queue.paused.as_ref().map_or("works".to_owned(), |why| format!("paused: {why}"));
+    output::line(format!("{}  {state}", queue.project));
+    let primary = queue.primary.as_ref().map_or("not known yet", |sha| sha.short());
+    let red = if queue.primary_red { ", which fails the checks" } else { "" };
+    output::line(format!("  primary branch  {primary}{red}"));
+    output::line(format!("  waiting         {}", queue.waiting));
+    output::line(format!("  slots           {} of {} in use", queue.trials.len(), queue.slots));
+    for trial in &queue.trials {
+        let what = match (&trial.run, trial.running_seconds) {
+            (Some(run), Some(seconds)) => {
+                let time = output::span(std::time::Duration::from_secs(seconds));
+                format!("CI run {run} for {time}")
+            }
+            _ => "being built".into(),
+        };
+        let again = if trial.confirms { ", a second time" } else { "" };
+        output::line(format!("    {}: {what}{again}", view::numbers(&trial.issues, ", ")));
+    }
+    if let Some(issues) = &queue.publishing {
+        output::line(format!("  publishing      {}", view::numbers(issues, ", ")));
+    }
+    if let Some(seconds) = queue.checks_seconds {
+        output::line(format!("  checks take     {}", output::span(std::time::Duration::from_secs(seconds))));
+    }
+    output::line(format!("  failing         about {} of 100", queue.failure_percent));
+    if let Some(until) = &queue.held_until {
+        output::line(format!("  held until      {until}: the checks could not be run"));
+    }
+}
