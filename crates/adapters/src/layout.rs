@@ -36,6 +36,24 @@ impl Layout {
         self.root.join("runtimes")
     }
 
+    /// The registry in files, for other tools.
+    pub fn identities(&self) -> PathBuf {
+        self.root.join("identities")
+    }
+
+    pub fn identity(&self, agent: &str) -> PathBuf {
+        self.identities().join(format!("{agent}.json"))
+    }
+
+    /// The work records in files, for other tools.
+    pub fn work_records(&self) -> PathBuf {
+        self.root.join("records")
+    }
+
+    pub fn work_record(&self, agent: &str) -> PathBuf {
+        self.work_records().join(format!("{agent}.json"))
+    }
+
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")
@@ -127,14 +145,24 @@ impl Layout {
         self.root.join(format!("escalations-{project}.jsonl"))
     }
 
+    /// The folders of a project's CI runs.
+    pub fn ci_runs(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("ci")
+    }
+
     /// One CI run's folder: its checkout, its log, its process record.
     pub fn ci_run(&self, project: &ProjectName, run: RunId) -> PathBuf {
-        self.project(project).join("ci").join(format!("run-{run}"))
+        self.ci_runs(project).join(format!("run-{run}"))
+    }
+
+    /// The folders of sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
     }
 
     /// One session's folder: prompt, inbox bell, result file, process record.
     pub fn session(&self, epoch: Epoch) -> PathBuf {
-        self.root.join("sessions").join(format!("e{epoch}"))
+        self.sessions().join(format!("e{epoch}"))
     }
 }
 

@@ -4,11 +4,17 @@
 mod crash;
 #[path = "git/floor.rs"]
 mod floor;
+#[path = "git/hazards.rs"]
+mod hazards;
 #[path = "git/merger.rs"]
 mod merger;
+#[path = "git/prune.rs"]
+mod prune;
 #[path = "git/repos.rs"]
 mod repos;
 #[path = "git/rescue.rs"]
 mod rescue;
+#[path = "git/restore.rs"]
+mod restore;
 #[path = "git/workspace.rs"]
 mod workspace;

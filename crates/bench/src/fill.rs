@@ -73,7 +73,7 @@ impl World {
 fn outcome(action: &Action) -> Outcome {
     match action {
         Action::PrepareWorktree { branch, .. } => {
-            Outcome::WorktreeReady { path: format!("/nowhere/{branch}"), head: sha() }
+            Outcome::WorktreeReady { path: format!("/nowhere/{branch}"), head: sha(), notes: Vec::new() }
         }
         Action::StartSession(start) => Outcome::SessionStarted {
             tmux: format!("bench-{}", start.epoch),
@@ -81,8 +81,11 @@ fn outcome(action: &Action) -> Outcome {
             phase_file: format!("/nowhere/{}.phase", start.issue),
             runtime: "generic".into(),
             prompt: None,
+            notes: Vec::new(),
         },
-        Action::EndSession { .. } => Outcome::SessionEnded { rescue: None, last_output: String::new() },
+        Action::EndSession { .. } => {
+            Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None }
+        }
         _ => Outcome::Done,
     }
 }

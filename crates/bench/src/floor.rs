@@ -6,6 +6,7 @@ use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Floor;
 use shopfloor_engine::Engine;
 use shopfloor_store::sqlite::SqliteStore;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,8 +43,31 @@ impl BenchFloor {
         Ok(floor)
     }
 
-    fn checkout(&self) -> PathBuf {
+    /// Another configuration of the project.
+    pub fn write_config(&self, text: &str) -> Result<()> {
+        Ok(std::fs::write(self.checkout().join("shopfloor.toml"), text)?)
+    }
+
+    pub fn checkout(&self) -> PathBuf {
         self.dir.join("project")
+    }
+
+    /// Commits that many files and gives them to the floor.
+    pub fn fill_checkout(&self, files: usize) -> Result<()> {
+        for n in 0..files {
+            let folder = self.checkout().join(format!("d{}", n % 50));
+            std::fs::create_dir_all(&folder)?;
+            std::fs::write(folder.join(format!("f{n}")), format!("{n}\n").repeat(40))?;
+        }
+        self.must(self.command("git").args(["add", "--all"]))?;
+        self.must(self.command("git").args(["commit", "--quiet", "--message", "Many files"]))?;
+        self.must(self.command("git").args(["push", "--quiet", "shopfloor", "main"]))
+    }
+
+    /// What git gets of this process's environment.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        vec![("PATH".into(), path), ("HOME".into(), self.dir.join("home").into())]
     }
 
     pub fn project(&self) -> ProjectName {
@@ -51,7 +75,7 @@ impl BenchFloor {
     }
 
     /// A command in the project, with nothing of the user's own configuration.
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.checkout()).env_clear().stdin(Stdio::null());
         for name in ["PATH", "LANG", "LC_ALL", "TMPDIR"] {

@@ -11,6 +11,8 @@ mod floor;
 mod hook;
 mod phase;
 mod report;
+mod rescue;
+mod sessions;
 mod stats;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +20,7 @@ use floor::BenchFloor;
 use report::Report;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// How much is done of each thing.
 pub struct Scale {
@@ -26,12 +29,34 @@ pub struct Scale {
     pub command_runs: u32,
     pub phase_rounds: u32,
     pub hook_calls: u32,
+    pub sessions: u64,
+    pub kills: u32,
+    pub sessions_watched: Duration,
+    pub snapshots: u32,
 }
 
-const FULL: Scale =
-    Scale { commits: 2000, identities: 1000, command_runs: 30, phase_rounds: 1000, hook_calls: 500 };
-const QUICK: Scale =
-    Scale { commits: 200, identities: 1000, command_runs: 5, phase_rounds: 50, hook_calls: 100 };
+const FULL: Scale = Scale {
+    commits: 2000,
+    identities: 1000,
+    command_runs: 30,
+    phase_rounds: 1000,
+    hook_calls: 500,
+    sessions: 100,
+    kills: 20,
+    sessions_watched: Duration::from_secs(60),
+    snapshots: 20,
+};
+const QUICK: Scale = Scale {
+    commits: 200,
+    identities: 1000,
+    command_runs: 5,
+    phase_rounds: 50,
+    hook_calls: 100,
+    sessions: 20,
+    kills: 3,
+    sessions_watched: Duration::from_secs(10),
+    snapshots: 5,
+};
 
 struct Args {
     binary: PathBuf,
@@ -89,6 +114,15 @@ fn run(args: &Args) -> Result<()> {
     eprintln!("hooks, {} calls each …", scale.hook_calls);
     hook::measure(&quiet, &scale, &mut report)?;
     drop(quiet);
+
+    eprintln!("{} live sessions, {} s …", scale.sessions, scale.sessions_watched.as_secs());
+    let busy = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    sessions::measure(&busy, &scale, &mut report)?;
+    drop(busy);
+    eprintln!("rescue snapshots …");
+    let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    rescue::measure(&large, &scale, &mut report)?;
+    drop(large);
 
     report.print();
     report.write(&args.out)

@@ -10,6 +10,7 @@
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::policy::MergeMethod;
+use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// Where a commit to be checked is found.
@@ -191,11 +192,31 @@ pub enum Action {
         branch: String,
         merged: Option<Merged>,
     },
+    Tidy(Tidy),
     /// Fast-forward the user's own checkout, if it is clean and on the primary branch.
     SyncCheckout {
         project: ProjectName,
         head: Sha,
     },
+}
+
+/// Prune what is old and needed by nobody. Names what must stay, so that what is made later stays too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tidy {
+    pub project: ProjectName,
+    /// Rescue refs beyond the newest of an agent, or made before this, may go if another has the same.
+    pub rescues_kept: u32,
+    pub rescues_before: Time,
+    /// Rescue refs that jobs name which did not merge.
+    pub rescues_named: Vec<String>,
+    /// Folders of sessions: those of the project that are over, and all that are older than any the floor
+    /// remembers.
+    pub sessions: Vec<Epoch>,
+    pub sessions_below: Epoch,
+    /// Runs of checks that somebody may still ask for.
+    pub runs_kept: Vec<RunId>,
+    /// Folders changed since then stay.
+    pub folders_before: Time,
 }
 
 /// A branch that landed: its tested head and the commit that carries it.
@@ -230,6 +251,7 @@ impl Action {
             Action::BuildCandidate { project, .. } | Action::Publish { project, .. } => {
                 format!("queue:{project}")
             }
+            Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
         }
     }
@@ -255,6 +277,7 @@ impl Action {
             Action::BuildCandidate { .. } => "build_candidate",
             Action::Publish { .. } => "publish",
             Action::ReleaseWorktree { .. } => "release_worktree",
+            Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
         }
     }
@@ -344,9 +367,12 @@ pub struct ProcessId {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
+    /// `notes`: what was, or is, out of order in the worktree.
     WorktreeReady {
         path: String,
         head: Sha,
+        #[serde(default)]
+        notes: Vec<String>,
     },
     SessionStarted {
         tmux: String,
@@ -357,16 +383,24 @@ pub enum Outcome {
         /// The first prompt, if it has to be typed into the client.
         #[serde(default)]
         prompt: Option<String>,
+        /// What was, or is, out of order in the worktree.
+        #[serde(default)]
+        notes: Vec<String>,
     },
     SessionEnded {
         rescue: Option<String>,
         last_output: String,
+        #[serde(default)]
+        note: Option<String>,
     },
     /// `rescue` holds what the worktree held; `files` differ from the primary branch.
     Checkpoint {
         rescue: Option<String>,
         head: Option<Sha>,
         files: Vec<String>,
+        /// What went wrong beside it.
+        #[serde(default)]
+        note: Option<String>,
     },
     Branch {
         head: Sha,
@@ -401,6 +435,15 @@ pub enum Outcome {
     /// The branch is not where it was when it was queued; `None`: it is gone.
     BranchMoved {
         head: Option<Sha>,
+    },
+    /// A worktree is gone; `rescue` holds what it held, if there was one.
+    Released {
+        rescue: Option<String>,
+    },
+    /// How many rescue refs and folders were pruned.
+    Tidied {
+        rescues: u32,
+        folders: u32,
     },
     Published,
     /// Somebody else moved the primary branch.

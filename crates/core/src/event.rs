@@ -43,6 +43,8 @@ pub enum Event {
     Answered { project: ProjectName, issue: IssueNumber, text: String },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
+    /// Somebody, or a program, wants people to look at something.
+    Escalated { project: ProjectName, text: String },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.
@@ -112,6 +114,8 @@ pub enum NoteKind {
     NeedsHuman,
     Escalation,
     Checkout,
+    /// Something was out of order in a worktree, or one was removed.
+    Worktree,
 }
 
 impl NoteKind {
@@ -139,6 +143,7 @@ impl NoteKind {
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::Checkout => "CHECKOUT",
+            NoteKind::Worktree => "WORKTREE",
         }
     }
 }

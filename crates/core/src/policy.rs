@@ -53,6 +53,17 @@ pub struct Policy {
     /// Between two snapshots of a worktree in which an agent works.
     #[serde(default = "checkpoint_every")]
     pub checkpoint_every: Duration,
+    /// Rescue refs of an agent that are kept at least, and for how long all of them are.
+    #[serde(default = "rescue_keep")]
+    pub rescue_keep: u32,
+    #[serde(default = "rescue_keep_for")]
+    pub rescue_keep_for: Duration,
+    /// How long the worktree of a job that did not merge is kept.
+    #[serde(default = "keep_worktrees")]
+    pub keep_worktrees: Duration,
+    /// How long the folders of sessions and runs of checks are kept once nothing needs them.
+    #[serde(default = "keep_logs")]
+    pub keep_logs: Duration,
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
@@ -68,6 +79,24 @@ fn retries_max() -> u32 {
 
 fn retry_backoff() -> Duration {
     Duration::from_secs(60)
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn rescue_keep() -> u32 {
+    20
+}
+
+fn rescue_keep_for() -> Duration {
+    30 * DAY
+}
+
+fn keep_worktrees() -> Duration {
+    14 * DAY
+}
+
+fn keep_logs() -> Duration {
+    30 * DAY
 }
 
 impl Default for Policy {
@@ -95,6 +124,10 @@ impl Default for Policy {
             retries_max: retries_max(),
             retry_backoff: retry_backoff(),
             checkpoint_every: checkpoint_every(),
+            rescue_keep: rescue_keep(),
+            rescue_keep_for: rescue_keep_for(),
+            keep_worktrees: keep_worktrees(),
+            keep_logs: keep_logs(),
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
         }

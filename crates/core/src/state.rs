@@ -69,6 +69,9 @@ pub struct Project {
     /// Why nothing new is begun.
     #[serde(default)]
     pub paused: Option<String>,
+    /// When what is old is pruned next.
+    #[serde(default)]
+    pub tidy_at: Option<Time>,
 }
 record!(Project, "project", ProjectName, |p| p.name.clone(), |k| k.to_string());
 
@@ -260,6 +263,12 @@ pub struct Job {
     /// An end that was asked for while a publication was under way.
     #[serde(default)]
     pub end_wanted: Option<(End, String)>,
+    /// When the worktree of a job that ended without a merge is removed, and how many removals are
+    /// under way.
+    #[serde(default)]
+    pub release_at: Option<Time>,
+    #[serde(default)]
+    pub releasing: u32,
     pub merged: Option<Sha>,
     /// Why it ended, or what is wrong.
     pub reason: Option<String>,
@@ -427,6 +436,8 @@ impl Floor {
             self.sessions.iter().filter(|s| s.state == SessionState::Live).filter_map(|s| s.resume_at);
         let messages =
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
-        jobs.chain(messages).chain(sessions).min()
+        let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
+        let releases = self.jobs.iter().filter_map(|j| j.release_at);
+        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).min()
     }
 }

@@ -2,7 +2,7 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Started, Tree,
+    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, Snapshot, Started, Tree,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -34,8 +34,8 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
         Action::PrepareWorktree { project, issue, branch, .. } => {
-            let (path, head) = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
-            Ok(Outcome::WorktreeReady { path, head })
+            let ready = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
+            Ok(Outcome::WorktreeReady { path: ready.path, head: ready.head, notes: ready.notes })
         }
         Action::StartSession(start) => start_session(ports, start),
         Action::EndSession { role, project, issue, epoch, .. } => {
@@ -108,12 +108,18 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
             let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;
+            let rescue = proof.snapshot().map(|s| s.reference.clone());
             ports.workspace.remove(proof)?;
             if let Some(merged) = merged {
                 let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
                 ports.workspace.delete_branch(branch, proof)?;
             }
-            Ok(Outcome::Done)
+            Ok(Outcome::Released { rescue })
+        }
+        Action::Tidy(tidy) => {
+            let rescues = ports.workspace.prune_rescues(tidy)?;
+            let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
+            Ok(Outcome::Tidied { rescues, folders })
         }
         Action::SyncCheckout { project, .. } => {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
@@ -129,14 +135,15 @@ fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     // First of all: what runs already must not be prepared for.
     if let Some(started) = ports.agents.adopt(start)? {
-        return Ok(session_started(started));
+        return Ok(session_started(started, Vec::new()));
     }
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
-    let (worktree, _) = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
+    let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
     let mut briefing = Briefing {
         issue: ports.forge.issue_text(&start.project, start.issue)?,
-        worktree,
+        worktree: ready.path,
+        notes: ready.notes,
         ..Briefing::default()
     };
     if start.resume.is_some() {
@@ -145,12 +152,12 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
             briefing.reviews = ports.forge.review_texts(&start.project, pr)?;
         }
     }
-    Ok(session_started(ports.agents.start(start, &briefing)?))
+    Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
 }
 
-fn session_started(started: Started) -> Outcome {
+fn session_started(started: Started, notes: Vec<String>) -> Outcome {
     let Started { tmux, process, phase_file, runtime, prompt } = started;
-    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt }
+    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes }
 }
 
 fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {
@@ -160,23 +167,33 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     ports.workspace.snapshot(tree)?;
     ports.agents.end(tree, epoch)?;
     let proof = RescueProof::obtain(&*ports.workspace, tree)?;
+    let note = share(ports, tree, proof.snapshot());
     let rescue = proof.snapshot().map(|s| s.reference.clone());
-    Ok(Outcome::SessionEnded { rescue, last_output })
+    Ok(Outcome::SessionEnded { rescue, last_output, note })
 }
 
 fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
-        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new() });
+        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
     };
+    let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
     let head = ports.workspace.branch_state(tree, &branch_for(tree.issue))?.head;
-    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files })
+    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
+}
+
+/// Sends a snapshot away, if that is wanted. It is kept here either way, so trouble is only told.
+fn share(ports: &Ports, tree: &Tree, snapshot: Option<&Snapshot>) -> Option<String> {
+    let snapshot = snapshot?;
+    let failed = ports.workspace.share(tree, snapshot).err()?;
+    Some(format!("{} could not be sent to origin: {failed}", snapshot.reference))
 }
 
 fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let state = ports.workspace.branch_state(tree, branch)?;
-    let mut note = None;
-    if state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
+    // Half a rebase is nobody's change.
+    let mut note = state.unfinished;
+    if note.is_none() && state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
         match ports.workspace.push(tree, branch) {
             Ok(_) => {}
             Err(PortError::Permanent(why)) => note = Some(why),

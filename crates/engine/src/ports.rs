@@ -5,7 +5,7 @@
 //! first call, it ends in the same world and gives an equivalent answer.
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState};
+use shopfloor_core::effect::{CiReport, CommitSource, ProcessId, Review, StartSession, StatusState, Tidy};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use shopfloor_core::policy::MergeMethod;
@@ -51,6 +51,18 @@ pub struct BranchState {
     pub dirty: u32,
     /// The branch's head on origin.
     pub pushed: Option<Sha>,
+    /// What the branch is in the middle of, or which commits of the worktree are not on it: then it is
+    /// not what the agent means.
+    pub unfinished: Option<String>,
+}
+
+/// A worktree that is ready for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub path: String,
+    pub head: Sha,
+    /// What was, or is, out of order in it.
+    pub notes: Vec<String>,
 }
 
 /// A snapshot of a worktree, kept by a rescue ref.
@@ -64,8 +76,9 @@ pub struct Snapshot {
 pub trait Workspace: Send + Sync {
     /// Makes the branch and its worktree. What exists already is kept as it is: a worktree with an
     /// agent's work in it is never reset. A new branch starts at origin's branch of that name, else
-    /// at origin's primary branch. For a review tree, `at` is checked out detached instead.
-    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)>;
+    /// at origin's primary branch. For a review tree, `at` is checked out detached instead. One whose
+    /// folder is gone is made again, with what the newest rescue ref holds put back.
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared>;
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
 
@@ -85,6 +98,13 @@ pub trait Workspace: Send + Sync {
 
     /// Whether the snapshot's ref resolves to its commit and that holds what the worktree holds.
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool>;
+
+    /// Sends the snapshot to origin, where the project is configured so.
+    fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()>;
+
+    /// Deletes the rescue refs that `tidy` allows to go, if what each holds is kept by another as
+    /// well; never an agent's newest. How many.
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32>;
 
     fn remove(&self, proof: RescueProof) -> PortResult<()>;
 
@@ -142,6 +162,8 @@ pub trait Ci: Send + Sync {
     /// Runs the project's checks on a clean checkout of exactly that commit. A failing check is an
     /// `Ok` report; an error means that nothing is known about the commit.
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
+    /// Deletes the folders of runs that `tidy` allows to go. How many.
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
 /// An issue's text as an agent is to see it: neutralised and bounded.
@@ -205,8 +227,9 @@ pub trait Forge: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Briefing {
     pub issue: IssueText,
-    /// The worktree the agent runs in.
+    /// The worktree the agent runs in, and what is out of order in it.
     pub worktree: String,
+    pub notes: Vec<String>,
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,
@@ -237,6 +260,8 @@ pub trait Agents: Send + Sync {
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()>;
     /// The verdict a reviewer left, or why what it left is of no use.
     fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>>;
+    /// Deletes the folders of sessions that `tidy` allows to go. How many.
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
 /// All ports of a floor.

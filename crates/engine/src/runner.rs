@@ -9,10 +9,11 @@ use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::state::{End, Floor, Job, JobState};
 use shopfloor_core::time::Time;
-use shopfloor_store::{Store, StoreResult};
+use shopfloor_store::{Store, StoreError, StoreResult};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the loop is told.
 pub enum Input {
@@ -45,6 +46,10 @@ pub struct RunnerOptions {
     /// Return when no job can go on by itself.
     pub until_idle: bool,
     pub clock: fn() -> Time,
+    /// Told when something keeps the loop from going on, for the log.
+    pub warn: fn(&str),
+    /// How long a full disk is left alone before the next attempt.
+    pub full_pause: Duration,
 }
 
 /// Why the loop returned.
@@ -70,6 +75,8 @@ pub struct Runner<S, W> {
     options: RunnerOptions,
     sender: Sender<Input>,
     inputs: Receiver<Input>,
+    /// What came while the disk was full, in order.
+    backlog: VecDeque<Input>,
     observer: Observer,
     /// Jobs that had ended badly before this run.
     bad_before: usize,
@@ -88,7 +95,8 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let conductor = Conductor::new(engine, options.capacity);
         let bad_before = badly_ended(conductor.floor());
         let observer: Observer = Box::new(|_, _| {});
-        Ok(Runner { conductor, ports, watches, options, sender, inputs, observer, bad_before })
+        let backlog = VecDeque::new();
+        Ok(Runner { conductor, ports, watches, options, sender, inputs, backlog, observer, bad_before })
     }
 
     pub fn handle(&self) -> Handle {
@@ -112,29 +120,70 @@ impl<S: Store, W: Watches> Runner<S, W> {
             }
             let wake = self.conductor.wake();
             let input = self.next_input(wake);
-            let now = (self.options.clock)();
-            let notes = match input {
-                None => {
-                    if wake.is_some_and(|at| now.since(at) > OVERSLEPT) {
-                        self.conductor.submit(now, &Event::Resumed)?;
-                    }
-                    self.conductor.tick(now)?
-                }
-                Some(Input::Stop) => return Ok(Stop::Asked),
-                Some(Input::Poke) => {
-                    self.conductor.poked()?;
-                    Vec::new()
-                }
-                Some(Input::Event(event)) => self.conductor.submit(now, &event)?,
-                Some(Input::Report(report)) => self.conductor.report(now, report)?,
+            if matches!(input, Some(Input::Stop)) {
+                return Ok(Stop::Asked);
+            }
+            let again = match &input {
+                Some(Input::Event(event)) => Some(event.clone()),
+                _ => None,
             };
-            self.watches.reconcile(self.conductor.floor());
-            (self.observer)(self.conductor.floor(), &notes);
+            match self.take_in(wake, input) {
+                Ok(notes) => {
+                    self.watches.reconcile(self.conductor.floor());
+                    (self.observer)(self.conductor.floor(), &notes);
+                }
+                Err(StoreError::Full(why)) => {
+                    if self.wait_for_room(&why, again)? {
+                        return Ok(Stop::Asked);
+                    }
+                }
+                Err(e) => return Err(e),
+            }
         }
     }
 
+    fn take_in(&mut self, wake: Option<Time>, input: Option<Input>) -> StoreResult<Vec<Note>> {
+        let now = (self.options.clock)();
+        match input {
+            None => {
+                if wake.is_some_and(|at| now.since(at) > OVERSLEPT) {
+                    self.conductor.submit(now, &Event::Resumed)?;
+                }
+                self.conductor.tick(now)
+            }
+            Some(Input::Event(event)) => self.conductor.submit(now, &event),
+            Some(Input::Report(report)) => self.conductor.report(now, report),
+            Some(Input::Poke | Input::Stop) => {
+                self.conductor.poked()?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Nothing was committed, so nothing is lost: what came is taken in when there is room, in its
+    /// order, and an effect whose outcome could not be noted is performed again. True: asked to stop.
+    fn wait_for_room(&mut self, why: &str, again: Option<Event>) -> StoreResult<bool> {
+        (self.options.warn)(&format!("the disk is full, so nothing goes on until there is room: {why}"));
+        if let Some(event) = again {
+            self.backlog.push_front(Input::Event(event));
+        }
+        let until = Instant::now() + self.options.full_pause;
+        loop {
+            match self.inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Input::Stop) => return Ok(true),
+                Ok(input) => self.backlog.push_back(input),
+                Err(_) => break,
+            }
+        }
+        self.conductor.poked()?;
+        Ok(false)
+    }
+
     /// The next input, or `None` when it is time to look at deadlines.
-    fn next_input(&self, wake: Option<Time>) -> Option<Input> {
+    fn next_input(&mut self, wake: Option<Time>) -> Option<Input> {
+        if let Some(input) = self.backlog.pop_front() {
+            return Some(input);
+        }
         let Some(at) = wake else {
             return Some(self.inputs.recv().expect("the runner holds a sender"));
         };

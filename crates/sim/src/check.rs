@@ -270,12 +270,13 @@ impl Checker {
         }
     }
 
-    /// 10: when nothing is left to do, only deadlines speak, and they only tell people.
+    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune.
     pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
         for entry in entries.iter().filter(|e| e.kind == "event") {
             let tick = entry.body.contains("\"event\":\"tick\"");
-            let telling = entry.body.contains("\"action\":\"comment\"")
-                || entry.body.contains("\"event\":\"observed\"");
+            let telling = ["\"action\":\"comment\"", "\"event\":\"observed\""];
+            let pruning = ["\"action\":\"tidy\"", "\"action\":\"release_worktree\""];
+            let telling = telling.iter().chain(&pruning).any(|what| entry.body.contains(what));
             if !tick && !telling {
                 world.broken("10 idle costs nothing", format!("while idle: {}", entry.body));
             }
@@ -343,6 +344,7 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "MESSAGE_SUPERSEDED" => "message superseded",
         "MERGE_CONFLICT" => "merge conflict told",
         "MERGE_FAILED" => "merge failed told",
+        "WORKTREE" if entry.text.contains("was kept long enough") => "kept worktree released",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",

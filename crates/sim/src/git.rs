@@ -173,6 +173,12 @@ impl Git {
         }
     }
 
+    /// A number that no rescue ref has, greater than any.
+    pub fn next_rescue(&self) -> u64 {
+        let number = |name: &String| name.rsplit_once('/').and_then(|(_, n)| n.parse::<u64>().ok());
+        self.rescue.keys().filter_map(number).max().unwrap_or(0) + 1
+    }
+
     /// HEAD's content with the uncommitted changes on top.
     pub fn tree_content(&self, tree: &Worktree) -> Content {
         let mut content = self.content(self.head_of(tree)).clone();

@@ -18,6 +18,10 @@ pub fn policy(rng: &mut Rng) -> Policy {
         allow_no_checks: !has_checks && rng.permille(600),
         merge_method: method,
         max_jobs: rng.range(1, 3) as usize,
+        // Within what a run takes, with the idle days at its end.
+        rescue_keep: 2,
+        keep_worktrees: Duration::from_secs(36 * 3600),
+        keep_logs: Duration::from_secs(24 * 3600),
         ..Policy::default()
     }
 }

@@ -35,6 +35,7 @@ pub enum Mutation {
     ForgetsTheRecord,
     /// The confirmations that were read count as read before they were told.
     KeepsTheSpoolTooSoon,
+    PruneTheOnlyCopy,
 }
 
 /// How rough the world is, per 1,000 port calls.

@@ -35,6 +35,11 @@ fn a_forgotten_commit_is_caught() {
 }
 
 #[test]
+fn pruning_the_only_copy_is_caught() {
+    check(Mutation::PruneTheOnlyCopy, "2 no work is lost");
+}
+
+#[test]
 fn a_second_process_of_a_session_is_caught() {
     check(Mutation::StartWithoutAdopting, "3 one owner");
 }

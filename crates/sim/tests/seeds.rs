@@ -31,6 +31,8 @@ const COVERAGE: &[&str] = &[
     "respawn",
     "session adopted",
     "rescue snapshot",
+    "rescue ref pruned",
+    "kept worktree released",
     "worktree changed under its snapshot",
     "push refused",
     "question answered",

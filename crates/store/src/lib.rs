@@ -106,6 +106,9 @@ pub enum StoreError {
     NoEntry,
     #[error("the store is busy: another process holds it for too long")]
     Busy,
+    /// Nothing was written; it works again once there is room.
+    #[error("the disk is full: {0}")]
+    Full(String),
     #[error("{0}")]
     Io(String),
 }

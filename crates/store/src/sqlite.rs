@@ -270,6 +270,7 @@ fn meaning(error: rusqlite::Error) -> StoreError {
             match failure.code {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy,
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt(says),
+                ErrorCode::DiskFull => StoreError::Full(says),
                 // Our statements are fixed, so what they name is missing from the file.
                 ErrorCode::Unknown if says.starts_with("no such ") => StoreError::Corrupt(says),
                 _ => StoreError::Io(says),
@@ -310,6 +311,25 @@ mod tests {
         // Readers are not kept waiting by a writer.
         assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);
         drop(held);
+        assert_eq!(store.commit(&commit).unwrap().seq, Seq(1));
+    }
+
+    #[test]
+    fn a_full_disk_writes_nothing_and_passes() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::open(&dir.path().join("floor.db")).unwrap();
+        let pages: i64 = store.conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        // SQLite's own bound fails as a full disk does.
+        let limit = |store: &SqliteStore, pages: i64| {
+            store.conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+        };
+        limit(&store, pages);
+        let body = "x".repeat(100_000);
+        let entry = NewEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body };
+        let commit = Commit { entries: vec![entry], ..Commit::default() };
+        assert!(matches!(store.commit(&commit), Err(StoreError::Full(_))));
+        assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);
+        limit(&store, 1 << 30);
         assert_eq!(store.commit(&commit).unwrap().seq, Seq(1));
     }
 

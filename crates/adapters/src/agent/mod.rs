@@ -15,11 +15,12 @@ pub mod spool;
 pub mod trust;
 
 use crate::host::atomic::write_atomic;
+use crate::host::prune;
 use crate::layout::Layout;
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
-use shopfloor_core::effect::{ProcessId, Review, StartSession};
+use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
@@ -214,6 +215,12 @@ impl Agents for TmuxAgents {
 
     fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
         result::read(&result_file(&self.layout, epoch), &self.redactor(project, Role::Review))
+    }
+
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+        let may_go = |n: u64| tidy.sessions.contains(&Epoch(n)) || n < tidy.sessions_below.0;
+        prune::numbered(&self.layout.sessions(), "e", tidy.folders_before, may_go)
+            .map_err(PortError::transient)
     }
 }
 

@@ -14,6 +14,7 @@ const BODY_BYTES_MAX: usize = 32 * 1024;
 const COMMENTS_BYTES_MAX: usize = 8 * 1024;
 const WORK_BYTES_MAX: usize = 16 * 1024;
 const REVIEWS_BYTES_MAX: usize = 8 * 1024;
+const NOTES_BYTES_MAX: usize = 4 * 1024;
 
 /// What is typed of a prompt at most. Longer pastes arrive too, but no client shows them whole.
 const TYPED_BYTES_MAX: usize = 20 * 1024;
@@ -61,6 +62,10 @@ fn dev(start: &StartSession, briefing: &Briefing) -> String {
         start.issue, start.project, start.branch
     );
     issue_text(&mut out, start, briefing);
+    if !briefing.notes.is_empty() {
+        let notes = briefing.notes.iter().map(|note| format!("- {note}\n")).collect::<String>();
+        out.push_str(&format!("## Look at your worktree first\n\n{}\n", head(&notes, NOTES_BYTES_MAX)));
+    }
     if let Some(resume) = &start.resume {
         let _ = writeln!(
             out,
@@ -205,12 +210,16 @@ mod tests {
             conversation: None,
             record: None,
         };
-        let briefing = Briefing { work_done: "1 file changed".into(), ..Briefing::default() };
+        let notes = vec!["a rebase is in progress".to_owned()];
+        let briefing = Briefing { work_done: "1 file changed".into(), notes, ..Briefing::default() };
         let prompt = render(&start(Some(resume)), &briefing, "main", DeliveryMode::Inbox).whole();
         assert!(prompt.contains("shopfloor inbox wait"));
-        for expect in
-            ["Resume from phase: awaiting_ci, last working on: ", "1 file changed", "CI failed\nlint"]
-        {
+        for expect in [
+            "Resume from phase: awaiting_ci, last working on: ",
+            "1 file changed",
+            "CI failed\nlint",
+            "- a rebase",
+        ] {
             assert!(prompt.contains(expect), "{expect}");
         }
     }

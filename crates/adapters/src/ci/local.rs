@@ -14,8 +14,9 @@ use super::log::RunLog;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
 use crate::host::process::end_marked_tree;
+use crate::host::prune;
 use crate::layout::Layout;
-use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource};
+use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource, Tidy};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text::{Redactor, one_line};
 use shopfloor_engine::ports::{Ci, CiRequest, PortError, PortResult};
@@ -221,6 +222,12 @@ impl Ci for LocalCi {
         let folder = self.layout.ci_run(request.project, request.run);
         self.run_in(&folder, request, &config)
             .map_err(|e| PortError::Transient(format!("CI run {}: {e}", request.run)))
+    }
+
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+        let may_go = |n: u64| !tidy.runs_kept.contains(&RunId(n));
+        prune::numbered(&self.layout.ci_runs(&tidy.project), "run-", tidy.folders_before, may_go)
+            .map_err(PortError::transient)
     }
 }
 

@@ -205,7 +205,9 @@ fn review_text(stored: &str) -> String {
 /// A lock or a full disk may pass; what the forge refuses it will refuse again.
 fn port_error(error: ForgeError) -> PortError {
     match error {
-        ForgeError::Store(StoreError::Busy | StoreError::Io(_)) => PortError::transient(error),
+        ForgeError::Store(StoreError::Busy | StoreError::Full(_) | StoreError::Io(_)) => {
+            PortError::transient(error)
+        }
         _ => PortError::permanent(error),
     }
 }

@@ -26,6 +26,8 @@ pub struct GitProject {
     pub primary_branch: String,
     /// The user's own checkout.
     pub checkout: PathBuf,
+    /// Whether snapshots are sent to origin as well.
+    pub push_rescues: bool,
 }
 
 /// How the adapters look a project up.

@@ -3,12 +3,12 @@
 //! The snapshot's tree is made through an index of its own, so the worktree's index, HEAD and stash
 //! are not touched and a lock on them does not matter. Its parent is HEAD. It holds tracked files
 //! (also those marked as assumed unchanged), untracked ones that are not ignored, and the files of
-//! repositories nested in the worktree (not their history). Changes inside a submodule are not
-//! in it.
+//! repositories nested in the worktree and of submodules that differ from what HEAD says (not
+//! their history).
 
 use super::call::Call;
 use super::commit::{Commit, Stamp, factory};
-use super::run::{Git, GitError, GitResult, Repo};
+use super::run::{Git, GitError, GitResult, Repo, parse_sha};
 use super::worktree::Worktree;
 use shopfloor_core::ids::{Sha, agent_name};
 use shopfloor_engine::ports::{Snapshot, Tree};
@@ -17,6 +17,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where rescue refs are.
+pub(crate) const RESCUES: &str = "refs/rescue/";
+
+/// How a snapshot's message begins.
+pub(crate) const SUBJECT: &str = "rescue: what ";
 
 const NESTING_MAX: u32 = 8;
 
@@ -57,7 +63,7 @@ pub(crate) fn keep(git: &Git, clone: &Repo, worktree: &Worktree, tree: &Tree) ->
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let committed = Stamp { seconds: now.as_secs(), zone: "+0000".into() };
-    let message = format!("rescue: what {} held\n", worktree.path.display());
+    let message = format!("{SUBJECT}{} held\n", worktree.path.display());
     let commit = Commit {
         tree: content.tree,
         parents: content.head.into_iter().collect(),
@@ -106,16 +112,26 @@ fn content_of_commit(clone: &Repo, commit: &Sha) -> GitResult<Content> {
     Ok(Content { tree: commit.tree, head: commit.parents.into_iter().next() })
 }
 
-struct Kept {
-    number: u64,
-    snapshot: Snapshot,
+/// What a rescued commit stands for: a snapshot for what the worktree held, any other for itself.
+pub(crate) fn held_by(clone: &Repo, id: &Sha) -> GitResult<Content> {
+    let commit = Commit::read(clone, id)?;
+    let head = match commit.message.starts_with(SUBJECT.as_bytes()) {
+        true => commit.parents.into_iter().next(),
+        false => Some(id.clone()),
+    };
+    Ok(Content { tree: commit.tree, head })
+}
+
+pub(crate) struct Kept {
+    pub number: u64,
+    pub snapshot: Snapshot,
 }
 
 fn prefix(tree: &Tree) -> String {
-    format!("refs/rescue/{}/", agent_name(tree.role, &tree.project, tree.issue))
+    format!("{RESCUES}{}/", agent_name(tree.role, &tree.project, tree.issue))
 }
 
-fn newest(clone: &Repo, tree: &Tree) -> GitResult<Option<Kept>> {
+pub(crate) fn newest(clone: &Repo, tree: &Tree) -> GitResult<Option<Kept>> {
     let prefix = prefix(tree);
     let call = clone.call("for-each-ref").args(["--format=%(objectname) %(refname)", &prefix]);
     let text = call.text()?;
@@ -165,24 +181,25 @@ fn capture(
     head: Option<&Sha>,
     depth: u32,
 ) -> GitResult<Sha> {
-    trust_no_flag(folder, index)?;
-    let mut nested = nested_repositories(folder, index)?;
-    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
-    let mut add = index.call(folder, "add");
-    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
-        add = add.set(setting);
+    let links = trust_no_flag(folder, index)?;
+    let mut nested = Vec::new();
+    match add_all(folder, index, &nested) {
+        // A nested repository without a commit: only then they are looked for, which costs a walk.
+        Err(e) if e.says("does not have a commit checked out") => {
+            nested = nested_repositories(folder, index)?;
+            add_all(folder, index, &nested)?;
+        }
+        added => added?,
     }
-    let mut paths = b":/\0".to_vec();
-    for path in &nested {
-        paths.extend_from_slice(b":(top,exclude,literal)");
-        paths.extend_from_slice(path.as_bytes());
-        paths.push(0);
-    }
-    let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
-    add.stdin(paths).run()?;
 
-    // A nested repository that was staged stands in the index as a commit nobody here has.
-    let staged = new_gitlinks(folder, index, head)?;
+    // A nested repository with a commit stands in the index as that, which nobody here has.
+    let mut staged = new_gitlinks(folder, index, head)?;
+    // A submodule's changes are in no repository that outlives the worktree.
+    for (path, commit) in links {
+        if !staged.contains(&path) && is_changed(git, &folder.path().join(&path), &commit)? {
+            staged.push(path);
+        }
+    }
     for path in &staged {
         index.call(folder, "update-index").args(["--force-remove", "--"]).arg(path).run()?;
     }
@@ -204,12 +221,37 @@ fn capture(
     index.call(folder, "write-tree").sha()
 }
 
-/// Clears the flags that tell git not to look at a file, where there is a file.
-fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<()> {
-    let listing = index.call(folder, "ls-files").args(["-v", "-z"]).run()?;
-    let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
+/// Adds everything in `folder` to the index but what is below these paths.
+fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
+    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
+    let mut add = index.call(folder, "add");
+    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
+        add = add.set(setting);
+    }
+    let mut paths = b":/\0".to_vec();
+    for path in but {
+        paths.extend_from_slice(b":(top,exclude,literal)");
+        paths.extend_from_slice(path.as_bytes());
+        paths.push(0);
+    }
+    let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+    add.stdin(paths).run()?;
+    Ok(())
+}
+
+/// Clears the flags that tell git not to look at a file, where there is a file. The commits that
+/// stand in the index for repositories, by the way.
+fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<(OsString, Sha)>> {
+    let listing = index.call(folder, "ls-files").args(["-v", "--stage", "-z"]).run()?;
+    let (mut assumed, mut skipped, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for entry in listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
-        let (tag, path) = (entry[0], &entry[2..]);
+        // `tag mode object stage`, a tab, the path.
+        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+        let (tag, path) = (entry[0], &entry[tab + 1..]);
+        if let Some(rest) = entry[2..tab].strip_prefix(b"160000 ") {
+            let id = String::from_utf8_lossy(rest.split(|byte| *byte == b' ').next().unwrap_or_default());
+            links.push((OsStr::from_bytes(path).into(), parse_sha("git ls-files --stage", &id)?));
+        }
         let there = || std::fs::symlink_metadata(folder.path().join(OsStr::from_bytes(path))).is_ok();
         let (is_assumed, is_skipped) = (tag.is_ascii_lowercase(), tag.eq_ignore_ascii_case(&b'S'));
         if (is_assumed || is_skipped) && there() {
@@ -226,7 +268,20 @@ fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<()> {
             index.call(folder, "update-index").args([flag, "-z", "--stdin"]).stdin(paths).run()?;
         }
     }
-    Ok(())
+    Ok(links)
+}
+
+/// Whether the submodule in that folder holds anything but the commit that is on record for it.
+pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
+    if !folder.join(".git").exists() {
+        return Ok(false);
+    }
+    let repo = git.tree(folder);
+    if repo.commit("HEAD")?.as_ref() != Some(commit) {
+        return Ok(true);
+    }
+    let call = repo.call("status").args(["--porcelain", "-z", "--untracked-files=all"]);
+    Ok(!call.arg("--ignore-submodules=none").run()?.is_empty())
 }
 
 /// Untracked repositories: git lists one as a folder and does not look inside.
@@ -239,7 +294,7 @@ fn nested_repositories(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<O
         .collect())
 }
 
-/// Repositories staged since HEAD. A submodule, which HEAD has, is not among them.
+/// Repositories staged since HEAD, and submodules that are at another commit than HEAD says.
 fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> GitResult<Vec<OsString>> {
     let against = match head {
         Some(head) => head.clone(),
@@ -250,22 +305,25 @@ fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> Gi
     let mut fields = listing.split(|byte| *byte == 0);
     let mut paths = Vec::new();
     while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
-        if !modes.starts_with(b":160000") && modes.get(8..14) == Some(b"160000") {
-            paths.push(OsStr::from_bytes(path).into());
+        let path = OsStr::from_bytes(path);
+        let moved = modes.starts_with(b":160000");
+        // A submodule that is not checked out has nothing but its commit to keep.
+        if modes.get(8..14) == Some(b"160000") && (!moved || folder.path().join(path).join(".git").exists()) {
+            paths.push(path.into());
         }
     }
     Ok(paths)
 }
 
 /// An index file that exists for one computation.
-struct TemporaryIndex {
+pub(crate) struct TemporaryIndex {
     path: PathBuf,
 }
 
 const INDEX_PREFIX: &str = "shopfloor-index-";
 
 impl TemporaryIndex {
-    fn new(git_dir: &Path) -> Self {
+    pub(crate) fn new(git_dir: &Path) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         TemporaryIndex { path: git_dir.join(format!("{INDEX_PREFIX}{}-{number}", std::process::id())) }
@@ -287,7 +345,7 @@ impl TemporaryIndex {
         }
     }
 
-    fn call(&self, repo: &Repo, subcommand: &str) -> Call {
+    pub(crate) fn call(&self, repo: &Repo, subcommand: &str) -> Call {
         repo.call(subcommand).env("GIT_INDEX_FILE", &self.path)
     }
 }

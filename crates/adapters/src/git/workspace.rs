@@ -4,32 +4,26 @@
 //! in progress survive every call here but [`Workspace::remove`], which wants proof of a rescue.
 //! The clone's branches go forward only, and a branch is deleted only at the head that was merged.
 
-use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use super::run::{Git, GitError, branch_ref};
+use super::site::Site;
 use super::worktree::{self, Found, Worktree};
-use super::{GitProject, Projects, checkout, locks, rescue};
+use super::{Projects, checkout, hazards, locks, rescue};
 use crate::layout::Layout;
+use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub struct GitWorkspace {
-    git: Git,
+    pub(super) git: Git,
     layout: Layout,
     projects: Projects,
     /// One at a time may add or remove worktrees of a clone: git does not lock that itself.
     registers: Mutex<BTreeMap<ProjectName, Arc<Mutex<()>>>>,
-}
-
-/// A project with its clone at hand.
-struct Site {
-    project: GitProject,
-    clone: Repo,
-    primary: String,
 }
 
 impl GitWorkspace {
@@ -37,7 +31,7 @@ impl GitWorkspace {
         GitWorkspace { git, layout, projects, registers: Mutex::default() }
     }
 
-    fn site(&self, name: &ProjectName) -> PortResult<Site> {
+    pub(super) fn site(&self, name: &ProjectName) -> PortResult<Site> {
         let project = (self.projects)(name).ok_or_else(|| {
             PortError::transient(format!("the configuration of project {name} is not to be had"))
         })?;
@@ -45,7 +39,7 @@ impl GitWorkspace {
         Ok(Site { clone: self.git.shared(&self.layout.clone_repo(name)), project, primary })
     }
 
-    fn register(&self, project: &ProjectName) -> Arc<Mutex<()>> {
+    pub(super) fn register(&self, project: &ProjectName) -> Arc<Mutex<()>> {
         let mut all = self.registers.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(project.clone()).or_default().clone()
     }
@@ -56,10 +50,16 @@ impl GitWorkspace {
 
     /// The worktree, if there is one. Anything else in its place is an error: it may be work.
     fn open(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
+        Ok(self.find(tree)?.map(|(worktree, _)| worktree))
+    }
+
+    /// The same, and whether it had to be repaired.
+    fn find(&self, tree: &Tree) -> PortResult<Option<(Worktree, bool)>> {
         let path = self.path(tree);
         match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
             Found::Absent => Ok(None),
-            Found::Open(worktree) => Ok(Some(worktree)),
+            Found::Open(worktree) => Ok(Some((worktree, false))),
+            Found::Repaired(worktree) => Ok(Some((worktree, true))),
             Found::Foreign => Err(PortError::permanent(format!(
                 "{} exists but is not a worktree of project {}: look at what is in it and move it away",
                 path.display(),
@@ -68,16 +68,22 @@ impl GitWorkspace {
         }
     }
 
-    fn must_open(&self, tree: &Tree) -> PortResult<Worktree> {
+    pub(super) fn must_open(&self, tree: &Tree) -> PortResult<Worktree> {
         self.open(tree)?.ok_or_else(|| {
             PortError::permanent(format!("there is no worktree {}", self.path(tree).display()))
         })
     }
 
     /// Clears the way for a new worktree without losing what a dead one still records.
-    fn clear_dead(&self, site: &Site, tree: &Tree) -> PortResult<()> {
+    /// `again`: the branch of a worktree that is to be made again.
+    fn clear_dead(&self, site: &Site, tree: &Tree, again: Option<&str>) -> PortResult<()> {
         let path = self.path(tree);
         if let Some(dead) = worktree::listed(&site.clone, &path)? {
+            if let Some(full) = again
+                && worktree::was_ready(&site.clone, &dead)
+            {
+                self.remember(site, tree, full, dead.head.as_ref())?;
+            }
             if let Some(head) = &dead.head {
                 rescue::keep_commit(&site.clone, tree, head)?;
             }
@@ -87,10 +93,22 @@ impl GitWorkspace {
     }
 
     /// The worktree if it is usable; one whose making was cut short is cleared away.
-    fn usable(&self, site: &Site, tree: &Tree) -> PortResult<Option<Worktree>> {
-        match self.open(tree)? {
-            Some(worktree) => {
-                worktree.unlock();
+    fn usable(
+        &self,
+        site: &Site,
+        tree: &Tree,
+        branch: Option<&str>,
+        notes: &mut Vec<String>,
+    ) -> PortResult<Option<Worktree>> {
+        match self.find(tree)? {
+            Some((worktree, repaired)) => {
+                if repaired {
+                    notes.push("the worktree's .git file was damaged and is repaired".into());
+                }
+                let unlocked = worktree.unlock();
+                if !unlocked.is_empty() {
+                    notes.push(format!("{} was left by a git that died and is removed", unlocked.join(", ")));
+                }
                 if worktree.is_ready() {
                     return Ok(Some(worktree));
                 }
@@ -100,20 +118,27 @@ impl GitWorkspace {
                 Ok(None)
             }
             None => {
-                self.clear_dead(site, tree)?;
+                self.clear_dead(site, tree, branch)?;
                 Ok(None)
             }
         }
     }
 
-    fn prepare_dev(&self, site: &Site, tree: &Tree, branch: &str) -> PortResult<Worktree> {
+    fn prepare_dev(
+        &self,
+        site: &Site,
+        tree: &Tree,
+        branch: &str,
+        notes: &mut Vec<String>,
+    ) -> PortResult<Worktree> {
         let full = branch_ref(branch)?;
         if full == site.primary {
             return Err(PortError::permanent(format!(
                 "{branch} is the primary branch: no agent works on it"
             )));
         }
-        if let Some(worktree) = self.usable(site, tree)? {
+        if let Some(worktree) = self.usable(site, tree, Some(&full), notes)? {
+            self.put_back_done(site, tree)?;
             self.catch_up(site, &worktree, &full)?;
             return Ok(worktree);
         }
@@ -124,7 +149,10 @@ impl GitWorkspace {
         let path = self.path(tree);
         let call = site.clone.call("worktree").args(["add", "--quiet", "--"]);
         call.arg(&path).arg(branch).run()?;
-        let worktree = self.finish(tree)?;
+        let worktree = self.must_open(tree)?;
+        notes.extend(self.put_back(site, tree, &worktree)?);
+        worktree.set_ready()?;
+        self.put_back_done(site, tree)?;
         self.catch_up(site, &worktree, &full)?;
         Ok(worktree)
     }
@@ -142,8 +170,14 @@ impl GitWorkspace {
         Ok(())
     }
 
-    fn prepare_review(&self, site: &Site, tree: &Tree, at: &Sha) -> PortResult<Worktree> {
-        let existing = self.usable(site, tree)?;
+    fn prepare_review(
+        &self,
+        site: &Site,
+        tree: &Tree,
+        at: &Sha,
+        notes: &mut Vec<String>,
+    ) -> PortResult<Worktree> {
+        let existing = self.usable(site, tree, None, notes)?;
         if site.clone.commit(at.as_str())?.is_none() {
             site.fetch()?;
         }
@@ -153,7 +187,9 @@ impl GitWorkspace {
         let Some(worktree) = existing else {
             let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
             call.arg(self.path(tree)).arg(at.as_str()).run()?;
-            return self.finish(tree);
+            let worktree = self.must_open(tree)?;
+            worktree.set_ready()?;
+            return Ok(worktree);
         };
         if worktree.head()?.as_ref() != Some(at) {
             // What a reviewer changed is of no further use, but it is kept.
@@ -164,14 +200,8 @@ impl GitWorkspace {
         Ok(worktree)
     }
 
-    fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
+    pub(super) fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
         rescue::keep(&self.git, &site.clone, worktree, tree).map_err(moving)
-    }
-
-    fn finish(&self, tree: &Tree) -> PortResult<Worktree> {
-        let worktree = self.must_open(tree)?;
-        worktree.set_ready()?;
-        Ok(worktree)
     }
 
     /// Makes sure that no other worktree has the branch checked out.
@@ -187,7 +217,10 @@ impl GitWorkspace {
         let is_review =
             other.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"review-"));
         let clone = self.layout.clone_repo(&site.project.name);
-        if is_review && let Found::Open(worktree) = Worktree::find(&self.git, &clone, &other.path)? {
+        if is_review
+            && let Found::Open(worktree) | Found::Repaired(worktree) =
+                Worktree::find(&self.git, &clone, &other.path)?
+        {
             // HEAD lets go of the branch and stays at its commit; no file changes.
             worktree.repo.call("checkout").args(["--quiet", "--detach"]).run()?;
             return Ok(());
@@ -196,79 +229,15 @@ impl GitWorkspace {
     }
 }
 
-impl Site {
-    fn fetch(&self) -> GitResult<()> {
-        self.clone.call("fetch").args(["--quiet", "--no-tags", "--prune", "origin"]).run()?;
-        Ok(())
-    }
-
-    /// Whether the branch's own commits leave the tree as it was where it began.
-    fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
-        let range = format!("{primary}...{head}");
-        let call = self.clone.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
-        // 128: the two share no history, so the branch brings all it has.
-        Ok(call.ending(&[0, 1, 128])?.code == 0)
-    }
-
-    fn tracking(&self, branch: &str) -> String {
-        format!("refs/remotes/origin/{branch}")
-    }
-
-    /// Origin's refs of these full names, asked now.
-    fn on_origin(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
-        self.clone.remote_refs(OsStr::new("origin"), names)
-    }
-
-    /// Origin's primary branch as it is now, with its commits here.
-    fn primary_now(&self) -> PortResult<Sha> {
-        let head = self.on_origin(&[&self.primary])?.remove(0);
-        self.have_primary(head)
-    }
-
-    fn have_primary(&self, head: Option<Sha>) -> PortResult<Sha> {
-        let branch = &self.project.primary_branch;
-        let head = head.ok_or_else(|| PortError::permanent(format!("origin has no branch {branch}")))?;
-        if self.clone.resolve(&self.tracking(branch))?.as_ref() != Some(&head) {
-            self.fetch()?;
-        }
-        Ok(head)
-    }
-
-    /// Makes the branch if there is none, and brings one that merely lags to origin's.
-    fn start_branch(&self, branch: &str, full: &str) -> PortResult<()> {
-        let theirs = self.clone.commit(&self.tracking(branch))?;
-        let ours = self.clone.commit(full)?;
-        let (start, old) = match (ours, theirs) {
-            (Some(ours), Some(theirs)) if ours != theirs && self.clone.is_ancestor(&ours, &theirs)? => {
-                (theirs, Some(ours))
-            }
-            (Some(_), _) => return Ok(()),
-            (None, Some(theirs)) => (theirs, None),
-            (None, None) => {
-                let primary = self.clone.commit(&self.tracking(&self.project.primary_branch))?;
-                let primary = primary.ok_or_else(|| {
-                    PortError::permanent(format!("origin has no branch {}", self.project.primary_branch))
-                })?;
-                (primary, None)
-            }
-        };
-        let line = match old {
-            Some(old) => format!("update {full}\0{start}\0{old}\0"),
-            None => format!("create {full}\0{start}\0"),
-        };
-        self.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-        Ok(())
-    }
-}
-
 impl Workspace for GitWorkspace {
-    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
         let site = self.site(&tree.project)?;
         let register = self.register(&tree.project);
         let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = Vec::new();
         let worktree = match (tree.role, at) {
-            (Role::Dev, _) => self.prepare_dev(&site, tree, branch)?,
-            (Role::Review, Some(at)) => self.prepare_review(&site, tree, at)?,
+            (Role::Dev, _) => self.prepare_dev(&site, tree, branch, &mut notes)?,
+            (Role::Review, Some(at)) => self.prepare_review(&site, tree, at, &mut notes)?,
             (Role::Review, None) => {
                 return Err(PortError::permanent("a review needs the commit it is about"));
             }
@@ -283,7 +252,14 @@ impl Workspace for GitWorkspace {
         })?;
         let path =
             worktree.path.to_str().ok_or_else(|| PortError::permanent("the floor's path is not UTF-8"))?;
-        Ok((path.to_owned(), head))
+        if tree.role == Role::Dev {
+            match hazards::operation(&worktree) {
+                Some(operation) => notes.push(operation.note()),
+                None => notes.extend(hazards::astray(&site.clone, &worktree, &branch_ref(branch)?)?),
+            }
+            notes.extend(hazards::submodules(&self.git, &worktree)?);
+        }
+        Ok(Prepared { path: path.to_owned(), head, notes })
     }
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
@@ -299,8 +275,16 @@ impl Workspace for GitWorkspace {
         let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
         // Commits that change nothing are no work.
         let ahead = if ahead > 0 && site.changes_nothing(&primary, &head)? { 0 } else { ahead };
-        let dirty = self.open(tree)?.map_or(Ok(0), |worktree| worktree.dirty())?;
-        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0) })
+        let worktree = self.open(tree)?;
+        let dirty = worktree.as_ref().map_or(Ok(0), Worktree::dirty)?;
+        let unfinished = match &worktree {
+            Some(worktree) => match hazards::operation(worktree) {
+                Some(operation) => Some(operation.note()),
+                None => hazards::astray(&site.clone, worktree, &full)?,
+            },
+            None => None,
+        };
+        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0), unfinished })
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
@@ -379,13 +363,21 @@ impl Workspace for GitWorkspace {
         rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
     }
 
+    fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
+        self.send(tree, snapshot)
+    }
+
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {
+        self.prune(tidy)
+    }
+
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         let tree = proof.tree();
         let site = self.site(&tree.project)?;
         let register = self.register(&tree.project);
         let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(worktree) = self.open(tree)? else {
-            return self.clear_dead(&site, tree);
+            return self.clear_dead(&site, tree, None);
         };
         let held = match proof.snapshot() {
             Some(snapshot) => {
@@ -456,10 +448,10 @@ fn moving(error: GitError) -> PortError {
     PortError::transient(error)
 }
 
-/// At most that many bytes, the note about what was left out included.
 /// What is read of a list of files.
 const FILES_BYTES_MAX: usize = 256 * 1024;
 
+/// At most that many bytes, the note about what was left out included.
 fn bounded(all: &str, bytes_max: usize) -> String {
     const NOTE: usize = 48;
     if all.len() <= bytes_max { all.to_owned() } else { text::head(all, bytes_max.saturating_sub(NOTE)) }

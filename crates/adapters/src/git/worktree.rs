@@ -5,13 +5,12 @@
 //! lies above. A worktree is *ready* once it was checked out whole; one that is not (a crash in the
 //! middle of making it) never had an agent in it.
 
-use super::locks;
+use super::hazards;
 use super::run::{Git, GitError, GitResult, Repo, parse_sha};
 use shopfloor_core::ids::Sha;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const READY: &str = "shopfloor-ready";
 
@@ -27,6 +26,8 @@ pub(crate) enum Found {
     /// Something is there that is not a worktree of the clone.
     Foreign,
     Open(Worktree),
+    /// As `Open`, once its damaged `.git` file was repaired.
+    Repaired(Worktree),
 }
 
 impl Worktree {
@@ -45,7 +46,7 @@ impl Worktree {
         }
         // The `.git` file may be what is missing; the clone knows where its worktrees are.
         git.shared(clone).call("worktree").arg("repair").ending(&[0, 1, 128])?;
-        Ok(Self::open(git, clone, path)?.map_or(Found::Foreign, Found::Open))
+        Ok(Self::open(git, clone, path)?.map_or(Found::Foreign, Found::Repaired))
     }
 
     fn open(git: &Git, clone: &Path, path: &Path) -> GitResult<Option<Worktree>> {
@@ -73,11 +74,21 @@ impl Worktree {
             .map_err(|e| GitError::io(format!("marking {} as ready", self.path.display()), e))
     }
 
-    /// Removes what a killed git left locked in here. Only while no session runs in the worktree.
-    pub(crate) fn unlock(&self) {
-        for name in ["index.lock", "HEAD.lock"] {
-            locks::remove_stale(&self.git_dir.join(name), Duration::ZERO);
+    /// The full name of the branch that is checked out; `None` if HEAD is detached.
+    pub(crate) fn branch(&self) -> GitResult<Option<String>> {
+        let output = self.repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?;
+        Ok((output.code == 0).then(|| output.text()))
+    }
+
+    /// Removes what a killed git left locked in here: which files. Only while no session runs in the
+    /// worktree; and not while any git does, of whomever.
+    pub(crate) fn unlock(&self) -> Vec<&'static str> {
+        let there = |name: &&str| self.git_dir.join(name).symlink_metadata().is_ok();
+        let locks: Vec<&str> = ["index.lock", "HEAD.lock"].into_iter().filter(there).collect();
+        if locks.is_empty() || hazards::git_at_work(&self.path).is_some() {
+            return Vec::new();
         }
+        locks.into_iter().filter(|name| std::fs::remove_file(self.git_dir.join(name)).is_ok()).collect()
     }
 
     /// Files that differ from HEAD or that no commit knows, ignored ones aside.
@@ -134,6 +145,16 @@ pub(crate) fn listed(clone: &Repo, path: &Path) -> GitResult<Option<Listed>> {
     Ok(list(clone)?
         .into_iter()
         .find(|entry| entry.path == path || wanted == real(&entry.path) && wanted.is_some()))
+}
+
+/// Whether the worktree at `path`, whose folder may be gone, was ever ready for an agent.
+pub(crate) fn was_ready(clone: &Repo, listed: &Listed) -> bool {
+    let Ok(entries) = std::fs::read_dir(clone.path().join("worktrees")) else { return false };
+    entries.flatten().any(|entry| {
+        let link = std::fs::read(entry.path().join("gitdir")).unwrap_or_default();
+        let link = Path::new(OsStr::from_bytes(link.trim_ascii_end()));
+        link.parent() == Some(&listed.path) && entry.path().join(READY).exists()
+    })
 }
 
 /// Takes the worktree off the clone's record and deletes its folder, whatever is in it.

@@ -8,5 +8,7 @@ pub mod file_watch;
 pub mod lock;
 mod proc_table;
 pub mod process;
+pub mod prune;
 pub mod resources;
+pub mod rotate;
 pub(crate) mod wake;

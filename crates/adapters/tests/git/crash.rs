@@ -62,13 +62,18 @@ fn put_out(floor: &Floor) -> bool {
 
 fn carry(floor: &Floor, issue: u64, kill: &Kill) {
     let (tree, branch) = (floor.tree(issue), branch(issue));
-    let (dir, _) = kill.again(floor, || floor.workspace.prepare(&tree, &branch, None));
+    let dir = kill.again(floor, || floor.workspace.prepare(&tree, &branch, None)).path;
     let dir = Path::new(&dir);
     assert!(dir.join("readme").exists(), "checked out whole");
     floor.write(dir, format!("file-{issue}"), "work");
     floor.git_as("Ada", dir, &["add", "-A"]);
     floor.git_as("Ada", dir, &["commit", "--quiet", "-m", "work"]);
     floor.write(dir, "draft", "not committed");
+    // Somebody deletes the folder; the killed calls make it again as it was.
+    kill.again(floor, || floor.workspace.snapshot(&tree)).expect("a worktree");
+    std::fs::remove_dir_all(dir).expect("remove");
+    kill.again(floor, || floor.workspace.prepare(&tree, &branch, None));
+    assert_eq!(std::fs::read(dir.join("draft")).expect("put back"), b"not committed");
     floor.user(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
     floor.human_push("human", &issue.to_string());
 

@@ -71,6 +71,12 @@ impl Floor {
         self.adapt(&path);
     }
 
+    /// From now on snapshots go to origin as well.
+    pub fn push_rescues(&mut self) {
+        self.project.push_rescues = true;
+        self.adapt(&self.program.clone());
+    }
+
     /// Makes the adapters anew, on that git program.
     fn adapt(&mut self, program: &Path) {
         self.git = git(program, self.home.path());
@@ -91,7 +97,8 @@ impl Floor {
         let name: ProjectName = "demo".parse().expect("name");
         let checkout = home.path().join("-my checkout");
         std::fs::create_dir(&checkout).expect("checkout");
-        let project = GitProject { name: name.clone(), primary_branch: "main".into(), checkout };
+        let project =
+            GitProject { name: name.clone(), primary_branch: "main".into(), checkout, push_rescues: false };
         let known = project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         let workspace = GitWorkspace::new(git.clone(), layout.clone(), projects.clone());
@@ -151,7 +158,7 @@ impl Floor {
 
     pub fn prepare(&self, issue: u64) -> PathBuf {
         let tree = self.tree(issue);
-        PathBuf::from(self.workspace.prepare(&tree, &branch(issue), None).expect("prepare").0)
+        PathBuf::from(self.workspace.prepare(&tree, &branch(issue), None).expect("prepare").path)
     }
 
     pub fn push(&self, issue: u64) -> Sha {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Every file below `dir` with its kind and content, `.git` aside.
-fn files(dir: &Path) -> BTreeMap<OsString, (String, Vec<u8>)> {
+pub fn files(dir: &Path) -> BTreeMap<OsString, (String, Vec<u8>)> {
     fn walk(top: &Path, dir: &Path, all: &mut BTreeMap<OsString, (String, Vec<u8>)>) {
         for entry in std::fs::read_dir(dir).expect("read_dir") {
             let path = entry.expect("entry").path();
@@ -34,7 +34,7 @@ fn files(dir: &Path) -> BTreeMap<OsString, (String, Vec<u8>)> {
 }
 
 /// What somebody gets who checks the snapshot out.
-fn restored(floor: &Floor, snapshot: &Snapshot) -> BTreeMap<OsString, (String, Vec<u8>)> {
+pub fn restored(floor: &Floor, snapshot: &Snapshot) -> BTreeMap<OsString, (String, Vec<u8>)> {
     let dir = tempfile::tempdir_in(floor.home.path()).expect("tempdir");
     let path = dir.path().join("restored");
     let at = path.to_str().expect("utf-8");
@@ -44,15 +44,15 @@ fn restored(floor: &Floor, snapshot: &Snapshot) -> BTreeMap<OsString, (String, V
     all
 }
 
-fn snapshot(floor: &Floor, issue: u64) -> Snapshot {
+pub fn snapshot(floor: &Floor, issue: u64) -> Snapshot {
     floor.workspace.snapshot(&floor.tree(issue)).expect("snapshot").expect("a worktree")
 }
 
-fn holds(floor: &Floor, issue: u64, snapshot: &Snapshot) -> bool {
+pub fn holds(floor: &Floor, issue: u64, snapshot: &Snapshot) -> bool {
     floor.workspace.snapshot_holds(&floor.tree(issue), snapshot).expect("holds")
 }
 
-fn git_dir(floor: &Floor, dir: &Path) -> PathBuf {
+pub fn git_dir(floor: &Floor, dir: &Path) -> PathBuf {
     PathBuf::from(floor.git_in(dir, &["rev-parse", "--absolute-git-dir"]).trim())
 }
 
@@ -160,8 +160,9 @@ fn a_broken_index_or_an_unfinished_rebase_is_rescued_all_the_same() {
         let taken = snapshot(floor, 1);
         assert_eq!(restored(floor, &taken), files(&dir));
         // Preparing leaves the rebase as it is and reports where HEAD is.
-        let (_, head) = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare");
-        assert_eq!(head, floor.head(&dir, "HEAD"));
+        let ready = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare");
+        assert!(ready.notes[0].starts_with("a rebase (step 1 of 1) is in progress"), "{ready:?}");
+        assert_eq!(ready.head, floor.head(&dir, "HEAD"));
         assert!(git_dir(floor, &dir).join("rebase-merge").exists());
 
         floor.write(&git_dir(floor, &dir), "index", "garbage");

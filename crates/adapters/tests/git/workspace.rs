@@ -62,14 +62,14 @@ fn a_new_branch_starts_where_origin_has_it() {
         floor.user(&["checkout", "--quiet", "-b", &branch(1)]);
         floor.user(&["commit", "--quiet", "--allow-empty", "-m", "begun by a human"]);
         floor.user(&["push", "--quiet", "shopfloor", "HEAD"]);
-        let (_, head) = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare");
+        let head = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare").head;
         assert_eq!(head, floor.head(&floor.project.checkout, "HEAD"));
         // The human goes on while the worktree is away: the branch follows.
         let proof = RescueProof::obtain(&floor.workspace, &floor.tree(1)).expect("proof");
         floor.workspace.remove(proof).expect("remove");
         floor.user(&["commit", "--quiet", "--allow-empty", "-m", "more"]);
         floor.user(&["push", "--quiet", "shopfloor", "HEAD"]);
-        let (_, head) = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare");
+        let head = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepare").head;
         assert_eq!(head, floor.head(&floor.project.checkout, "HEAD"));
     });
 }
@@ -128,10 +128,11 @@ fn a_branch_checked_out_elsewhere_is_freed_or_named() {
         floor.push(1);
         let proof = RescueProof::obtain(&floor.workspace, &floor.tree(1)).expect("proof");
         floor.workspace.remove(proof).expect("remove");
-        let review = floor.workspace.prepare(&floor.review_tree(1), &branch(1), Some(&head)).expect("review");
-        floor.git_in(review.0.as_ref(), &["checkout", "--quiet", &branch(1)]);
+        let review =
+            floor.workspace.prepare(&floor.review_tree(1), &branch(1), Some(&head)).expect("review").path;
+        floor.git_in(review.as_ref(), &["checkout", "--quiet", &branch(1)]);
         floor.prepare(1);
-        assert_eq!(floor.head(review.0.as_ref(), "HEAD"), head);
+        assert_eq!(floor.head(review.as_ref(), "HEAD"), head);
 
         let other = floor.prepare(2);
         floor.git_in(&other, &["checkout", "--quiet", "-b", &branch(3)]);
@@ -146,7 +147,10 @@ fn a_review_is_of_its_commit() {
         let first = floor.commit("Ada", 1, "a", "1", "one");
         floor.push(1);
         let tree = floor.review_tree(1);
-        let prepare = |at: &Sha| floor.workspace.prepare(&tree, &branch(1), Some(at)).expect("prepare");
+        let prepare = |at: &Sha| {
+            let ready = floor.workspace.prepare(&tree, &branch(1), Some(at)).expect("prepare");
+            (ready.path, ready.head)
+        };
         let (dir, head) = prepare(&first);
         assert_eq!(head, first);
         let second = floor.commit("Ada", 1, "a", "2", "two");

@@ -172,6 +172,9 @@ pub struct Delivery {
     staged_at: Time,
     look: Option<(Time, Pane)>,
     blocked: Option<String>,
+    /// The terminal took nothing: it is not asked again before that.
+    #[serde(default)]
+    refused_until: Option<Time>,
 }
 
 impl Delivery {
@@ -199,6 +202,7 @@ impl Delivery {
             staged_at: now,
             look: None,
             blocked: None,
+            refused_until: None,
         })
     }
 
@@ -219,6 +223,13 @@ impl Delivery {
     /// What is in the way, if something is.
     pub fn blocked(&self) -> Option<&str> {
         self.blocked.as_deref()
+    }
+
+    /// The client's word for a prompt, while nothing is to be typed whatever follows from it.
+    pub fn confirm(&mut self, now: Time, prompt: &str) {
+        if !self.stage.is_final() {
+            self.prompt(now, prompt);
+        }
     }
 
     /// Whoever was to report what was asked for is gone. It is taken for done: whether it happened is
@@ -249,12 +260,11 @@ impl Delivery {
             }
             Input::Pasted | Input::EnterSent | Input::Tick => {}
             Input::ActFailed { why } => {
+                // Somebody scrolls, say: that ends by itself, or at the deadline.
                 if self.pending.take().is_some() {
                     self.look = None;
                     self.blocked = Some(format!("the terminal refused: {}", one_line(&why, 200)));
-                    if !self.may_resend() {
-                        self.give_up(now, "the terminal refused to type it");
-                    }
+                    self.refused_until = Some(now + self.recipe.look_again);
                 }
             }
             Input::Prompt { prompt } => self.prompt(now, &prompt),
@@ -335,6 +345,9 @@ impl Delivery {
                 return self.wait(asked + ACT_MAX);
             }
             self.unreported(act, asked, now);
+        }
+        if let Some(until) = self.refused_until.filter(|until| now < *until && !self.stage.is_final()) {
+            return self.wait(until);
         }
         match (self.stage, &self.recipe.mode) {
             (Stage::TurnStarted, _) => Next::Delivered,

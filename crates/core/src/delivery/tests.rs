@@ -73,6 +73,20 @@ fn what_a_dead_daemon_asked_for_is_taken_for_done_and_looked_at() {
 }
 
 #[test]
+fn a_terminal_that_refuses_for_now_is_asked_again_later() {
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    for at in (1_000..60_000).step_by(2_000).map(Time) {
+        assert_eq!(d.step(at, Input::Tick), Next::Look);
+        assert_eq!(d.step(at, look(Composer::Empty)), Next::Paste);
+        let refused = Input::ActFailed { why: "somebody scrolls".into() };
+        assert_eq!(d.step(at, refused), Next::Wait { until: at + Duration::from_secs(2) });
+        assert_eq!(d.blocked(), Some("the terminal refused: somebody scrolls"));
+    }
+    let Next::GiveUp { why } = d.step(Time(601_000), Input::Tick) else { panic!("time is up") };
+    assert!(why.contains("somebody scrolls"), "{why}");
+}
+
+#[test]
 fn nothing_is_typed_where_it_would_do_harm() {
     let dialog = |kind| Pane { dialog: Some(kind), ..pane(Composer::Empty) };
     let typing = Pane { human_typed: Some(Time(995)), ..pane(Composer::Empty) };
@@ -202,7 +216,7 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
         let mut now = 1_000;
-        let (mut pastes, mut enters) = (0, 0);
+        let (mut pastes, mut enters, mut refused) = (0, 0, 0);
         let mut confirmed = false;
         let mut shown: Option<(u64, Pane)> = None;
         let mut next = d.step(Time(now), Input::Tick);
@@ -265,6 +279,8 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
                     Input::Pane(seen)
                 }
             };
+            // What the terminal refused was not typed.
+            refused += u32::from(matches!(input, Input::ActFailed { .. }));
             now += match dice.roll(3) {
                 0 => 0,
                 1 => dice.roll(500),
@@ -277,7 +293,11 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
             next = d.step(Time(now), input);
         }
         assert!(d.stage().is_final(), "seed {seed}: never ends");
-        assert!(pastes <= 4 && enters <= 4 + 4, "seed {seed}: {pastes} pastes, {enters} enters");
+        let (pastes_max, enters_max) = (4 + refused, 4 + 4 + refused);
+        assert!(
+            pastes <= pastes_max && enters <= enters_max,
+            "seed {seed}: {pastes} pastes, {enters} enters, {refused} refused"
+        );
         assert!(d.transitions().len() <= 20);
         started += u32::from(d.stage() == Stage::TurnStarted);
     }

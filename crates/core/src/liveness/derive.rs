@@ -16,8 +16,14 @@ pub const IDLE_OBSERVATIONS: u8 = 3;
 /// Derives the status and counts the observation: the third in a row that finds the session idle
 /// without a phase says so. Observations closer together than `idle_gap_ms` count as one.
 pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status {
+    // A turn since then, however short: what was counted before it is another idleness.
+    if evidence.hooks.turn_started > evidence.idle_counted {
+        evidence.idle_streak = 0;
+        evidence.idle_counted = None;
+    }
     let status = derive(evidence, now, spec);
-    if !matches!(status.state, State::Idle | State::IdlePrompt) || has_phase(evidence) {
+    let idle = matches!(status.state, State::Idle | State::IdlePrompt | State::ContextLow { .. });
+    if !idle || has_phase(evidence) {
         evidence.idle_streak = 0;
         evidence.idle_counted = None;
         return status;
@@ -236,7 +242,9 @@ impl Judge<'_> {
         let (evidence, timing) = (self.evidence, &self.spec.timing);
         let waits = match base.state {
             State::Working { .. } | State::Starting => false,
-            State::Ready | State::Idle | State::Dialog { .. } | State::LimitedUntil { .. } => true,
+            State::Ready | State::Idle | State::LimitedUntil { .. } => true,
+            // A dialog hides the status line, and may keep it from being drawn: no clock is to be
+            // expected while a person is waited for.
             _ => return base,
         };
         let progress = evidence.progress().map(|(_, at)| at);
@@ -312,6 +320,14 @@ impl Judge<'_> {
         if !matches!(base.state, State::Idle | State::Ready) {
             return base;
         }
+        // First: little context is no reason to wait for ever.
+        if base.state == State::Idle
+            && self.evidence.idle_streak >= IDLE_OBSERVATIONS
+            && !has_phase(self.evidence)
+        {
+            self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
+            return Found { state: State::IdlePrompt, ..base };
+        }
         let percent = self.context_percent();
         let by_screen = matches!(self.evidence.newest(Source::Screen),
             Some(Fact { at, what: What::Screen(reading) }) if reading.context_low && *at >= self.last_hook());
@@ -319,13 +335,6 @@ impl Judge<'_> {
             let source = if by_screen { Source::Screen } else { Source::Statusline };
             self.because(source, "little context is left");
             return Found { state: State::ContextLow { percent }, ..base };
-        }
-        if base.state == State::Idle
-            && self.evidence.idle_streak >= IDLE_OBSERVATIONS
-            && !has_phase(self.evidence)
-        {
-            self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
-            return Found { state: State::IdlePrompt, ..base };
         }
         base
     }

@@ -144,6 +144,14 @@ fn hooks_say_where_a_session_stands() {
     check(&spec, "a tool", &with(&[(3 * S, tool())]), now, "working (tool Bash)");
     check(&spec, "stopped", &with(&[(4 * S, stop())]), now, "idle");
     check(&spec, "permission", &with(&[(4 * S, permission())]), now, "dialog (permission)");
+    let long = with(&[(4 * S, permission()), (5 * S, clock("10:00:00"))]);
+    check(
+        &spec,
+        "a dialog at night",
+        &[&long[..], &[(600 * MIN, alive())]].concat(),
+        600 * MIN,
+        "dialog (permission)",
+    );
     let question = hook(HookEvent::PermissionRequest { tool: "AskUserQuestion".into() });
     check(&spec, "question", &with(&[(4 * S, question)]), now, "dialog (question)");
     check(&spec, "failed", &with(&[(4 * S, failure("server_error", false))]), now, "failed (server)");
@@ -362,6 +370,10 @@ fn idle_three_times_without_a_phase_is_a_finding() {
     assert_eq!(states(&mut e, &[82 * S]), ["working"]);
     e.add(Fact::new(Time(83 * S), stop()));
     assert_eq!(states(&mut e, &[90 * S, 100 * S, 110 * S]), ["idle", "idle", "idle_prompt"]);
+    // A turn that nobody saw, since it was so short, is one all the same.
+    e.add(Fact::new(Time(111 * S), prompt()));
+    e.add(Fact::new(Time(111 * S + 4), stop()));
+    assert_eq!(states(&mut e, &[112 * S, 122 * S, 132 * S]), ["idle", "idle", "idle_prompt"]);
 }
 
 #[test]

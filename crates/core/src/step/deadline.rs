@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, MessageId};
+use crate::ids::{Epoch, JobId, MessageId, ProjectName};
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
@@ -30,6 +30,16 @@ impl Turn<'_> {
             self.floor.jobs.iter().filter(|j| j.is_live() && due(j.checkpoint_at)).map(|j| j.id).collect();
         for job in checkpoints {
             self.checkpoint_due(job);
+        }
+        let releases: Vec<JobId> =
+            self.floor.jobs.iter().filter(|j| due(j.release_at)).map(|j| j.id).collect();
+        for job in releases {
+            self.release_due(job);
+        }
+        let projects: Vec<ProjectName> =
+            self.floor.projects.iter().filter(|p| due(p.tidy_at)).map(|p| p.name.clone()).collect();
+        for project in projects {
+            self.tidy(&project);
         }
         let jobs: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.is_live() && due(j.deadline)).map(|j| j.id).collect();

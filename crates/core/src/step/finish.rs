@@ -206,6 +206,13 @@ impl Turn<'_> {
             let fence = fence(&output);
             body.push_str(&format!("\nThe session's last output:\n\n{fence}text\n{output}\n{fence}\n"));
         }
+        if let Some(session) = job.last_session {
+            let prompt = format!("sessions/e{session}/prompt.md");
+            body.push_str(&format!(
+                "\nTo reproduce it: give `{prompt}` (in the floor's home) to the agent in that worktree. `shopfloor explain {}` tells how it came to this.\n",
+                job.issue
+            ));
+        }
         body.push_str("\nTo try again: remove the label `blocked` and add `backlog`.\n");
         Action::Comment {
             project: job.project.clone(),
@@ -236,6 +243,7 @@ impl Turn<'_> {
                 .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
             let name = JobState::Ended { end }.name();
             self.note_job(NoteKind::JobEnded, id, format!("{name}: {}", reason.unwrap_or_default()));
+            self.keep_worktree_for_now(id, end);
             self.forget_old_jobs();
         }
     }
@@ -249,8 +257,10 @@ impl Turn<'_> {
                 self.floor.sessions.iter().filter(|s| s.job == *job).map(|s| s.epoch).collect();
             let unended =
                 |e: &Epoch| self.floor.sessions.get(e).is_some_and(|s| s.state != SessionState::Ended);
-            // One that could not be ended still owns its worktree: it and its job stay.
-            if sessions.iter().any(unended) {
+            // One that could not be ended still owns its worktree: it and its job stay. So does one whose
+            // worktree is still to be removed.
+            let kept = self.floor.jobs.get(job).is_some_and(|j| j.release_at.is_some() || j.releasing > 0);
+            if kept || sessions.iter().any(unended) {
                 continue;
             }
             for session in sessions {

@@ -15,13 +15,14 @@ mod review;
 mod scheduler;
 mod session;
 mod status;
+mod tidy;
 
 #[cfg(test)]
 mod tests;
 
 pub use scheduler::{Standings, Waiting};
 
-use crate::effect::{Action, Outcome};
+use crate::effect::{Action, Outcome, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{IssueNumber, JobId, ProjectName};
 use crate::policy::Policy;
@@ -77,6 +78,9 @@ impl Turn<'_> {
             }
             Event::Answered { project, issue, text } => self.answered(project, *issue, text),
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
+            Event::Escalated { project, text } => {
+                self.note(NoteKind::Escalation, project, None, text.clone());
+            }
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
@@ -89,13 +93,15 @@ impl Turn<'_> {
     }
 
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
-        let cursor = self.floor.projects.get(project).map_or(0, |p| p.cursor);
+        let known = self.floor.projects.get(project);
+        let (cursor, tidy_at) = known.map_or((0, None), |p| (p.cursor, p.tidy_at));
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
             policy: policy.clone(),
             cursor,
             paused: None,
+            tidy_at,
         });
     }
 
@@ -162,7 +168,10 @@ impl Turn<'_> {
                 self.finishing_done_by_issue(project, *issue, action);
             }
             Action::ClosePr { project, pr, .. } => self.finishing_done_by_pr(project, *pr, action),
-            Action::ReleaseWorktree { job, .. } => self.finishing_done(*job, action),
+            Action::ReleaseWorktree { job, role, .. } => {
+                self.worktree_released(*job, *role, outcome);
+                self.finishing_done(*job, action);
+            }
             Action::BuildCandidate { entry, head, .. } => self.candidate_built(*entry, head, outcome),
             Action::Publish { entry, old, new, .. } => self.publish_answered(*entry, old, new, outcome),
             Action::SyncCheckout { project, .. } => {
@@ -170,7 +179,7 @@ impl Turn<'_> {
                     self.note(NoteKind::Checkout, project, None, note.clone());
                 }
             }
-            Action::RingInbox { .. } | Action::PostStatus { .. } => {}
+            Action::RingInbox { .. } | Action::PostStatus { .. } | Action::Tidy(_) => {}
         }
     }
 
@@ -200,8 +209,9 @@ impl Turn<'_> {
                 self.not_ended(*job, *role, *epoch, action, &reason);
                 self.reviewer_not_ended(*job, *epoch, &reason);
             }
-            Action::ReleaseWorktree { job, .. } => {
+            Action::ReleaseWorktree { job, role, .. } => {
                 self.escalate_job(*job, &reason);
+                self.worktree_released(*job, *role, &Outcome::Done);
                 self.finishing_done(*job, action);
             }
             Action::EditLabels { project, issue, .. } => {
@@ -220,7 +230,9 @@ impl Turn<'_> {
                 self.note(NoteKind::Escalation, project, None, reason);
                 self.finishing_done_by_pr(project, *pr, action);
             }
-            Action::PostStatus { project, .. } | Action::SyncCheckout { project, .. } => {
+            Action::PostStatus { project, .. }
+            | Action::SyncCheckout { project, .. }
+            | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
             // Another is made later, and one at the session's end; somebody should know.

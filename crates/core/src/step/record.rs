@@ -117,7 +117,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn checkpoint_made(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::Checkpoint { rescue, head, files } = outcome else { return };
+        let Outcome::Checkpoint { rescue, head, files, note } = outcome else { return };
+        self.note_worktree(id, note.as_slice());
         let now = self.now;
         if let (Some(job), Some(rescue)) = (self.floor.jobs.edit(&id), rescue) {
             job.rescue = Some(rescue.clone());

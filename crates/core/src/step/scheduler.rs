@@ -28,7 +28,8 @@ pub enum Waiting {
     OnUnknown(Vec<IssueNumber>),
     /// It waits for itself, through these.
     Cycle(Vec<IssueNumber>),
-    /// Our own label changes have not reached the forge, or a former session has not ended.
+    /// Our own label changes have not reached the forge, a former session has not ended, or a former
+    /// worktree is being removed.
     Settling,
     /// It has a job already.
     AtWork,
@@ -42,7 +43,8 @@ struct Standing {
     at_work: BTreeSet<IssueNumber>,
     /// Has had a job, whatever became of it.
     had_job: BTreeSet<IssueNumber>,
-    /// A session that has not ended, or could not be ended, still owns the worktree.
+    /// A session that has not ended, or could not be ended, still owns the worktree; or that is being
+    /// removed.
     owned: BTreeSet<IssueNumber>,
 }
 
@@ -53,7 +55,13 @@ impl Standing {
         Standing {
             at_work: jobs().filter(|j| j.is_live()).map(|j| j.issue).collect(),
             had_job: jobs().map(|j| j.issue).collect(),
-            owned: floor.sessions.iter().filter(unended).map(|s| s.issue).collect(),
+            owned: floor
+                .sessions
+                .iter()
+                .filter(unended)
+                .map(|s| s.issue)
+                .chain(jobs().filter(|j| j.releasing > 0).map(|j| j.issue))
+                .collect(),
         }
     }
 
@@ -224,6 +232,8 @@ impl Turn<'_> {
             extensions: 0,
             successor_due: false,
             end_wanted: None,
+            release_at: None,
+            releasing: 0,
             merged: None,
             reason: None,
             rescue: None,

@@ -8,10 +8,14 @@ use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
 use crate::liveness::State;
 use crate::runtime::ErrorKind;
 use crate::state::{Agent, AgentStatus, JobState, Message, MessageState, Session, SessionState};
+use crate::text::one_line;
+
+const WORKTREE_NOTES_MAX: usize = 10;
 
 impl Turn<'_> {
     pub(super) fn worktree_ready(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::WorktreeReady { path, head } = outcome else { return };
+        let Outcome::WorktreeReady { path, head, notes } = outcome else { return };
+        self.note_worktree(id, notes);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if job.state != JobState::Preparing {
             return;
@@ -19,6 +23,13 @@ impl Turn<'_> {
         job.worktree = Some(path.clone());
         job.head = Some(head.clone());
         self.start_dev(id);
+    }
+
+    /// People are told what an agent found, or would have found, out of order.
+    pub(super) fn note_worktree(&mut self, id: JobId, notes: &[String]) {
+        for note in notes.iter().take(WORKTREE_NOTES_MAX) {
+            self.note_job(NoteKind::Worktree, id, one_line(note, 300));
+        }
     }
 
     /// Starts the job's dev session, as a successor if there was one before.
@@ -143,7 +154,10 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_started(&mut self, start: &StartSession, outcome: &Outcome) {
-        let Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt } = outcome else { return };
+        let Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes } = outcome else {
+            return;
+        };
+        self.note_worktree(start.job, notes);
         let now = self.now;
         let Some(session) = self.floor.sessions.edit(&start.epoch) else { return };
         session.tmux = tmux.clone();
@@ -329,7 +343,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_ended(&mut self, id: JobId, epoch: Epoch, action: &Action, outcome: &Outcome) {
-        let Outcome::SessionEnded { rescue, last_output } = outcome else { return };
+        let Outcome::SessionEnded { rescue, last_output, note } = outcome else { return };
+        self.note_worktree(id, note.as_slice());
         self.session_gone(id, epoch);
         let dev = matches!(action, Action::EndSession { role: Role::Dev, .. });
         if let Some(job) = self.floor.jobs.edit(&id)

@@ -88,6 +88,7 @@ impl Turn<'_> {
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
             State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
+            State::IdlePrompt if turn => self.idle_without_review(id, epoch),
             State::Working { .. } => self.gets_on(id, epoch, turn && role == Role::Dev),
             _ => {}
         }
@@ -166,6 +167,27 @@ impl Turn<'_> {
                 id,
                 "PHASE missing\nYou stopped without saying where you are. Commit and push your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
                 "the agent stopped without a phase",
+            );
+        }
+    }
+
+    fn idle_without_review(&mut self, id: JobId, epoch: Epoch) {
+        let max = self.policy_of(id).reminders_max;
+        let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.resume_at.is_none()) else {
+            return;
+        };
+        session.nudges += 1;
+        if session.nudges > max {
+            self.reviewer_failed(
+                id,
+                epoch,
+                &format!("the reviewer stopped without a review, after {max} reminders"),
+            );
+        } else if self.floor.next_message(epoch).is_none() {
+            self.queue_to(
+                id,
+                epoch,
+                "RESULT missing\nYou stopped without a review. Write your verdict as JSON to the file named by $SHOPFLOOR_RESULT_FILE, then run `shopfloor phase done`.",
             );
         }
     }

@@ -11,6 +11,7 @@ mod queue;
 mod reviews;
 mod sessions;
 mod statuses;
+mod tidy;
 
 use super::{Step, step};
 use crate::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
@@ -127,6 +128,7 @@ impl Scene {
                 phase_file: "f".into(),
                 runtime: "generic".into(),
                 prompt: None,
+                notes: vec![],
             },
         )
     }
@@ -135,7 +137,10 @@ impl Scene {
     fn working(policy: Policy) -> Scene {
         let mut scene = Scene::new(policy);
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
-        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.answer(
+            "prepare_worktree",
+            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+        );
         scene.start_session();
         assert_eq!(scene.state(), "working");
         scene
@@ -202,7 +207,10 @@ impl Scene {
     }
 
     fn end_session(&mut self) -> &mut Self {
-        self.answer("end_session", Outcome::SessionEnded { rescue: None, last_output: "bye".into() })
+        self.answer(
+            "end_session",
+            Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None },
+        )
     }
 
     fn exited(&mut self, epoch: Epoch, status: Option<i32>) -> &mut Self {
@@ -214,7 +222,7 @@ impl Scene {
         while let Some(action) = self.pending.first().cloned() {
             let outcome = match action {
                 Action::EndSession { .. } => {
-                    Outcome::SessionEnded { rescue: None, last_output: "bye".into() }
+                    Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
                 _ => Outcome::Done,
             };

@@ -4,12 +4,13 @@
 use super::session::Brief;
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::host::atomic::write_atomic;
-use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_adapters::terminal::tmux::{Tmux, TmuxError, TmuxResult};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::time::Time;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -69,10 +70,6 @@ impl Courier {
         self.delivery.transitions().first().map_or(Time(0), |first| first.at)
     }
 
-    pub fn message(&self) -> MessageId {
-        self.message
-    }
-
     /// Goes on as far as it can: when to come again, and what to tell the floor. `look` gives the
     /// pane as it is now; an error means that nothing is known of it.
     pub fn go(
@@ -99,8 +96,9 @@ impl Courier {
                     let key = way.spec.submit.as_ref().map_or("Enter", |submit| submit.key.as_str());
                     self.act(way, Input::EnterSent, |name, _| way.tmux.send_key(name, key))
                 }
+                // Kept until the floor has it: whoever comes after a crash tells it again.
                 Next::Delivered | Next::GiveUp { .. } => {
-                    let _ = std::fs::remove_file(file(way.dir));
+                    let _ = self.record(way);
                     return None;
                 }
             };
@@ -108,20 +106,33 @@ impl Courier {
         Some((way.now)() + Duration::from_secs(2))
     }
 
-    fn act(
-        &self,
-        way: &Way<'_>,
-        done: Input,
-        act: impl FnOnce(&str, &str) -> Result<(), shopfloor_adapters::terminal::tmux::TmuxError>,
-    ) -> Input {
-        let bytes = serde_json::to_vec(self).expect("a delivery is plain data");
-        if let Err(e) = write_atomic(&file(way.dir), &bytes, 0o600) {
+    fn act(&self, way: &Way<'_>, done: Input, act: impl FnOnce(&str, &str) -> TmuxResult<()>) -> Input {
+        if let Err(e) = self.record(way) {
             return Input::ActFailed { why: format!("it could not be put on record: {e}") };
         }
         match act(&way.brief.tmux, self.delivery.text()) {
-            Ok(()) => done,
+            // No answer: whether it was typed is not known, but seen on the pane.
+            Ok(()) | Err(TmuxError::Io { .. }) => done,
             Err(e) => Input::ActFailed { why: e.to_string() },
         }
+    }
+
+    fn record(&self, way: &Way<'_>) -> io::Result<()> {
+        let bytes = serde_json::to_vec(self).expect("a delivery is plain data");
+        write_atomic(&file(way.dir), &bytes, 0o600)
+    }
+
+    /// The client's word for prompts, while nothing may be typed. Whether the message is through.
+    pub fn confirm(&mut self, way: &Way<'_>, prompts: &[String], tell: &mut dyn FnMut(Event)) -> bool {
+        for prompt in prompts {
+            self.delivery.confirm((way.now)(), prompt);
+        }
+        let through = self.delivery.stage().is_final();
+        if through {
+            let _ = self.record(way);
+        }
+        self.report(way.brief.epoch, tell);
+        through
     }
 
     fn report(&mut self, epoch: Epoch, tell: &mut dyn FnMut(Event)) {
@@ -147,6 +158,58 @@ impl Courier {
     }
 }
 
+/// The floor goes on with another message, or none: what became of the last is history.
+pub fn forget(dir: &Path) {
+    let _ = std::fs::remove_file(file(dir));
+}
+
 fn file(dir: &Path) -> PathBuf {
     dir.join("delivery.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::session::Due;
+    use super::*;
+    use crate::config::runtimes::embedded;
+    use shopfloor_core::runtime::Composer;
+
+    #[test]
+    fn a_message_that_is_asked_for_again_is_not_typed_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tmux = Tmux::new(folder.path().join("tmux.sock"), "");
+        let spec = embedded("claude").expect("it is embedded");
+        let brief = Brief {
+            epoch: Epoch(1),
+            tmux: "dev-sample-1-e1".into(),
+            runtime: "claude".into(),
+            launched: Time(0),
+            process: None,
+            worktree: PathBuf::new(),
+            phase: None,
+            phase_stamp: None,
+            conversation: None,
+            due: None,
+        };
+        let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: folder.path(), now: || Time(1_000) };
+        let due = Due { message: MessageId(3), text: "CI passed".into(), receipts: 1, held: None };
+        let mut courier = Courier::new(&way, &due).expect("it can be typed");
+        let empty = Pane { dialog: None, composer: Composer::Empty, busy: false, human_typed: None };
+        assert_eq!(courier.delivery.step(Time(1_000), Input::Pane(empty)), Next::Paste);
+        courier.delivery.step(Time(1_000), Input::Pasted);
+        let taken = || Input::Prompt { prompt: "CI passed".into() };
+        let blind = || -> Result<Pane, String> { panic!("there is nothing to look for") };
+        let mut told = Vec::new();
+        assert_eq!(courier.go(&way, taken(), blind, &mut |event| told.push(event)), None);
+        let stage = |event: &Event| match event {
+            Event::MessageMoved { to, .. } => Some(to.to),
+            _ => None,
+        };
+        let first: Vec<_> = told.drain(..).filter_map(|event| stage(&event)).collect();
+        assert_eq!(first, [Stage::Typed, Stage::TurnStarted]);
+        // The floor, or a daemon after this one, has not heard of it yet.
+        let mut courier = Courier::new(&way, &due).expect("it can be typed");
+        assert_eq!(courier.go(&way, Input::Tick, blind, &mut |event| told.push(event)), None);
+        assert_eq!(told.iter().filter_map(stage).collect::<Vec<_>>(), first, "told again, not typed");
+    }
 }

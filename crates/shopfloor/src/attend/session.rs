@@ -1,14 +1,14 @@
 //! One session under watch: what it shows is weighed whenever something is told, looked at when
 //! that may help, and reported when it says something new.
 
-use super::courier::{Courier, Way};
+use super::courier::{self, Courier, Way};
 use super::dossier::Dossier;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::delivery::{Input, Pane};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Source, State, Status, observe};
+use shopfloor_core::liveness::{Activity, Confidence, Source, State, Status, observe};
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::{Readiness, RuntimeSpec};
 use shopfloor_core::state::SessionStatus;
@@ -58,7 +58,11 @@ pub struct Attendant {
     clock: fn() -> Time,
     dossier: Dossier,
     courier: Option<Courier>,
+    /// The message that is through, or given up: the floor has yet to say so.
+    sent: Option<MessageId>,
     reported: Option<(Time, SessionStatus)>,
+    /// The beginning of the last turn that the floor knows of.
+    turn: Option<Time>,
     worktree_seen: Option<Time>,
     /// When to look again, and when the courier wants to go on.
     next: Time,
@@ -78,6 +82,7 @@ impl Attendant {
         let now = clock();
         // What did not move while nobody watched was not seen not moving.
         dossier.evidence.watch_from(now);
+        let turn = dossier.evidence.hooks.turn_started;
         Attendant {
             brief,
             spec,
@@ -86,7 +91,9 @@ impl Attendant {
             clock,
             dossier,
             courier: None,
+            sent: None,
             reported: None,
+            turn,
             worktree_seen: None,
             next: now,
             courier_next: None,
@@ -101,8 +108,9 @@ impl Attendant {
     /// The floor has changed.
     pub fn brief(&mut self, brief: Brief) {
         let message = brief.due.as_ref().map(|due| due.message);
-        if self.courier.as_ref().map(Courier::message) != message {
+        if self.brief.due.as_ref().map(|due| due.message) != message {
             self.courier = None;
+            courier::forget(&self.dir);
             self.courier_next = message.map(|_| (self.clock)());
         }
         self.brief = brief;
@@ -177,6 +185,21 @@ impl Attendant {
     }
 
     fn report(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
+        let began = self.dossier.evidence.hooks.turn_started;
+        let missed = began.filter(|began| Some(*began) > self.turn && !status.state.in_turn());
+        self.turn = began;
+        if let Some(since) = missed {
+            // A turn that was over before anybody looked. Without it the floor would take what it is
+            // told next for what it knows already.
+            let state = State::Working { activity: Activity::Thinking };
+            let worked = Status { state, since, confidence: Confidence::High, ..status.clone() };
+            self.report_new(&worked, now, tell);
+        }
+        self.report_new(status, now, tell);
+    }
+
+    /// Tells the floor, if it is worth a commit.
+    fn report_new(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
         let new = SessionStatus {
             state: status.state.clone(),
             since: status.since,
@@ -184,6 +207,14 @@ impl Attendant {
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
         };
+        let mut new = new;
+        if let Some((_, old)) = &self.reported
+            && old.state == new.state
+            && matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. })
+        {
+            // Looked at again; a turn in between would have been told.
+            new.since = old.since;
+        }
         let worth = self.reported.as_ref().is_none_or(|(at, old)| self.is_worth(old, &new, now.since(*at)));
         if worth {
             self.reported = Some((now, new.clone()));
@@ -213,7 +244,7 @@ impl Attendant {
     }
 
     fn deliver(&mut self, status: &Status, mut prompts: Vec<String>, tell: &mut dyn FnMut(Event)) {
-        let Some(due) = self.brief.due.clone() else {
+        let Some(due) = self.brief.due.clone().filter(|due| self.sent != Some(due.message)) else {
             self.courier_next = None;
             return;
         };
@@ -236,6 +267,11 @@ impl Attendant {
         };
         let now = (self.clock)();
         if let Some((why, again)) = self.not_yet(status) {
+            if courier.confirm(&way, &prompts, tell) {
+                self.courier_next = None;
+                self.sent = Some(due.message);
+                return;
+            }
             courier.hold(brief.epoch, &why, tell);
             self.courier = Some(courier);
             self.courier_next = Some(again.max(now + Duration::from_secs(1)));
@@ -253,7 +289,7 @@ impl Attendant {
         self.courier_next = next;
         self.courier = next.map(|_| courier);
         if self.courier.is_none() {
-            self.brief.due = None;
+            self.sent = Some(due.message);
         }
     }
 

@@ -85,6 +85,7 @@ impl From<StoreError> for CliError {
                     "nothing was changed. Copy the floor's folder somewhere safe, then see `shopfloor doctor`",
                 ),
             ),
+            StoreError::Full(_) => (Exit::Failed, Some("nothing was changed; make room and try again")),
             _ => (Exit::Failed, None),
         };
         CliError { exit, message: e.to_string(), hint: hint.map(str::to_owned) }

@@ -7,6 +7,7 @@ use super::{CliError, CliResult, Context, Exit, body, now, output};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_adapters::host::lock::FileLock;
+use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::text::{head, neutralise, one_line};
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 /// Tell people that something needs them
 ///
-/// The line is added to escalations-PROJECT.jsonl in the floor's home. Any trigger will do, such as
+/// The line is added to escalations-PROJECT.jsonl in the floor's home, and `shopfloor events` shows it. Any trigger will do, such as
 /// retry_limit or review_cycles.
 #[derive(Args)]
 pub struct EscalateArgs {
@@ -66,6 +67,8 @@ pub fn run(context: &Context, args: EscalateArgs) -> CliResult<Exit> {
     let file = context.layout.escalations(&project);
     append(&file, &output::json_text(&line))
         .map_err(|e| CliError::failed(format!("{} cannot be written: {e}", file.display())))?;
+    let text = format!("{trigger}: {}", one_line(&about, 500));
+    context.submit(&Event::Escalated { project: project.clone(), text })?;
     if context.json {
         output::json(&Escalated { escalate: true, line, file: file.display().to_string() });
     } else {

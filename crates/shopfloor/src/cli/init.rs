@@ -51,6 +51,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         name: config.project.name.clone(),
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.clone(),
+        push_rescues: false,
     };
     // Everything that can be wrong is found before anything is written.
     match repos::validate(&git, &project) {

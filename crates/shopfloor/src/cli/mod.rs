@@ -21,9 +21,10 @@ mod init;
 mod issue;
 mod marker;
 mod merge_queue;
-mod output;
+pub(crate) mod output;
 pub mod phase;
 mod pr;
+mod rescue;
 mod session;
 mod status;
 mod statusline;
@@ -85,6 +86,7 @@ enum Command {
     Ci(ci::CiArgs),
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
+    Rescue(rescue::RescueArgs),
     Session(session::SessionArgs),
     Verify(verify::VerifyArgs),
     Marker(marker::MarkerArgs),
@@ -122,7 +124,7 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
     match command {
-        Command::Agents(args) => agents::run(context, args),
+        Command::Agents(args) => agents::run(context, &args),
         Command::Answer(args) => answer::run(context, args),
         Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
@@ -144,6 +146,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::MergeQueue(args) => merge_queue::run(context, args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Rescue(args) => rescue::run(context, args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),

@@ -89,11 +89,16 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// Whether a person looks at what is printed.
+pub fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Whether to colour standard output: a terminal that wants it.
 pub fn colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
-        && std::io::stdout().is_terminal()
+        && is_terminal()
 }
 
 /// A length of time, short: `3s`, `2m10s`, `1h05m`, `3d`.

@@ -136,6 +136,10 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["limits", "idle"], limits.idle)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;
+    count(source, &["rescue", "keep"], config.rescue.keep, 1..=10_000)?;
+    deadline(source, &["rescue", "keep_for"], config.rescue.keep_for)?;
+    deadline(source, &["rescue", "keep_worktrees"], config.rescue.keep_worktrees)?;
+    deadline(source, &["rescue", "keep_logs"], config.rescue.keep_logs)?;
     deadline(source, &["limits", "renotify"], limits.renotify)?;
     deadline(source, &["limits", "escalate"], limits.escalate)
 }

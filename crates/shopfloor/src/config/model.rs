@@ -301,11 +301,30 @@ pub struct Rescue {
     /// Between two snapshots of a worktree in which an agent works. One is also made at each phase and
     /// before anything is ended or removed.
     pub every: Span,
+    /// Snapshots of an agent that are kept at least.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub keep: u32,
+    /// After this long the others go as well. A snapshot that is the only copy of something never goes.
+    pub keep_for: Span,
+    /// Whether snapshots are also sent to the project's origin.
+    pub push: bool,
+    /// How long the worktree of an issue that did not land is kept. What it holds is kept beyond that.
+    pub keep_worktrees: Span,
+    /// How long the files of sessions and the logs of checks are kept once nothing needs them.
+    pub keep_logs: Span,
 }
 
 impl Default for Rescue {
     fn default() -> Self {
-        Rescue { every: Span(Policy::default().checkpoint_every) }
+        let policy = Policy::default();
+        Rescue {
+            every: Span(policy.checkpoint_every),
+            keep: policy.rescue_keep,
+            keep_for: Span(policy.rescue_keep_for),
+            push: false,
+            keep_worktrees: Span(policy.keep_worktrees),
+            keep_logs: Span(policy.keep_logs),
+        }
     }
 }
 

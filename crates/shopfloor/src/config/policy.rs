@@ -28,6 +28,10 @@ impl ProjectConfig {
             retries_max: limits.retries,
             retry_backoff: limits.retry_backoff.0,
             checkpoint_every: self.rescue.every.0,
+            rescue_keep: self.rescue.keep,
+            rescue_keep_for: self.rescue.keep_for.0,
+            keep_worktrees: self.rescue.keep_worktrees.0,
+            keep_logs: self.rescue.keep_logs.0,
             renotify_after: limits.renotify.0,
             escalate_after: limits.escalate.0,
         }

@@ -165,6 +165,13 @@ max_jobs = 1
 # How long an agent may show no sign before somebody is told.
 # idle = "2h"
 
+[rescue]
+# What agents have not committed is snapshotted at each phase, and this often while they work;
+# `shopfloor rescue list` shows the snapshots.
+# every = "5m"
+# How long the worktree of an issue that did not land is kept.
+# keep_worktrees = "14d"
+
 # Secrets are never written here, only where they are found. Their values are hidden in logs.
 # [secrets]
 # MY_TOKEN = { env = "MY_TOKEN" }

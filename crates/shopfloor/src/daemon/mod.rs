@@ -27,9 +27,13 @@ use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
 const TASKS_MAX: usize = 32;
+
+/// Between two looks at a full disk.
+const FULL_PAUSE: Duration = Duration::from_secs(5);
 
 /// A floor that is taken and ready to run.
 pub struct Daemon {
@@ -80,6 +84,8 @@ impl Daemon {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
             until_idle,
             clock: crate::cli::now,
+            warn: |why| eprintln!("warning: {why}"),
+            full_pause: FULL_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
             FloorWatches::new(context.layout.clone(), tmux.clone(), projects.clone(), handle, &panes).map_err(

@@ -33,6 +33,7 @@ impl Loaded {
             name: self.config.project.name.clone(),
             primary_branch: self.config.project.primary_branch.clone(),
             checkout: self.checkout.clone(),
+            push_rescues: self.config.rescue.push,
         }
     }
 }

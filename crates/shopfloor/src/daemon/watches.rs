@@ -5,6 +5,7 @@
 use super::Projects;
 use super::panes::PaneListener;
 use crate::attend::{Attendants, Brief, Due, News};
+use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
@@ -35,6 +36,7 @@ pub struct FloorWatches {
     configs: u64,
     /// What the attendants were last told of each session.
     briefs: BTreeMap<Epoch, Brief>,
+    mirror: Mirror,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -122,6 +124,7 @@ impl FloorWatches {
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
+            mirror: Mirror::start(layout.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
             files: FileWatcher::spawn(move |key| for_files.fired(key))?,
@@ -136,6 +139,7 @@ impl FloorWatches {
 
 impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
+        self.mirror.reconcile(floor);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()

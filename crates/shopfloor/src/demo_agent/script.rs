@@ -15,7 +15,7 @@
 //! | `demo: leave` | ends after each signal instead of waiting |
 //! | `demo: empty` | signals without a commit |
 //! | `demo: garbage-phase` | writes a phase that is none, first |
-//! | `demo: deaf` | never takes a message |
+//! | `demo: deaf` | never takes a message from its inbox |
 //! | `demo: bad-review-once` | its reviewer leaves garbage, once |
 //! | `demo: reviewer-dies-once` | its reviewer dies, once |
 //! | `demo: die` | is killed in the middle of its first turn, once |

@@ -44,9 +44,11 @@ pub fn in_turn(script: &Script, client: &dyn Client) -> CliResult<()> {
         client.say("\x1b[31mred\x1b[0m \x1b]2;a title\x07 in a line");
     }
     if script.has("flood") && once(client, "flood")? {
-        let chunk: Vec<u8> =
-            b"flood \x1b[32m0123456789\x1b[0m\r\n".iter().copied().cycle().take(FLOOD_CHUNK).collect();
+        // Coloured lines, of no more columns than an agent's terminal has: beyond, tmux is slow.
+        let line = format!("\x1b[32m{}\x1b[0m\r\n", "flood ".repeat(30));
+        let chunk: Vec<u8> = line.bytes().cycle().take(FLOOD_CHUNK).collect();
         (0..FLOOD_BYTES / FLOOD_CHUNK).for_each(|_| client.print(&chunk));
+        client.say("that was all");
     }
     let dies = script.has("die") && once(client, "die")?;
     let freezes = script.has("freeze") && once(client, "freeze")?;

@@ -123,7 +123,10 @@ impl TestFloor {
         let path = self.layout().worktree(&name("demo"), shopfloor_core::ids::Role::Dev, IssueNumber(1));
         std::fs::create_dir_all(&path).unwrap();
         let path = path.to_str().unwrap().to_owned();
-        self.perform("prepare_worktree", Outcome::WorktreeReady { path, head: HEAD.parse().unwrap() });
+        self.perform(
+            "prepare_worktree",
+            Outcome::WorktreeReady { path, head: HEAD.parse().unwrap(), notes: vec![] },
+        );
         self.perform(
             "start_session",
             Outcome::SessionStarted {
@@ -132,6 +135,7 @@ impl TestFloor {
                 phase_file: "/nowhere/phase".into(),
                 runtime: "generic".into(),
                 prompt: None,
+                notes: vec![],
             },
         );
         process

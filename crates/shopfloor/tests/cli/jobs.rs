@@ -75,7 +75,7 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     assert_eq!((&agent["status"], &agent["liveness"]), (&json!("crashed"), &json!("red")));
     floor.run(&["agents"]).fine().shows("red (crashed)");
     // What it left is cleared away and the backoff is over: a successor is started.
-    let ended = Outcome::SessionEnded { rescue: None, last_output: String::new() };
+    let ended = Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None };
     floor.perform("end_session", ended);
     let later = now() + std::time::Duration::from_secs(3600);
     floor.engine().submit(later, &Event::Tick).unwrap();
@@ -87,7 +87,10 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     let process = ProcessId { pid: process.pid, start: process.start + 1 };
     let (tmux, phase_file) = ("dev-demo-1-e2".into(), "/nowhere/phase".into());
     let (runtime, prompt) = ("generic".into(), None);
-    floor.perform("start_session", Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt });
+    floor.perform(
+        "start_session",
+        Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes: vec![] },
+    );
     // Somebody else has its pid by now.
     floor.run(&["agents"]).fine().shows("red (its process is gone)");
 }
@@ -98,7 +101,11 @@ fn cancelling_ends_the_job_once() {
     floor.at_work();
     assert_eq!(floor.json(&["cancel", "1"]), json!({ "issue": 1, "state": "finishing" }));
     assert_eq!(floor.json(&["status"])["jobs"][0]["state"], "finishing");
-    let ended = Outcome::SessionEnded { rescue: Some("refs/rescue/x".into()), last_output: String::new() };
+    let ended = Outcome::SessionEnded {
+        rescue: Some("refs/rescue/x".into()),
+        last_output: String::new(),
+        note: None,
+    };
     floor.perform("end_session", ended);
     floor.run(&["agents"]).fine();
     assert_eq!(floor.json(&["agents"]), json!([]));

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes; only a test that fails waits for so long.
-const BOUND: Duration = Duration::from_secs(120);
+const BOUND: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(20);
 
 const CONFIG: &str = r#"
@@ -28,6 +28,8 @@ respawn_backoff = "10ms"
 /// What it is started by.
 const RUNTIME: &str = r#"
 [launch]
+argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+[resume]
 argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
 [version]
 argv = ["shopfloor", "--version"]
@@ -138,17 +140,24 @@ impl Floor {
     /// How far each message came, as the journal tells, by its session's epoch and its number.
     pub fn journeys(&self) -> BTreeMap<(u64, u64), Vec<String>> {
         let mut all: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
-        for entry in self.engine().store().journal(Seq(0), 10_000).expect("the journal") {
-            let event: Value = serde_json::from_str(&entry.body).unwrap_or_default();
-            if event["event"] == "message_moved" {
-                let key = (
-                    event["epoch"].as_u64().expect("an epoch"),
-                    event["message"].as_u64().expect("a number"),
-                );
-                all.entry(key).or_default().push(event["to"]["to"].as_str().expect("a stage").to_owned());
-            }
+        for event in self.events("message_moved") {
+            let key =
+                (event["epoch"].as_u64().expect("a number"), event["message"].as_u64().expect("a number"));
+            all.entry(key).or_default().push(event["to"]["to"].as_str().expect("a stage").to_owned());
         }
         all
+    }
+
+    /// What a session was found to be, one after the other.
+    pub fn statuses(&self, epoch: u64) -> Vec<String> {
+        let mine = self.events("status_seen").into_iter().filter(|event| event["epoch"] == epoch);
+        mine.map(|event| event["status"]["state"]["state"].as_str().expect("a state").to_owned()).collect()
+    }
+
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let journal = self.engine().store().journal(Seq(0), 10_000).expect("the journal");
+        let events = journal.iter().filter_map(|entry| serde_json::from_str::<Value>(&entry.body).ok());
+        events.filter(|event| event["event"] == kind).collect()
     }
 
     /// The texts of the journal's notes of a kind.

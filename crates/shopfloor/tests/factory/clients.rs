@@ -6,8 +6,16 @@ use serde_json::Value;
 use shopfloor_core::delivery::Stage;
 use shopfloor_core::state::{End, Message, MessageState, SessionState};
 
+/// Whether it came so far, or farther.
 fn reached(stage: Stage) -> impl Fn(&Message) -> bool {
-    move |message| message.receipts.last().is_some_and(|receipt| receipt.to == stage)
+    move |message| message.receipts.iter().any(|receipt| receipt.to == stage)
+}
+
+fn stages(message: &Message) -> Vec<Stage> {
+    let mut stages: Vec<Stage> = message.receipts.iter().map(|receipt| receipt.to).collect();
+    // On a slow machine a key is sent once more.
+    stages.dedup();
+    stages
 }
 
 fn count(stages: &[String], stage: &str) -> usize {
@@ -22,7 +30,9 @@ fn texts(facts: &Value, key: &str) -> Vec<String> {
 #[test]
 fn an_issue_is_driven_to_merged_through_terminals() {
     let floor = Floor::with_clients(FAST);
-    let issue = floor.issue("Say hello", "demo: fail-ci-once hello.txt <<hello");
+    // Longer than what is typed at most, and not all of it ASCII.
+    let body = format!("demo: fail-ci-once hello.txt <<hello\n{}", "\tzwölf Boxkämpfer ✓ \n".repeat(1500));
+    let issue = floor.issue("Say hello", &body);
     let (code, text) = floor.until_idle();
     assert_eq!(code, 0, "{text}");
     assert_eq!(floor.landed("hello.txt"), "hello");
@@ -87,14 +97,16 @@ fn nothing_is_typed_into_a_dialog() {
     let bodies = ["demo: dialog\ndemo: write a.txt <<a", "demo: question\ndemo: write b.txt <<b"];
     let issues = bodies.map(|body| floor.issue("Asks", body));
     floor.up();
-    for (issue, kind) in issues.iter().zip(["permission", "question"]) {
-        let agent = format!("dev-sample-{issue}");
-        let epoch =
-            wait_for("a session", || floor.engine().floor().job_of(&floor.project, *issue)?.session).0;
+    let mut up = Vec::new();
+    for (issue, kind) in issues.into_iter().zip(["permission", "question"]) {
+        let epoch = wait_for("a session", || floor.engine().floor().job_of(&floor.project, issue)?.session).0;
         let tmux = floor.live(epoch).tmux;
         let message = floor.held(epoch, &format!("a dialog is up ({kind})"));
         assert_eq!((message.text.lines().next(), message.state), (Some("CI passed"), MessageState::Queued));
-        let explained = floor.explain(&agent);
+        assert_eq!(stages(&message), [Stage::Queued]);
+        let first = floor.messages(epoch).into_iter().find(|m| m.prompt).expect("the first prompt");
+        assert_eq!(stages(&first), [Stage::Queued, Stage::Typed, Stage::Submitted, Stage::TurnStarted]);
+        let explained = floor.explain(&format!("dev-sample-{issue}"));
         assert_eq!(explained["status"], format!("dialog ({kind})"), "{explained}");
         let held = texts(&explained["messages"], "held");
         assert!(held.iter().any(|why| why.contains("a dialog is up")), "{explained}");
@@ -103,15 +115,18 @@ fn nothing_is_typed_into_a_dialog() {
             told.iter().any(|t| t.contains(&format!("a dialog ({kind})")) && t.contains(&tmux)),
             "{told:?}"
         );
-        // It stays so for as long as the dialog is up.
-        floor.beats(epoch, 3);
+        up.push((issue, epoch, tmux));
+    }
+    // It stays so for as long as the dialogs are up.
+    floor.beats(up[0].1, 3);
+    for (issue, epoch, tmux) in &up {
         let record = floor.home().join(format!("sessions/e{epoch}/typed-into-dialog"));
         assert!(!record.exists(), "{:?}", std::fs::read_to_string(&record));
-        assert_eq!(floor.prompts(epoch).len(), 1, "only the first prompt");
-        floor.send_keys(&tmux, "1");
+        assert_eq!(floor.prompts(*epoch).len(), 1, "only the first prompt");
+        floor.send_keys(tmux, "1");
         floor.wait_until_merged(*issue);
         assert_eq!(std::fs::read_to_string(&record).expect("it was answered"), "Text(\"1\")\n");
-        assert_eq!(floor.prompts(epoch)[1], "CI passed");
+        assert_eq!(floor.prompts(*epoch)[1], "CI passed");
     }
 }
 
@@ -132,7 +147,11 @@ fn a_draft_is_not_touched_and_a_person_who_types_is_not_interrupted() {
     floor.beats(1, 3);
     floor.held(1, "somebody is typing");
     assert_eq!(floor.prompts(1), [""; 0], "the composer is empty, but not ours");
+    // The person scrolls up, and leaves it so.
+    floor.tmux(&["copy-mode", "-t", &format!("={tmux}:")]);
     drop(person);
+    floor.held(1, "somebody scrolls");
+    floor.tmux(&["send-keys", "-t", &format!("={tmux}:"), "-X", "cancel"]);
     floor.wait_until_merged(issue);
 }
 
@@ -146,9 +165,11 @@ fn a_frozen_client_and_one_that_is_killed_are_replaced_and_their_work_is_kept() 
     assert_eq!(code, 0, "{text}");
     assert_eq!((floor.landed("a.txt"), floor.landed("b.txt")), ("a".into(), "b".into()));
     let crashes = floor.notes("AGENT_CRASHED");
+    let frozen = crashes.iter().find(|c| c.contains("frozen")).and_then(|c| c.split([' ', ':']).nth(2));
+    let strikes = floor.statuses(frozen.expect("an epoch").parse().expect("an epoch"));
+    assert_eq!(strikes[strikes.len() - 3..], ["stuck", "stuck", "stuck"], "{strikes:?}");
     for (issue, why) in [(freezes, "the client is frozen"), (dies, "exit 137")] {
         assert!(crashes.iter().any(|c| c.contains(why)), "{why}: {crashes:?}");
-        assert_eq!(floor.job(issue).respawns, 1, "{crashes:?}");
         let kept = floor.clone_git(&["show", &format!("refs/rescue/dev-sample-{issue}/1:half-done.tmp")]);
         assert_eq!(kept, "interrupted");
         floor.assert_cleaned_up(issue);
@@ -201,10 +222,10 @@ fn a_client_that_cannot_be_asked_to_end_leaves_no_process() {
 fn a_client_that_stops_without_a_phase_is_reminded_twice_and_given_up() {
     let floor = Floor::with_clients(&format!("{FAST}[timing]\nidle_gap_ms = 200\n"));
     let issue = floor.issue("Says nothing", "demo: no-phase\ndemo: write a.txt <<a");
-    let (code, text) = floor.until_idle();
-    assert_eq!(code, 3, "{text}");
+    floor.up();
+    let end = wait_for("the job ends", || floor.engine().floor().job_of(&floor.project, issue)?.end());
     let job = floor.job(issue);
-    assert_eq!(job.end(), Some(End::Blocked));
+    assert_eq!(end, End::Blocked);
     let reason = job.reason.unwrap_or_default();
     assert!(reason.contains("the agent stopped without a phase, after 2 reminders"), "{reason}");
     assert_eq!(floor.prompts(1)[1..], ["PHASE missing", "PHASE missing"]);
@@ -217,7 +238,6 @@ fn a_message_is_delivered_once_though_the_daemon_is_killed_on_its_way() {
     floor.up();
     floor.message(1, "it is typed", reached(Stage::Typed));
     floor.kill_daemon();
-    assert_eq!(floor.prompts(1), [""; 0]);
     floor.up();
     floor.message(1, "Enter is sent", reached(Stage::Submitted));
     floor.kill_daemon();

@@ -4,7 +4,7 @@ use crate::agents::Proc;
 use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::world::{Mutation, Shared, World};
-use shopfloor_core::effect::{ProcessId, Review, StartSession};
+use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
@@ -102,6 +102,17 @@ impl Agents for FakeAgents {
             debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.role == Role::Review));
             let result = world.procs.get(&epoch).and_then(|p| p.result.clone());
             Ok(result.unwrap_or_else(|| Err("there is no result".into())))
+        })
+    }
+
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+        self.0.call("prune_sessions", |world| {
+            let gone = |epoch: u64| tidy.sessions.contains(&Epoch(epoch)) || epoch < tidy.sessions_below.0;
+            let alive = world.procs.iter().find(|(epoch, proc)| proc.alive && gone(epoch.0)).map(|(e, _)| *e);
+            if let Some(epoch) = alive {
+                world.broken("2 no work is lost", format!("the folder of live session {epoch} is pruned"));
+            }
+            Ok(0)
         })
     }
 }

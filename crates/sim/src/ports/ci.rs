@@ -2,7 +2,7 @@
 
 use crate::git::commit_of;
 use crate::world::{GreenRun, Mutation, Shared};
-use shopfloor_core::effect::{CiReport, CiVerdict};
+use shopfloor_core::effect::{CiReport, CiVerdict, Tidy};
 use shopfloor_engine::ports::{Ci, CiRequest, PortResult};
 
 pub struct FakeCi(pub Shared);
@@ -48,5 +48,9 @@ impl Ci for FakeCi {
                 duration_ms: 1,
             })
         })
+    }
+
+    fn prune(&self, _tidy: &Tidy) -> PortResult<u32> {
+        self.0.call("prune_runs", |_| Ok(0))
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
+use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub struct FakeWorkspace(pub Shared);
 
@@ -24,7 +26,7 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
         let loose = content.iter().filter(|(file, v)| committed.get(*file) != Some(*v));
         let loose = loose.map(|(file, v)| (*file, *v)).collect();
         let commit = git.commit(Vec::new(), loose, false);
-        let name = format!("{prefix}/{}", git.rescue.len() + 1);
+        let name = format!("{prefix}/{}", git.next_rescue());
         git.rescue.insert(name.clone(), commit);
         return Some(Snapshot { reference: name, commit: sha(commit) });
     }
@@ -36,12 +38,32 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
         Some((name, commit)) => (name.clone(), *commit),
         None => {
             let commit = git.commit(vec![head], content, false);
-            let name = format!("{prefix}/{}", git.rescue.len() + 1);
+            let name = format!("{prefix}/{}", git.next_rescue());
             git.rescue.insert(name.clone(), commit);
             (name, commit)
         }
     };
     Some(Snapshot { reference, commit: sha(commit) })
+}
+
+/// The rescue refs whose time is over: beyond the newest of each worktree, and named by no job.
+fn over(world: &World, tidy: &Tidy) -> Vec<String> {
+    let mut by_tree: BTreeMap<&str, Vec<(u64, &String)>> = BTreeMap::new();
+    for name in world.git.rescue.keys() {
+        if let Some((tree, number)) = name.rsplit_once('/')
+            && let Ok(number) = number.parse()
+        {
+            by_tree.entry(tree).or_default().push((number, name));
+        }
+    }
+    let mut over = Vec::new();
+    for refs in by_tree.values_mut() {
+        refs.sort();
+        let surplus = refs.len().saturating_sub(tidy.rescues_kept.max(1) as usize);
+        over.extend(refs[..surplus].iter().map(|(_, name)| (*name).clone()));
+    }
+    over.retain(|name| !tidy.rescues_named.contains(name));
+    over
 }
 
 /// Says what a worktree holds that no ref keeps.
@@ -52,7 +74,7 @@ pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
 }
 
 impl Workspace for FakeWorkspace {
-    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<(String, Sha)> {
+    fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
         self.0.call("prepare", |world| {
             if let Some(at) = at {
                 let at = commit_of(at);
@@ -79,7 +101,8 @@ impl Workspace for FakeWorkspace {
                 });
             }
             let head = world.git.head_of(&world.git.trees[tree]);
-            Ok((format!("work/{}-{}", tree.role, tree.issue), sha(head)))
+            let path = format!("work/{}-{}", tree.role, tree.issue);
+            Ok(Prepared { path, head: sha(head), notes: Vec::new() })
         })
     }
 
@@ -92,6 +115,7 @@ impl Workspace for FakeWorkspace {
                 ahead: git.ahead(git.primary(), head),
                 dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
                 pushed: git.hub.get(branch).map(|c| sha(*c)),
+                unfinished: None,
             })
         })
     }
@@ -151,6 +175,38 @@ impl Workspace for FakeWorkspace {
                 world.saw("worktree changed under its snapshot");
             }
             Ok(holds)
+        })
+    }
+
+    fn share(&self, _tree: &Tree, _snapshot: &Snapshot) -> PortResult<()> {
+        self.0.call("share", |_| Ok(()))
+    }
+
+    fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {
+        self.0.call("prune_rescues", |world| {
+            let before = world.git.kept_versions();
+            let mut pruned = 0;
+            for name in over(world, tidy) {
+                let git = &world.git;
+                let others = git.rescue.iter().filter(|(other, _)| **other != name).map(|(_, c)| *c);
+                let others = git.reachable(others.chain([git.primary()]));
+                let has: BTreeSet<u64> =
+                    others.iter().flat_map(|c| git.content(*c).values().copied()).collect();
+                let commit = git.rescue[&name];
+                let elsewhere = git.content(commit).values().all(|v| has.contains(v))
+                    && git.commits[commit as usize].parents.iter().all(|p| others.contains(p));
+                if elsewhere || world.is(Mutation::PruneTheOnlyCopy) {
+                    world.git.rescue.remove(&name);
+                    world.saw("rescue ref pruned");
+                    pruned += 1;
+                }
+                world.crash_point("prune_rescues", "crash inside a port call");
+            }
+            let after = world.git.kept_versions();
+            if let Some(lost) = before.difference(&after).next() {
+                world.broken("2 no work is lost", format!("version {lost} went with a rescue ref"));
+            }
+            Ok(pruned)
         })
     }
 

@@ -59,7 +59,8 @@ fn effects_that_come_back_after_the_end_change_nothing() {
     let late = scene.take("prepare_worktree");
     scene.event(cancel()).settle();
     scene.pending.push(late);
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     assert_eq!((scene.state(), scene.has("start_session")), ("cancelled", false));
 }
 

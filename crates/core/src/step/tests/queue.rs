@@ -113,7 +113,8 @@ fn one_entry_at_a_time_in_the_order_of_their_approval() {
     let policy = Policy { max_jobs: 2, review_required: false, ..Policy::default() };
     let mut scene = Scene::working(policy);
     scene.issue(2, &["backlog"], &[]);
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.start_session();
     scene.signal(Epoch(2), Phase::AwaitingReview).branch(5);
     scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(101) }).ci(CiVerdict::Green);

@@ -73,7 +73,8 @@ fn a_worktree_or_session_that_cannot_be_had_blocks() {
 
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]);
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.impossible("start_session");
     assert_eq!(scene.state(), "finishing");
     // An attempt may have started it all the same.
@@ -84,7 +85,8 @@ fn a_worktree_or_session_that_cannot_be_had_blocks() {
 fn a_start_that_comes_back_after_the_end_was_ordered_revives_nothing() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]);
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
     scene.start_session();
     assert_eq!(scene.floor.sessions.get(&DEV).map(|s| s.state), Some(SessionState::Ending));
@@ -128,7 +130,8 @@ fn a_successor_waits_until_nothing_is_left_of_its_predecessor() {
 fn what_could_not_be_ended_does_not_hold_its_issue_for_ever() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).done("edit_labels");
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     // No terminal to be had: neither a start nor an end.
     scene.impossible("start_session").impossible("end_session").settle();
     assert_eq!(scene.state(), "blocked");

@@ -38,6 +38,7 @@ impl Scene {
                 phase_file: "f".into(),
                 runtime: "claude".into(),
                 prompt: Some("do it".into()),
+                notes: vec![],
             },
         )
     }
@@ -46,7 +47,10 @@ impl Scene {
     fn typed() -> Scene {
         let mut scene = Scene::new(Policy::default());
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
-        scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0) });
+        scene.answer(
+            "prepare_worktree",
+            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+        );
         scene.start_typed();
         scene
     }
@@ -293,4 +297,20 @@ fn a_reviewers_trouble_is_not_the_developers() {
     scene.end_session();
     assert!(scene.has("start_session"), "another reviewer is tried");
     assert!(scene.floor.messages.iter().all(|m| m.to != Some(REVIEWER)));
+}
+
+#[test]
+fn a_reviewer_that_stops_without_a_review_is_reminded_then_replaced() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.start_session();
+    for _ in 0..2 {
+        scene.works(REVIEWER).status(REVIEWER, State::IdlePrompt);
+        let message = scene.floor.next_message(REVIEWER).expect("a reminder");
+        assert!(message.text.starts_with("RESULT missing"));
+        let id = message.id;
+        scene.moved(id.0, REVIEWER, Stage::TurnStarted);
+    }
+    scene.works(REVIEWER).status(REVIEWER, State::IdlePrompt).end_session();
+    assert!(scene.has("start_session"), "another is tried");
+    assert_eq!(scene.state(), "reviewing");
 }

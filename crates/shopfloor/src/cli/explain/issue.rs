@@ -159,7 +159,7 @@ fn concerns(
         Action::PostStatus { project: p, commit, .. } => {
             p == project && job.is_some_and(|job| job.head.as_ref() == Some(commit))
         }
-        Action::SyncCheckout { .. } => false,
+        Action::SyncCheckout { .. } | Action::Tidy(_) => false,
     }
 }
 

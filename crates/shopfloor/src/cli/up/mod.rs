@@ -10,6 +10,7 @@ use progress::Progress;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
+use shopfloor_adapters::host::rotate::rotate;
 use shopfloor_engine::Stop;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -39,7 +40,17 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     }
     let mut daemon = Daemon::take(context, args.until_idle)?;
     let mut progress = Progress::new(context.json);
-    daemon.runner.observe(move |floor, notes| progress.update(floor, notes));
+    let log = context.layout.daemon_log();
+    let mut told = 0;
+    daemon.runner.observe(move |floor, notes| {
+        progress.update(floor, notes);
+        // Every line of it is of a note; looking at its size each time would be too much.
+        told += notes.len();
+        if told >= NOTES_BETWEEN_LOOKS {
+            told = 0;
+            bound_log(&log);
+        }
+    });
     match daemon.runner.run()? {
         Stop::Asked => Ok(Exit::Fine),
         Stop::Idle { unfinished: 0 } => Ok(Exit::Fine),
@@ -47,6 +58,17 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
             eprintln!("{unfinished} job(s) did not end merged: see `shopfloor status`");
             Ok(Exit::Unfinished)
         }
+    }
+}
+
+/// The daemon's log is begun anew beyond this; the part before is kept.
+const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
+const NOTES_BETWEEN_LOOKS: usize = 1_000;
+
+/// A log that cannot be bounded holds nothing up.
+fn bound_log(log: &Path) {
+    if let Err(e) = rotate(log, LOG_BYTES_MAX) {
+        eprintln!("warning: {} could not be begun anew: {e}", log.display());
     }
 }
 
@@ -103,6 +125,7 @@ enum News {
 }
 
 fn spawn_daemon(context: &Context, log_path: &Path) -> CliResult<Child> {
+    bound_log(log_path);
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(log_path)?;
     let child = Command::new(std::env::current_exe()?)
         .arg("--home")

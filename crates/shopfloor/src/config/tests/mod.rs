@@ -44,6 +44,13 @@ delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"
 escalate = "4m"
+[rescue]
+every = "6m"
+keep = 3
+keep_for = "7m"
+push = true
+keep_worktrees = "8m"
+keep_logs = "9m"
 [steps.create]
 runtime = "claude"
 command = ["claude", "--model", "big", "{prompt}"]

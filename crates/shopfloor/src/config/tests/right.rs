@@ -21,7 +21,7 @@ fn every_key_reaches_its_place() {
     assert_eq!(config.ci.steps[0].timeout, Span::mins(10));
     assert_eq!(config.ci.steps[1].timeout, Span::mins(90));
     assert_eq!(config.agent(Role::Dev).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
-    assert_eq!(config.merge.slots, 3);
+    assert_eq!((config.merge.slots, config.rescue.push), (3, true));
     let minutes = |n: u64| Duration::from_secs(60 * n);
     assert_eq!(
         config.policy(),
@@ -44,7 +44,13 @@ fn every_key_reaches_its_place() {
             idle_timeout: minutes(1),
             delivery_timeout: minutes(2),
             respawn_backoff: Duration::from_millis(500),
-            checkpoint_every: minutes(5),
+            retries_max: Policy::default().retries_max,
+            retry_backoff: Policy::default().retry_backoff,
+            checkpoint_every: minutes(6),
+            rescue_keep: 3,
+            rescue_keep_for: minutes(7),
+            keep_worktrees: minutes(8),
+            keep_logs: minutes(9),
             renotify_after: minutes(3),
             escalate_after: minutes(4),
         }

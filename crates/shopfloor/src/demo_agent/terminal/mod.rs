@@ -115,7 +115,10 @@ impl Client for Terminal {
     }
 
     fn next_message(&self) -> CliResult<String> {
-        self.shared.hooks.tell("Stop", json!({"stop_hook_active": false}));
+        // Prompts that were sent meanwhile go on with the turn: one Stop tells of all.
+        if self.shared.lock().screen.queued == 0 {
+            self.shared.hooks.tell("Stop", json!({"stop_hook_active": false}));
+        }
         let mut state = self.shared.lock();
         let seconds = state.turn.take().map_or(0, |since| since.elapsed().as_secs());
         state.screen.done(seconds);
@@ -158,9 +161,8 @@ impl Client for Terminal {
     }
 
     fn print(&self, bytes: &[u8]) {
-        let mut state = self.shared.lock();
+        let _kept = self.shared.lock();
         put(bytes);
-        self.shared.draw(&mut state);
     }
 
     fn freeze(&self) -> ! {

@@ -1,0 +1,179 @@
+//! What a project's rescue refs hold: listed, and shown against what the worktree's HEAD was.
+
+use super::rescue::{RESCUES, SUBJECT};
+use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, parse_sha};
+use super::site::Site;
+use super::workspace::GitWorkspace;
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name, branch_for};
+use shopfloor_core::text;
+use shopfloor_core::time::Time;
+use shopfloor_engine::ports::PortResult;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A rescue ref and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    pub reference: String,
+    /// Whose worktree it was.
+    pub agent: String,
+    /// Grows with each snapshot of that worktree.
+    pub number: u64,
+    pub commit: Sha,
+    pub tree: Sha,
+    /// The worktree's HEAD at that time; `None` on a branch without a commit.
+    pub head: Option<Sha>,
+    pub at: Time,
+    /// Files that differ from that HEAD.
+    pub files: usize,
+    /// The branch that has all of this as well, if one has.
+    pub also_in: Option<String>,
+}
+
+impl Rescued {
+    /// The issue and role of the agent, if the ref is of this project's making.
+    pub fn tree_of(&self, project: &ProjectName) -> Option<(Role, IssueNumber)> {
+        [Role::Dev, Role::Review].into_iter().find_map(|role| {
+            let issue = self.agent.rsplit_once('-')?.1.parse().ok()?;
+            (agent_name(role, project, issue) == self.agent).then_some((role, issue))
+        })
+    }
+}
+
+/// Commits looked through for the same content; beyond that a snapshot counts as kept nowhere else.
+const COMMITS_MAX: &str = "--max-count=20000";
+
+impl GitWorkspace {
+    /// Every rescue ref of a project, of each agent the oldest first.
+    pub fn rescues(&self, project: &ProjectName) -> PortResult<Vec<Rescued>> {
+        let site = self.site(project)?;
+        let mut all = listed(&site.clone)?;
+        count_files(&site.clone, &mut all)?;
+        say_where_else(&site, project, &mut all)?;
+        Ok(all)
+    }
+
+    /// The snapshot against its HEAD: which files, or the whole difference. Neutralised, and at most
+    /// about `bytes_max` long.
+    pub fn rescued_changes(
+        &self,
+        project: &ProjectName,
+        rescued: &Rescued,
+        patch: bool,
+        bytes_max: usize,
+    ) -> PortResult<String> {
+        let clone = self.site(project)?.clone;
+        let base = match &rescued.head {
+            Some(head) => head.clone(),
+            None => clone.call("mktree").stdin("").sha()?,
+        };
+        let how = if patch { "--patch" } else { "--stat=100" };
+        let plain = ["--no-color", "--no-ext-diff", "--no-textconv", how];
+        let call = clone.call("diff").args(plain).args([base.as_str(), rescued.tree.as_str(), "--"]);
+        let shown = call.beginning(bytes_max.saturating_add(1))?;
+        Ok(text::head(text::neutralise(&shown).trim_end(), bytes_max))
+    }
+}
+
+pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
+    const FIELDS: [&str; 7] = [
+        "%(refname)",
+        "%(objectname)",
+        "%(tree)",
+        "%(committerdate:unix)",
+        "%(parent)",
+        "%(authorname)",
+        "%(subject)",
+    ];
+    let call = clone.call("for-each-ref").arg(format!("--format={}", FIELDS.join("%09"))).arg(RESCUES);
+    let command = call.shown();
+    let mut all = Vec::new();
+    for line in call.text()?.lines() {
+        let fields: Vec<&str> = line.splitn(FIELDS.len(), '\t').collect();
+        let [reference, commit, tree, at, parents, author, subject] = fields[..] else {
+            return Err(GitError::Answer { command, answer: text::one_line(line, 200) });
+        };
+        let name = reference.strip_prefix(RESCUES).and_then(|name| name.split_once('/'));
+        // Somebody else's ref is none of ours.
+        let Some((agent, number)) = name.and_then(|(agent, n)| Some((agent, n.parse().ok()?))) else {
+            continue;
+        };
+        let commit = parse_sha(&command, commit)?;
+        let snapshot = author == IDENTITY_NAME && subject.starts_with(SUBJECT.trim_end());
+        let head = match (snapshot, parents.split(' ').next()) {
+            (true, Some("") | None) => None,
+            (true, Some(parent)) => Some(parse_sha(&command, parent)?),
+            (false, _) => Some(commit.clone()),
+        };
+        all.push(Rescued {
+            reference: reference.to_owned(),
+            agent: agent.to_owned(),
+            number,
+            tree: parse_sha(&command, tree)?,
+            commit,
+            head,
+            at: Time(at.parse::<u64>().unwrap_or(0).saturating_mul(1000)),
+            files: 0,
+            also_in: None,
+        });
+    }
+    all.sort_by(|a, b| (&a.agent, a.number).cmp(&(&b.agent, b.number)));
+    Ok(all)
+}
+
+/// One process for all of them.
+fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
+    let asked: String = all
+        .iter()
+        .filter(|r| r.head.as_ref() != Some(&r.commit))
+        .map(|r| format!("{}\n", r.commit))
+        .collect();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let call = clone.call("diff-tree").args(["--stdin", "-r", "--root", "--raw", "--no-renames"]);
+    let listing = call.stdin(asked).run()?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut current = String::new();
+    for line in listing.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        if line[0] == b':' {
+            *counts.entry(current.clone()).or_default() += 1;
+        } else {
+            current = String::from_utf8_lossy(line).trim().to_owned();
+        }
+    }
+    for rescued in all {
+        rescued.files = counts.get(rescued.commit.as_str()).copied().unwrap_or(0);
+    }
+    Ok(())
+}
+
+/// The primary branch is asked first, then the issue's own.
+fn say_where_else(site: &Site, project: &ProjectName, all: &mut [Rescued]) -> GitResult<()> {
+    let mut roots = vec![(site.project.primary_branch.clone(), site.tracking(&site.project.primary_branch))];
+    let issues: BTreeSet<IssueNumber> =
+        all.iter().filter_map(|r| r.tree_of(project)).map(|(_, issue)| issue).collect();
+    roots.extend(issues.into_iter().map(|n| (branch_for(n), format!("refs/heads/{}", branch_for(n)))));
+    for (branch, root) in roots {
+        let own = |r: &Rescued| {
+            let issue = r.tree_of(project).map(|(_, issue)| issue);
+            branch == site.project.primary_branch || issue.is_some_and(|n| branch_for(n) == branch)
+        };
+        if !all.iter().any(|r| r.also_in.is_none() && own(r)) {
+            continue;
+        }
+        let Some(root) = site.clone.commit(&root)? else { continue };
+        let trees = site.clone.call("rev-list").args(["--no-commit-header", "--format=%T", COMMITS_MAX]);
+        let trees = trees.args([root.as_str(), "--"]).text()?;
+        let trees: BTreeSet<&str> = trees.lines().collect();
+        let heads: String = all.iter().filter_map(|r| r.head.as_ref()).map(|h| format!("{h}\n")).collect();
+        let lacking = site.clone.call("rev-list").arg("--stdin").stdin(format!("{heads}^{root}\n")).text()?;
+        let lacking: BTreeSet<&str> = lacking.lines().collect();
+        for rescued in all.iter_mut().filter(|r| r.also_in.is_none() && own(r)) {
+            let has_head = rescued.head.as_ref().is_none_or(|head| !lacking.contains(head.as_str()));
+            if has_head && trees.contains(rescued.tree.as_str()) {
+                rescued.also_in = Some(branch.clone());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Rescue refs go when they are old and not the only copy of anything.
+//!
+//! Whether something else has it is asked of git itself: which objects are reachable from the ref, and
+//! from no other ref of the same agent and not from origin's primary branch? If that is only the snapshot's own
+//! commit and its folders, every file and every commit in it is kept elsewhere. Branches do not count:
+//! an agent may reset or delete its own. git may name an object that is reachable after all; then the
+//! ref stays, and nothing is lost.
+
+use super::kept::{self, Rescued};
+use super::rescue::RESCUES;
+use super::run::{GitError, GitResult};
+use super::site::Site;
+use super::workspace::GitWorkspace;
+use shopfloor_core::effect::Tidy;
+use shopfloor_engine::ports::{PortResult, Snapshot, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Refs looked at in one pass; the next goes on.
+const PASS_MAX: usize = 200;
+
+impl GitWorkspace {
+    pub(super) fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+        let site = self.site(&tidy.project)?;
+        let all = kept::listed(&site.clone)?;
+        let mut pruned = 0;
+        for rescued in candidates(&all, tidy).into_iter().take(PASS_MAX) {
+            if is_kept_elsewhere(&site, rescued)? {
+                let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
+                site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+                pruned += 1;
+            }
+        }
+        Ok(pruned)
+    }
+
+    pub(super) fn send(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
+        let site = self.site(&tree.project)?;
+        if !site.project.push_rescues || site.on_origin(&[&snapshot.reference])?.remove(0).is_some() {
+            return Ok(());
+        }
+        let call = site.clone.call("push").args(["--quiet", "origin"]);
+        call.arg(format!("{}:{}", snapshot.commit, snapshot.reference)).run()?;
+        Ok(())
+    }
+}
+
+/// The refs whose time is over, oldest first; `all` is in the order of their numbers.
+fn candidates<'a>(all: &'a [Rescued], tidy: &Tidy) -> Vec<&'a Rescued> {
+    let named: BTreeSet<&str> = tidy.rescues_named.iter().map(String::as_str).collect();
+    let mut by_agent: BTreeMap<&str, Vec<&Rescued>> = BTreeMap::new();
+    for rescued in all {
+        by_agent.entry(&rescued.agent).or_default().push(rescued);
+    }
+    let mut over = Vec::new();
+    for refs in by_agent.values() {
+        let surplus = refs.len().saturating_sub(tidy.rescues_kept as usize);
+        // All but the newest.
+        for (at, rescued) in refs[..refs.len() - 1].iter().enumerate() {
+            let old = at < surplus || rescued.at < tidy.rescues_before;
+            if old && !named.contains(rescued.reference.as_str()) {
+                over.push(*rescued);
+            }
+        }
+    }
+    over.sort_by_key(|rescued| rescued.at);
+    over
+}
+
+fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {
+    let primary = site.clone.commit(&site.tracking(&site.project.primary_branch))?;
+    let agent = format!("{RESCUES}{}/", rescued.agent);
+    let refs = site.clone.call("for-each-ref").args(["--format=%(objectname) %(refname)", &agent]).text()?;
+    let others = refs.lines().filter_map(|line| line.split_once(' '));
+    let others = others.filter(|(_, name)| *name != rescued.reference).map(|(commit, _)| commit);
+    let mut roots = format!("{}\n", rescued.commit);
+    for root in others.chain(primary.as_ref().map(|p| p.as_str())) {
+        roots.push_str(&format!("^{root}\n"));
+    }
+    // Aggressive: also what is only in the files of an excluded commit that is no ancestor.
+    let call =
+        site.clone.call("rev-list").args(["--objects-edge-aggressive", "--no-object-names", "--stdin"]);
+    let listed = call.stdin(roots).text()?;
+    // The excluded commits themselves are listed with a dash.
+    let only_here: String =
+        listed.lines().filter(|line| !line.starts_with('-')).map(|line| format!("{line}\n")).collect();
+    let call = site.clone.call("cat-file").arg("--batch-check=%(objectname) %(objecttype)");
+    let command = call.shown();
+    let kinds = call.stdin(only_here).text()?;
+    for line in kinds.lines() {
+        match line.split_once(' ') {
+            Some((_, "tree")) => {}
+            // The snapshot's own commit says when it was made and nothing more; any other is work.
+            Some((id, "commit"))
+                if id == rescued.commit.as_str() && rescued.head.as_ref() != Some(&rescued.commit) => {}
+            Some((_, "commit" | "blob" | "tag")) => return Ok(false),
+            _ => return Err(GitError::Answer { command, answer: line.to_owned() }),
+        }
+    }
+    Ok(true)
+}

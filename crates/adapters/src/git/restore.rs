@@ -1,0 +1,314 @@
+//! Getting back what a rescue ref holds: into a new folder, as a new branch, into the worktree.
+//!
+//! Nothing is overwritten that is not kept: a folder must be new or empty, a branch new, and a
+//! worktree is snapshotted first; ignored files, which no snapshot holds, are never in the way of
+//! one that is written.
+
+use super::kept::Rescued;
+use super::rescue::{self, TemporaryIndex};
+use super::run::{GitError, GitResult, branch_ref, parse_sha};
+use super::site::Site;
+use super::workspace::GitWorkspace;
+use super::worktree::Worktree;
+use super::{hazards, locks};
+use shopfloor_core::ids::{ProjectName, Sha, agent_name, branch_for};
+use shopfloor_core::text;
+use shopfloor_engine::ports::{PortError, PortResult, Snapshot, Tree, Workspace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+/// A worktree that holds again what a rescue ref held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    pub path: PathBuf,
+    /// What it held before.
+    pub before: Snapshot,
+    pub head: Sha,
+    /// The snapshot's own HEAD, if the worktree's could not be moved there without dropping commits.
+    pub other_head: Option<Sha>,
+}
+
+impl GitWorkspace {
+    /// Writes the files into a folder that is new or empty. They are there whole or not at all.
+    pub fn restore_to(&self, project: &ProjectName, rescued: &Rescued, dir: &Path) -> PortResult<()> {
+        let site = self.site(project)?;
+        match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Ok(true) => {}
+            Ok(false) => return Err(PortError::permanent(format!("{} is not empty", dir.display()))),
+            Err(e) => return Err(PortError::permanent(format!("{} cannot be used: {e}", dir.display()))),
+        }
+        let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else {
+            return Err(PortError::permanent(format!("{} cannot be written to", dir.display())));
+        };
+        let io = |e| GitError::io(format!("writing {}", dir.display()), e);
+        let mut new = OsString::from(".");
+        new.push(name);
+        new.push(format!(".restoring-{}", std::process::id()));
+        let new = parent.join(new);
+        std::fs::create_dir_all(parent).map_err(io)?;
+        std::fs::create_dir(&new).map_err(io)?;
+        let written = self.write_files(&site, &rescued.tree, &new);
+        let moved = written.and_then(|()| Ok(std::fs::rename(&new, dir).map_err(io)?));
+        if moved.is_err() {
+            // Only what was just written is in it.
+            let _ = std::fs::remove_dir_all(&new);
+        }
+        moved
+    }
+
+    fn write_files(&self, site: &Site, tree: &Sha, dir: &Path) -> PortResult<()> {
+        let folder = self.git.folder(site.clone.path(), dir);
+        let index = TemporaryIndex::new(site.clone.path());
+        index.call(&folder, "read-tree").arg(tree.as_str()).run()?;
+        index.call(&folder, "checkout-index").args(["--all", "--quiet"]).run()?;
+        Ok(())
+    }
+
+    /// Makes a branch of that name on origin, with the snapshot as its newest commit.
+    pub fn restore_branch(&self, project: &ProjectName, rescued: &Rescued, branch: &str) -> PortResult<()> {
+        let site = self.site(project)?;
+        let full = branch_ref(branch)?;
+        if site.on_origin(&[&full])?.remove(0).is_some() || site.clone.commit(&full)?.is_some() {
+            return Err(PortError::permanent(format!("there is a branch {branch} already")));
+        }
+        // Expected to be absent: one made in this instant is not moved.
+        let lease = format!("--force-with-lease={full}:");
+        let call = site.clone.call("push").args(["--quiet", &lease, "origin"]);
+        call.arg(format!("{}:{full}", rescued.commit)).run()?;
+        Ok(())
+    }
+
+    /// Makes the issue's worktree hold what the snapshot holds. Only while no agent works there.
+    pub fn restore_in_place(&self, tree: &Tree, rescued: &Rescued) -> PortResult<Restored> {
+        let branch = branch_for(tree.issue);
+        self.prepare(tree, &branch, rescued.head.as_ref())?;
+        let site = self.site(&tree.project)?;
+        let register = self.register(&tree.project);
+        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
+        let worktree = self.must_open(tree)?;
+        if let Some(operation) = hazards::operation(&worktree) {
+            return Err(PortError::permanent(format!(
+                "{} is in progress in {}: end it first, or restore to another folder",
+                operation.what,
+                worktree.path.display()
+            )));
+        }
+        let before = self.keep(&site, &worktree, tree)?;
+        let now = rescue::held_by(&site.clone, &before.commit)?.tree;
+        let head = worktree.head()?;
+        let mut other_head = rescued.head.clone().filter(|wanted| Some(wanted) != head.as_ref());
+        if let (Some(wanted), Some(head)) = (&rescued.head, &head)
+            && wanted != head
+            && worktree.branch()?.is_some_and(|on| on == format!("refs/heads/{branch}"))
+            && site.clone.is_ancestor(head, wanted)?
+        {
+            let call = worktree.repo.call("update-ref").args(["-m", "shopfloor rescue restore", "HEAD"]);
+            call.args([wanted.as_str(), head.as_str()]).run()?;
+            other_head = None;
+        }
+        self.apply(&worktree, &now, &rescued.tree)?;
+        // What is restored stands there as changes that are not committed.
+        worktree.repo.call("reset").args(["--quiet", "--mixed"]).run()?;
+        let head = worktree.head()?.ok_or_else(|| PortError::permanent("the branch has no commit"))?;
+        Ok(Restored { path: worktree.path, before, head, other_head })
+    }
+
+    /// Turns the worktree's files from one tree into another, which it is known to hold.
+    fn apply(&self, worktree: &Worktree, from: &Sha, to: &Sha) -> PortResult<usize> {
+        let changes: BTreeMap<OsString, Change> = changes(worktree, from, to)?;
+        let gone: BTreeSet<&OsString> =
+            changes.iter().filter(|(_, c)| c.new_mode == ABSENT).map(|(path, _)| path).collect();
+        let in_the_way: Vec<String> = changes
+            .iter()
+            .filter(|(path, c)| c.old_mode == ABSENT && is_in_the_way(&worktree.path, path, &gone))
+            .map(|(path, _)| text::one_line(&path.to_string_lossy(), 200))
+            .take(5)
+            .collect();
+        if !in_the_way.is_empty() {
+            return Err(PortError::permanent(format!(
+                "ignored files are in the way, which no snapshot holds: {}; move them away first",
+                in_the_way.join(", ")
+            )));
+        }
+        for path in &gone {
+            if changes[*path].old_mode != GITLINK {
+                remove(&worktree.path, path)?;
+            }
+        }
+        let mut paths = Vec::new();
+        for (path, _) in changes.iter().filter(|(_, c)| c.new_mode != ABSENT && c.new_mode != GITLINK) {
+            paths.extend_from_slice(path.as_bytes());
+            paths.push(0);
+        }
+        if !paths.is_empty() {
+            let index = TemporaryIndex::new(&worktree.git_dir);
+            index.call(&worktree.repo, "read-tree").arg(to.as_str()).run()?;
+            let call = index.call(&worktree.repo, "checkout-index").args(["--force", "--quiet", "-z"]);
+            call.arg("--stdin").stdin(paths).run()?;
+        }
+        Ok(changes.len())
+    }
+
+    /// Before a worktree whose folder is gone is made again: remembers what is to be put back, so that
+    /// a crash in between forgets nothing, and takes commits that were on no branch to the branch
+    /// if they only add to it.
+    pub(super) fn remember(
+        &self,
+        site: &Site,
+        tree: &Tree,
+        full: &str,
+        head: Option<&Sha>,
+    ) -> PortResult<()> {
+        if let (Some(head), Some(old)) = (head, site.clone.commit(full)?)
+            && *head != old
+            && site.clone.is_ancestor(&old, head)?
+        {
+            let line = format!("update {full}\0{head}\0{old}\0");
+            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+        }
+        let pending = pending(tree);
+        if let Some(kept) = rescue::newest(&site.clone, tree)?
+            && site.clone.commit(&pending)?.is_none()
+        {
+            let line = format!("create {pending}\0{}\0", kept.snapshot.commit);
+            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+        }
+        Ok(())
+    }
+
+    /// Puts what was remembered into the new worktree, beside what was committed since.
+    pub(super) fn put_back(
+        &self,
+        site: &Site,
+        tree: &Tree,
+        worktree: &Worktree,
+    ) -> PortResult<Option<String>> {
+        let Some(commit) = site.clone.commit(&pending(tree))? else { return Ok(None) };
+        let held = rescue::held_by(&site.clone, &commit)?;
+        let empty = || site.clone.call("mktree").stdin("").sha();
+        let base = held.head.clone().map_or_else(empty, Ok)?;
+        let head = worktree.head()?.map_or_else(empty, Ok)?;
+        let since = changes(worktree, &base, &head)?;
+        let (mut entries, mut count, mut left) = (Vec::new(), 0usize, 0usize);
+        for (path, change) in changes(worktree, &base, &held.tree)? {
+            match since.get(&path) {
+                Some(other) if (&other.new_mode, &other.new) == (&change.new_mode, &change.new) => {}
+                // Committed otherwise since: what is committed stands.
+                Some(_) => left += 1,
+                None => {
+                    entries.extend_from_slice(format!("{} {}\t", change.new_mode, change.new).as_bytes());
+                    entries.extend_from_slice(path.as_bytes());
+                    entries.push(0);
+                    count += 1;
+                }
+            }
+        }
+        if count > 0 {
+            let index = TemporaryIndex::new(&worktree.git_dir);
+            index.call(&worktree.repo, "read-tree").arg(head.as_str()).run()?;
+            let call = index.call(&worktree.repo, "update-index").args(["-z", "--index-info"]);
+            call.stdin(entries).run()?;
+            let wanted = index.call(&worktree.repo, "write-tree").sha()?;
+            self.apply(worktree, &head, &wanted)?;
+        }
+        let name = site.clone.call("for-each-ref").args(["--format=%(refname)", "--points-at"]);
+        let name = name.args([commit.as_str(), rescue::RESCUES]).text()?;
+        let name = name.lines().last().unwrap_or_default();
+        let mut note =
+            format!("the worktree's folder was gone; it was made again, with {count} files from {name}");
+        if left > 0 {
+            note.push_str(&format!(" ({left} more in it differ from what was committed since)"));
+        }
+        Ok(Some(note))
+    }
+
+    /// The worktree is whole again.
+    pub(super) fn put_back_done(&self, site: &Site, tree: &Tree) -> PortResult<()> {
+        let pending = pending(tree);
+        if let Some(commit) = site.clone.commit(&pending)? {
+            locks::sweep_repository(site.clone.path());
+            let line = format!("delete {pending}\0{commit}\0");
+            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+        }
+        Ok(())
+    }
+}
+
+/// Names the snapshot that is being put back into a worktree.
+fn pending(tree: &Tree) -> String {
+    format!("refs/shopfloor/restore/{}", agent_name(tree.role, &tree.project, tree.issue))
+}
+
+/// The mode of a file that is not there, and of another repository's commit.
+const ABSENT: &str = "000000";
+const GITLINK: &str = "160000";
+
+struct Change {
+    old_mode: String,
+    new_mode: String,
+    new: Sha,
+}
+
+fn changes(worktree: &Worktree, from: &Sha, to: &Sha) -> GitResult<BTreeMap<OsString, Change>> {
+    let call = worktree.repo.call("diff-tree").args(["-r", "--raw", "-z", "--no-renames", "--full-index"]);
+    let call = call.args([from.as_str(), to.as_str(), "--"]);
+    let command = call.shown();
+    let listing = call.run()?;
+    let mut fields = listing.split(|byte| *byte == 0);
+    let mut all = BTreeMap::new();
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let line = String::from_utf8_lossy(head).into_owned();
+        let words: Vec<&str> = line.trim_start_matches(':').split(' ').collect();
+        let [old_mode, new_mode, _, new, _] = words[..] else {
+            return Err(GitError::Answer { command, answer: text::one_line(&line, 200) });
+        };
+        let new = parse_sha(&command, new)?;
+        let change = Change { old_mode: old_mode.to_owned(), new_mode: new_mode.to_owned(), new };
+        all.insert(OsString::from_vec(path.to_vec()), change);
+    }
+    Ok(all)
+}
+
+/// Whether something stands where the file is to be written that will not be removed before.
+fn is_in_the_way(top: &Path, path: &OsString, gone: &BTreeSet<&OsString>) -> bool {
+    let path = Path::new(path);
+    let full = top.join(path);
+    if std::fs::symlink_metadata(&full).is_ok() {
+        // A folder may become a file once everything in it is gone; git refuses if anything is left.
+        return !full.is_dir() || !gone.iter().any(|other| Path::new(other).starts_with(path));
+    }
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    above.into_iter().any(|above| {
+        let meta = std::fs::symlink_metadata(top.join(above));
+        meta.is_ok_and(|meta| !meta.is_dir()) && !gone.contains(&above.as_os_str().to_owned())
+    })
+}
+
+/// Removes a file of the worktree, and the folders that this leaves empty.
+fn remove(top: &Path, path: &OsString) -> GitResult<()> {
+    let full = top.join(path);
+    let io = |e| GitError::io(format!("removing {}", full.display()), e);
+    let inside = full.parent().and_then(|parent| parent.canonicalize().ok());
+    let real = top.canonicalize().map_err(io)?;
+    // Through a link it would be somebody else's file.
+    if !inside.is_some_and(|parent| parent.starts_with(&real)) {
+        return Ok(());
+    }
+    match std::fs::remove_file(&full) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(io(e)),
+        _ => {}
+    }
+    let mut folder = full.parent();
+    while let Some(at) = folder.filter(|at| *at != top) {
+        if std::fs::remove_dir(at).is_err() {
+            break;
+        }
+        folder = at.parent();
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Numbered folders that nobody needs any more.
+
+use shopfloor_core::time::Time;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Removes the folders `{prefix}{number}` in `dir` that `may_go` by their number and that nothing was
+/// put into or taken out of since `before`. How many. Links are not followed.
+pub fn numbered(dir: &Path, prefix: &str, before: Time, may_go: impl Fn(u64) -> bool) -> io::Result<u32> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+        other => other?,
+    };
+    let limit = UNIX_EPOCH + Duration::from_millis(before.0);
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse().ok());
+        let meta = match entry.metadata() {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        if number.is_some_and(&may_go) && meta.is_dir() && meta.modified()? < limit {
+            std::fs::remove_dir_all(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn only_old_folders_that_may_go_are_removed() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let make = |name: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).expect("a folder");
+            std::fs::write(path.join("log"), "x").expect("a file");
+        };
+        ["e1", "e2", "e3", "ex", "other"].into_iter().for_each(make);
+        std::os::unix::fs::symlink("other", dir.path().join("e4")).expect("a link");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
+        assert_eq!(numbered(dir.path(), "e", Time(now - 60_000), |_| true).expect("pruned"), 0, "too young");
+        assert_eq!(numbered(dir.path(), "e", Time(now + 60_000), |n| n != 2).expect("pruned"), 2);
+        let mut left: Vec<_> =
+            std::fs::read_dir(dir.path()).expect("read").flatten().map(|e| e.file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["e2", "e4", "ex", "other"]);
+        assert_eq!(numbered(&dir.path().join("none"), "e", Time(0), |_| true).expect("nothing there"), 0);
+    }
+}

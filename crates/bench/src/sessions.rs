@@ -1,0 +1,185 @@
+//! What it costs to watch many live sessions: agents at work whose screens show a clock, attended to
+//! by the daemon; and the same screens looked at as scripts do it, with a process for each look.
+
+use crate::Scale;
+use crate::floor::{BenchFloor, wait_until};
+use crate::report::Report;
+use crate::stats::{ms, percentile};
+use anyhow::{Context, Result, ensure};
+use shopfloor_core::state::{Floor, MessageState, SessionState};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Scripts look this often; so do we, at an open turn.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// In all of Linux: what the times of `/proc/PID/stat` are counted in.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// The demo agent as a client in a terminal. It redraws its clock every second.
+const RUNTIME: &str = r#"
+[launch]
+argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+[version]
+argv = ["shopfloor", "--version"]
+minimum = "0.0.1"
+[resume]
+argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+"#;
+
+pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
+    let wanted = scale.sessions;
+    let runtimes = floor.layout.runtimes();
+    std::fs::create_dir_all(&runtimes)?;
+    std::fs::write(runtimes.join("claude.toml"), RUNTIME)?;
+    floor.write_config(&config(wanted))?;
+    for number in 1..=wanted {
+        let title = format!("Issue {number}");
+        let add = ["issue", "add", &title, "--body", "demo: sleep 10m", "--label", "backlog"];
+        floor.must(floor.shopfloor().args(add))?;
+    }
+    let daemon = floor.up()?;
+    let names = floor.await_state("all agents work", |state| {
+        let names = at_work(state);
+        (names.len() == wanted as usize).then_some(names)
+    })?;
+    let server = tmux_server(floor)?;
+
+    let (before, server_before, begin) = (Spent::of(daemon.pid())?, Spent::of(server)?, Instant::now());
+    // Nothing to wait for: this is the time that is measured.
+    std::thread::sleep(scale.sessions_watched);
+    let seconds = begin.elapsed().as_secs_f64();
+    let (after, server_after) = (Spent::of(daemon.pid())?, Spent::of(server)?);
+    let share = |ticks: u64| 100.0 * ticks as f64 / TICKS_A_SECOND / seconds;
+    let what = format!("{wanted} live sessions");
+    report.add(format!("{what}: daemon"), share(after.own - before.own), "% CPU", "of a core");
+    let forked = (after.child_faults - before.child_faults) as f64;
+    report.add(format!("{what}: daemon's children"), forked, "faults", "page faults; 0: none was started");
+    recover(floor, scale, report)?;
+    drop(daemon);
+
+    let server_share = share(server_after.own - server_before.own);
+    let names: Vec<String> = names.into_iter().skip(scale.kills as usize).collect();
+    let (forks, by_script, server_by_script) = by_forking(floor, &names, server, scale.sessions_watched)?;
+    let note = "capture-pane every 10 s in a process of its own, for the same time";
+    report.add(format!("{what}: by forking"), by_script, "% CPU", note);
+    report.add(format!("{what}: forks"), forks, "/s", "by forking");
+    let note = format!("of a core, under the daemon; {server_by_script:.1} % by forking; most is the clocks");
+    report.add(format!("{what}: tmux server"), server_share, "% CPU", note);
+    Ok(())
+}
+
+/// Clients are killed, one after the other: how long until a successor has its prompt.
+fn recover(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
+    let mut times = Vec::new();
+    for number in 1..=u64::from(scale.kills) {
+        let live = |state: &Floor| {
+            let job = state.jobs.iter().find(|j| j.issue.0 == number)?;
+            let session = state.sessions.get(&job.session?).filter(|s| s.state == SessionState::Live)?;
+            Some((session.epoch, session.process?))
+        };
+        let (killed, process) = floor.await_state("an agent to kill", live)?;
+        let pid = rustix::process::Pid::from_raw(i32::try_from(process.pid)?).context("a pid")?;
+        let begin = Instant::now();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+        floor.await_state("its successor is prompted", |state| {
+            let (epoch, _) = live(state).filter(|(epoch, _)| *epoch != killed)?;
+            let mut messages = state.messages.iter();
+            messages.any(|m| m.to == Some(epoch) && m.prompt && m.state == MessageState::Taken).then_some(())
+        })?;
+        times.push(begin.elapsed());
+    }
+    let note = format!("{} clients killed -9; 1 s of it is the pause before a respawn", scale.kills);
+    report.add("killed to successor prompted", ms(percentile(&times, 50)), "ms", note);
+    report.add("killed to successor prompted, p99", ms(percentile(&times, 99)), "ms", "the same");
+    Ok(())
+}
+
+fn at_work(state: &Floor) -> Vec<String> {
+    let prompted = |epoch| {
+        state.messages.iter().any(|m| m.to == Some(epoch) && m.prompt && m.state == MessageState::Taken)
+    };
+    let live = state.sessions.iter().filter(|s| s.state == SessionState::Live && prompted(s.epoch));
+    live.map(|s| s.tmux.clone()).collect()
+}
+
+/// As a script watches sessions: forks a second, CPU of its children, CPU of the tmux server.
+fn by_forking(floor: &BenchFloor, names: &[String], server: u32, time: Duration) -> Result<(f64, f64, f64)> {
+    let me = std::process::id();
+    let (before, server_before, begin) = (Spent::of(me)?, Spent::of(server)?, Instant::now());
+    let mut forks = 0u32;
+    while begin.elapsed() < time {
+        let round = Instant::now();
+        for name in names {
+            let target = format!("={name}:");
+            let mut capture = Command::new("tmux");
+            capture.arg("-S").arg(floor.layout.tmux_socket()).args(["capture-pane", "-p", "-t", &target]);
+            ensure!(capture.stdout(Stdio::null()).stdin(Stdio::null()).status()?.success(), "{name} is gone");
+            forks += 1;
+        }
+        std::thread::sleep(
+            LOOK_EVERY.saturating_sub(round.elapsed()).min(time.saturating_sub(begin.elapsed())),
+        );
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let share = |ticks: u64| 100.0 * ticks as f64 / TICKS_A_SECOND / seconds;
+    let (after, server_after) = (Spent::of(me)?, Spent::of(server)?);
+    let own = share((after.own + after.children) - (before.own + before.children));
+    Ok((f64::from(forks) / seconds, own, share(server_after.own - server_before.own)))
+}
+
+fn tmux_server(floor: &BenchFloor) -> Result<u32> {
+    wait_until("the tmux server answers", || {
+        let mut ask = Command::new("tmux");
+        ask.arg("-S").arg(floor.layout.tmux_socket()).args(["display-message", "-p", "#{pid}"]);
+        let answer = ask.stdin(Stdio::null()).output()?;
+        Ok(String::from_utf8_lossy(&answer.stdout).trim().parse().ok())
+    })
+}
+
+/// What a process has used, in ticks, and what the children it waited for have.
+struct Spent {
+    own: u64,
+    children: u64,
+    child_faults: u64,
+}
+
+impl Spent {
+    fn of(pid: u32) -> Result<Spent> {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))?;
+        // The name, in parentheses, may hold anything.
+        let (_, rest) = stat.rsplit_once(") ").context("an odd /proc/PID/stat")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let number = |at: usize| -> Result<u64> {
+            // Counted from 1 and from the pid, as proc(5) does; the rest begins with the third.
+            Ok(fields.get(at - 3).context("a short /proc/PID/stat")?.parse()?)
+        };
+        Ok(Spent {
+            own: number(14)? + number(15)?,
+            children: number(16)? + number(17)?,
+            child_faults: number(11)? + number(13)?,
+        })
+    }
+}
+
+fn config(jobs: u64) -> String {
+    format!(
+        r#"[project]
+name = "{}"
+primary_branch = "main"
+
+[ci]
+steps = [{{ name = "true", run = "true" }}]
+
+[agents.dev]
+runtime = "claude"
+
+[review]
+required = false
+
+[limits]
+max_jobs = {jobs}
+"#,
+        crate::floor::PROJECT
+    )
+}

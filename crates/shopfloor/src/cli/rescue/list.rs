@@ -1,0 +1,45 @@
+//! `shopfloor rescue list`.
+
+use super::super::{CliResult, Context, Exit, output, view};
+use super::{RescueView, Site, files};
+use clap::Args;
+use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::text::one_line;
+
+/// List the snapshots, of each agent the oldest first
+#[derive(Args)]
+pub struct ListArgs {
+    /// Only those of this issue's agents
+    #[arg(long, value_name = "N")]
+    issue: Option<IssueNumber>,
+}
+
+pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
+    let site = Site::open(context)?;
+    let mut all = site.all()?;
+    if let Some(issue) = args.issue {
+        all.retain(|r| r.tree_of(&site.project).is_some_and(|(_, of)| of == issue));
+    }
+    if context.json {
+        let views: Vec<RescueView> = all.iter().map(|r| RescueView::new(&site.project, r)).collect();
+        output::json(&views);
+        return Ok(Exit::Fine);
+    }
+    let rows: Vec<Vec<String>> = all
+        .iter()
+        .map(|r| {
+            vec![
+                one_line(&r.reference, 120),
+                one_line(&r.agent, 60),
+                output::timestamp(r.at),
+                view::or_dash(r.head.as_ref().map(|head| head.short())),
+                files(r.files),
+                r.also_in
+                    .as_ref()
+                    .map_or("only here".to_owned(), |name| format!("also in {}", one_line(name, 60))),
+            ]
+        })
+        .collect();
+    output::table(&["REF", "AGENT", "WHEN", "HEAD", "CHANGED", "KEPT"], &rows);
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,138 @@
+//! `shopfloor rescue restore`.
+
+use super::super::{CliError, CliResult, Context, Exit, output};
+use super::{Site, files};
+use clap::Args;
+use serde::Serialize;
+use shopfloor_adapters::git::Rescued;
+use shopfloor_adapters::hand::HandSessions;
+use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_core::ids::{IssueNumber, Role};
+use shopfloor_core::state::SessionState;
+use shopfloor_engine::ports::Tree;
+use std::path::{Path, PathBuf};
+
+/// Get back what a snapshot holds
+///
+/// Without an option, into the issue's own worktree: only while no agent works there, and what it
+/// holds is snapshotted first. Nothing is ever overwritten that is not kept.
+#[derive(Args)]
+pub struct RestoreArgs {
+    /// A rescue ref; or an agent or an issue, for the newest of its snapshots
+    #[arg(value_name = "REF|AGENT|ISSUE")]
+    what: String,
+    /// Write the files into this folder, which must be new or empty
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Make a branch of this name on the floor's repository
+    #[arg(long, value_name = "NAME", conflicts_with = "to")]
+    branch: Option<String>,
+}
+
+#[derive(Serialize, Default)]
+struct RestoredView {
+    #[serde(rename = "ref")]
+    reference: String,
+    folder: Option<String>,
+    branch: Option<String>,
+    /// Where what the worktree held before is kept.
+    before: Option<String>,
+    /// Why the worktree's HEAD is not the snapshot's.
+    note: Option<String>,
+}
+
+pub fn run(context: &Context, args: &RestoreArgs) -> CliResult<Exit> {
+    let site = Site::open(context)?;
+    let found = site.find(&args.what)?;
+    let mut view = RestoredView { reference: found.reference.clone(), ..RestoredView::default() };
+    let what = format!("{} ({} changed against its HEAD)", found.reference, files(found.files));
+    if let Some(dir) = &args.to {
+        let dir = std::path::absolute(dir)?;
+        site.workspace.restore_to(&site.project, &found, &dir)?;
+        view.folder = Some(dir.display().to_string());
+        say(context, view, &[format!("the files of {what} are in {}", dir.display())]);
+    } else if let Some(branch) = &args.branch {
+        site.workspace.restore_branch(&site.project, &found, branch)?;
+        view.branch = Some(branch.clone());
+        let fetch = format!("get it with `git fetch shopfloor {branch}`");
+        say(context, view, &[format!("branch {branch} is at {what}"), fetch]);
+    } else {
+        in_place(context, &site, &found, view, &what)?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn in_place(
+    context: &Context,
+    site: &Site,
+    found: &Rescued,
+    mut view: RestoredView,
+    what: &str,
+) -> CliResult<()> {
+    let elsewhere = "`--to DIR` writes it to a folder, `--branch NAME` to a branch";
+    let Some((Role::Dev, issue)) = found.tree_of(&site.project) else {
+        return Err(
+            CliError::usage(format!("{} is not of an issue's own worktree", found.reference)).hint(elsewhere)
+        );
+    };
+    refuse_if_at_work(context, site, issue, elsewhere)?;
+    let tree = Tree { project: site.project.clone(), issue, role: Role::Dev };
+    let done = site.workspace.restore_in_place(&tree, found)?;
+    let mut lines = vec![format!("{} holds again what {what} held", done.path.display())];
+    lines.push(format!("what it held before is kept at {}", done.before.reference));
+    if let Some(other) = &done.other_head {
+        let note = format!(
+            "HEAD stays at {}: going to {}, where it was, would leave commits behind",
+            done.head.short(),
+            other.short()
+        );
+        lines.push(note.clone());
+        view.note = Some(note);
+    }
+    view.folder = Some(done.path.display().to_string());
+    view.before = Some(done.before.reference);
+    say(context, view, &lines);
+    Ok(())
+}
+
+/// Nobody's files are changed under their hands.
+fn refuse_if_at_work(context: &Context, site: &Site, issue: IssueNumber, elsewhere: &str) -> CliResult<()> {
+    let busy = |who: String| {
+        Err(CliError::new(Exit::Busy, format!("{who}, so its worktree is left alone")).hint(elsewhere))
+    };
+    let engine = context.engine()?;
+    let floor = engine.floor();
+    if let Some(job) = floor.live_jobs(&site.project).find(|job| job.issue == issue) {
+        return busy(format!("job {} is at work on issue #{issue} ({})", job.id, job.state.name()));
+    }
+    let owns = |s: &&shopfloor_core::state::Session| {
+        s.project == site.project && s.issue == issue && s.state != SessionState::Ended
+    };
+    if let Some(session) = floor.sessions.iter().find(owns) {
+        return busy(format!("session {} of issue #{issue} has not ended", session.tmux));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let hands =
+        HandSessions { layout: context.layout.clone(), tmux: Tmux::new(context.layout.tmux_socket(), path) };
+    let worktree = context.layout.worktree(&site.project, Role::Dev, issue);
+    let inside = |cwd: &str| {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        real(Path::new(cwd)).starts_with(real(&worktree))
+    };
+    for hand in hands.all(false)? {
+        if hand.ended().is_none() && hand.record.as_ref().is_some_and(|record| inside(&record.cwd)) {
+            return busy(format!("session {} runs there", hand.name));
+        }
+    }
+    Ok(())
+}
+
+fn say(context: &Context, view: RestoredView, lines: &[String]) {
+    if context.json {
+        output::json(&view);
+        return;
+    }
+    for line in lines {
+        output::line(shopfloor_core::text::one_line(line, 1000));
+    }
+}

@@ -1,0 +1,55 @@
+//! `shopfloor rescue show`.
+
+use super::super::{CliResult, Context, Exit, output, view};
+use super::{RescueView, Site};
+use clap::Args;
+use serde::Serialize;
+
+/// Show what a snapshot holds against the HEAD its worktree had
+#[derive(Args)]
+pub struct ShowArgs {
+    /// A rescue ref; or an agent or an issue, for the newest of its snapshots
+    #[arg(value_name = "REF|AGENT|ISSUE")]
+    what: String,
+    /// Which files changed, and how much (the default)
+    #[arg(long)]
+    stat: bool,
+    /// The changes themselves
+    #[arg(long, conflicts_with = "stat")]
+    patch: bool,
+}
+
+/// What is shown of a difference; the whole is had with `restore`.
+const SHOWN_BYTES_MAX: usize = 256 * 1024;
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    rescue: RescueView,
+    changes: String,
+}
+
+pub fn run(context: &Context, args: &ShowArgs) -> CliResult<Exit> {
+    let site = Site::open(context)?;
+    let found = site.find(&args.what)?;
+    let changes = site.workspace.rescued_changes(&site.project, &found, args.patch, SHOWN_BYTES_MAX)?;
+    let changes = context.redactor()?.redact(&changes);
+    if context.json {
+        output::json(&Shown { rescue: RescueView::new(&site.project, &found), changes });
+        return Ok(Exit::Fine);
+    }
+    output::line(format!("{} of {}, {}", found.reference, found.agent, output::timestamp(found.at)));
+    output::line(format!("  commit {}", found.commit));
+    output::line(format!("  HEAD was {}", view::or_dash(found.head.as_ref())));
+    output::line(match &found.also_in {
+        Some(branch) => format!("  all of it is also in {branch}"),
+        None => "  only here".to_owned(),
+    });
+    output::line("");
+    if changes.is_empty() {
+        output::line("  no file differed from that HEAD");
+    } else {
+        output::quoted(&changes);
+    }
+    Ok(Exit::Fine)
+}
