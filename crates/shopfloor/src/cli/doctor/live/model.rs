@@ -169,8 +169,8 @@ fn offers(request: &Value, tool: &str) -> bool {
 
 /// Anthropic Messages.
 fn messages(to: impl Write, request: &Value) -> io::Result<()> {
-    let said = request["messages"].as_array().into_iter().flatten();
-    let newest = said.filter(|message| message["role"] == "user").next_back().unwrap_or(&Value::Null);
+    let mut said = request["messages"].as_array().into_iter().flatten();
+    let newest = said.rfind(|message| message["role"] == "user").unwrap_or(&Value::Null);
     let text = newest["content"].to_string();
     let runs = offers(request, "Bash") && text.contains(RUN) && !text.contains("\"tool_result\"");
     let (block, delta, stop) = if runs {
