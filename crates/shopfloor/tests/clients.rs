@@ -12,6 +12,8 @@ mod claude;
 mod client;
 #[path = "clients/codex.rs"]
 mod codex;
+#[path = "clients/doctor.rs"]
+mod doctor;
 #[expect(dead_code, reason = "the factory's tests use the rest of it")]
 #[path = "factory/floor.rs"]
 mod floor;

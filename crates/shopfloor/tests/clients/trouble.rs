@@ -225,23 +225,43 @@ fn codex_at_its_limit_is_parked_until_the_reset() {
     with_clients(|clients| limited(clients, Client::Codex));
 }
 
+/// Little room is left, then none: the client compacts its context, and hears again how to work.
+fn compacts(clients: &Path, client: Client, window: u64, full_percent: u64) {
+    const ASKS: &str = r#"
+[[rule]]
+name = "asks"
+when = { prompt = "You implement issue #*" }
+then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { text = "I wait." }]
+"#;
+    let plant = plant(clients, client, ASKS);
+    let used = |percent: u64| Some(Usage { input_tokens: window / 100 * percent, output_tokens: 40 });
+    plant.server.set_usage(used(if client == Client::Claude { 96 } else { 50 }));
+    begin(&plant);
+    plant.person_asked(ISSUE);
+    if client == Client::Claude {
+        let low = plant.status(1, "context_low").status.expect("it was waited for");
+        assert_eq!(low.context_percent, Some(96));
+    }
+    plant.server.set_usage(used(full_percent));
+    plant.ok(&["answer", "1", "hello"]);
+    wait_for("it compacts", || plant.hooks(1).iter().any(|h| h == "pre_compact").then_some(()));
+    plant.server.set_usage(None);
+    plant.ends_well(ISSUE);
+    let asked = plant.server.requests();
+    let compacted = asked.iter().position(|a| a.kind == Kind::Compact).expect("a summary was asked for");
+    let next = asked[compacted..].iter().find(|a| matches!(a.kind, Kind::Prompt | Kind::ToolResult));
+    let next = next.expect("it goes on");
+    assert!(next.system.contains("## How to work"), "{next:?}");
+    assert_eq!(plant.prompts(1).iter().filter(|p| p.starts_with("You implement")).count(), 1);
+    assert_eq!((plant.job(ISSUE).respawns, plant.job(ISSUE).ci_fixes), (0, 0));
+}
+
 #[test]
 fn claude_that_compacts_is_told_the_protocol_again() {
-    with_clients(|clients| {
-        let plant = plant(clients, Client::Claude, "");
-        plant.server.set_usage(Some(Usage { input_tokens: 985_000, output_tokens: 40 }));
-        begin(&plant);
-        wait_for("it compacts", || plant.hooks(1).iter().any(|h| h == "pre_compact").then_some(()));
-        plant.server.set_usage(None);
-        plant.ends_well(ISSUE);
-        let asked = plant.server.requests();
-        let compacted = asked.iter().position(|a| a.kind == Kind::Compact).expect("a summary was asked for");
-        let next = asked[compacted..].iter().find(|a| a.kind == Kind::Prompt).expect("it goes on");
-        assert!(
-            next.system.contains("## How to work") || next.before.iter().any(|l| l.contains("How to work")),
-            "{next:?}"
-        );
-        assert_eq!(plant.prompts(1).iter().filter(|p| p.starts_with("You implement")).count(), 1);
-        nothing_counted_at_the_end(&plant);
-    });
+    with_clients(|clients| compacts(clients, Client::Claude, 1_000_000, 98));
+}
+
+#[test]
+fn codex_that_compacts_is_told_the_protocol_again() {
+    with_clients(|clients| compacts(clients, Client::Codex, 200_000, 99));
 }

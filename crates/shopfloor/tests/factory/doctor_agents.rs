@@ -54,17 +54,42 @@ fn the_recordings_hold_and_a_missing_client_is_no_failure() {
 fn an_installed_client_is_asked_for_its_version() {
     let folder = folder();
     for (says, code, expect) in [
-        ("2.1.325 (Claude Code)", 0, "whether it is logged in"),
+        ("2.1.325 (Claude Code)", 0, "is version 2.1.325"),
         ("3.0.0 (Claude Code)", 0, "3.0.0 is not recorded, only 2.1.197 and 2.1.325"),
         ("2.0.9 (Claude Code)", 1, "at least 2.1.197 is needed"),
         ("hello", 1, "names no version"),
     ] {
         client(folder.path(), says);
-        let output = doctor(folder.path(), &["--client", "claude"]);
+        let output = doctor(folder.path(), &["--client", "claude", "--no-run"]);
         let shown = text(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{says}: {shown}");
         assert!(shown.contains(expect), "{says}: {shown}");
     }
+}
+
+#[test]
+fn a_client_that_does_not_run_as_it_should_gets_a_verdict() {
+    let folder = folder();
+    client(folder.path(), "2.1.325 (Claude Code)");
+    let mut path = folder.path().join("bin").into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").expect("a PATH"));
+    std::fs::create_dir(folder.path().join("tmp")).expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_shopfloor"))
+        .args(["doctor", "agents", "--client", "claude"])
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path().join("tmp"))
+        .current_dir(folder.path())
+        .output()
+        .expect("it runs");
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("fail  claude tried: starts: it ended at once; it shows:"), "{shown}");
+    assert!(shown.contains("        2.1.325 (Claude Code)"), "{shown}");
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("tmp")).expect("listed").collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -73,7 +98,7 @@ fn a_users_patterns_are_run_on_the_recordings() {
     let file = folder.path().join("mine.toml");
     let run = |content: &str| {
         std::fs::write(&file, content).expect("written");
-        doctor(folder.path(), &["--client", "claude", "--runtime", "mine.toml"])
+        doctor(folder.path(), &["--client", "claude", "--runtime", "mine.toml", "--no-run"])
     };
     assert_eq!(run("[submit]\npause_ms = 400\n").status.code(), Some(0));
     let greedy =

@@ -2,14 +2,15 @@
 
 use super::super::error::CliError;
 use super::super::{CliResult, Context, Exit, now, output, utc_offset};
-use super::{Check, programs, report};
+use super::scratch::Scratch;
+use super::{Check, live, programs, report};
 use crate::config::runtimes::{self, Override};
 use crate::conformance::{self, Verdict};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shopfloor_adapters::host::command;
 use shopfloor_core::runtime::screen::{self, Reading};
-use shopfloor_core::runtime::{RuntimeSpec, Version};
+use shopfloor_core::runtime::{RuntimeSpec, Version, VersionCheck};
 use shopfloor_core::text::neutralise;
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
@@ -21,13 +22,18 @@ use std::time::Duration;
 /// Check what is known about agent clients: recorded screens and hooks, and the installed programs
 ///
 /// Every recorded screen and hook payload is read by the runtime's rules and compared with what it
-/// is. Use it after changing a runtime's patterns (--runtime), and to see what your own captures of
-/// a new client version are taken for (--screens; `tmux capture-pane -p > NAME.txt` makes one).
+/// is. With --client, the installed program is also tried, which takes about half a minute: it is started in a
+/// home of its own, with a dummy for a key and a model on loopback, so it costs nothing and needs no
+/// login. Use it to certify a new version, after changing a runtime's patterns (--runtime), and to see
+/// what your own captures are taken for (--screens; `tmux capture-pane -p > NAME.txt` makes one).
 #[derive(Args)]
 pub struct AgentsArgs {
-    /// Only this client
+    /// Only this client; the installed one is tried
     #[arg(long, value_enum)]
     client: Option<Client>,
+    /// Do not start the client: only the recordings, and its version
+    #[arg(long)]
+    no_run: bool,
     /// Put this file (a runtime's table, as TOML) over the client's own runtime
     #[arg(long, value_name = "FILE", requires = "client")]
     runtime: Option<PathBuf>,
@@ -66,7 +72,7 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
             return screens(context, &spec, folder);
         }
         checks.extend(recordings(client.name(), &spec));
-        checks.extend(program(client.name(), &spec));
+        checks.extend(program(client.name(), &spec, args.client.is_some() && !args.no_run));
     }
     Ok(report(context, checks))
 }
@@ -104,8 +110,8 @@ fn recordings(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
     behaviours.into_iter().map(check).collect()
 }
 
-/// The installed program: its version, and what cannot be told without running it.
-fn program(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
+/// The installed program: its version, and how it behaves if it is to be `tried`.
+fn program(client: &str, spec: &RuntimeSpec, tried: bool) -> Vec<Check> {
     let name = format!("{client} program");
     let Some(check) = &spec.version else { return Vec::new() };
     let Some((program, arguments)) = check.argv.split_first() else { return Vec::new() };
@@ -115,7 +121,15 @@ fn program(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
                 .hint("install it to use this runtime; nothing else needs it"),
         ];
     };
-    let answer = match command::run(Command::new(&path).args(arguments), ANSWER_TIMEOUT) {
+    // Even for that some write to their home: it is not the user's.
+    let home = match Scratch::new(&format!("{client}-version")) {
+        Ok(home) => home,
+        Err(e) => return vec![Check::fail(name, e.to_string())],
+    };
+    let mut ask = Command::new(&path);
+    ask.args(arguments).env_clear().env("HOME", home.path()).env("TMPDIR", home.path());
+    ask.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let answer = match command::run(&mut ask, ANSWER_TIMEOUT) {
         Ok(answer) => answer,
         Err(e) => return vec![Check::fail(name, format!("{} cannot be run: {e}", path.display()))],
     };
@@ -128,23 +142,28 @@ fn program(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
         let detail = format!("{} is version {found}; at least {} is needed", path.display(), check.minimum);
         return vec![Check::fail(name, detail).hint(format!("install {client} {} or newer", check.minimum))];
     }
-    let version = Check::ok(name, format!("{} is version {found}", path.display()));
-    let mut open = vec!["whether it is logged in", "whether its hooks reach us"];
-    let unrecorded = !check.recorded.contains(&found);
-    if unrecorded {
-        open.insert(0, "its screens and hooks");
+    let mut checks = vec![Check::ok(name, format!("{} is version {found}", path.display()))];
+    if tried {
+        checks.extend(live::run(client, spec));
     }
-    let name = format!("{client} not checked");
-    let detail = format!("{}: that takes a running session", open.join(", "));
-    let rest = if unrecorded {
-        let known: Vec<String> = check.recorded.iter().map(Version::to_string).collect();
-        Check::warn(name, format!("{detail}; {found} is not recorded, only {}", known.join(" and "))).hint(
-            format!("capture its screens and see `shopfloor doctor agents --client {client} --screens DIR`"),
-        )
-    } else {
-        Check::ok(name, detail)
+    checks.push(not_tried(client, check, &found, tried));
+    checks
+}
+
+/// What stands on the recordings alone, which may be of other versions.
+fn not_tried(client: &str, check: &VersionCheck, found: &Version, tried: bool) -> Check {
+    let name = format!("{client} not tried");
+    let detail = match tried {
+        true => live::NOT_TRIED.to_owned(),
+        false => "its behaviour: --client tries it".to_owned(),
     };
-    vec![version, rest]
+    if check.recorded.contains(found) {
+        return Check::ok(name, detail);
+    }
+    let known: Vec<String> = check.recorded.iter().map(Version::to_string).collect();
+    Check::warn(name, format!("{detail}; {found} is not recorded, only {}", known.join(" and "))).hint(
+        format!("capture its screens and see `shopfloor doctor agents --client {client} --screens DIR`"),
+    )
 }
 
 /// A screen of the user's, and what it is taken for.

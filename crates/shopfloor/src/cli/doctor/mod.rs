@@ -3,8 +3,10 @@
 
 mod agents;
 mod checks;
+mod live;
 mod programs;
 mod projects;
+mod scratch;
 
 use super::{CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
