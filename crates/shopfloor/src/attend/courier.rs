@@ -40,6 +40,7 @@ pub struct Way<'a> {
 
 impl Courier {
     /// For the session's next message: taken up where a daemon before this one left it.
+    #[expect(clippy::result_large_err, reason = "made once a message, and submitted at once")]
     pub fn new(way: &Way<'_>, due: &super::session::Due) -> Result<Courier, Event> {
         let epoch = way.brief.epoch;
         let known =
