@@ -58,7 +58,7 @@ impl GitMerger {
             PortError::transient(format!("the configuration of project {name} is not to be had"))
         })?;
         Ok(Queue {
-            repo: self.git.bare(&self.layout.queue_repo(name)),
+            repo: self.git.scratch(&self.layout.queue_repo(name)),
             hub: self.git.bare(&self.layout.hub(name)),
             primary: branch_ref(&primary_branch)?,
         })

@@ -3,8 +3,10 @@
 //! First git lists what the new commit has and the old one has not. Each of these objects is the hub's
 //! already or a file in the queue's repository; the files never change, and are linked into the hub's store,
 //! as git itself does with what was pushed. (If some may be elsewhere, in a pack, git says whether the hub
-//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap. Whatever is
-//! interrupted leaves objects that nobody refers to, and is repeated.
+//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap, and the disk
+//! is waited for: once for the branch and once for its folder. On a journalling file system that takes along
+//! what was written and linked before. Whatever is interrupted leaves objects that nobody refers to, and is
+//! repeated.
 
 use super::commit::Commit;
 use super::locks;
@@ -12,10 +14,9 @@ use super::merger::Queue;
 use super::run::{GitError, GitResult};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{PortError, PortResult, PublishRequest};
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// `Ok(Err(actual))`: the branch was not at `old`, and what it is at does not have `new`.
 pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
@@ -89,7 +90,10 @@ impl Queue {
         }
         let call = self.hub.call("update-ref").args(["-m", "shopfloor: merge queue", &self.primary]);
         call.args([new.as_str(), old.as_str()]).run()?;
-        Ok(())
+        let folder = self.hub.path().join(&self.primary);
+        let folder = folder.parent().expect("a branch is in a folder");
+        let synced = fs::File::open(folder).and_then(|f| f.sync_all());
+        synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))
     }
 }
 
@@ -103,14 +107,9 @@ fn hand_over(queue: &Queue, old: &Sha, new: &Sha) -> GitResult<bool> {
         return Ok(false);
     }
     let (ours, theirs) = (queue.repo.path().join("objects"), queue.hub.path().join("objects"));
-    let mut touched = BTreeSet::new();
     for name in listed.lines().filter(|line| !line.starts_with('-')) {
-        link(&ours, &theirs, name, &mut touched)
+        link(&ours, &theirs, name)
             .map_err(|e| GitError::io(format!("handing object {name} over to the hub"), e))?;
-    }
-    for folder in touched {
-        let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
-        synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?;
     }
     Ok(true)
 }
@@ -125,39 +124,28 @@ fn has_packs(folder: &Path) -> bool {
     }
 }
 
-fn link(ours: &Path, theirs: &Path, name: &str, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+fn link(ours: &Path, theirs: &Path, name: &str) -> io::Result<()> {
     let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };
     let (from, folder) = (ours.join(folder).join(file), theirs.join(folder));
     // One that is not a file here is the hub's, or packed.
     if !from.is_file() {
         return Ok(());
     }
-    match fs::create_dir(&folder) {
-        Ok(()) => {
-            touched.insert(theirs.to_owned());
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(e),
-    }
+    let exists = |e: &io::Error| e.kind() == io::ErrorKind::AlreadyExists;
+    fs::create_dir(&folder).or_else(|e| if exists(&e) { Ok(()) } else { Err(e) })?;
     let to = folder.join(file);
     match fs::hard_link(&from, &to) {
-        Ok(()) => {
-            touched.insert(folder);
-            Ok(())
-        }
         // Objects are named by their content: it is the same.
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(_) => copy(&from, &to, touched),
+        Err(e) if exists(&e) => Ok(()),
+        // Where links are not to be had.
+        Err(_) => copy(&from, &to),
+        Ok(()) => Ok(()),
     }
 }
 
-/// Where links are not to be had.
-fn copy(from: &Path, to: &Path, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {
-    let folder = to.parent().expect("objects are in folders").to_owned();
-    let new = folder.join(format!("tmp_obj_shopfloor_{}", std::process::id()));
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let new = to.with_file_name(format!("tmp_obj_shopfloor_{}", std::process::id()));
     fs::copy(from, &new)?;
     fs::File::open(&new)?.sync_all()?;
-    fs::rename(&new, to)?;
-    touched.insert(folder);
-    Ok(())
+    fs::rename(&new, to)
 }

@@ -121,6 +121,13 @@ impl Git {
         Repo { git: self.clone(), place: Place::Bare(dir.to_owned()) }
     }
 
+    /// A bare repository whose objects are of use only until they are handed on, or made again. They are
+    /// written out but the disk is not waited for: whoever hands them on syncs after that, and what a
+    /// journalling file system shows of them after a power failure is whole.
+    pub(crate) fn scratch(&self, dir: &Path) -> Repo {
+        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()) }
+    }
+
     /// The agents' clone, bare too, but worked in with the user's configuration (filters,
     /// credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
@@ -168,6 +175,7 @@ impl Git {
 #[derive(Clone, Debug)]
 enum Place {
     Bare(PathBuf),
+    Scratch(PathBuf),
     Shared(PathBuf),
     Tree(PathBuf),
     Folder { git_dir: PathBuf, folder: PathBuf },
@@ -183,7 +191,7 @@ pub(crate) struct Repo {
 impl Repo {
     pub(crate) fn path(&self) -> &Path {
         match &self.place {
-            Place::Bare(dir) | Place::Shared(dir) | Place::Tree(dir) => dir,
+            Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) | Place::Tree(dir) => dir,
             Place::Folder { folder, .. } => folder,
         }
     }
@@ -194,6 +202,10 @@ impl Repo {
             Place::Bare(dir) => {
                 call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
                 call.command().arg("--git-dir").arg(dir);
+            }
+            Place::Scratch(dir) => {
+                call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
+                call.command().args(["-c", "core.fsyncMethod=writeout-only"]).arg("--git-dir").arg(dir);
             }
             Place::Shared(dir) => {
                 call.command().arg("--git-dir").arg(dir);

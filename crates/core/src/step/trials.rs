@@ -496,9 +496,10 @@ impl Turn<'_> {
     /// Lets entries that waited for the base be tried again.
     pub(super) fn unpark(&mut self, project: &ProjectName, which: impl Fn(&Parked) -> bool) {
         let queue = self.queue_of(project);
-        let (free, stay) = std::mem::take(&mut queue.parked).into_iter().partition(|p| which(p));
+        let (free, stay): (Vec<Parked>, _) =
+            std::mem::take(&mut queue.parked).into_iter().partition(|p| which(p));
         queue.parked = stay;
-        for parked in Vec::<Parked>::from(free) {
+        for parked in free {
             let Some(entry) = self.floor.entries.get(&parked.entry) else { continue };
             let (priority, at) = (entry.priority, entry.requested_at);
             self.plan(project, &Input::Entered { entry: parked.entry, priority, at });
