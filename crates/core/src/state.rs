@@ -2,7 +2,9 @@
 
 use crate::effect::Verdict;
 use crate::event::Observation;
-use crate::ids::{EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, RunId, Sha, agent_name};
+use crate::ids::{
+    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, Role, RunId, Sha, agent_name,
+};
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;
@@ -55,6 +57,8 @@ pub struct Counters {
     pub entry: u64,
     pub message: u64,
     pub run: u64,
+    #[serde(default)]
+    pub question: u64,
 }
 record!(Counters, "counters", (), |_| (), |_| "all".into());
 
@@ -152,6 +156,8 @@ pub enum JobState {
     NeedsHuman {
         question: String,
         reminded: u32,
+        #[serde(default)]
+        asked: Asked,
     },
     /// The job's last effects are under way: `remaining` names them.
     Finishing {
@@ -182,6 +188,16 @@ impl JobState {
             JobState::Ended { end: End::Cancelled } => "cancelled",
         }
     }
+}
+
+/// A question's number and what it may be answered with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub id: QuestionId,
+    pub options: Vec<String>,
+    /// Taken at `due` if nobody has answered.
+    pub default: Option<String>,
+    pub due: Option<Time>,
 }
 
 /// When a job entered a state.

@@ -20,5 +20,7 @@ mod jobs;
 mod many;
 #[path = "cli/pulls.rs"]
 mod pulls;
+#[path = "cli/questions.rs"]
+mod questions;
 #[path = "cli/reference.rs"]
 mod reference;

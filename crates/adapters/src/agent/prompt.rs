@@ -127,7 +127,7 @@ fn dev_protocol(branch: &str, primary: &str, delivery: DeliveryMode) -> String {
    - `awaiting_ci` after you pushed;
    - `awaiting_review` after you were told \"CI passed\";
    - `done` after you were told \"Review: APPROVE\";
-   - `needs_human --detail \"the question\"` if a person has to decide;
+   - `needs_human --detail \"the question\"` if a person has to decide; with `--option` for each thing to choose from, and `--deadline 2h --default` for what you do if nobody answers;
    - `failed --detail \"the reason\"` if it cannot be done.
 4. {messages}
 "

@@ -9,6 +9,7 @@ mod deadline;
 mod finish;
 mod message;
 mod phase;
+mod question;
 mod queue;
 mod record;
 mod review;
@@ -75,7 +76,9 @@ impl Turn<'_> {
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }
-            Event::Answered { project, issue, text } => self.answered(project, *issue, text),
+            Event::Answered { project, issue, text, question } => {
+                self.answered(project, *issue, text, *question);
+            }
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());

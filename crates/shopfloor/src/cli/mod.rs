@@ -24,6 +24,7 @@ mod merge_queue;
 pub(crate) mod output;
 pub mod phase;
 mod pr;
+mod questions;
 mod session;
 mod status;
 mod statusline;
@@ -76,6 +77,7 @@ enum Command {
     Down,
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Questions(questions::QuestionsArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Agents(agents::AgentsArgs),
@@ -144,6 +146,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::MergeQueue(args) => merge_queue::run(context, args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Questions(args) => questions::run(context, args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
