@@ -291,6 +291,8 @@ pub enum CiVerdict {
     Infra,
     /// The project has no check configured.
     NoChecks,
+    /// Everything the commit changes may, by the project's configuration, land without checks.
+    Skipped,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

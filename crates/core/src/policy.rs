@@ -23,6 +23,14 @@ pub struct Policy {
     /// The checks a commit must pass. None at all is green only if the project says so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
+    /// Some paths need no checks.
+    #[serde(default)]
+    pub may_skip_checks: bool,
+    /// Runs again of checks that could not run, and the pause before the first; it doubles with each.
+    #[serde(default = "infra_retries_max")]
+    pub infra_retries_max: u32,
+    #[serde(default = "infra_cooldown")]
+    pub infra_cooldown: Duration,
     pub merge_method: MergeMethod,
     /// Jobs at work at once.
     pub max_jobs: usize,
@@ -52,6 +60,14 @@ pub struct Policy {
     pub escalate_after: Duration,
 }
 
+fn infra_retries_max() -> u32 {
+    2
+}
+
+fn infra_cooldown() -> Duration {
+    Duration::from_secs(30)
+}
+
 fn checkpoint_every() -> Duration {
     Duration::from_secs(300)
 }
@@ -65,6 +81,9 @@ impl Default for Policy {
             review_agent: true,
             has_checks: true,
             allow_no_checks: false,
+            may_skip_checks: false,
+            infra_retries_max: infra_retries_max(),
+            infra_cooldown: infra_cooldown(),
             merge_method: MergeMethod::Rebase,
             max_jobs: 1,
             floor_max_jobs: None,

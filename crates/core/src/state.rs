@@ -144,6 +144,11 @@ pub enum JobState {
         run: RunId,
         head: Sha,
     },
+    /// The checks could not run on `head`; they are tried again at the job's deadline.
+    Retrying {
+        goal: Goal,
+        head: Sha,
+    },
     /// `head` waits for a review.
     Reviewing {
         head: Sha,
@@ -178,6 +183,7 @@ impl JobState {
             JobState::Working => "working",
             JobState::Publishing { .. } => "publishing",
             JobState::Checking { .. } => "checking",
+            JobState::Retrying { .. } => "retrying",
             JobState::Reviewing { .. } => "reviewing",
             JobState::Merging { .. } => "merging",
             JobState::NeedsHuman { .. } => "needs_human",

@@ -98,6 +98,7 @@ impl Turn<'_> {
                 self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }
             JobState::NeedsHuman { .. } => self.question_due(id),
+            JobState::Retrying { goal, head } => self.check(id, goal, head),
             JobState::Reviewing { head } => {
                 let text = format!("no review of {} in {}", head.short(), minutes(policy.review_timeout));
                 self.escalate_job(id, &text);

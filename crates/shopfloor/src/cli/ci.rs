@@ -106,6 +106,7 @@ pub fn verdict(run: &CiRun) -> &'static str {
         Some(CiVerdict::TimedOut) => "timed out",
         Some(CiVerdict::Infra) => "infra",
         Some(CiVerdict::NoChecks) => "no checks",
+        Some(CiVerdict::Skipped) => "skipped",
     }
 }
 
