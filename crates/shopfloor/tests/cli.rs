@@ -18,6 +18,8 @@ mod issues;
 mod jobs;
 #[path = "cli/many.rs"]
 mod many;
+#[path = "cli/prompts.rs"]
+mod prompts;
 #[path = "cli/pulls.rs"]
 mod pulls;
 #[path = "cli/questions.rs"]

@@ -24,6 +24,7 @@ mod merge_queue;
 pub(crate) mod output;
 pub mod phase;
 mod pr;
+mod prompt;
 mod questions;
 mod session;
 mod status;
@@ -84,6 +85,7 @@ enum Command {
     Attach(attach::AttachArgs),
     Events(events::EventsArgs),
     Pr(pr::PrArgs),
+    Prompt(prompt::PromptArgs),
     Ci(ci::CiArgs),
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
@@ -146,6 +148,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::MergeQueue(args) => merge_queue::run(context, args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Prompt(args) => prompt::run(context, args),
         Command::Questions(args) => questions::run(context, args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),

@@ -180,6 +180,7 @@ impl Projects {
                 env: clean_env(std::env::vars_os(), &agent.pass_env),
                 primary_branch: project.config.project.primary_branch.clone(),
                 redactor: project.redactor.clone(),
+                checkout: project.checkout.clone(),
             })
         })
     }
