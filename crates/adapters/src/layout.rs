@@ -36,6 +36,11 @@ impl Layout {
         self.root.join("runtimes")
     }
 
+    /// What the user puts over the embedded prompts, a file for each.
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("prompts")
+    }
+
     /// The registry in files, for other tools.
     pub fn identities(&self) -> PathBuf {
         self.root.join("identities")

@@ -403,6 +403,8 @@ pub enum CiVerdict {
     NoChecks,
     /// Nobody wanted to know any more.
     Cancelled,
+    /// Everything the commit changes may, by the project's configuration, land without checks.
+    Skipped,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
-use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Sha};
+use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
 use crate::phase::PhaseReport;
 use crate::policy::Policy;
 use crate::state::{SessionStatus, WorkPhase};
@@ -40,7 +40,14 @@ pub enum Event {
     /// A session's evidence says something else than before, or still the same after a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
     /// A person answered a question.
-    Answered { project: ProjectName, issue: IssueNumber, text: String },
+    Answered {
+        project: ProjectName,
+        issue: IssueNumber,
+        text: String,
+        /// The question that is meant; else whichever is open.
+        #[serde(default)]
+        question: Option<QuestionId>,
+    },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
     /// Somebody, or a program, wants people to look at something.

@@ -58,6 +58,10 @@ number_id!(
     RunId
 );
 number_id!(
+    /// One question to a person.
+    QuestionId
+);
+number_id!(
     /// A row of the outbox.
     EffectId
 );

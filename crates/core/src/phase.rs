@@ -2,11 +2,15 @@
 //!
 //! An agent writes one sentinel line, `PHASE:<name>`, to its phase file. Only the first line names
 //! the phase; later lines may add `Reason: …`, `Question: …` and `Session: N`. A session line that
-//! names another epoch marks the file as a predecessor's.
+//! names another epoch marks the file as a predecessor's. A question may have `Option: …` lines, one
+//! for each, a `Deadline: 2h` and the `Default: …` that is taken then.
 
 use crate::ids::Epoch;
+use crate::text::one_line;
+use crate::time::parse_span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 
 /// What a session last signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -63,12 +67,58 @@ pub struct PhaseReport {
     pub detail: Option<String>,
     /// The session that wrote it, when it says.
     pub session: Option<Epoch>,
+    /// How a question may be answered.
+    #[serde(default)]
+    pub ask: Ask,
+}
+
+/// What a question comes with, beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// What a person may choose from; any other answer is an answer too.
+    pub options: Vec<String>,
+    /// Taken when nobody answers in time.
+    pub default: Option<String>,
+    /// How long the agent can wait.
+    pub within: Option<Duration>,
+}
+
+const OPTIONS_MAX: usize = 10;
+const OPTION_CHARS_MAX: usize = 200;
+
+impl Ask {
+    /// Takes a line of a phase file, if it is about the question.
+    fn take(&mut self, line: &str) -> bool {
+        let value = |label: &str| line.strip_prefix(label).map(|rest| one_line(rest, OPTION_CHARS_MAX));
+        if let Some(option) = value("Option:") {
+            if !option.is_empty() && self.options.len() < OPTIONS_MAX && !self.options.contains(&option) {
+                self.options.push(option);
+            }
+            return true;
+        }
+        if let Some(default) = value("Default:") {
+            self.default = Some(default).filter(|d| !d.is_empty());
+            return true;
+        }
+        match line.strip_prefix("Deadline:").map(|rest| parse_span(rest.trim())) {
+            Some(Ok(within)) => {
+                self.within = Some(within);
+                true
+            }
+            // What cannot be read stays in the text, where a person sees it.
+            Some(Err(_)) | None => false,
+        }
+    }
 }
 
 /// How much of a phase file is looked at.
 pub const PHASE_FILE_BYTES_MAX: usize = 16 * 1024;
 
 impl PhaseReport {
+    pub fn new(phase: Phase) -> Self {
+        PhaseReport { phase, detail: None, session: None, ask: Ask::default() }
+    }
+
     /// Reads a phase file's content. `Ok(None)` when its first line is blank: nothing signalled yet.
     pub fn parse(content: &str) -> Result<Option<PhaseReport>, UnknownPhase> {
         let mut lines = content.lines();
@@ -79,6 +129,7 @@ impl PhaseReport {
         let name =
             first.strip_prefix("PHASE:").ok_or_else(|| UnknownPhase(first.chars().take(80).collect()))?;
         let phase = name.parse()?;
+        let mut ask = Ask::default();
         let mut session = None;
         let mut detail = Vec::new();
         for line in lines {
@@ -86,7 +137,7 @@ impl PhaseReport {
                 session = rest.trim().parse().ok();
                 continue;
             }
-            if line.starts_with("Id:") {
+            if line.starts_with("Id:") || (phase == Phase::NeedsHuman && ask.take(line)) {
                 continue;
             }
             let text =
@@ -94,7 +145,7 @@ impl PhaseReport {
             detail.push(text.trim());
         }
         let detail = detail.join("\n").trim().to_owned();
-        Ok(Some(PhaseReport { phase, detail: (!detail.is_empty()).then_some(detail), session }))
+        Ok(Some(PhaseReport { phase, detail: (!detail.is_empty()).then_some(detail), session, ask }))
     }
 
     /// The file's content. `id` makes two signals of the same phase two different contents.
@@ -106,6 +157,15 @@ impl PhaseReport {
                 _ => "Reason",
             };
             out.push_str(&format!("{label}: {detail}\n"));
+        }
+        for option in &self.ask.options {
+            out.push_str(&format!("Option: {option}\n"));
+        }
+        if let Some(default) = &self.ask.default {
+            out.push_str(&format!("Default: {default}\n"));
+        }
+        if let Some(within) = self.ask.within {
+            out.push_str(&format!("Deadline: {}ms\n", within.as_millis()));
         }
         if let Some(session) = self.session {
             out.push_str(&format!("Session: {session}\n"));
@@ -120,7 +180,8 @@ mod tests {
     use super::*;
 
     fn report(phase: Phase, detail: Option<&str>, session: Option<u64>) -> PhaseReport {
-        PhaseReport { phase, detail: detail.map(str::to_owned), session: session.map(Epoch) }
+        let detail = detail.map(str::to_owned);
+        PhaseReport { detail, session: session.map(Epoch), ..PhaseReport::new(phase) }
     }
 
     #[test]
@@ -144,6 +205,28 @@ mod tests {
         for bad in ["done", "PHASE:", "PHASE:DONE", "PHASE:failedReason:x"] {
             assert!(PhaseReport::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_question_has_options_a_default_and_a_deadline() {
+        let content = "PHASE:needs_human\nQuestion: A or B?\nOption: A\nOption:  B\x1b[2J \nOption: A\nOption:\nDefault: A\nDeadline: 1h30m\nmore";
+        let read = PhaseReport::parse(content).unwrap().unwrap();
+        assert_eq!(read.detail.as_deref(), Some("A or B?\nmore"));
+        let ask = Ask {
+            options: vec!["A".into(), "B".into()],
+            default: Some("A".into()),
+            within: Some(Duration::from_secs(5400)),
+        };
+        assert_eq!(read.ask, ask);
+        let written = PhaseReport { ask, ..report(Phase::NeedsHuman, Some("?"), Some(3)) };
+        assert_eq!(PhaseReport::parse(&written.render("i")), Ok(Some(written)));
+        let soon = PhaseReport::parse("PHASE:needs_human\nx\nDeadline: soon").unwrap().unwrap();
+        assert_eq!((soon.detail.as_deref(), soon.ask), (Some("x\nDeadline: soon"), Ask::default()));
+        let other = PhaseReport::parse("PHASE:failed\nOption: A").unwrap().unwrap();
+        assert_eq!((other.detail.as_deref(), other.ask), (Some("Option: A"), Ask::default()));
+        let many: String = (0..50).map(|n| format!("Option: {n}\n")).collect();
+        let many = PhaseReport::parse(&format!("PHASE:needs_human\n{many}")).unwrap().unwrap();
+        assert_eq!(many.ask.options.len(), OPTIONS_MAX);
     }
 
     #[test]

@@ -26,6 +26,14 @@ pub struct Policy {
     /// Which checks they are: another number, other checks. A verdict holds for those it was given by.
     #[serde(default)]
     pub checks: String,
+    /// Some paths need no checks.
+    #[serde(default)]
+    pub may_skip_checks: bool,
+    /// Runs again of checks that could not run, and the pause before the first; it doubles with each.
+    #[serde(default = "infra_retries_max")]
+    pub infra_retries_max: u32,
+    #[serde(default = "infra_cooldown")]
+    pub infra_cooldown: Duration,
     pub merge_method: MergeMethod,
     /// Merge candidates that are checked at once.
     #[serde(default = "one")]
@@ -86,6 +94,14 @@ fn merge_alarm() -> Duration {
     Duration::from_secs(2 * 3600)
 }
 
+fn infra_retries_max() -> u32 {
+    2
+}
+
+fn infra_cooldown() -> Duration {
+    Duration::from_secs(30)
+}
+
 fn checkpoint_every() -> Duration {
     Duration::from_secs(300)
 }
@@ -126,6 +142,9 @@ impl Default for Policy {
             has_checks: true,
             allow_no_checks: false,
             checks: String::new(),
+            may_skip_checks: false,
+            infra_retries_max: infra_retries_max(),
+            infra_cooldown: infra_cooldown(),
             merge_method: MergeMethod::Rebase,
             merge_slots: one(),
             merge_alarm: merge_alarm(),

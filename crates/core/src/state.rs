@@ -2,7 +2,9 @@
 
 use crate::effect::Verdict;
 use crate::event::Observation;
-use crate::ids::{EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, RunId, Sha, agent_name};
+use crate::ids::{
+    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, Role, RunId, Sha, agent_name,
+};
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;
@@ -58,6 +60,8 @@ pub struct Counters {
     pub entry: u64,
     pub message: u64,
     pub run: u64,
+    #[serde(default)]
+    pub question: u64,
 }
 record!(Counters, "counters", (), |_| (), |_| "all".into());
 
@@ -146,6 +150,11 @@ pub enum JobState {
         run: RunId,
         head: Sha,
     },
+    /// The checks could not run on `head`; they are tried again at the job's deadline.
+    Retrying {
+        goal: Goal,
+        head: Sha,
+    },
     /// `head` waits for a review.
     Reviewing {
         head: Sha,
@@ -158,6 +167,8 @@ pub enum JobState {
     NeedsHuman {
         question: String,
         reminded: u32,
+        #[serde(default)]
+        asked: Asked,
     },
     /// The job's last effects are under way: `remaining` names them.
     Finishing {
@@ -178,6 +189,7 @@ impl JobState {
             JobState::Working => "working",
             JobState::Publishing { .. } => "publishing",
             JobState::Checking { .. } => "checking",
+            JobState::Retrying { .. } => "retrying",
             JobState::Reviewing { .. } => "reviewing",
             JobState::Merging { .. } => "merging",
             JobState::NeedsHuman { .. } => "needs_human",
@@ -188,6 +200,16 @@ impl JobState {
             JobState::Ended { end: End::Cancelled } => "cancelled",
         }
     }
+}
+
+/// A question's number and what it may be answered with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub id: QuestionId,
+    pub options: Vec<String>,
+    /// Taken at `due` if nobody has answered.
+    pub default: Option<String>,
+    pub due: Option<Time>,
 }
 
 /// When a job entered a state.

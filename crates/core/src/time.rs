@@ -29,3 +29,45 @@ impl Sub<Duration> for Time {
         Time(self.0.saturating_sub(d.as_millis() as u64))
     }
 }
+
+/// The units of a duration, longest first: the order in which it is written.
+pub const SPAN_UNITS: [(&str, u64); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// Adding a year to any time of this century cannot overflow; a longer wait is a typing error.
+const MILLIS_MAX: u64 = 366 * 86_400_000;
+
+/// Why a text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanError {
+    #[error("{0:?} is not a duration: write 30s, 10m, 3h or 1h30m")]
+    Form(String),
+    #[error("{0:?} is longer than a year")]
+    TooLong(String),
+}
+
+/// A duration as people write it (`30s`, `10m`, `3h`, `1h30m`): numbers with units, each unit at most
+/// once and longest first, nothing between them.
+pub fn parse_span(text: &str) -> Result<Duration, SpanError> {
+    let form = || SpanError::Form(text.chars().take(40).collect());
+    let too_long = || SpanError::TooLong(text.chars().take(40).collect());
+    let mut rest = text;
+    let mut units = &SPAN_UNITS[..];
+    let mut millis: u64 = 0;
+    while !rest.is_empty() || text.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at(digits);
+        let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, after) = after.split_at(letters);
+        let at = units.iter().position(|(name, _)| *name == unit).ok_or_else(form)?;
+        if digits == 0 {
+            return Err(form());
+        }
+        let number: u64 = number.parse().map_err(|_| too_long())?;
+        let part = number.checked_mul(units[at].1).ok_or_else(too_long)?;
+        millis = millis.checked_add(part).filter(|sum| *sum <= MILLIS_MAX).ok_or_else(too_long)?;
+        units = &units[at + 1..];
+        rest = after;
+    }
+    Ok(Duration::from_millis(millis))
+}

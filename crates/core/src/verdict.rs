@@ -21,11 +21,13 @@ pub struct Green {
 
 impl Green {
     /// Green is a green report in which at least one step ran, of the checks the project has now. A
-    /// project without checks is green only if its policy says so in so many words.
+    /// project without checks is green only if its policy says so in so many words; so is a change that
+    /// was not checked for its paths.
     pub fn judge(policy: &Policy, commit: &Sha, run: RunId, report: &CiReport) -> Option<Green> {
         let green = match report.verdict {
             CiVerdict::Green => report.steps_run > 0,
             CiVerdict::NoChecks => policy.allow_no_checks,
+            CiVerdict::Skipped => policy.may_skip_checks,
             CiVerdict::Red | CiVerdict::TimedOut | CiVerdict::Infra | CiVerdict::Cancelled => false,
         };
         let (commit, checks) = (commit.clone(), report.checks.clone());

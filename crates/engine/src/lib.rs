@@ -11,7 +11,7 @@
 mod commit;
 mod conductor;
 mod dispatch;
-mod perform;
+pub mod perform;
 pub mod ports;
 pub mod proof;
 mod rows;

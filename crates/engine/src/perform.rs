@@ -2,8 +2,8 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, NewPr, PortError, PortResult, Ports, PublishRequest, Snapshot,
-    Started, Tree,
+    Briefing, BuildRequest, Built, CiRequest, Forge, NewPr, PortError, PortResult, Ports, PublishRequest,
+    Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -149,19 +149,28 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
-    let mut briefing = Briefing {
-        issue: ports.forge.issue_text(&start.project, start.issue)?,
-        worktree: ready.path,
-        notes: ready.notes,
-        ..Briefing::default()
-    };
+    let mut briefing = brief(&*ports.workspace, &*ports.forge, start, ready.path)?;
+    briefing.notes = ready.notes;
+    Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
+}
+
+/// What a session is told beside what it is started for. Changes nothing.
+pub fn brief(
+    workspace: &dyn Workspace,
+    forge: &dyn Forge,
+    start: &StartSession,
+    worktree: String,
+) -> PortResult<Briefing> {
+    let issue = forge.issue_text(&start.project, start.issue)?;
+    let mut briefing = Briefing { issue, worktree, ..Briefing::default() };
     if start.resume.is_some() {
-        briefing.work_done = ports.workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
+        let tree = tree(&start.project, start.issue, start.role);
+        briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
         if let Some(pr) = start.pr {
-            briefing.reviews = ports.forge.review_texts(&start.project, pr)?;
+            briefing.reviews = forge.review_texts(&start.project, pr)?;
         }
     }
-    Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
+    Ok(briefing)
 }
 
 fn session_started(started: Started, notes: Vec<String>) -> Outcome {

@@ -18,8 +18,12 @@ mod issues;
 mod jobs;
 #[path = "cli/many.rs"]
 mod many;
+#[path = "cli/prompts.rs"]
+mod prompts;
 #[path = "cli/pulls.rs"]
 mod pulls;
+#[path = "cli/questions.rs"]
+mod questions;
 #[path = "cli/queue.rs"]
 mod queue;
 #[path = "cli/reference.rs"]

@@ -10,7 +10,7 @@ use crate::rng::Rng;
 use crate::world::World;
 use shopfloor_core::effect::{Review, StartSession, Verdict};
 use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, branch_for};
-use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::phase::{Ask, Phase, PhaseReport};
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Tree;
 use std::time::Duration;
@@ -294,9 +294,16 @@ impl World {
             Phase::Failed => Some("it is too hard".to_owned()),
             _ => None,
         };
+        let mut ask = Ask::default();
+        if phase == Phase::NeedsHuman && self.rng.permille(300) {
+            self.saw("question with a default");
+            ask.options = vec!["A".into(), "B".into()];
+            ask.default = Some("A".into());
+            ask.within = Some(std::time::Duration::from_secs(1800));
+        }
         let session = self.rng.permille(700).then_some(epoch);
         let id = self.procs.get(&epoch).map_or(0, |p| p.writes + 1).to_string();
-        let text = PhaseReport { phase, detail, session }.render(&id);
+        let text = PhaseReport { detail, session, ask, ..PhaseReport::new(phase) }.render(&id);
         self.write_phase(epoch, &text, phase.as_str());
     }
 

@@ -205,7 +205,12 @@ impl World {
                     self.saw("question answered");
                     self.say(format!("person answers #{}", job.issue));
                     let text = "A".to_owned();
-                    return Some(Event::Answered { project: project.clone(), issue: job.issue, text });
+                    return Some(Event::Answered {
+                        project: project.clone(),
+                        issue: job.issue,
+                        text,
+                        question: None,
+                    });
                 }
                 JobState::Reviewing { .. } if self.rng.permille(500) => {
                     let verdict =

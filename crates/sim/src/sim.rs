@@ -232,7 +232,7 @@ impl Sim {
                     world.saw("stale signal");
                     world.say(format!("a ghost of session {epoch} signals"));
                     let phase = Phase::ALL[world.rng.below(5) as usize];
-                    let report = PhaseReport { phase, detail: None, session: None };
+                    let report = PhaseReport::new(phase);
                     Event::PhaseWritten { epoch, stamp: format!("ghost-{epoch}"), report }
                 };
                 self.submit_from_outside(&event);

@@ -12,6 +12,7 @@ pub mod prompt;
 mod result;
 pub mod settings;
 pub mod spool;
+pub mod templates;
 pub mod trust;
 
 use crate::host::atomic::write_atomic;
@@ -30,6 +31,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use templates::Templates;
 
 /// How a role's agent is run in a project.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct AgentConfig {
     pub env: Vec<(OsString, OsString)>,
     pub primary_branch: String,
     pub redactor: Redactor,
+    /// The user's own checkout of the project.
+    pub checkout: PathBuf,
 }
 
 pub type AgentConfigs = Arc<dyn Fn(&ProjectName, Role) -> Option<AgentConfig> + Send + Sync>;
@@ -83,6 +87,10 @@ impl TmuxAgents {
             runtime: spec.map(|s| s.name.clone()).unwrap_or_default(),
             prompt,
         })
+    }
+
+    fn templates(&self, config: &AgentConfig) -> Templates {
+        Templates::new(&config.checkout, self.layout.prompts())
     }
 
     fn phase_file(&self, start: &StartSession) -> PathBuf {
@@ -176,11 +184,14 @@ impl Agents for TmuxAgents {
         let mut env = self.environment(start, &config, &briefing.worktree, &phase_file);
         let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
         let argv = launch.prepare(&mut env)?;
+        let templates = self.templates(&config);
+        let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
         let prompt =
-            prompt::render(start, briefing, &config.primary_branch, config.spec.capabilities.delivery);
+            prompt::render(start, briefing, primary, delivery, &templates).map_err(PortError::Permanent)?;
+        let protocol =
+            prompt::protocol(start, primary, delivery, &templates).map_err(PortError::Permanent)?;
         let prompt = config.redactor.redact(&prompt.whole());
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
-        let protocol = prompt::protocol(start, &config.primary_branch, config.spec.capabilities.delivery);
         write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
             .map_err(PortError::transient)?;
         // A predecessor's phase is not this session's.

@@ -1,15 +1,17 @@
-//! What an agent is told at its start. Pure: the same briefing gives the same prompt. Everything
-//! from outside arrives neutralised and stands between markers that say so.
+//! What an agent is told at its start: a template with the issue and the work so far filled in, within a
+//! budget. Everything from outside arrives neutralised and stands between markers that say so.
 
+use super::templates::Templates;
 use shopfloor_core::effect::StartSession;
-use shopfloor_core::ids::Role;
 use shopfloor_core::runtime::DeliveryMode;
 use shopfloor_core::text::{fence, head};
 use shopfloor_engine::ports::Briefing;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Parts are cut to these sizes, so that the whole stays far from any client's limit.
+/// All parts from outside together: about 24,000 tokens, far from any client's limit.
+const PROMPT_BYTES_MAX: usize = 96 * 1024;
+/// Each of them is cut to its size.
 const BODY_BYTES_MAX: usize = 32 * 1024;
 const COMMENTS_BYTES_MAX: usize = 8 * 1024;
 const WORK_BYTES_MAX: usize = 16 * 1024;
@@ -33,12 +35,34 @@ impl Prompt {
     }
 }
 
-pub fn render(start: &StartSession, briefing: &Briefing, primary: &str, delivery: DeliveryMode) -> Prompt {
-    let task = match start.role {
-        Role::Dev => dev(start, briefing),
-        Role::Review => review(start, briefing, primary),
-    };
-    Prompt { task, protocol: protocol(start, primary, delivery) }
+/// The same for the same: nothing here looks at a clock or the world. The error says which template
+/// cannot be used, and why.
+pub fn render(
+    start: &StartSession,
+    briefing: &Briefing,
+    primary: &str,
+    delivery: DeliveryMode,
+    templates: &Templates,
+) -> Result<Prompt, String> {
+    let mut room = PROMPT_BYTES_MAX;
+    // What has to be acted on goes before everything else.
+    let unread = unread(start, &mut room);
+    let issue_text = issue_text(start, briefing, &mut room);
+    let resume = format!("{}{}", hazards(briefing), resume(start, briefing, &unread, &mut room));
+    let (issue, pr) = (start.issue.to_string(), start.pr.unwrap_or_default().to_string());
+    let values = [
+        ("project", start.project.as_str()),
+        ("issue", issue.as_str()),
+        ("title", briefing.issue.title.as_str()),
+        ("branch", start.branch.as_str()),
+        ("primary", primary),
+        ("pr", pr.as_str()),
+        ("head", start.head.as_ref().map_or("HEAD", |head| head.as_str())),
+        ("issue_text", issue_text.as_str()),
+        ("resume", resume.as_str()),
+    ];
+    let task = templates.fill(start.role.as_str(), &values)?;
+    Ok(Prompt { task, protocol: protocol(start, primary, delivery, templates)? })
 }
 
 /// The prompt as it is typed: within the budget, and with the protocol whole. What is left out says
@@ -56,109 +80,86 @@ pub fn to_type(prompt: &str, file: &Path) -> String {
     format!("{}{note}{protocol}", head(task, room))
 }
 
-fn dev(start: &StartSession, briefing: &Briefing) -> String {
-    let mut out = format!(
-        "You implement issue #{} of project {}. You are in a git worktree on branch {}.\n\n",
-        start.issue, start.project, start.branch
-    );
-    issue_text(&mut out, start, briefing);
-    if !briefing.notes.is_empty() {
-        let notes = briefing.notes.iter().map(|note| format!("- {note}\n")).collect::<String>();
-        out.push_str(&format!("## Look at your worktree first\n\n{}\n", head(&notes, NOTES_BYTES_MAX)));
+/// What is amiss in the worktree, if anything is.
+fn hazards(briefing: &Briefing) -> String {
+    if briefing.notes.is_empty() {
+        return String::new();
     }
-    if let Some(resume) = &start.resume {
+    let notes = briefing.notes.iter().map(|note| format!("- {note}\n")).collect::<String>();
+    format!("## Look at your worktree first\n\n{}\n", head(&notes, NOTES_BYTES_MAX))
+}
+
+/// What a successor is told of the work so far; nothing for a first session.
+fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut usize) -> String {
+    let Some(resume) = &start.resume else { return String::new() };
+    let last = match &resume.record {
+        Some(record) => record.summary.clone(),
+        None => format!("issue #{}", start.issue),
+    };
+    let mut out = format!(
+        "## You continue the work of session {}\n\nResume from phase: {}, last working on: {last}. The worktree is as it was left.\n\n",
+        resume.predecessor, resume.phase,
+    );
+    if let Some(record) = &resume.record {
         let _ = writeln!(
             out,
-            "## You continue the work of session {}\n\nResume from phase: {}, last working on: {}. The worktree is as it was left.\n",
-            resume.predecessor,
-            resume.phase,
-            resume
-                .record
-                .as_ref()
-                .map_or_else(|| format!("issue #{}", start.issue), |record| record.summary.clone())
+            "The work record says: {}, in phase {}; tests: {}.\n",
+            record.summary, record.phase, record.tests
         );
-        if let Some(record) = &resume.record {
-            let _ = writeln!(
-                out,
-                "The work record says: {}, in phase {}; tests: {}.\n",
-                record.summary, record.phase, record.tests
-            );
-        }
-        part(&mut out, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
-        part(&mut out, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
-        for unread in &resume.unread {
-            part(
-                &mut out,
-                "A message to your predecessor that you have to act on",
-                &unread.text,
-                WORK_BYTES_MAX,
-            );
-        }
+    }
+    part(&mut out, room, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
+    part(&mut out, room, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
+    out.push_str(unread);
+    out
+}
+
+fn unread(start: &StartSession, room: &mut usize) -> String {
+    let mut out = String::new();
+    for unread in start.resume.iter().flat_map(|resume| &resume.unread) {
+        let title = "A message to your predecessor that you have to act on";
+        part(&mut out, room, title, &unread.text, WORK_BYTES_MAX);
     }
     out
 }
 
 /// How to work with the factory: told at the start, and again after the client has forgotten it.
-pub fn protocol(start: &StartSession, primary: &str, delivery: DeliveryMode) -> String {
-    match start.role {
-        Role::Dev => dev_protocol(&start.branch, primary, delivery),
-        Role::Review => format!(
-            "{PROTOCOL}
-Write a JSON object to the file named by `$SHOPFLOOR_RESULT_FILE`:
-
-    {{\"verdict\": \"APPROVE\" | \"REQUEST_CHANGES\" | \"DISCUSS\", \"verdict_reason\": \"one sentence\", \"review_markdown\": \"the review\"}}
-
-Approve only what does what the issue asks, is correct and is tested. Change nothing else. Then run `shopfloor phase done`.
-"
-        ),
-    }
+pub fn protocol(
+    start: &StartSession,
+    primary: &str,
+    delivery: DeliveryMode,
+    templates: &Templates,
+) -> Result<String, String> {
+    let messages = messages(delivery);
+    let values = [("branch", start.branch.as_str()), ("primary", primary), ("messages", messages.as_str())];
+    let text = templates.fill(&format!("{}-protocol", start.role), &values)?;
+    Ok(format!("{PROTOCOL}\n{text}"))
 }
 
-fn dev_protocol(branch: &str, primary: &str, delivery: DeliveryMode) -> String {
+/// How a message comes, and what is done after it.
+fn messages(delivery: DeliveryMode) -> String {
     const LINES: &str = "`CI passed`, `CI failed`, `CI timeout`, `Review: APPROVE`, `Review: REQUEST_CHANGES`, `MERGE_CONFLICT`, `MERGE_FAILED`, `PR not merged yet`, `PHASE missing`, `Continue`, `Answer: …`";
-    let messages = match delivery {
+    match delivery {
         DeliveryMode::Inbox => format!(
             "Then run `shopfloor inbox wait`: it blocks until there is a message for you and prints it. Its first line says what it is: {LINES}. Act on it, signal the phase it calls for, and wait again."
         ),
         DeliveryMode::Paste => format!(
             "Then end your turn. Do not wait and do not poll: the answer comes as your next prompt. Its first line says what it is: {LINES}. Act on it, signal the phase it calls for, and end your turn again."
         ),
-    };
-    format!(
-        "{PROTOCOL}
-1. If the repository has an AGENTS.md, follow it.
-2. Implement the issue, commit, and push: `git push origin {branch}`. Never push to {primary}, never force, never merge: the merge queue does that.
-3. Say where you are with `shopfloor phase NAME` (or write `PHASE:NAME` to `$PHASE_FILE`), always as the last thing you do:
-   - `awaiting_ci` after you pushed;
-   - `awaiting_review` after you were told \"CI passed\";
-   - `done` after you were told \"Review: APPROVE\";
-   - `needs_human --detail \"the question\"` if a person has to decide;
-   - `failed --detail \"the reason\"` if it cannot be done.
-4. {messages}
-"
-    )
+    }
 }
 
-fn review(start: &StartSession, briefing: &Briefing, primary: &str) -> String {
-    let pr = start.pr.unwrap_or_default();
-    let head = start.head.as_ref().map_or("HEAD", |h| h.as_str());
-    let mut out = format!(
-        "You review pull request #{pr} of project {}: branch {}, commit {head}, for issue #{}. You are in a checkout of that commit; see `git diff origin/{primary}...HEAD`. Change nothing.\n\n",
-        start.project, start.branch, start.issue
-    );
-    issue_text(&mut out, start, briefing);
+fn issue_text(start: &StartSession, briefing: &Briefing, room: &mut usize) -> String {
+    let mut out = format!("## Issue #{}: {}\n\n", start.issue, briefing.issue.title);
+    part(&mut out, room, "The issue's text, as somebody wrote it", &briefing.issue.body, BODY_BYTES_MAX);
+    part(&mut out, room, "Comments, oldest first", &briefing.issue.comments.join("\n\n"), COMMENTS_BYTES_MAX);
     out
 }
 
-fn issue_text(out: &mut String, start: &StartSession, briefing: &Briefing) {
-    let _ = writeln!(out, "## Issue #{}: {}\n", start.issue, briefing.issue.title);
-    part(out, "The issue's text, as somebody wrote it", &briefing.issue.body, BODY_BYTES_MAX);
-    part(out, "Comments, oldest first", &briefing.issue.comments.join("\n\n"), COMMENTS_BYTES_MAX);
-}
-
-/// A part from outside, between fences that it cannot end itself. Nothing for an empty one.
-fn part(out: &mut String, title: &str, text: &str, bytes_max: usize) {
-    let text = head(text.trim(), bytes_max);
+/// A part from outside, between fences that it cannot end itself, as far as there is room. Nothing for
+/// an empty one.
+fn part(out: &mut String, room: &mut usize, title: &str, text: &str, bytes_max: usize) {
+    let text = head(text.trim(), bytes_max.min(*room));
+    *room = room.saturating_sub(text.len());
     if !text.is_empty() {
         let fence = fence(&text);
         let _ = writeln!(out, "### {title}\n\n{fence}\n{text}\n{fence}\n");
@@ -169,7 +170,7 @@ fn part(out: &mut String, title: &str, text: &str, bytes_max: usize) {
 mod tests {
     use super::*;
     use shopfloor_core::effect::{Resume, Unread};
-    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId};
+    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, Role};
     use shopfloor_engine::ports::IssueText;
 
     fn start(resume: Option<Resume>) -> StartSession {
@@ -190,13 +191,15 @@ mod tests {
     fn a_huge_issue_is_cut_and_says_so() {
         let issue = IssueText { title: "t".into(), body: "x".repeat(1 << 20), comments: vec![] };
         let briefing = Briefing { issue, ..Briefing::default() };
-        let prompt = render(&start(None), &briefing, "main", DeliveryMode::Paste).whole();
+        let prompt = render(&start(None), &briefing, "main", DeliveryMode::Paste, &Templates::default())
+            .unwrap()
+            .whole();
         assert!(prompt.len() < 64 * 1024, "{}", prompt.len());
         assert!(prompt.contains("more bytes left out"));
         // Less is typed, with a pointer to the rest and the protocol whole.
         let typed = to_type(&prompt, Path::new("/f/prompt.md"));
         assert!(typed.len() <= TYPED_BYTES_MAX + 100, "{}", typed.len());
-        let protocol = protocol(&start(None), "main", DeliveryMode::Paste);
+        let protocol = protocol(&start(None), "main", DeliveryMode::Paste, &Templates::default()).unwrap();
         assert!(typed.contains("The whole is in /f/prompt.md") && typed.ends_with(&protocol), "{typed}");
         assert_eq!(to_type("short", Path::new("/f")), "short");
     }
@@ -212,7 +215,10 @@ mod tests {
         };
         let notes = vec!["a rebase is in progress".to_owned()];
         let briefing = Briefing { work_done: "1 file changed".into(), notes, ..Briefing::default() };
-        let prompt = render(&start(Some(resume)), &briefing, "main", DeliveryMode::Inbox).whole();
+        let prompt =
+            render(&start(Some(resume)), &briefing, "main", DeliveryMode::Inbox, &Templates::default())
+                .unwrap()
+                .whole();
         assert!(prompt.contains("shopfloor inbox wait"));
         for expect in [
             "Resume from phase: awaiting_ci, last working on: ",
@@ -222,5 +228,25 @@ mod tests {
         ] {
             assert!(prompt.contains(expect), "{expect}");
         }
+    }
+
+    #[test]
+    fn the_whole_has_a_budget_and_what_must_be_acted_on_goes_first() {
+        let message =
+            |n| Unread { message: MessageId(n), text: format!("CI failed {n}\n{}", "x".repeat(20_000)) };
+        let resume = Resume {
+            predecessor: Epoch(1),
+            phase: "unknown".into(),
+            unread: (0..20).map(message).collect(),
+            conversation: None,
+            record: None,
+        };
+        let issue = IssueText { title: "t".into(), body: "y".repeat(1 << 20), comments: vec![] };
+        let briefing = Briefing { issue, work_done: "z".repeat(1 << 20), ..Briefing::default() };
+        let rendered =
+            render(&start(Some(resume)), &briefing, "main", DeliveryMode::Inbox, &Templates::default());
+        let prompt = rendered.unwrap().whole();
+        assert!(prompt.len() < PROMPT_BYTES_MAX + 16 * 1024, "{}", prompt.len());
+        assert!(prompt.contains("CI failed 0\n"));
     }
 }

@@ -37,6 +37,32 @@ pub(super) fn checkout(
     finish("remote", command::run(&mut remote, GIT_TIMEOUT))
 }
 
+/// The files that `commit` changes against the primary branch of the hub, both names of a renamed one.
+/// `None`: it cannot be told.
+pub(super) fn changed(
+    hub: &Path,
+    tree: &Path,
+    primary: &str,
+    commit: &Sha,
+    path: &OsStr,
+) -> io::Result<Option<Vec<String>>> {
+    let output = |folder: &Path, arguments: &[&str]| -> io::Result<Option<String>> {
+        let mut command = git(path);
+        let finished = command::run(command.arg("-C").arg(folder).args(arguments), GIT_TIMEOUT)?;
+        Ok(finished.status.success().then_some(finished.stdout))
+    };
+    let Some(head) = output(hub, &["rev-parse", "--verify", &format!("refs/heads/{primary}^{{commit}}")])?
+    else {
+        return Ok(None);
+    };
+    let Some(base) = output(tree, &["merge-base", head.trim(), commit.as_str()])? else { return Ok(None) };
+    let base = base.trim();
+    let listed = output(tree, &["diff", "--name-only", "-z", "--no-renames", base, commit.as_str(), "--"])?;
+    // A list that does not end as git ends one was cut.
+    let whole = listed.filter(|list| list.is_empty() || list.ends_with('\0'));
+    Ok(whole.map(|list| list.split_terminator('\0').map(str::to_owned).collect()))
+}
+
 /// Git without the user's or the machine's configuration, hooks or questions.
 fn git(path: &OsStr) -> Command {
     let mut git = Command::new("git");

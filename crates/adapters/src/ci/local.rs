@@ -17,6 +17,7 @@ use super::step::{self, StepEnd, StepPlace};
 use crate::host::process::end_marked_tree;
 use crate::host::prune;
 use crate::layout::Layout;
+use shopfloor_core::ci::{SkipPaths, infra_reason};
 use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource, Tidy};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text::{Redactor, one_line};
@@ -33,6 +34,8 @@ use std::time::{Duration, Instant};
 /// In the environment of a run's processes: the run's folder.
 const MARKER: &str = "SHOPFLOOR_CI_RUN";
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// 128 + SIGKILL, as a shell says it.
+const KILLED: i32 = 137;
 const END_GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +56,11 @@ pub struct CiConfig {
     pub env: Vec<(OsString, OsString)>,
     pub log_bytes_max: usize,
     pub redactor: Redactor,
+    /// What else in a step's output says that the machinery failed.
+    pub infra: Vec<String>,
+    /// A change of these paths alone needs no checks.
+    pub skip: SkipPaths,
+    pub primary_branch: String,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.
@@ -180,6 +188,12 @@ impl LocalCi {
             report.excerpt = log.excerpt()?;
             return Ok(());
         }
+        if let Some(files) = self.skippable(place.tree, request, config, path)? {
+            log.note(&format!("no step is run: only these changed: {files}"))?;
+            report.verdict = CiVerdict::Skipped;
+            report.excerpt = format!("only {files} changed");
+            return Ok(());
+        }
         let started = Instant::now();
         for (number, step) in (1..).zip(&config.steps) {
             let name = one_line(&step.name, 80);
@@ -196,13 +210,18 @@ impl LocalCi {
             };
             let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.tell(CiProgress::StepEnded { run: run.clone(), step: name.clone(), exit, duration_ms });
+            let failed = |code: i32, log: &mut RunLog| -> io::Result<_> {
+                Ok(match infra_reason(&name, code, &log.excerpt()?, &config.infra) {
+                    Some(why) => {
+                        (CiVerdict::Infra, format!("exit code {code}; not the change's fault: {why}"))
+                    }
+                    None => (CiVerdict::Red, format!("exit code {code}")),
+                })
+            };
             let (verdict, note) = match end {
                 StepEnd::Passed => continue,
-                StepEnd::Failed(code) => (CiVerdict::Red, format!("exit code {code}")),
-                StepEnd::Killed => (
-                    CiVerdict::Infra,
-                    "killed from outside (exit code 137): most often out of memory".to_owned(),
-                ),
+                StepEnd::Failed(code) => failed(code, log)?,
+                StepEnd::Killed => failed(KILLED, log)?,
                 StepEnd::Cancelled => {
                     (CiVerdict::Cancelled, "cancelled: nobody waits for it any more".into())
                 }
@@ -218,6 +237,26 @@ impl LocalCi {
         }
         report.verdict = CiVerdict::Green;
         Ok(())
+    }
+}
+
+impl LocalCi {
+    /// What the commit changes, if all of it needs no checks. What cannot be told is checked.
+    fn skippable(
+        &self,
+        tree: &Path,
+        request: &CiRequest<'_>,
+        config: &CiConfig,
+        path: &OsStr,
+    ) -> io::Result<Option<String>> {
+        if config.skip.is_empty() {
+            return Ok(None);
+        }
+        let hub = self.layout.hub(request.project);
+        let Some(files) = checkout::changed(&hub, tree, &config.primary_branch, request.commit, path)? else {
+            return Ok(None);
+        };
+        Ok(config.skip.cover(&files).then(|| one_line(&files.join(", "), 300)))
     }
 }
 

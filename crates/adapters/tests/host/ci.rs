@@ -2,6 +2,7 @@ use super::support::{Fifo, path_variable};
 use shopfloor_adapters::ci::local::{CiConfig, CiProgress, CiStep, LocalCi};
 use shopfloor_adapters::host::process::{Liveness, identify, is_same};
 use shopfloor_adapters::layout::Layout;
+use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text::Redactor;
@@ -61,6 +62,9 @@ impl Floor {
             timeout: Duration::from_secs(600),
             log_bytes_max: 64 * 1024,
             redactor: Redactor::new(["hunter22".to_owned()]),
+            infra: vec!["the lab is closed".to_owned()],
+            skip: SkipPaths::new(&["docs/**".to_owned(), "*.md".to_owned()]).expect("patterns"),
+            primary_branch: "main".to_owned(),
         };
         let progress = Arc::clone(&self.progress);
         let observer = move |event: &CiProgress| {
@@ -197,12 +201,63 @@ fn what_is_not_the_changes_fault_is_infra() {
     let report = floor.check(&[("oom", "sh -c 'kill -9 $$'; exit 0", MINUTE)]);
     assert_eq!((report.verdict, report.step.as_deref()), (CiVerdict::Infra, Some("oom")));
 
+    for (number, says) in
+        (2..).zip(["fatal: unable to access: Could not resolve host: x", "sorry: The Lab is closed"])
+    {
+        let floor = Floor::new();
+        let report = floor.check(&[("fetch", &format!("echo '{says}'; exit {number}"), MINUTE)]);
+        assert_eq!(report.verdict, CiVerdict::Infra, "{says}");
+        assert!(report.excerpt.contains("not the change's fault"), "{}", report.excerpt);
+    }
+
     let mut floor = Floor::new();
     floor.commit = "1".repeat(40).parse().expect("a name");
     let report = floor.check(&[("never", "exit 0", MINUTE)]);
     assert_eq!((report.verdict, report.step.as_deref()), (CiVerdict::Infra, Some("checkout")));
     assert!(report.excerpt.contains("git checkout failed"), "{}", report.excerpt);
     assert_eq!(report.steps_run, 0);
+}
+
+/// A commit on top of the primary branch that changes these files, in the hub.
+fn change(floor: &mut Floor, files: &[&str]) {
+    let source = floor.folder.path().join("source");
+    git(&source, &["checkout", "--quiet", "-B", "change", "main"]);
+    for file in files {
+        let path = source.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, "new\n").expect("written");
+    }
+    git(&source, &["add", "."]);
+    git(&source, &["commit", "--quiet", "-m", "change"]);
+    let hub = floor.layout.hub(&floor.project);
+    git(&source, &["push", "--quiet", "--force", hub.to_str().expect("text"), "change"]);
+    floor.commit = git(&source, &["rev-parse", "HEAD"]).parse().expect("a commit");
+}
+
+#[test]
+fn what_needs_no_checks_is_not_checked_and_says_so() {
+    let steps = [("never", "exit 3", MINUTE)];
+    let mut floor = Floor::new();
+    change(&mut floor, &["docs/guide/one.txt", "README.md"]);
+    let report = floor.check(&steps);
+    assert_eq!((report.verdict, report.steps_run), (CiVerdict::Skipped, 0));
+    assert!(report.excerpt.contains("README.md") && floor.log().contains("no step is run"));
+    // One file outside, or one that was moved out of there, and all are run.
+    let mut floor = Floor::new();
+    change(&mut floor, &["docs/guide/one.txt", "src/main.rs"]);
+    assert_eq!(floor.check(&steps).verdict, CiVerdict::Red);
+    let mut floor = Floor::new();
+    let source = floor.folder.path().join("source");
+    fs::create_dir_all(source.join("docs")).expect("made");
+    git(&source, &["checkout", "--quiet", "-B", "moved", "main"]);
+    git(&source, &["mv", "file", "docs/file"]);
+    git(&source, &["commit", "--quiet", "-m", "move"]);
+    let hub = floor.layout.hub(&floor.project);
+    git(&source, &["push", "--quiet", hub.to_str().expect("text"), "moved"]);
+    floor.commit = git(&source, &["rev-parse", "HEAD"]).parse().expect("a commit");
+    assert_eq!(floor.check(&steps).verdict, CiVerdict::Red);
+    // The primary branch itself changes nothing.
+    assert_eq!(Floor::new().check(&steps).verdict, CiVerdict::Red);
 }
 
 #[test]

@@ -52,6 +52,28 @@ impl PathGlob {
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
+
+    /// Whether a relative path, with `/` between its names, is one of those meant.
+    pub fn matches(&self, path: &str) -> bool {
+        let names: Vec<&str> = path.split('/').collect();
+        matches_from(&self.0, &names)
+    }
+}
+
+fn matches_from(segments: &[Segment], names: &[&str]) -> bool {
+    match segments.split_first() {
+        None => names.is_empty(),
+        Some((Segment::Deep, rest)) => {
+            // Into folders that are not hidden only, as when files are looked for.
+            matches_from(rest, names)
+                || names.split_first().is_some_and(|(first, below)| {
+                    Segment::Any.matches(first) && matches_from(segments, below)
+                })
+        }
+        Some((segment, rest)) => names
+            .split_first()
+            .is_some_and(|(first, below)| segment.matches(first) && matches_from(rest, below)),
+    }
 }
 
 /// A value as it stands in a pattern for exactly itself.

@@ -10,8 +10,7 @@ use crate::state::{Goal, JobState};
 use crate::verdict::Green;
 use std::time::Duration;
 
-/// How often a run that failed for no fault of the change is repeated.
-const INFRA_RETRIES_MAX: u32 = 2;
+const INFRA_COOLDOWN_MAX: Duration = Duration::from_secs(3600);
 /// Fixes are counted anew after each green run; an agent that goes back and forth ends here.
 const CI_RUNS_MAX: u32 = 40;
 /// On top of the project's own limit, for checkout and clean-up.
@@ -84,7 +83,7 @@ impl Turn<'_> {
     }
 
     /// Runs the checks on the exact head.
-    fn check(&mut self, id: JobId, goal: Goal, head: Sha) {
+    pub(super) fn check(&mut self, id: JobId, goal: Goal, head: Sha) {
         let within = self.policy_of(id).ci_timeout + CHECKS_SLACK;
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.ci_runs += 1;
@@ -124,6 +123,7 @@ impl Turn<'_> {
         };
         let green = Green::judge(&policy, commit, run, report);
         let (state, text) = match (&green, report.verdict) {
+            (Some(_), CiVerdict::Skipped) => (StatusState::Success, describe(report)),
             (Some(_), _) => (StatusState::Success, "checks passed".to_owned()),
             (None, CiVerdict::Infra | CiVerdict::Cancelled) => {
                 (StatusState::Error, "the checks could not run".to_owned())
@@ -150,11 +150,20 @@ impl Turn<'_> {
         if matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || outdated {
             let Some(job) = self.floor.jobs.edit(&id) else { return };
             job.ci_retries += 1;
-            if job.ci_retries > INFRA_RETRIES_MAX {
+            let retries = job.ci_retries;
+            if retries > policy.infra_retries_max {
                 self.block(id, &format!("the checks cannot run: {}", describe(report)));
             } else {
-                self.check(id, goal, commit.clone());
+                // Not at once: what is down is not up again a moment later.
+                let pause = policy.infra_cooldown * 2u32.saturating_pow(retries - 1).min(1 << 16);
+                let pause = pause.min(INFRA_COOLDOWN_MAX);
+                self.enter(id, JobState::Retrying { goal, head: commit.clone() }, pause);
             }
+            return;
+        }
+        if report.verdict == CiVerdict::Skipped {
+            // Its configuration has changed since: what may not be skipped any more is run.
+            self.check(id, goal, commit.clone());
             return;
         }
         if report.verdict == CiVerdict::NoChecks {
@@ -204,6 +213,7 @@ pub(super) fn describe(report: &CiReport) -> String {
         CiVerdict::Infra => format!("{step}: {}", crate::text::one_line(&report.excerpt, 200)),
         CiVerdict::NoChecks => "no checks are configured".into(),
         CiVerdict::Cancelled => "the run was cancelled".into(),
+        CiVerdict::Skipped => format!("checks skipped: {}", crate::text::one_line(&report.excerpt, 200)),
     }
 }
 

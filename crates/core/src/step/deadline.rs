@@ -2,7 +2,6 @@
 
 use super::Turn;
 use crate::effect::Action;
-use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, ProjectName};
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
@@ -110,20 +109,8 @@ impl Turn<'_> {
                 }
                 self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }
-            JobState::NeedsHuman { question, reminded } => {
-                let within = if reminded == 0 {
-                    policy.escalate_after.saturating_sub(policy.renotify_after)
-                } else {
-                    policy.escalate_after
-                };
-                let kind = if reminded == 0 { NoteKind::NeedsHuman } else { NoteKind::Escalation };
-                self.note_job(kind, id, format!("still waits for an answer: {question}"));
-                self.enter(
-                    id,
-                    JobState::NeedsHuman { question, reminded: reminded + 1 },
-                    within.max(Duration::from_secs(60)),
-                );
-            }
+            JobState::NeedsHuman { .. } => self.question_due(id),
+            JobState::Retrying { goal, head } => self.check(id, goal, head),
             JobState::Reviewing { head } => {
                 let text = format!("no review of {} in {}", head.short(), minutes(policy.review_timeout));
                 self.escalate_job(id, &text);

@@ -5,7 +5,7 @@ use super::Turn;
 use crate::delivery::{Stage, Transition};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role};
+use crate::ids::{Epoch, JobId, MessageId, Role};
 use crate::state::{JobState, Message, MessageState, SessionState};
 use crate::text::{head, neutralise};
 use crate::time::Time;
@@ -244,17 +244,6 @@ impl Turn<'_> {
             // The answer starts it.
             JobState::NeedsHuman { .. } => {}
             _ => self.forget_unread(id),
-        }
-    }
-
-    pub(super) fn answered(&mut self, project: &ProjectName, issue: IssueNumber, text: &str) {
-        let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
-        let id = job.id;
-        // First answer wins: a second finds the job at work.
-        if matches!(job.state, JobState::NeedsHuman { .. }) {
-            self.tell(id, &format!("Answer: {text}"));
-        } else {
-            self.stale(id, "an answer came, but no question is open");
         }
     }
 

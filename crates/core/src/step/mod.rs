@@ -9,6 +9,7 @@ mod deadline;
 mod finish;
 mod message;
 mod phase;
+mod question;
 mod queue;
 mod record;
 mod review;
@@ -24,9 +25,9 @@ mod tests;
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
-use crate::effect::{Action, CiPurpose, Outcome, Tidy};
+use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
-use crate::ids::{IssueNumber, JobId, ProjectName};
+use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::policy::Policy;
 use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
 use crate::time::Time;
@@ -44,6 +45,24 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
     let mut turn = Turn { floor, now, step: Step::default() };
     turn.take_in(event);
     turn.step
+}
+
+/// The session that would be started for an issue now: of its live job, or of one that began.
+pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
+    let job = floor.job_of(project, issue).filter(|job| job.is_live());
+    let mut copy = floor.clone();
+    let turn = Turn { floor: &mut copy, now: Time::default(), step: Step::default() };
+    StartSession {
+        epoch: Epoch(floor.counters.get(&()).map_or(0, |c| c.epoch) + 1),
+        job: job.map_or_else(JobId::default, |job| job.id),
+        role,
+        project: project.clone(),
+        issue,
+        branch: branch_for(issue),
+        pr: job.and_then(|job| job.pr),
+        head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
+        resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
+    }
 }
 
 /// How many entries of a job's history are kept.
@@ -78,7 +97,9 @@ impl Turn<'_> {
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }
-            Event::Answered { project, issue, text } => self.answered(project, *issue, text),
+            Event::Answered { project, issue, text, question } => {
+                self.answered(project, *issue, text, *question);
+            }
             Event::Cancelled { project, issue } => self.cancelled(project, *issue),
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());

@@ -3,13 +3,9 @@
 use super::Turn;
 use super::scheduler::START_WITHIN;
 use crate::effect::Action;
-use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role};
 use crate::phase::{Phase, PhaseReport};
 use crate::state::{End, Goal, JobState};
-
-/// Each question is a comment and somebody's time.
-const QUESTIONS_MAX: u32 = 10;
 
 impl Turn<'_> {
     pub(super) fn phase_written(&mut self, epoch: Epoch, stamp: &str, report: &PhaseReport) {
@@ -82,7 +78,7 @@ impl Turn<'_> {
             Phase::AwaitingReview => self.publish(id, Goal::Review),
             Phase::NeedsHuman => {
                 let question = report.detail.clone().unwrap_or_else(|| "(no question was given)".into());
-                self.ask(id, &question);
+                self.ask(id, &question, &report.ask);
             }
             Phase::Done => self.remind(
                 id,
@@ -137,30 +133,5 @@ impl Turn<'_> {
         } else {
             self.tell(id, text);
         }
-    }
-
-    pub(super) fn ask(&mut self, id: JobId, question: &str) {
-        let question = crate::text::head(&crate::text::neutralise(question), 4096);
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        if matches!(&job.state, JobState::NeedsHuman { question: asked, .. } if *asked == question) {
-            return;
-        }
-        job.questions += 1;
-        if job.questions > QUESTIONS_MAX {
-            self.block(id, &format!("the agent asked {QUESTIONS_MAX} questions; the last: {question}"));
-            return;
-        }
-        let within = self.policy_of(id).renotify_after;
-        self.enter(id, JobState::NeedsHuman { question: question.clone(), reminded: 0 }, within);
-        self.note_job(NoteKind::NeedsHuman, id, question.clone());
-        let Some(job) = self.job(id) else { return };
-        let (project, issue, epoch) = (job.project.clone(), job.issue, job.session.unwrap_or_default());
-        let number = job.questions;
-        self.act(Action::Comment {
-            project,
-            issue,
-            marker: format!("question-{id}-{epoch}-{number}"),
-            body: format!("The agent asks:\n\n{question}\n\nAnswer with `shopfloor answer {issue} \"…\"`."),
-        });
     }
 }

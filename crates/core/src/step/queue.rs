@@ -5,6 +5,7 @@ use super::Turn;
 use crate::effect::{Action, Conflict, LandedEntry};
 use crate::event::NoteKind;
 use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, Sha};
+use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
 use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue};
@@ -156,9 +157,7 @@ impl Turn<'_> {
         let question = format!(
             "The change was taken out of the merge queue. `shopfloor merge-queue add {issue}` puts it back, an answer goes to its agent."
         );
-        let within = self.policy_of(id).renotify_after;
-        self.enter(id, JobState::NeedsHuman { question: question.clone(), reminded: 0 }, within);
-        self.note_job(NoteKind::NeedsHuman, id, question);
+        self.ask(id, &question, &Ask::default());
     }
 
     pub(super) fn queue_paused(&mut self, project: &ProjectName, why: Option<&str>) {

@@ -75,6 +75,7 @@ impl Turn<'_> {
             CiVerdict::TimedOut => "timed out".to_owned(),
             CiVerdict::Infra | CiVerdict::Cancelled => "could not be run".to_owned(),
             CiVerdict::NoChecks => "there are none".to_owned(),
+            CiVerdict::Skipped => "not needed".to_owned(),
         };
         let red = matches!(report.verdict, CiVerdict::Red | CiVerdict::TimedOut);
         self.change_record(id, |record| {

@@ -34,24 +34,7 @@ impl Turn<'_> {
 
     /// Starts the job's dev session, as a successor if there was one before.
     pub(super) fn start_dev(&mut self, id: JobId) {
-        let Some(job) = self.job(id) else { return };
-        let resume = job.last_session.map(|predecessor| Resume {
-            predecessor,
-            phase: self
-                .floor
-                .sessions
-                .get(&predecessor)
-                .and_then(|s| s.phase)
-                .map_or_else(|| "unknown".to_owned(), |p| p.to_string()),
-            unread: self
-                .unread(id)
-                .into_iter()
-                .filter_map(|m| self.floor.messages.get(&m))
-                .map(|m| Unread { message: m.id, text: m.text.clone() })
-                .collect(),
-            conversation: self.conversation_of(id, predecessor),
-            record: self.work_summary(id),
-        });
+        let resume = self.resume_of(id);
         let epoch = self.start(id, Role::Dev, resume);
         self.record_session(id, epoch);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
@@ -59,6 +42,20 @@ impl Turn<'_> {
         job.last_session = Some(epoch);
         self.readdress(id, epoch);
         self.enter(id, JobState::Starting, START_WITHIN);
+    }
+
+    /// What a successor of the job's newest dev session is told.
+    pub(super) fn resume_of(&self, id: JobId) -> Option<Resume> {
+        let predecessor = self.job(id)?.last_session?;
+        let phase = self.floor.sessions.get(&predecessor).and_then(|s| s.phase);
+        let unread = self.unread(id).into_iter().filter_map(|m| self.floor.messages.get(&m));
+        Some(Resume {
+            predecessor,
+            phase: phase.map_or_else(|| "unknown".to_owned(), |p| p.to_string()),
+            unread: unread.map(|m| Unread { message: m.id, text: m.text.clone() }).collect(),
+            conversation: self.conversation_of(id, predecessor),
+            record: self.work_summary(id),
+        })
     }
 
     /// The conversation to go on with, if it broke off in good order: not one that was full, and not

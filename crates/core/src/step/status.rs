@@ -9,6 +9,7 @@ use super::Turn;
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role};
 use crate::liveness::State;
+use crate::phase::Ask;
 use crate::runtime::ErrorKind;
 use crate::state::{Job, JobState, SessionState, SessionStatus};
 use crate::time::Time;
@@ -154,6 +155,7 @@ impl Turn<'_> {
                 self.ask(
                     id,
                     &format!("The agent cannot work: {why}. Put it right; any answer has it go on."),
+                    &Ask::default(),
                 );
             }
             Role::Review => self.reviewer_failed(id, epoch, &format!("the reviewer cannot work: {why}")),

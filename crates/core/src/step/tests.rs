@@ -149,7 +149,7 @@ impl Scene {
 
     fn signal(&mut self, epoch: Epoch, phase: Phase) -> &mut Self {
         self.stamps += 1;
-        let report = PhaseReport { phase, detail: None, session: None };
+        let report = PhaseReport::new(phase);
         self.event(Event::PhaseWritten { epoch, stamp: self.stamps.to_string(), report })
     }
 

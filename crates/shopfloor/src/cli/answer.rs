@@ -1,17 +1,41 @@
-//! `shopfloor answer`: a person answers an agent's question.
+//! `shopfloor answer`: a person answers an agent's question. First answer wins, here as anywhere.
 
 use super::output;
 use super::{CliError, CliResult, Context, Exit};
 use clap::Args;
 use shopfloor_core::event::{Event, NoteKind};
-use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::ids::{IssueNumber, QuestionId};
 use shopfloor_core::state::JobState;
+use std::str::FromStr;
 
-/// Answer the question an agent asked about an issue
+/// Answer the question an agent asked
+///
+/// `shopfloor questions` shows the open ones. Of options the number will do.
 #[derive(Args)]
 pub struct AnswerArgs {
-    issue: IssueNumber,
+    /// The question, such as q3, or the issue it is about
+    question: Meant,
     text: String,
+}
+
+/// Which question is meant.
+#[derive(Clone, Copy)]
+enum Meant {
+    Question(QuestionId),
+    Issue(IssueNumber),
+}
+
+impl FromStr for Meant {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number =
+            |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        match text.strip_prefix('q') {
+            Some(rest) => number(rest).map(|n| Meant::Question(QuestionId(n))),
+            None => text.parse().ok().map(Meant::Issue),
+        }
+        .ok_or_else(|| "a question such as q3, or an issue's number".to_owned())
+    }
 }
 
 pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
@@ -22,19 +46,35 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
     if args.text.trim().is_empty() {
         return Err(CliError::usage("the answer is empty").hint("say what the agent should do"));
     }
-    let project = context.project()?.name;
     let engine = context.engine()?;
-    let job = engine.floor().job_of(&project, args.issue);
-    if !job.is_some_and(|j| matches!(j.state, JobState::NeedsHuman { .. })) {
-        return Err(CliError::no_such(format!("issue #{} has no open question", args.issue))
-            .hint("`shopfloor status` shows which jobs wait for an answer"));
-    }
-    let applied = context.submit(&Event::Answered { project, issue: args.issue, text: args.text })?;
+    let (project, question) = match args.question {
+        // Its number is unique on the floor: the folder one is in does not matter.
+        Meant::Question(question) => (None, Some(question)),
+        Meant::Issue(_) => (Some(context.project()?.name), None),
+    };
+    let open = engine.floor().jobs.iter().find_map(|job| match (&job.state, args.question) {
+        (JobState::NeedsHuman { asked, .. }, Meant::Question(id)) if asked.id == id => Some(job),
+        (JobState::NeedsHuman { .. }, Meant::Issue(issue))
+            if job.issue == issue && project.as_ref() == Some(&job.project) =>
+        {
+            Some(job)
+        }
+        _ => None,
+    });
+    let Some(job) = open else {
+        let what = match args.question {
+            Meant::Question(id) => format!("there is no open question q{id}"),
+            Meant::Issue(issue) => format!("issue #{issue} has no open question"),
+        };
+        return Err(CliError::no_such(what).hint("`shopfloor questions` shows the open ones"));
+    };
+    let (project, issue) = (job.project.clone(), job.issue);
+    let applied = context.submit(&Event::Answered { project, issue, text: args.text, question })?;
     if applied.notes.iter().any(|n| n.kind == NoteKind::StaleSignal) {
         return Err(CliError::failed("somebody else answered first"));
     }
     if context.json {
-        output::json(&serde_json::json!({ "issue": args.issue.0, "answered": true }));
+        output::json(&serde_json::json!({ "issue": issue.0, "answered": true }));
     } else {
         output::line("answered");
     }

@@ -107,6 +107,7 @@ pub fn verdict(run: &CiRun) -> &'static str {
         Some(CiVerdict::Infra) => "infra",
         Some(CiVerdict::NoChecks) => "no checks",
         Some(CiVerdict::Cancelled) => "cancelled",
+        Some(CiVerdict::Skipped) => "skipped",
     }
 }
 

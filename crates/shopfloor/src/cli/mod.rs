@@ -24,6 +24,8 @@ mod merge_queue;
 pub(crate) mod output;
 pub mod phase;
 mod pr;
+mod prompt;
+mod questions;
 mod rescue;
 mod session;
 mod status;
@@ -77,12 +79,14 @@ enum Command {
     Down,
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Questions(questions::QuestionsArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
     Events(events::EventsArgs),
     Pr(pr::PrArgs),
+    Prompt(prompt::PromptArgs),
     Ci(ci::CiArgs),
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
@@ -146,6 +150,8 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::MergeQueue(args) => merge_queue::run(context, args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Prompt(args) => prompt::run(context, args),
+        Command::Questions(args) => questions::run(context, args),
         Command::Rescue(args) => rescue::run(context, args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),

@@ -1,10 +1,11 @@
 //! `shopfloor phase`: what an agent calls to say where it is. The same as writing the phase file.
 
 use super::{CliError, CliResult, Exit, now};
+use crate::config::Span;
 use clap::Args;
 use shopfloor_adapters::phase_file;
 use shopfloor_core::ids::Epoch;
-use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::phase::{Ask, Phase, PhaseReport};
 use std::path::PathBuf;
 
 /// Signal a phase, from inside an agent's session
@@ -15,22 +16,48 @@ pub struct PhaseArgs {
     /// Why it failed, or what is asked
     #[arg(long, short)]
     detail: Option<String>,
+    /// With needs_human: something to choose from; once for each
+    #[arg(long, value_name = "TEXT")]
+    option: Vec<String>,
+    /// With needs_human: what is done if nobody answers in time
+    #[arg(long, value_name = "TEXT", requires = "deadline")]
+    default: Option<String>,
+    /// With needs_human: how long the answer can wait, such as 2h
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Span>,
 }
 
 pub fn run(args: PhaseArgs) -> CliResult<Exit> {
     let phase: Phase = args.phase.parse().map_err(|e| CliError::usage(format!("{e}")))?;
-    signal(phase, args.detail)?;
+    let ask = Ask { options: args.option, default: args.default, within: args.deadline.map(|span| span.0) };
+    if phase != Phase::NeedsHuman && ask != Ask::default() {
+        return Err(CliError::usage(format!(
+            "options, a default and a deadline belong to a question, not to {phase}"
+        ))
+        .hint("use them with needs_human"));
+    }
+    if let Some(default) = &ask.default
+        && !ask.options.is_empty()
+        && !ask.options.contains(default)
+    {
+        return Err(CliError::usage(format!("the default {default:?} is none of the options")));
+    }
+    write(PhaseReport { detail: args.detail, ask, ..PhaseReport::new(phase) })?;
     Ok(Exit::Fine)
 }
 
 /// Writes the phase file of the session this process runs in.
 pub fn signal(phase: Phase, detail: Option<String>) -> CliResult<()> {
+    write(PhaseReport { detail, ..PhaseReport::new(phase) })
+}
+
+fn write(report: PhaseReport) -> CliResult<()> {
     let path = std::env::var_os("PHASE_FILE").map(PathBuf::from).ok_or_else(|| {
         CliError::usage("PHASE_FILE is not set: this is not an agent's session")
             .hint("the factory sets it for the agents it starts")
     })?;
     let session: Option<Epoch> = std::env::var("SHOPFLOOR_SESSION").ok().and_then(|s| s.parse().ok());
-    let report = PhaseReport { phase, detail, session };
+    let report = PhaseReport { session, ..report };
     // Two signals of the same phase are two contents.
     let id = format!("{}-{}", now().0, std::process::id());
     phase_file::write(&path, &report.render(&id))

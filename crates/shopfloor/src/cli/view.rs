@@ -92,6 +92,7 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Working => "the agent to signal a phase".into(),
         JobState::Publishing { .. } => "the branch to be pushed".into(),
         JobState::Checking { run, .. } => format!("the checks, CI run {run}"),
+        JobState::Retrying { .. } => "the checks could not run; they are tried again".into(),
         JobState::Reviewing { head } => match job.pr {
             Some(pr) => format!("a review of pull request #{pr} at {}", head.short()),
             None => format!("a review of {}", head.short()),

@@ -5,6 +5,7 @@ use super::error::ConfigError;
 use super::load::{choose, kind};
 use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime};
 use super::source::{Source, title};
+use shopfloor_core::ci::SkipPaths;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -191,6 +192,26 @@ fn ci(source: &Source<'_>, ci: &Ci) -> Checked {
         deadline(source, &["ci", "steps", &index, "timeout"], step.timeout)?;
     }
     deadline(source, &["ci", "timeout"], ci.timeout)?;
+    count(source, &["ci", "infra_retries"], ci.infra_retries, 0..=100)?;
+    for (index, pattern) in ci.skip_paths.iter().enumerate() {
+        if let Err(why) = SkipPaths::new(std::slice::from_ref(pattern)) {
+            let at = index.to_string();
+            return Err(source
+                .at_key(
+                    &["ci", "skip_paths", &at],
+                    format!("`skip_paths` in [ci] has a pattern that cannot be used: {why}"),
+                )
+                .hint("write paths as git shows them, such as \"docs/**\" or \"*.md\""));
+        }
+    }
+    if let Some(index) = ci.infra.iter().position(|phrase| phrase.trim().len() < 4) {
+        return Err(source
+            .at_key(
+                &["ci", "infra", &index.to_string()],
+                "a text in `infra` of [ci] is too short: it would be found everywhere",
+            )
+            .hint("write at least four characters of what a step prints"));
+    }
     if !(1024..=1 << 30).contains(&ci.log_max) {
         return Err(source.at_key(
             &["ci", "log_max"],

@@ -2,6 +2,7 @@
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use shopfloor_core::time::{SPAN_UNITS, SpanError, parse_span};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,53 +11,17 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// Longest unit first: the order in which a duration is written.
-const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
-/// Adding a year to any time of this century cannot overflow; a longer wait is a typing error.
-const MILLIS_MAX: u64 = 366 * 86_400_000;
-
 impl Span {
     pub const fn mins(mins: u64) -> Self {
         Span(Duration::from_secs(mins * 60))
     }
 }
 
-/// Why a text is not a duration.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpanError {
-    #[error("{0:?} is not a duration: write 30s, 10m, 3h or 1h30m")]
-    Form(String),
-    #[error("{0:?} is longer than a year")]
-    TooLong(String),
-}
-
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// Numbers with units, each unit at most once and longest first, nothing between them.
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let form = || SpanError::Form(text.chars().take(40).collect());
-        let too_long = || SpanError::TooLong(text.chars().take(40).collect());
-        let mut rest = text;
-        let mut units = &UNITS[..];
-        let mut millis: u64 = 0;
-        while !rest.is_empty() || text.is_empty() {
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            let (number, after) = rest.split_at(digits);
-            let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
-            let (unit, after) = after.split_at(letters);
-            let at = units.iter().position(|(name, _)| *name == unit).ok_or_else(form)?;
-            if digits == 0 {
-                return Err(form());
-            }
-            let number: u64 = number.parse().map_err(|_| too_long())?;
-            let part = number.checked_mul(units[at].1).ok_or_else(too_long)?;
-            millis = millis.checked_add(part).filter(|sum| *sum <= MILLIS_MAX).ok_or_else(too_long)?;
-            units = &units[at + 1..];
-            rest = after;
-        }
-        Ok(Span(Duration::from_millis(millis)))
+        parse_span(text).map(Span)
     }
 }
 
@@ -68,7 +33,7 @@ impl fmt::Display for Span {
         if millis == 0 {
             return f.write_str("0s");
         }
-        for (unit, size) in &UNITS[1..] {
+        for (unit, size) in &SPAN_UNITS[1..] {
             if millis >= *size {
                 write!(f, "{}{unit}", millis / size)?;
                 millis %= size;

@@ -100,6 +100,18 @@ pub struct Ci {
     /// Bytes of output kept of a run; what comes after is dropped.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub log_max: u64,
+    /// Changes of these paths alone land without checks: patterns such as "docs/**" and "*.md", where one
+    /// without a slash is for any folder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skip_paths: Vec<String>,
+    /// What in a failing step's output says that it is not the change's fault, beside what is known
+    /// (networks, registries, a full disk): such a run is repeated and costs the agent nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub infra: Vec<String>,
+    /// Times checks that could not run are run again.
+    pub infra_retries: u32,
+    /// Before the first of those; doubles with each.
+    pub infra_cooldown: Span,
 }
 
 impl Default for Ci {
@@ -110,6 +122,10 @@ impl Default for Ci {
             timeout: Span(Policy::default().ci_timeout),
             pass_env: Vec::new(),
             log_max: 4 * 1024 * 1024,
+            skip_paths: Vec::new(),
+            infra: Vec::new(),
+            infra_retries: Policy::default().infra_retries_max,
+            infra_cooldown: Span(Policy::default().infra_cooldown),
         }
     }
 }

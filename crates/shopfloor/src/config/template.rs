@@ -131,6 +131,10 @@ kind = "local"
 # timeout = "30m"
 # Environment variables that the checks may see, by name, beside a minimal set.
 # pass_env = []
+# A change of these paths alone lands without checks; such as "docs/**" or "*.md".
+# skip_paths = []
+# What in a failing step's output says that the machine or the network failed, not the change.
+# infra = []
 
 [agents.dev]
 # Who implements issues. "demo" is a scripted agent inside Shopfloor: it uses no AI, needs no

@@ -10,6 +10,7 @@ use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
+use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::runtime::Values;
@@ -153,6 +154,10 @@ impl Projects {
                 env: clean_env(std::env::vars_os(), &ci.pass_env),
                 log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),
                 redactor: project.redactor,
+                infra: ci.infra.clone(),
+                // Checked when it was loaded; what cannot be read skips nothing.
+                skip: SkipPaths::new(&ci.skip_paths).unwrap_or_default(),
+                primary_branch: project.config.project.primary_branch.clone(),
             })
         })
     }
@@ -172,6 +177,7 @@ impl Projects {
                 env: clean_env(std::env::vars_os(), &agent.pass_env),
                 primary_branch: project.config.project.primary_branch.clone(),
                 redactor: project.redactor.clone(),
+                checkout: project.checkout.clone(),
             })
         })
     }

@@ -135,7 +135,7 @@ fn explain_shows_what_fails_and_what_happened() {
 /// Takes the job of `at_work` to the merge queue.
 pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
-    let report = PhaseReport { phase: Phase::AwaitingReview, detail: None, session: None };
+    let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
     let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None };
     floor.perform("publish_branch", branch);

@@ -22,7 +22,7 @@ fn each_verdict_has_its_consequence() {
     check(CiVerdict::Green, "working", &["CI passed"]);
     check(CiVerdict::Red, "working", &["CI failed"]);
     check(CiVerdict::TimedOut, "working", &["CI timeout"]);
-    check(CiVerdict::Infra, "checking", &[]);
+    check(CiVerdict::Infra, "retrying", &[]);
     check(CiVerdict::NoChecks, "finishing", &[]);
 }
 
@@ -36,10 +36,28 @@ fn no_checks_are_green_only_if_the_project_says_so() {
 #[test]
 fn trouble_of_the_machinery_is_retried_twice_and_costs_no_fix() {
     let mut scene = checking();
-    scene.ci(CiVerdict::Infra).ci(CiVerdict::Infra);
-    assert_eq!((scene.state(), scene.job().ci_fixes), ("checking", 0));
+    for pause in [30, 60] {
+        scene.ci(CiVerdict::Infra).wait(Duration::from_secs(pause - 1));
+        assert_eq!((scene.state(), scene.has("run_ci")), ("retrying", false));
+        scene.wait(Duration::from_secs(1));
+        assert_eq!((scene.state(), scene.job().ci_fixes), ("checking", 0));
+    }
     scene.ci(CiVerdict::Infra);
     assert!(scene.reason().contains("the checks cannot run"), "{}", scene.reason());
+}
+
+#[test]
+fn a_change_of_paths_that_need_no_checks_is_green_only_if_the_project_says_so() {
+    let mut scene = Scene::working(Policy { may_skip_checks: true, ..Policy::default() });
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Skipped);
+    assert_eq!(scene.unread(), ["CI passed"]);
+    let skipped =
+        |a: &Action| matches!(a, Action::PostStatus { text, .. } if text.starts_with("checks skipped"));
+    assert!(scene.pending.iter().any(skipped), "it is on record");
+    // By a configuration that is not in force any more: they are run.
+    let mut scene = checking();
+    scene.ci(CiVerdict::Skipped);
+    assert_eq!((scene.state(), scene.has("run_ci")), ("checking", true));
 }
 
 #[test]

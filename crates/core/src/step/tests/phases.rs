@@ -1,6 +1,8 @@
 //! Each phase in each state.
 
 use super::*;
+use crate::ids::QuestionId;
+use crate::phase::Ask;
 
 /// The job's state after the phase was signalled in a state, and the first line of what is told.
 #[track_caller]
@@ -98,7 +100,7 @@ fn an_agent_in_the_queue_that_keeps_saying_done_is_told_twice() {
 #[test]
 fn the_same_writing_seen_twice_is_one_signal() {
     let mut scene = in_state("working");
-    let report = PhaseReport { phase: Phase::Done, detail: None, session: None };
+    let report = PhaseReport::new(Phase::Done);
     for _ in 0..3 {
         let report = report.clone();
         scene.event(Event::PhaseWritten { epoch: DEV, stamp: "s".into(), report });
@@ -122,7 +124,8 @@ fn a_question_is_asked_once_and_answered_once() {
     let mut scene = in_state("needs_human");
     scene.signal(DEV, Phase::NeedsHuman);
     assert_eq!(scene.pending.iter().filter(|a| a.name() == "comment").count(), 1);
-    let answer = Event::Answered { project: project(), issue: IssueNumber(1), text: "B".into() };
+    let answer =
+        Event::Answered { project: project(), issue: IssueNumber(1), text: "B".into(), question: None };
     scene.event(answer.clone());
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: B"]));
     scene.event(answer);
@@ -130,11 +133,81 @@ fn a_question_is_asked_once_and_answered_once() {
     assert_eq!(scene.noted(NoteKind::StaleSignal), 1);
 }
 
+/// Asks, with two options, a deadline of two hours and perhaps a default.
+fn asking(default: Option<&str>) -> Scene {
+    let mut scene = in_state("working");
+    let ask = Ask {
+        options: vec!["Postgres".into(), "SQLite".into()],
+        default: default.map(str::to_owned),
+        within: Some(Duration::from_secs(7200)),
+    };
+    let report = PhaseReport { detail: Some("Which?".into()), ask, ..PhaseReport::new(Phase::NeedsHuman) };
+    scene.event(Event::PhaseWritten { epoch: DEV, stamp: "ask".into(), report });
+    assert_eq!(scene.state(), "needs_human");
+    scene
+}
+
+fn answer(text: &str, question: Option<u64>) -> Event {
+    let question = question.map(QuestionId);
+    Event::Answered { project: project(), issue: IssueNumber(1), text: text.into(), question }
+}
+
+#[test]
+fn an_option_is_chosen_by_its_number_or_its_text_and_anything_else_is_said() {
+    for (said, told) in [
+        ("2", "Answer: SQLite"),
+        ("postgres ", "Answer: Postgres"),
+        ("neither", "Answer: neither"),
+        ("3", "Answer: 3"),
+        ("0", "Answer: 0"),
+    ] {
+        let mut scene = asking(None);
+        scene.event(answer(said, Some(1)));
+        assert_eq!((scene.state(), scene.unread()), ("working", vec![told]));
+    }
+}
+
+#[test]
+fn an_answer_to_an_earlier_question_is_not_the_next_ones() {
+    let mut scene = asking(None);
+    scene.event(answer("1", Some(1))).signal(DEV, Phase::NeedsHuman);
+    scene.event(answer("2", Some(1)));
+    assert_eq!((scene.state(), scene.noted(NoteKind::StaleSignal)), ("needs_human", 1));
+    scene.event(answer("yes", Some(2)));
+    assert_eq!(scene.unread(), ["Answer: Postgres", "Answer: yes"]);
+}
+
+#[test]
+fn at_the_deadline_the_default_is_taken_and_a_late_answer_is_not() {
+    let mut scene = asking(Some("SQLite"));
+    scene.wait(Duration::from_secs(7199));
+    assert_eq!(scene.state(), "needs_human");
+    scene.wait(Duration::from_secs(1));
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: SQLite"]));
+    let markers: Vec<&str> = scene
+        .pending
+        .iter()
+        .filter_map(|a| if let Action::Comment { marker, .. } = a { Some(marker.as_str()) } else { None })
+        .collect();
+    assert_eq!(markers, ["question-1", "question-1-default"]);
+    scene.event(answer("1", Some(1)));
+    assert_eq!((scene.unread().len(), scene.noted(NoteKind::StaleSignal)), (1, 1));
+}
+
+#[test]
+fn a_deadline_without_a_default_is_escalated_and_the_question_stays() {
+    let mut scene = asking(None);
+    scene.wait(Duration::from_secs(7200));
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("needs_human", 1));
+    scene.event(answer("1", None));
+    assert_eq!(scene.state(), "working");
+}
+
 #[test]
 fn questions_without_end_end_the_job() {
     let mut scene = in_state("working");
     for n in 0..11 {
-        let report = PhaseReport { phase: Phase::NeedsHuman, detail: Some(n.to_string()), session: None };
+        let report = PhaseReport { detail: Some(n.to_string()), ..PhaseReport::new(Phase::NeedsHuman) };
         scene.event(Event::PhaseWritten { epoch: DEV, stamp: n.to_string(), report });
     }
     assert_eq!(scene.state(), "finishing");

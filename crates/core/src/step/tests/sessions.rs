@@ -60,7 +60,7 @@ fn signals_of_a_replaced_session_change_nothing() {
 #[test]
 fn a_file_that_names_another_session_is_a_predecessors() {
     let mut scene = working();
-    let report = PhaseReport { phase: Phase::Done, detail: None, session: Some(Epoch(9)) };
+    let report = PhaseReport { session: Some(Epoch(9)), ..PhaseReport::new(Phase::Done) };
     scene.event(Event::PhaseWritten { epoch: DEV, stamp: "x".into(), report });
     assert_eq!((scene.state(), scene.unread().len()), ("working", 0));
 }

@@ -106,7 +106,12 @@ fn who_never_got_its_first_prompt_is_told_nothing_else() {
     scene.status(DEV, State::Failed { error: ErrorKind::Auth }).wait(HOUR / 2);
     assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("needs_human", 1));
     scene.end_session();
-    scene.event(Event::Answered { project: project(), issue: IssueNumber(1), text: "done".into() });
+    scene.event(Event::Answered {
+        project: project(),
+        issue: IssueNumber(1),
+        text: "done".into(),
+        question: None,
+    });
     assert!(scene.has("start_session"), "a successor has the answer in its prompt");
     assert_eq!((scene.job().respawns, scene.unread()), (0, vec!["Answer: done"]));
 }
@@ -233,7 +238,12 @@ fn a_login_is_a_persons_to_mend_and_nothing_burns() {
     let mut scene = Scene::working(Policy::default());
     scene.status(DEV, State::Failed { error: ErrorKind::Auth });
     assert_eq!(scene.state(), "needs_human");
-    scene.event(Event::Answered { project: project(), issue: IssueNumber(1), text: "done".into() });
+    scene.event(Event::Answered {
+        project: project(),
+        issue: IssueNumber(1),
+        text: "done".into(),
+        question: None,
+    });
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: done"]));
     assert_eq!((scene.job().respawns, scene.job().ci_fixes), (0, 0));
 }

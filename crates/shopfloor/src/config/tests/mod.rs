@@ -19,6 +19,10 @@ steps = [{ name = "build", run = "make" }, { name = "test", run = "make test", t
 timeout = "2h"
 pass_env = ["HOME"]
 log_max = 2048
+skip_paths = ["docs/**", "*.md"]
+infra = ["the lab is closed"]
+infra_retries = 4
+infra_cooldown = "2m"
 [agents.dev]
 runtime = "generic"
 command = ["bot", "--fast"]

@@ -300,6 +300,15 @@ fn values_that_nothing_could_work_with_are_refused_at_their_key() {
         "`log_max` in [ci] is 10: it must be from 1024 to 1073741824 bytes",
     );
 
+    check_ci(
+        "skip_paths = [\"/docs\"]\nno_checks = true",
+        "`skip_paths` in [ci] has a pattern that cannot be used: \"/docs\": it must be relative: it is looked for in the worktree",
+    );
+    check_ci(
+        "infra = [\"x\"]\nno_checks = true",
+        "a text in `infra` of [ci] is too short: it would be found everywhere",
+    );
+
     for bad in
         ["", "a b", "-x", "a..b", "a/", "/a", "a.lock", "HEAD", "refs/heads/main", "fix/issue-3", "a~1", ".a"]
     {
