@@ -15,6 +15,8 @@ mod hand_sessions;
 mod hand_verify;
 #[path = "factory/kills.rs"]
 mod kills;
+#[path = "factory/queue.rs"]
+mod queue;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]
