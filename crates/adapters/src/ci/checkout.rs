@@ -38,7 +38,7 @@ pub(super) fn checkout(
 }
 
 /// Git without the user's or the machine's configuration, hooks or questions.
-fn git(path: &OsStr) -> Command {
+pub(super) fn git(path: &OsStr) -> Command {
     let mut git = Command::new("git");
     git.env_clear()
         .env("PATH", path)
@@ -50,7 +50,7 @@ fn git(path: &OsStr) -> Command {
     git
 }
 
-fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result<(), String>> {
+pub(super) fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result<(), String>> {
     match run {
         Ok(finished) if finished.status.success() => Ok(Ok(())),
         Ok(finished) => {
