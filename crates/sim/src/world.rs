@@ -27,6 +27,7 @@ pub enum Mutation {
     SecondPr,
     StartWithoutAdopting,
     LyingChecks,
+    OneNameForAllTrees,
     EndsAnything,
 }
 
