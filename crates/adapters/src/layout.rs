@@ -155,7 +155,12 @@ impl Layout {
         self.project(project).join("ci")
     }
 
-    /// One CI run's folder: its checkout, its log, its process record.
+    /// The checkouts that CI runs use, one after another.
+    pub fn test_trees(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("ci").join("trees")
+    }
+
+    /// One CI run's folder: its log, its process record.
     pub fn ci_run(&self, project: &ProjectName, run: RunId) -> PathBuf {
         self.ci_runs(project).join(format!("run-{run}"))
     }

@@ -29,6 +29,7 @@ pub enum Mutation {
     SecondPr,
     StartWithoutAdopting,
     LyingChecks,
+    OneNameForAllTrees,
     EndsAnything,
     TypesWithoutLooking,
     IgnoresConfirmations,

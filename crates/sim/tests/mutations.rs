@@ -25,6 +25,11 @@ fn checks_that_always_pass_are_caught() {
 }
 
 #[test]
+fn a_verdict_that_goes_over_to_another_tree_is_caught() {
+    check(Mutation::OneNameForAllTrees, "1 the tree that lands passed");
+}
+
+#[test]
 fn removing_without_a_rescue_is_caught() {
     check(Mutation::RemoveWithoutRescue, "2 no work is lost");
 }

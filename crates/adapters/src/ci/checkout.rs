@@ -64,7 +64,7 @@ pub(super) fn changed(
 }
 
 /// Git without the user's or the machine's configuration, hooks or questions.
-fn git(path: &OsStr) -> Command {
+pub(super) fn git(path: &OsStr) -> Command {
     let mut git = Command::new("git");
     git.env_clear()
         .env("PATH", path)
@@ -76,7 +76,7 @@ fn git(path: &OsStr) -> Command {
     git
 }
 
-fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result<(), String>> {
+pub(super) fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result<(), String>> {
     match run {
         Ok(finished) if finished.status.success() => Ok(Ok(())),
         Ok(finished) => {

@@ -4,16 +4,16 @@
 //! - The checks see a clean checkout of exactly the commit, and a clean environment.
 //! - Green means that every step ran and exited 0. What failed through no fault of the change (git,
 //!   a process killed by the kernel) is never red.
-//! - A run leaves no process and no checkout behind, also when the daemon died in the middle of it
-//!   and the run is asked for again. Its processes are known by pid and start time, and by a
+//! - A run leaves no process behind, also when the daemon died in the middle of it and the run is asked
+//!   for again, or another takes its checkout. Its processes are known by pid and start time, and by a
 //!   variable in their environment that names the run's folder.
 //! - A finished run is answered from its report, not run again.
 //! - A run that was cancelled says so; it is neither green nor red.
 
-use super::checkout;
 use super::log::RunLog;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
+use super::trees::TestTree;
 use crate::host::process::end_marked_tree;
 use crate::host::prune;
 use crate::layout::Layout;
@@ -129,12 +129,9 @@ impl LocalCi {
         }
         let started = Instant::now();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let tree = folder.join("tree");
         let marker = marker(folder);
         // What an earlier try of this run left when it was cut short.
-        end_marked_tree(record::load_process(folder)?, marker.as_bytes(), END_GRACE)?;
-        record::remove_process(folder)?;
-        checkout::remove(&tree)?;
+        end_run(folder)?;
 
         let log_path = folder.join("log");
         let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
@@ -152,11 +149,14 @@ impl LocalCi {
         if record::is_cancelled(folder) {
             report.verdict = CiVerdict::Cancelled;
         } else if !config.steps.is_empty() {
-            let place =
-                StepPlace { folder, tree: &tree, env: &step_env(config, folder), marker: marker.as_bytes() };
-            self.run_steps(&place, request, &run, config, &mut log, &mut report)?;
+            let (tree, before) = TestTree::take(&self.layout.test_trees(request.project), folder)?;
+            if let Some(before) = before {
+                end_run(&before)?;
+            }
+            let env = step_env(config, folder);
+            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes() };
+            self.run_steps(&place, &tree, request, &run, config, &mut log, &mut report)?;
         }
-        checkout::remove(&tree)?;
         log.finish()?;
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         record::save_report(folder, request.commit, &config.steps, &report)?;
@@ -165,9 +165,11 @@ impl LocalCi {
     }
 
     /// Runs the steps in order, up to the first that does not pass.
+    #[expect(clippy::too_many_arguments, reason = "one caller; each is a part of the run")]
     fn run_steps(
         &self,
         place: &StepPlace<'_>,
+        tree: &TestTree,
         request: &CiRequest<'_>,
         run: &CiRun,
         config: &CiConfig,
@@ -181,7 +183,7 @@ impl LocalCi {
         log.begin_step("checkout")?;
         let path = config.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
-        if let Err(why) = checkout::checkout(&repository, request.commit, place.tree, path)? {
+        if let Err(why) = tree.check_out(&repository, request.commit, path)? {
             log.write(why.as_bytes())?;
             report.verdict = CiVerdict::Infra;
             report.step = Some("checkout".to_owned());
@@ -286,6 +288,12 @@ impl Ci for LocalCi {
         };
         cancel().map_err(|e| PortError::Transient(format!("cancelling CI run {run}: {e}")))
     }
+}
+
+/// Ends what is left of the run of that folder.
+fn end_run(folder: &Path) -> io::Result<()> {
+    end_marked_tree(record::load_process(folder)?, marker(folder).as_bytes(), END_GRACE)?;
+    record::remove_process(folder)
 }
 
 fn marker(folder: &Path) -> OsString {

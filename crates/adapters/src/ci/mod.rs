@@ -5,5 +5,6 @@ pub mod local;
 mod log;
 mod record;
 mod step;
+mod trees;
 
 pub use record::digest;

@@ -1,4 +1,4 @@
-use crate::floor::{Floor, branch, each, gits};
+use crate::floor::{Floor, branch, commit_of, each, gits};
 use shopfloor_core::effect::{LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::policy::MergeMethod;
@@ -384,5 +384,78 @@ fn what_is_missing_after_a_merge_is_noticed() {
         assert_eq!(incomplete(&base).expect("check"), [EntryId(1)]);
         let half = floor.head(&floor.queue(), &format!("{commit}~1"));
         assert_eq!(incomplete(&half).expect("check"), [EntryId(1)]);
+    });
+}
+
+/// What a repository may hold beside plain text, all on one branch.
+fn odd_things(floor: &Floor, dir: &std::path::Path) {
+    use std::os::unix::ffi::OsStrExt;
+    let submodule = floor.head(dir, "HEAD");
+    floor.write(dir, "crlf.txt", "one\r\ntwo\r\n");
+    floor.write(dir, "pointer.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
+    floor.write(dir, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n*.txt merge=union\n");
+    floor.write(dir, std::ffi::OsStr::from_bytes(b"caf\xe9 \xff"), "bytes\n");
+    floor.write(dir, "new\nline", "odd name\n");
+    floor.write(dir, "tool", "#!/bin/sh\n");
+    std::os::unix::fs::symlink("../outside", dir.join("link")).expect("link");
+    floor.git_as("Ada", dir, &["mv", "readme", "docs.md"]);
+    floor.git_as("Ada", dir, &["add", "-A"]);
+    floor.git_as("Ada", dir, &["update-index", "--chmod=+x", "tool"]);
+    let entry = format!("160000,{submodule},vendored");
+    floor.git_as("Ada", dir, &["update-index", "--add", "--cacheinfo", &entry]);
+    floor.git_as("Ada", dir, &["commit", "--quiet", "-m", "odd things"]);
+}
+
+#[test]
+fn odd_things_land_as_they_are() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        odd_things(floor, &dir);
+        let head = floor.push(1);
+        // The file that was renamed is changed meanwhile.
+        let base = floor.human_push("readme", "zero\none\ntwo\nthree\n");
+        for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
+            let commit = commit_of(floor.chain(&base, &[floor.entry(1, &head)], method).expect("build")).1;
+            assert_eq!(show(floor, &commit, "docs.md"), "zero\none\ntwo\nthree\n", "{method:?}");
+            let listed = |of: &Sha| floor.git_in(&floor.queue(), &["ls-tree", "-r", "-z", of.as_str()]);
+            let others = |of: &Sha| -> Vec<String> {
+                let all = listed(of);
+                all.split('\0').filter(|line| !line.ends_with("\tdocs.md")).map(str::to_owned).collect()
+            };
+            assert_eq!(others(&commit), others(&head), "{method:?}: modes, links, names and bytes stay");
+            assert!(listed(&commit).contains("160000 commit") && listed(&commit).contains("120000 blob"));
+        }
+        let commit = floor.candidate(1, &head, MergeMethod::Rebase).1;
+        floor.publish(&base, &commit).expect("publish").expect("was at base");
+        floor.git_in(&floor.hub(), &["fsck", "--connectivity-only", "main"]);
+        let landed = LandedEntry { entry: EntryId(1), head, commit };
+        assert_eq!(floor.merger.incomplete(&floor.project.name, &[landed]).expect("check"), []);
+    });
+}
+
+#[test]
+fn a_conflict_in_odd_files_is_told_in_tame_words() {
+    each(|floor| {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9\n\x1b[31m");
+        let dir = floor.prepare(1);
+        floor.write(&dir, name, "ours \x1b[2J\n");
+        floor.write(&dir, "binary", b"\x00ours");
+        floor.git_as("Ada", &dir, &["add", "-A"]);
+        floor.git_as("Ada", &dir, &["commit", "--quiet", "-m", "odd"]);
+        let head = floor.push(1);
+        floor.write(&floor.project.checkout, name, "theirs\n");
+        floor.human_push("binary", "\x00theirs");
+        match floor.build(1, &head, MergeMethod::Rebase).expect("build") {
+            Built::Conflict { conflict, .. } => {
+                assert_eq!(conflict.files.len(), 2, "{conflict:?}");
+                let text = format!("{}{}", conflict.files.concat(), conflict.hunks);
+                assert!(
+                    !text.contains('\x1b') && text.contains("ours") && text.contains("theirs"),
+                    "{text:?}"
+                );
+            }
+            other => panic!("no conflict: {other:?}"),
+        }
     });
 }

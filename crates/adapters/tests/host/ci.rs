@@ -268,3 +268,49 @@ fn no_steps_are_no_checks_and_no_project_is_an_error() {
     floor.project = "other".parse().expect("a name");
     assert!(matches!(ci.run(&floor.request()), Err(PortError::Transient(_))));
 }
+
+#[test]
+fn a_checkout_that_is_used_again_is_as_clean_as_a_new_one() {
+    let floor = Floor::new();
+    let trees = floor.layout.test_trees(&floor.project);
+    let mess = "pwd > $OUT/where; test ! -e left; test \"$(cat file)\" = content; test ! -e .git/hooks/mine; \
+        touch left deep.o; mkdir -p ignored/deep; echo '*.o' > .git/info/exclude; echo ignored > .gitignore; \
+        printf 'CONTENT\\n' > file; git update-index --assume-unchanged file; mkdir -p .git/hooks; touch .git/hooks/mine; \
+        git config core.worktree /nowhere";
+    let mut seen = Vec::new();
+    for run in 1..=3 {
+        let request = CiRequest { run: RunId(run), ..floor.request() };
+        let report = floor.ci(&[("mess", mess, MINUTE)]).run(&request).expect("a report");
+        assert_eq!(report.verdict, CiVerdict::Green, "run {run}: {}", report.excerpt);
+        seen.push(fs::read_to_string(floor.folder.path().join("where")).expect("a path"));
+    }
+    assert!(seen.iter().all(|path| *path == seen[0]), "{seen:?}");
+    // One that cannot be cleaned is made anew.
+    fs::remove_file(trees.join("tree-0.index")).expect("removed");
+    let request = CiRequest { run: RunId(4), ..floor.request() };
+    let report = floor.ci(&[("mess", mess, MINUTE)]).run(&request).expect("a report");
+    assert_eq!(report.verdict, CiVerdict::Green, "{}", report.excerpt);
+}
+
+#[test]
+fn a_cancelled_run_ends_and_is_neither_green_nor_red() {
+    let floor = Floor::new();
+    // Before it began.
+    floor.ci(&[]).cancel(&floor.project, RunId(1)).expect("cancelled");
+    let report = floor.check(&[("never", "touch $OUT/ran", MINUTE)]);
+    assert_eq!((report.verdict, report.steps_run), (CiVerdict::Cancelled, 0));
+    assert!(!floor.folder.path().join("ran").exists());
+    // In the middle of it: the step itself asks for it, and would wait for ever.
+    let fifo = Fifo::make(floor.folder.path(), "begun");
+    let ci =
+        floor.ci(&[("waits", "echo > $OUT/begun; sleep 1000", MINUTE), ("after", "touch $OUT/ran", MINUTE)]);
+    std::thread::scope(|scope| {
+        let request = CiRequest { run: RunId(2), ..floor.request() };
+        let ci = &ci;
+        let running = scope.spawn(move || ci.run(&request).expect("a report"));
+        fifo.read();
+        ci.cancel(&floor.project, RunId(2)).expect("cancelled");
+        assert_eq!(running.join().expect("it ends").verdict, CiVerdict::Cancelled);
+    });
+    assert!(!floor.folder.path().join("ran").exists());
+}

@@ -67,7 +67,9 @@ impl Merger for FakeMerger {
                             world.saw("nothing to merge");
                         }
                         onto = commit;
-                        let (tree, head_tree) = (world.git.tree(commit), world.git.tree(head));
+                        let one = if world.is(Mutation::OneNameForAllTrees) { Some(0) } else { None };
+                        let (tree, head_tree) =
+                            (world.git.tree(one.unwrap_or(commit)), world.git.tree(one.unwrap_or(head)));
                         links.push(ChainLink { link: Link { commit: sha(commit), tree }, head_tree });
                     }
                     Err(files) => {
