@@ -10,6 +10,7 @@
 //! - A finished run is answered from its report, not run again.
 //! - A run that was cancelled says so; it is neither green nor red.
 
+use super::checkout;
 use super::log::RunLog;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
