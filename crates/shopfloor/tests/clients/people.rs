@@ -33,23 +33,33 @@ fn begin(plant: &Plant) -> String {
     plant.live(1).tmux
 }
 
-/// `next` brings a dialog up while "CI passed" is on its way.
-fn dialog(plant: &Plant, kind: &str, shown: &str, answer: &str) {
-    let tmux = begin(plant);
+/// A dialog is up when "CI passed" is due; a person says yes.
+fn dialog(clients: &Path, mut setup: Setup<'_>, kind: &str, shown: &str, files: &[(&str, &str)]) -> Plant {
+    setup.checks_wait = true;
+    let plant = Plant::new(clients, &setup);
+    for (file, text) in files {
+        let file = plant.path(file);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, text).expect("written");
+    }
+    let tmux = begin(&plant);
+    plant.status(1, "dialog");
+    let up = || plant.screen(&tmux).contains(shown);
+    wait_for("the dialog is drawn", || up().then_some(()));
+    plant.let_checks_begin();
     let message = plant.held(1, &format!("a dialog is up ({kind})"));
     assert_eq!((message.text.lines().next(), message.state), (Some("CI passed"), MessageState::Queued));
     assert_eq!(plant.explain("dev-sample-1")["status"], format!("dialog ({kind})"));
     let told = plant.notes("NEEDS_HUMAN");
     assert!(told.iter().any(|t| t.contains(&format!("a dialog ({kind})")) && t.contains(&tmux)), "{told:?}");
-    // Nothing was typed: the dialog stands there as it came up, and no model was asked anything.
-    let before = plant.server.requests().len();
-    assert!(plant.screen(&tmux).contains(shown), "{}", plant.screen(&tmux));
+    // Nothing was typed: the dialog stands there as it came up, and no prompt was taken.
+    assert!(up(), "{}", plant.screen(&tmux));
     assert_eq!(plant.prompts(1).len(), 1);
     assert!(plant.journeys().iter().all(|((_, message), stages)| *message == 1 || stages.is_empty()));
-    assert_eq!(plant.server.requests().len(), before);
-    plant.send_keys(&tmux, answer);
+    plant.send_keys(&tmux, "Enter");
     plant.ends_well(ISSUE);
     assert_eq!(plant.prompts(1)[1], "CI passed");
+    plant
 }
 
 #[test]
@@ -58,11 +68,9 @@ fn claude_asks_for_a_permission_while_a_message_is_due() {
         let scenario = scenario(&after_work("{ bash = \"sh -c 'expr 20 + 22'\" }"));
         let mut setup = Setup::new(Client::Claude, scenario);
         setup.permission_mode = Some("acceptEdits");
-        let plant = Plant::new(clients, &setup);
         let allowed = r#"{"permissions": {"allow": ["Bash(echo *)", "Bash(git *)", "Bash(shopfloor *)"]}}"#;
-        std::fs::create_dir_all(plant.path("home/.claude")).expect("a folder");
-        std::fs::write(plant.path("home/.claude/settings.json"), allowed).expect("written");
-        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+        let files = [("home/.claude/settings.json", allowed)];
+        let plant = dialog(clients, setup, "permission", "Do you want to proceed?", &files);
         let asked = plant.server.requests();
         assert!(
             asked.iter().any(|a| a.kind == Kind::ToolResult && a.tool_result == "42"),
@@ -77,11 +85,9 @@ fn codex_asks_for_a_permission_while_a_message_is_due() {
         let next = "{ bash = \"expr 20 + 22\" }";
         let mut setup = Setup::new(Client::Codex, scenario(&after_work(next)));
         setup.permission_mode = Some("on-request");
-        let plant = Plant::new(clients, &setup);
         let asks = "prefix_rule(pattern = [\"expr\"], decision = \"prompt\")\n";
-        std::fs::create_dir_all(plant.path("home/.codex/rules")).expect("a folder");
-        std::fs::write(plant.path("home/.codex/rules/default.rules"), asks).expect("written");
-        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+        let files = [("home/.codex/rules/default.rules", asks)];
+        dialog(clients, setup, "permission", "Press enter to confirm", &files);
     });
 }
 
@@ -89,8 +95,8 @@ fn codex_asks_for_a_permission_while_a_message_is_due() {
 fn claude_asks_a_question_while_a_message_is_due() {
     with_clients(|clients| {
         let next = r#"{ tool = { name = "AskUserQuestion", input = { questions = [{ question = "Which greeting?", header = "Greeting", multiSelect = false, options = [{ label = "Hello", description = "short" }, { label = "Good day", description = "long" }] }] } } }"#;
-        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(&after_work(next))));
-        dialog(&plant, "question", "Which greeting?", "Enter");
+        let setup = Setup::new(Client::Claude, scenario(&after_work(next)));
+        dialog(clients, setup, "question", "Enter to select", &[]);
     });
 }
 

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Longer than anything takes; only a test that fails waits for so long.
 const BOUND: Duration = Duration::from_secs(90);
+/// The file that checks wait for.
+const GATE: &str = "gate";
 
 /// What a model does that works as it should: the prompts that follow the first one.
 pub const GOES_ON: &str = r#"
@@ -32,6 +34,10 @@ then = [{ bash = "shopfloor phase awaiting_review" }, { text = "It waits for its
 name = "approved"
 when = { prompt = "Review: APPROVE" }
 then = [{ bash = "shopfloor phase done" }, { text = "Done." }]
+[[rule]]
+name = "waits"
+when = { prompt = "PR not merged yet" }
+then = [{ text = "I wait." }]
 [[rule]]
 name = "approve"
 when = { prompt = "You review pull request #*" }
@@ -54,6 +60,8 @@ pub struct Setup<'a> {
     pub runtime: &'a str,
     /// Lines of `[limits]`.
     pub limits: &'a str,
+    /// The checks wait until a test lets them begin.
+    pub checks_wait: bool,
     pub scenario: String,
 }
 
@@ -66,6 +74,7 @@ impl Setup<'_> {
             permission_mode: None,
             runtime: "[timing]\nlook_ms = 500\nsettle_ms = 1000\nidle_gap_ms = 500\n",
             limits: "",
+            checks_wait: false,
             scenario,
         }
     }
@@ -101,6 +110,8 @@ impl Plant {
         };
         let file = floor.path("repo/shopfloor.toml");
         let config = std::fs::read_to_string(&file).expect("read");
+        let checks = format!("until [ -e {} ]; do sleep 0.05; done; ./check.sh", floor.path(GATE).display());
+        let config = config.replace("./check.sh", if setup.checks_wait { &checks } else { "./check.sh" });
         let limits = format!("[limits]\nrespawn_backoff = \"10ms\"\n{}", setup.limits);
         let config = format!(
             "{config}{}{}{limits}",
@@ -121,6 +132,10 @@ impl Plant {
         path.push(std::env::var_os("PATH").expect("a PATH"));
         floor.env.push((OsString::from("PATH"), path));
         Plant { floor, server }
+    }
+
+    pub fn let_checks_begin(&self) {
+        std::fs::write(self.path(GATE), "").expect("written");
     }
 
     /// Waits for requests to the model that are as wanted.
