@@ -2,35 +2,17 @@
 //! never sent, and whatever a person does to the session, it is understood and goes on.
 
 use super::isolation::with_clients;
-use super::plant::{GOES_ON, IMPLEMENT, Plant, Setup};
+use super::plant::{IMPLEMENT, ISSUE, Plant, Setup, scenario};
 use crate::client::wait_for;
-use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::MessageState;
 use shopfloor_model_server::{Client, Kind};
 use std::path::Path;
-
-const ISSUE: IssueNumber = IssueNumber(1);
-
-fn scenario(rules: &str) -> String {
-    let implement = format!("then = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n");
-    let on = |name: &str, prompt: &str| {
-        format!("[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\n{implement}")
-    };
-    let rest = [on("reminded", "PHASE missing"), on("answered", "Answer: *")];
-    format!("{rules}{}{GOES_ON}", rest.concat())
-}
 
 /// A rule for the first prompt: the work is done and signalled, and then comes `next`.
 fn after_work(next: &str) -> String {
     format!(
         "[[rule]]\nname = \"first\"\nwhen = {{ prompt = \"You implement issue #*\" }}\nthen = [{{ bash = \"{IMPLEMENT}\" }}, {next}, {{ text = \"It waits.\" }}]\n"
     )
-}
-
-fn begin(plant: &Plant) -> String {
-    assert_eq!(plant.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
-    plant.up();
-    plant.live(1).tmux
 }
 
 /// A dialog is up when "CI passed" is due; a person says yes.
@@ -42,7 +24,7 @@ fn dialog(clients: &Path, mut setup: Setup<'_>, kind: &str, shown: &str, files: 
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         std::fs::write(file, text).expect("written");
     }
-    let tmux = begin(&plant);
+    let tmux = plant.begin();
     plant.status(1, "dialog");
     let up = || plant.screen(&tmux).contains(shown);
     wait_for("the dialog is drawn", || up().then_some(()));
@@ -109,7 +91,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ text = "I think." }, { hold = "for ever" }, { text = "Never said." }]
 "#;
     let plant = Plant::new(clients, &Setup::new(client, scenario(HELD)));
-    let tmux = begin(&plant);
+    let tmux = plant.begin();
     plant.status(1, "working");
     wait_for("the answer has begun", || plant.screen(&tmux).contains("I think.").then_some(()));
     plant.send_keys(&tmux, "Escape");
@@ -133,7 +115,7 @@ fn codex_is_interrupted_by_a_person_and_asked_where_it_stands() {
 fn draft(clients: &Path, client: Client) {
     let rules = after_work("{ hold = \"gate\" }");
     let plant = Plant::new(clients, &Setup::new(client, scenario(&rules)));
-    let tmux = begin(&plant);
+    let tmux = plant.begin();
     let phase = || plant.live(1).phase.is_some().then_some(());
     wait_for("the work is done, and the turn still runs", phase);
     plant.send_keys(&tmux, "half a thought");
@@ -168,7 +150,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { text = "I wait." }]
 "#;
         let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(ASKS)));
-        let tmux = begin(&plant);
+        let tmux = plant.begin();
         plant.person_asked(ISSUE);
         let before = plant.status(1, "idle").conversation.expect("it is known");
         plant.send_keys(&tmux, "/clear");

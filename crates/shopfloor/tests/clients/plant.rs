@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Longer than anything takes; only a test that fails waits for so long.
 const BOUND: Duration = Duration::from_secs(90);
+/// The only issue of a floor.
+pub const ISSUE: IssueNumber = IssueNumber(1);
 /// The file that checks wait for.
 const GATE: &str = "gate";
 
@@ -49,6 +51,22 @@ then = [
 
 /// What implements the issue, as a shell command.
 pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit -qm Hello && git push -q origin HEAD && shopfloor phase awaiting_ci";
+
+/// `rules` come first; whatever else an agent is told has it implement the issue and go on well.
+pub fn scenario(rules: &str) -> String {
+    let on = |(name, prompt): (&str, &str)| {
+        format!(
+            "[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\nthen = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n"
+        )
+    };
+    let rest = [
+        ("continue", "Continue"),
+        ("answered", "Answer: *"),
+        ("reminded", "PHASE missing"),
+        ("implement", "You implement issue #*"),
+    ];
+    format!("{rules}{}{GOES_ON}", rest.map(on).concat())
+}
 
 /// How a floor with clients is set up.
 pub struct Setup<'a> {
@@ -132,6 +150,13 @@ impl Plant {
         path.push(std::env::var_os("PATH").expect("a PATH"));
         floor.env.push((OsString::from("PATH"), path));
         Plant { floor, server }
+    }
+
+    /// An issue comes in and is begun: the name of its session in tmux.
+    pub fn begin(&self) -> String {
+        assert_eq!(self.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
+        self.up();
+        self.live(1).tmux
     }
 
     pub fn let_checks_begin(&self) {
