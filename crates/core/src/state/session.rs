@@ -66,6 +66,9 @@ pub struct Session {
     pub resume_at: Option<Time>,
     #[serde(default)]
     pub nudges: u32,
+    /// When the dialog came up that a person was last told of. A client may hide one for a while.
+    #[serde(default)]
+    pub dialog_told: Option<Time>,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 

@@ -119,6 +119,7 @@ impl Turn<'_> {
             strikes: 0,
             resume_at: None,
             nudges: 0,
+            dialog_told: None,
             typed: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });

@@ -70,19 +70,23 @@ impl Turn<'_> {
         if strikes >= STRIKES {
             self.frozen(id, epoch, role);
         } else if news {
-            self.status_changed(id, epoch, role, &status.state);
+            self.status_changed(id, epoch, role, status);
         }
     }
 
-    fn status_changed(&mut self, id: JobId, epoch: Epoch, role: Role, state: &State) {
+    fn status_changed(&mut self, id: JobId, epoch: Epoch, role: Role, status: &SessionStatus) {
         // Whether it is this agent's turn: else what it can not do is not asked of it.
         let turn = match role {
             Role::Dev => self.job(id).is_some_and(|j| j.state == JobState::Working),
             Role::Review => self.job(id).is_some_and(|j| matches!(j.state, JobState::Reviewing { .. })),
         };
-        match state {
+        match &status.state {
             State::Dialog { kind } => {
-                let tmux = self.floor.sessions.get(&epoch).map(|s| s.tmux.clone()).unwrap_or_default();
+                let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+                if session.dialog_told.replace(status.since) == Some(status.since) {
+                    return;
+                }
+                let tmux = session.tmux.clone();
                 let text = format!("the {role} agent waits in a dialog ({kind}): `shopfloor attach {tmux}`");
                 self.note_job(NoteKind::NeedsHuman, id, text);
             }

@@ -3,7 +3,7 @@
 //! not its to do.
 
 use super::isolation::with_clients;
-use super::plant::{GOES_ON, Plant, Setup};
+use super::plant::{GOES_ON, ISSUE, Plant, Setup};
 use shopfloor_core::delivery::Stage;
 use shopfloor_model_server::{By, Client, Kind};
 
@@ -38,9 +38,8 @@ then = [
 
 fn an_issue_is_merged(client: Client, clients: &std::path::Path) {
     let plant = Plant::new(clients, &Setup::new(client, format!("{WORK}{GOES_ON}")));
-    let issue = plant.issue("Say hello", "A file hello.txt that says hello.");
-    plant.up();
-    plant.ends_well(issue);
+    plant.begin();
+    plant.ends_well(ISSUE);
     assert_eq!(plant.landed("more.txt"), "more");
 
     // What the factory told, in order; each was delivered once, with its receipts.

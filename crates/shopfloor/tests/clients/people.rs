@@ -2,23 +2,11 @@
 //! never sent, and whatever a person does to the session, it is understood and goes on.
 
 use super::isolation::with_clients;
-use super::plant::{GOES_ON, IMPLEMENT, Plant, Setup};
+use super::plant::{IMPLEMENT, ISSUE, Plant, Setup, scenario};
 use crate::client::wait_for;
-use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::MessageState;
 use shopfloor_model_server::{Client, Kind};
 use std::path::Path;
-
-const ISSUE: IssueNumber = IssueNumber(1);
-
-fn scenario(rules: &str) -> String {
-    let implement = format!("then = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n");
-    let on = |name: &str, prompt: &str| {
-        format!("[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\n{implement}")
-    };
-    let rest = [on("reminded", "PHASE missing"), on("answered", "Answer: *")];
-    format!("{rules}{}{GOES_ON}", rest.concat())
-}
 
 /// A rule for the first prompt: the work is done and signalled, and then comes `next`.
 fn after_work(next: &str) -> String {
@@ -27,29 +15,33 @@ fn after_work(next: &str) -> String {
     )
 }
 
-fn begin(plant: &Plant) -> String {
-    assert_eq!(plant.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
-    plant.up();
-    plant.live(1).tmux
-}
-
-/// `next` brings a dialog up while "CI passed" is on its way.
-fn dialog(plant: &Plant, kind: &str, shown: &str, answer: &str) {
-    let tmux = begin(plant);
+/// A dialog is up when "CI passed" is due; a person says yes.
+fn dialog(clients: &Path, mut setup: Setup<'_>, kind: &str, shown: &str, files: &[(&str, &str)]) -> Plant {
+    setup.checks_wait = true;
+    let plant = Plant::new(clients, &setup);
+    for (file, text) in files {
+        let file = plant.path(file);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, text).expect("written");
+    }
+    let tmux = plant.begin();
+    plant.status(1, "dialog");
+    let up = || plant.screen(&tmux).contains(shown);
+    wait_for("the dialog is drawn", || up().then_some(()));
+    plant.let_checks_begin();
     let message = plant.held(1, &format!("a dialog is up ({kind})"));
     assert_eq!((message.text.lines().next(), message.state), (Some("CI passed"), MessageState::Queued));
     assert_eq!(plant.explain("dev-sample-1")["status"], format!("dialog ({kind})"));
     let told = plant.notes("NEEDS_HUMAN");
     assert!(told.iter().any(|t| t.contains(&format!("a dialog ({kind})")) && t.contains(&tmux)), "{told:?}");
-    // Nothing was typed: the dialog stands there as it came up, and no model was asked anything.
-    let before = plant.server.requests().len();
-    assert!(plant.screen(&tmux).contains(shown), "{}", plant.screen(&tmux));
+    // Nothing was typed: the dialog stands there as it came up, and no prompt was taken.
+    assert!(up(), "{}", plant.screen(&tmux));
     assert_eq!(plant.prompts(1).len(), 1);
     assert!(plant.journeys().iter().all(|((_, message), stages)| *message == 1 || stages.is_empty()));
-    assert_eq!(plant.server.requests().len(), before);
-    plant.send_keys(&tmux, answer);
+    plant.send_keys(&tmux, "Enter");
     plant.ends_well(ISSUE);
     assert_eq!(plant.prompts(1)[1], "CI passed");
+    plant
 }
 
 #[test]
@@ -58,11 +50,9 @@ fn claude_asks_for_a_permission_while_a_message_is_due() {
         let scenario = scenario(&after_work("{ bash = \"sh -c 'expr 20 + 22'\" }"));
         let mut setup = Setup::new(Client::Claude, scenario);
         setup.permission_mode = Some("acceptEdits");
-        let plant = Plant::new(clients, &setup);
         let allowed = r#"{"permissions": {"allow": ["Bash(echo *)", "Bash(git *)", "Bash(shopfloor *)"]}}"#;
-        std::fs::create_dir_all(plant.path("home/.claude")).expect("a folder");
-        std::fs::write(plant.path("home/.claude/settings.json"), allowed).expect("written");
-        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+        let files = [("home/.claude/settings.json", allowed)];
+        let plant = dialog(clients, setup, "permission", "Do you want to proceed?", &files);
         let asked = plant.server.requests();
         assert!(
             asked.iter().any(|a| a.kind == Kind::ToolResult && a.tool_result == "42"),
@@ -77,11 +67,9 @@ fn codex_asks_for_a_permission_while_a_message_is_due() {
         let next = "{ bash = \"expr 20 + 22\" }";
         let mut setup = Setup::new(Client::Codex, scenario(&after_work(next)));
         setup.permission_mode = Some("on-request");
-        let plant = Plant::new(clients, &setup);
         let asks = "prefix_rule(pattern = [\"expr\"], decision = \"prompt\")\n";
-        std::fs::create_dir_all(plant.path("home/.codex/rules")).expect("a folder");
-        std::fs::write(plant.path("home/.codex/rules/default.rules"), asks).expect("written");
-        dialog(&plant, "permission", "expr 20 + 22", "Enter");
+        let files = [("home/.codex/rules/default.rules", asks)];
+        dialog(clients, setup, "permission", "Press enter to confirm", &files);
     });
 }
 
@@ -89,8 +77,8 @@ fn codex_asks_for_a_permission_while_a_message_is_due() {
 fn claude_asks_a_question_while_a_message_is_due() {
     with_clients(|clients| {
         let next = r#"{ tool = { name = "AskUserQuestion", input = { questions = [{ question = "Which greeting?", header = "Greeting", multiSelect = false, options = [{ label = "Hello", description = "short" }, { label = "Good day", description = "long" }] }] } } }"#;
-        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(&after_work(next))));
-        dialog(&plant, "question", "Which greeting?", "Enter");
+        let setup = Setup::new(Client::Claude, scenario(&after_work(next)));
+        dialog(clients, setup, "question", "Enter to select", &[]);
     });
 }
 
@@ -103,7 +91,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ text = "I think." }, { hold = "for ever" }, { text = "Never said." }]
 "#;
     let plant = Plant::new(clients, &Setup::new(client, scenario(HELD)));
-    let tmux = begin(&plant);
+    let tmux = plant.begin();
     plant.status(1, "working");
     wait_for("the answer has begun", || plant.screen(&tmux).contains("I think.").then_some(()));
     plant.send_keys(&tmux, "Escape");
@@ -127,7 +115,7 @@ fn codex_is_interrupted_by_a_person_and_asked_where_it_stands() {
 fn draft(clients: &Path, client: Client) {
     let rules = after_work("{ hold = \"gate\" }");
     let plant = Plant::new(clients, &Setup::new(client, scenario(&rules)));
-    let tmux = begin(&plant);
+    let tmux = plant.begin();
     let phase = || plant.live(1).phase.is_some().then_some(());
     wait_for("the work is done, and the turn still runs", phase);
     plant.send_keys(&tmux, "half a thought");
@@ -162,7 +150,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { text = "I wait." }]
 "#;
         let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(ASKS)));
-        let tmux = begin(&plant);
+        let tmux = plant.begin();
         plant.person_asked(ISSUE);
         let before = plant.status(1, "idle").conversation.expect("it is known");
         plant.send_keys(&tmux, "/clear");

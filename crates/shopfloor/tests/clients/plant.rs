@@ -14,6 +14,10 @@ use std::time::Duration;
 
 /// Longer than anything takes; only a test that fails waits for so long.
 const BOUND: Duration = Duration::from_secs(90);
+/// The only issue of a floor.
+pub const ISSUE: IssueNumber = IssueNumber(1);
+/// The file that checks wait for.
+const GATE: &str = "gate";
 
 /// What a model does that works as it should: the prompts that follow the first one.
 pub const GOES_ON: &str = r#"
@@ -33,6 +37,10 @@ name = "approved"
 when = { prompt = "Review: APPROVE" }
 then = [{ bash = "shopfloor phase done" }, { text = "Done." }]
 [[rule]]
+name = "waits"
+when = { prompt = "PR not merged yet" }
+then = [{ text = "I wait." }]
+[[rule]]
 name = "approve"
 when = { prompt = "You review pull request #*" }
 then = [
@@ -44,6 +52,22 @@ then = [
 /// What implements the issue, as a shell command.
 pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit -qm Hello && git push -q origin HEAD && shopfloor phase awaiting_ci";
 
+/// `rules` come first; whatever else an agent is told has it implement the issue and go on well.
+pub fn scenario(rules: &str) -> String {
+    let on = |(name, prompt): (&str, &str)| {
+        format!(
+            "[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\nthen = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n"
+        )
+    };
+    let rest = [
+        ("continue", "Continue"),
+        ("answered", "Answer: *"),
+        ("reminded", "PHASE missing"),
+        ("implement", "You implement issue #*"),
+    ];
+    format!("{rules}{}{GOES_ON}", rest.map(on).concat())
+}
+
 /// How a floor with clients is set up.
 pub struct Setup<'a> {
     pub client: Client,
@@ -54,6 +78,8 @@ pub struct Setup<'a> {
     pub runtime: &'a str,
     /// Lines of `[limits]`.
     pub limits: &'a str,
+    /// The checks wait until a test lets them begin.
+    pub checks_wait: bool,
     pub scenario: String,
 }
 
@@ -66,6 +92,7 @@ impl Setup<'_> {
             permission_mode: None,
             runtime: "[timing]\nlook_ms = 500\nsettle_ms = 1000\nidle_gap_ms = 500\n",
             limits: "",
+            checks_wait: false,
             scenario,
         }
     }
@@ -101,6 +128,8 @@ impl Plant {
         };
         let file = floor.path("repo/shopfloor.toml");
         let config = std::fs::read_to_string(&file).expect("read");
+        let checks = format!("until [ -e {} ]; do sleep 0.05; done; ./check.sh", floor.path(GATE).display());
+        let config = config.replace("./check.sh", if setup.checks_wait { &checks } else { "./check.sh" });
         let limits = format!("[limits]\nrespawn_backoff = \"10ms\"\n{}", setup.limits);
         let config = format!(
             "{config}{}{}{limits}",
@@ -121,6 +150,17 @@ impl Plant {
         path.push(std::env::var_os("PATH").expect("a PATH"));
         floor.env.push((OsString::from("PATH"), path));
         Plant { floor, server }
+    }
+
+    /// An issue comes in and is begun: the name of its session in tmux.
+    pub fn begin(&self) -> String {
+        assert_eq!(self.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
+        self.up();
+        self.live(1).tmux
+    }
+
+    pub fn let_checks_begin(&self) {
+        std::fs::write(self.path(GATE), "").expect("written");
     }
 
     /// Waits for requests to the model that are as wanted.

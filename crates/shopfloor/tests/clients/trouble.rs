@@ -3,36 +3,18 @@
 
 use super::home::Account;
 use super::isolation::with_clients;
-use super::plant::{GOES_ON, IMPLEMENT, Plant, Setup};
+use super::plant::{ISSUE, Plant, Setup, scenario};
 use crate::client::wait_for;
-use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::JobState;
 use shopfloor_model_server::{Asked, Client, Fault, FaultKind, Kind, Usage};
 use std::path::Path;
 use std::process::Command;
 
-const ISSUE: IssueNumber = IssueNumber(1);
 /// Seconds that a limit lasts at least.
 const SEEN_WITHIN: u64 = 6;
 
-/// The first prompt of a session is answered by `first`, its next words by what goes on well.
-fn scenario(rules: &str) -> String {
-    let implement = format!("then = [{{ bash = \"{IMPLEMENT}\" }}, {{ text = \"It waits.\" }}]\n");
-    let on = |name: &str, prompt: &str| {
-        format!("[[rule]]\nname = \"{name}\"\nwhen = {{ prompt = \"{prompt}\" }}\n{implement}")
-    };
-    let rest =
-        [on("continue", "Continue"), on("answered", "Answer: *"), on("implement", "You implement issue #*")];
-    format!("{rules}{}{GOES_ON}", rest.concat())
-}
-
 fn plant(clients: &Path, client: Client, rules: &str) -> Plant {
     Plant::new(clients, &Setup::new(client, scenario(rules)))
-}
-
-fn begin(plant: &Plant) {
-    assert_eq!(plant.issue("Say hello", "A file hello.txt that says hello."), ISSUE);
-    plant.up();
 }
 
 fn kill(pid: u32) {
@@ -55,7 +37,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ bash = "echo half > half.tmp; sleep 1000" }, { text = "Never said." }]
 "#;
     let plant = plant(clients, client, SLEEPS);
-    begin(&plant);
+    plant.begin();
     let half = plant.home().join("projects/sample/worktrees/issue-1/half.tmp");
     wait_for("the tool runs", || half.exists().then_some(()));
     let first = plant.session(1, "its conversation is known", |s| s.conversation.is_some());
@@ -97,7 +79,7 @@ when = { prompt = "You implement issue #*" }
 then = [{ hold = "gate" }, { bash = "echo hello > hello.txt && git add -A && git commit -qm Hello && git push -q origin HEAD && shopfloor phase awaiting_ci" }, { text = "It waits." }]
 "#;
     let plant = plant(clients, client, HELD);
-    begin(&plant);
+    plant.begin();
     plant.status(1, "working");
     let before = plant.live(1);
     plant.kill_daemon();
@@ -126,7 +108,7 @@ fn storm(clients: &Path, client: Client) {
     setup.limits = "retries = 2\nretry_backoff = \"500ms\"\n";
     let plant = Plant::new(clients, &setup);
     plant.server.set_fault(Fault::new(FaultKind::Overloaded));
-    begin(&plant);
+    plant.begin();
     // Told to go on twice, then a person is asked.
     plant.person_asked(ISSUE);
     assert_eq!(plant.prompts(1)[1..], ["Continue", "Continue"]);
@@ -152,7 +134,7 @@ fn codex_in_a_storm_is_told_to_go_on_and_then_a_person_is_asked() {
 fn refused_key(clients: &Path, client: Client) {
     let plant = plant(clients, client, "");
     plant.server.set_fault(Fault::new(FaultKind::Auth));
-    begin(&plant);
+    plant.begin();
     plant.person_asked(ISSUE);
     nothing_counted(&plant);
     let asked = plant.server.requests().len();
@@ -189,7 +171,7 @@ then = [{ hold = "gate" }, { bash = "git status" }, { text = "Never said." }]
     let mut setup = Setup::new(client, scenario(HELD));
     setup.account = Account::Subscription;
     let plant = Plant::new(clients, &setup);
-    begin(&plant);
+    plant.begin();
     plant.asked("the first prompt", |all| all.iter().any(|a| a.kind == Kind::Prompt));
     // Clients show whole minutes: the next one, if it leaves time to see that it is waited for.
     let reset = (now() + SEEN_WITHIN).div_ceil(60) * 60;
@@ -236,7 +218,7 @@ then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { t
     let plant = plant(clients, client, ASKS);
     let used = |percent: u64| Some(Usage { input_tokens: window / 100 * percent, output_tokens: 40 });
     plant.server.set_usage(used(if client == Client::Claude { 96 } else { 50 }));
-    begin(&plant);
+    plant.begin();
     plant.person_asked(ISSUE);
     if client == Client::Claude {
         let low = plant.status(1, "context_low").status.expect("it was waited for");

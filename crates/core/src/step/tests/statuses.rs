@@ -153,6 +153,29 @@ fn a_dialog_has_its_time_however_long_the_agent_has_worked() {
 }
 
 #[test]
+fn a_dialog_that_is_out_of_sight_for_a_while_is_told_of_once() {
+    let mut scene = Scene::working(Policy::default());
+    let since = scene.now;
+    let told = |scene: &mut Scene, since| {
+        let status = SessionStatus {
+            state: State::Dialog { kind: DialogKind::Permission },
+            since,
+            confidence: Confidence::High,
+            context_percent: None,
+            cost_micros: None,
+        };
+        scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+        scene.noted(NoteKind::NeedsHuman)
+    };
+    assert_eq!(told(&mut scene, since), 1);
+    scene.works(DEV);
+    assert_eq!(told(&mut scene, since), 1);
+    scene.works(DEV).wait(HOUR);
+    let later = scene.now;
+    assert_eq!(told(&mut scene, later), 2);
+}
+
+#[test]
 fn a_limit_is_a_pause_until_its_reset() {
     let mut scene = Scene::working(Policy::default());
     let until = scene.now + 5 * HOUR;
