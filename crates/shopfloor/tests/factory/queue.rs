@@ -114,7 +114,12 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         }
         if queued == Some(JobState::Working) {
             let epoch = engine.floor().job_of(&project, issue).and_then(|j| j.session).expect("a session");
-            let report = PhaseReport { phase: Phase::AwaitingReview, detail: None, session: None };
+            let report = PhaseReport {
+                phase: Phase::AwaitingReview,
+                detail: None,
+                session: None,
+                ask: Default::default(),
+            };
             let event = Event::PhaseWritten { epoch, stamp: "1".into(), report };
             engine.submit(now(), &event).expect("signalled");
         }
@@ -123,7 +128,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
             outbox.iter().find(|q| !matches!(q.action, Action::FindPrimary { .. })).expect("an effect");
         let outcome = match &effect.action {
             Action::PrepareWorktree { .. } => {
-                Outcome::WorktreeReady { path: "/nowhere".into(), head: head.clone() }
+                Outcome::WorktreeReady { path: "/nowhere".into(), head: head.clone(), notes: Vec::new() }
             }
             Action::StartSession(start) => started(start.epoch),
             Action::PublishBranch { .. } => {
@@ -163,6 +168,7 @@ fn started(epoch: Epoch) -> Outcome {
         phase_file: "/nowhere/phase".into(),
         runtime: "generic".into(),
         prompt: None,
+        notes: Vec::new(),
     }
 }
 
