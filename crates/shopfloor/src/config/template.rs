@@ -170,6 +170,9 @@ max_jobs = 1
 # Times an agent is asked to repair failing checks, and times a dead session is replaced.
 # ci_fixes = 3
 # respawns = 3
+# Times an agent goes on after an error of its model's servers, before you are asked, and the first pause.
+# retries = 8
+# retry_backoff = "1m"
 # How long an agent may show no sign before somebody is told.
 # idle = "2h"
 

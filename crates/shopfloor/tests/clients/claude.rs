@@ -153,7 +153,7 @@ fn a_used_up_subscription_is_seen_with_its_end() {
         let claim = claude.reading_at(Time(now() * 1000)).claim.expect("limited");
         let until = claim.until.expect("it says until when").0 / 1000;
         assert!(until.abs_diff(in_two_hours) < 15 * 60, "{claim}, not {in_two_hours}");
-        assert_eq!(failures(&claude), ["rate_limit"]);
+        claude.wait("its hook tells, too", || failures(&claude) == ["rate_limit"]);
     });
 }
 
