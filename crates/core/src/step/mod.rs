@@ -4,6 +4,7 @@
 //! the state any more (a stale answer, a signal of a session that was replaced) changes nothing
 //! but is noted. Each topic has its file; all of them act on a [`Turn`].
 
+mod blame;
 mod checks;
 mod deadline;
 mod finish;

@@ -1,10 +1,6 @@
 //! The planner's orders, carried out, and what comes of them: chains are built on top of the primary
 //! branch, checked as they would land, and published by compare-and-swap. Only a [`Green`] commit can be
 //! published, and only from here.
-//!
-//! An entry is blamed only if what it was put on is known to be green. If that is the primary branch
-//! itself, as somebody else left it, the branch is checked first; as long as it is red, nobody is blamed
-//! for it.
 
 use super::Turn;
 use super::checks::describe;
@@ -15,28 +11,17 @@ use crate::effect::{
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, RunId, Sha};
 use crate::planner::{Alarm, Input, Order, Tree, TrialId, Verdict};
-use crate::state::{BaseCheck, EntryState, Parked, Publishing, Queue, TrialRun};
+use crate::state::{EntryState, Publishing, Queue, TrialRun};
 use crate::verdict::Green;
-use std::time::Duration;
 
 /// How often in a row an entry may be the newest in a trial that cannot be built or checked.
 const UNUSABLE_MAX: u32 = 4;
-/// Runs of the checks on the primary branch before it is called red, or given up on.
-const BASE_RUNS_MAX: u32 = 2;
-/// How often the primary branch is looked at while it is red and entries wait for somebody to mend it.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// What an input was concluded from, for whoever has to be told.
 #[derive(Default)]
 struct Evidence<'a> {
     conflict: Option<&'a Conflict>,
     report: Option<&'a CiReport>,
-}
-
-impl Queue {
-    pub(super) fn is_parked(&self, entry: EntryId) -> bool {
-        self.parked.iter().any(|p| p.entry == entry)
-    }
 }
 
 impl Turn<'_> {
@@ -109,18 +94,6 @@ impl Turn<'_> {
     pub(super) fn find_primary(&mut self, project: &ProjectName) {
         let queue = self.queue_of(project);
         if queue.plan.base().is_none() && !queue.finding {
-            queue.finding = true;
-            self.act(Action::FindPrimary { project: project.clone() });
-        }
-    }
-
-    /// Looks whether somebody moved it, as long as entries wait for that.
-    pub(super) fn look_at_primary(&mut self, project: &ProjectName) {
-        let now = self.now;
-        let queue = self.queue_of(project);
-        let waits = queue.base_check.as_ref().is_some_and(|c| c.red) && !queue.parked.is_empty();
-        queue.look_at = waits.then(|| now + LOOK_EVERY);
-        if waits && !queue.finding {
             queue.finding = true;
             self.act(Action::FindPrimary { project: project.clone() });
         }
@@ -224,7 +197,7 @@ impl Turn<'_> {
         self.run_checks(project, tip, run, commit, CiPurpose::Trial(trial));
     }
 
-    fn run_checks(
+    pub(super) fn run_checks(
         &mut self,
         project: &ProjectName,
         entry: EntryId,
@@ -401,123 +374,9 @@ impl Turn<'_> {
             self.note(NoteKind::Escalation, project, issue, text);
         }
     }
-
-    // ---- whose fault it is ---------------------------------------------------------------------
-
-    /// The entry was red twice on top of `on`.
-    fn blame(
-        &mut self,
-        project: &ProjectName,
-        id: EntryId,
-        on: &Sha,
-        on_base: bool,
-        reason: String,
-        report: Option<&CiReport>,
-    ) {
-        let (log, excerpt) = report.map_or(("", ""), |r| (&r.log, &r.excerpt));
-        let message = format!(
-            "MERGE_FAILED\nOn top of the primary branch (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit, push and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
-        );
-        let policy = self.policy(project);
-        let queue = self.queue_of(project);
-        if !on_base || queue.green(on).is_some_and(|g| g.holds(&policy)) {
-            self.failed(id, &reason, &message);
-            return;
-        }
-        queue.parked.push(Parked { entry: id, reason, message });
-        if queue.plan.base() != Some(on) {
-            // That base is gone, whatever it was.
-            self.unpark(project, |p| p.entry == id);
-        } else if queue.base_check.is_none() {
-            self.check_base(project, id, on.clone(), 1);
-        } else if queue.look_at.is_none() {
-            self.look_at_primary(project);
-        }
-    }
-
-    fn check_base(&mut self, project: &ProjectName, entry: EntryId, head: Sha, attempt: u32) {
-        let run = RunId(self.number(|c| &mut c.run));
-        let check = BaseCheck { head: head.clone(), run, attempt, red: false };
-        self.queue_of(project).base_check = Some(check);
-        self.run_checks(project, entry, run, head, CiPurpose::Base);
-    }
-
-    pub(super) fn base_checked(&mut self, project: &ProjectName, run: RunId, report: &CiReport) {
-        let policy = self.policy(project);
-        let queue = self.queue_of(project);
-        let Some(check) = queue.base_check.clone().filter(|c| c.run == run) else { return };
-        let text = format!("run {run} on the primary branch at {}: {}", check.head.short(), describe(report));
-        let first = queue.parked.first().map(|p| p.entry);
-        if let Some(green) = Green::judge(&policy, &check.head, run, report) {
-            queue.remember(green);
-            queue.base_check = None;
-            self.note(NoteKind::CiResult, project, None, text);
-            self.fail_parked(project, "");
-            return;
-        }
-        self.note(NoteKind::CiResult, project, None, text);
-        match first {
-            Some(entry) if check.attempt < BASE_RUNS_MAX => {
-                self.check_base(project, entry, check.head, check.attempt + 1);
-            }
-            _ if says_nothing(report, &policy.checks) => {
-                self.base_uncheckable(project, run, &describe(report));
-            }
-            _ => {
-                self.queue_of(project).base_check = Some(BaseCheck { red: true, ..check.clone() });
-                let text = format!(
-                    "the primary branch itself fails at {}: {}; what fails on top of it waits until it is mended",
-                    check.head.short(),
-                    describe(report)
-                );
-                self.note(NoteKind::Escalation, project, None, text);
-                self.look_at_primary(project);
-            }
-        }
-    }
-
-    /// Nobody knows how the base is: then the entries answer for themselves.
-    pub(super) fn base_uncheckable(&mut self, project: &ProjectName, run: RunId, why: &str) {
-        let queue = self.queue_of(project);
-        if queue.base_check.take_if(|c| c.run == run).is_some() {
-            self.fail_parked(
-                project,
-                &format!("\n\nWhether the primary branch itself passes is not known ({why})."),
-            );
-        }
-    }
-
-    fn fail_parked(&mut self, project: &ProjectName, words: &str) {
-        for Parked { entry, reason, message } in std::mem::take(&mut self.queue_of(project).parked) {
-            self.failed(entry, &reason, &format!("{message}{words}"));
-        }
-    }
-
-    /// Lets entries that waited for the base be tried again.
-    pub(super) fn unpark(&mut self, project: &ProjectName, which: impl Fn(&Parked) -> bool) {
-        let queue = self.queue_of(project);
-        let (free, stay): (Vec<Parked>, _) =
-            std::mem::take(&mut queue.parked).into_iter().partition(|p| which(p));
-        queue.parked = stay;
-        for parked in free {
-            let Some(entry) = self.floor.entries.get(&parked.entry) else { continue };
-            let (priority, at) = (entry.priority, entry.requested_at);
-            self.plan(project, &Input::Entered { entry: parked.entry, priority, at });
-        }
-    }
-
-    /// What was found out about a base holds for that base only.
-    fn forget_the_old_base(&mut self, project: &ProjectName) {
-        let queue = self.queue_of(project);
-        let Some(check) = queue.base_check.take_if(|c| queue.plan.base() != Some(&c.head)) else { return };
-        if !check.red {
-            self.act(Action::CancelCi { project: project.clone(), run: check.run });
-        }
-        self.unpark(project, |_| true);
-    }
 }
 
 /// The run did not tell whether the change is good.
-fn says_nothing(report: &CiReport, checks: &str) -> bool {
+pub(super) fn says_nothing(report: &CiReport, checks: &str) -> bool {
     matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || report.checks != checks
 }
