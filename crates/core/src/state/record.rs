@@ -32,6 +32,22 @@ impl WorkPhase {
     }
 }
 
+impl WorkPhase {
+    /// What the use of a client's tool says. A shell is used for everything, and says nothing.
+    pub fn of_tool(tool: &str) -> Option<WorkPhase> {
+        match tool {
+            "Read" | "Grep" | "Glob" | "LS" | "WebFetch" | "WebSearch" | "Task" | "view_image" => {
+                Some(WorkPhase::Investigation)
+            }
+            "TodoWrite" | "EnterPlanMode" | "ExitPlanMode" | "update_plan" => Some(WorkPhase::Planning),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "apply_patch" => {
+                Some(WorkPhase::Implementation)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for WorkPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -50,7 +50,14 @@ impl Turn<'_> {
         let (id, role) = (session.job, session.role);
         let current = self.job(id).is_some_and(|j| j.session == Some(epoch) && j.state == JobState::Working);
         if role == Role::Dev && current {
-            self.change_record(id, |record| record.work_phase = phase);
+            self.change_record(id, |record| {
+                // Whoever has written something reads on; that is still the same work.
+                let reads_on =
+                    phase < WorkPhase::Implementation && record.work_phase == WorkPhase::Implementation;
+                if !reads_on {
+                    record.work_phase = phase;
+                }
+            });
         }
     }
 

@@ -16,6 +16,7 @@ use shopfloor_core::liveness::{
     Evidence, Fact, HookEvent, Process, Source, StartSource, StatuslineFact, Transcript, TurnEnd, What,
 };
 use shopfloor_core::runtime::{Meaning, Reading, RuntimeSpec, TranscriptKind, screen};
+use shopfloor_core::state::WorkPhase;
 use shopfloor_core::time::Time;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -44,6 +45,8 @@ pub struct Dossier {
 pub struct Caught {
     /// Prompts the client took, in order.
     pub prompts: Vec<String>,
+    /// What the newest tool that says anything says of the work.
+    pub work: Option<WorkPhase>,
     pub anything: bool,
 }
 
@@ -132,6 +135,9 @@ impl Dossier {
         {
             self.transcript = Some(PathBuf::from(path));
             self.transcript_offset = 0;
+        }
+        if let HookEvent::PreToolUse { tool } = &told.event {
+            caught.work = WorkPhase::of_tool(tool).or(caught.work);
         }
         if let HookEvent::UserPromptSubmit { prompt } = &told.event {
             caught.prompts.push(prompt.clone());

@@ -11,7 +11,7 @@ use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::liveness::{Activity, Confidence, Source, State, Status, observe};
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::{Readiness, RuntimeSpec};
-use shopfloor_core::state::SessionStatus;
+use shopfloor_core::state::{SessionStatus, WorkPhase};
 use shopfloor_core::time::Time;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub struct Attendant {
     courier: Option<Courier>,
     /// The message that is through, or given up: the floor has yet to say so.
     sent: Option<MessageId>,
+    /// What was last told of how far the work is.
+    work: Option<WorkPhase>,
     reported: Option<(Time, SessionStatus)>,
     /// The beginning of the last turn that the floor knows of.
     turn: Option<Time>,
@@ -92,6 +94,7 @@ impl Attendant {
             dossier,
             courier: None,
             sent: None,
+            work: None,
             reported: None,
             turn,
             worktree_seen: None,
@@ -147,6 +150,10 @@ impl Attendant {
             status = observe(&mut self.dossier.evidence, now, &self.spec);
         }
         self.report(&status, now, tell);
+        if let Some(phase) = caught.work.filter(|phase| self.work != Some(*phase)) {
+            self.work = Some(phase);
+            tell(Event::WorkSeen { epoch: self.brief.epoch, phase });
+        }
         self.deliver(&status, caught.prompts, tell);
         let pause = match status.state {
             State::Idle => Duration::from_millis(self.spec.timing.idle_gap_ms),

@@ -4,7 +4,7 @@ use super::*;
 use crate::delivery::{Stage, Transition};
 use crate::liveness::{Activity, Confidence, State};
 use crate::runtime::{DialogKind, ErrorKind};
-use crate::state::SessionStatus;
+use crate::state::{SessionStatus, WorkPhase};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -346,4 +346,37 @@ fn a_reviewer_that_stops_without_a_review_is_reminded_then_replaced() {
     scene.works(REVIEWER).status(REVIEWER, State::IdlePrompt).end_session();
     assert!(scene.has("start_session"), "another is tried");
     assert_eq!(scene.state(), "reviewing");
+}
+
+#[test]
+fn the_work_record_follows_tools_phases_and_checks() {
+    let mut scene = Scene::working(Policy::default());
+    let phase = |scene: &Scene| scene.floor.records.iter().next().expect("a record").work_phase;
+    let uses = |scene: &mut Scene, tool: &str| {
+        if let Some(phase) = WorkPhase::of_tool(tool) {
+            scene.event(Event::WorkSeen { epoch: DEV, phase });
+        }
+    };
+    assert_eq!(phase(&scene), WorkPhase::Investigation);
+    for (tool, expect) in [
+        ("Bash", WorkPhase::Investigation),
+        ("TodoWrite", WorkPhase::Planning),
+        ("Edit", WorkPhase::Implementation),
+        ("Read", WorkPhase::Implementation),
+    ] {
+        uses(&mut scene, tool);
+        assert_eq!(phase(&scene), expect, "{tool}");
+    }
+    scene.checking(Phase::AwaitingCi, 1);
+    assert_eq!(phase(&scene), WorkPhase::Testing);
+    scene.ci(CiVerdict::Red);
+    assert_eq!(phase(&scene), WorkPhase::Implementation);
+    let record = scene.floor.records.iter().next().expect("a record");
+    assert!(
+        record.resumption_instructions.starts_with("Resume from phase: implementation, last working on: ")
+    );
+    // A successor goes on with it.
+    scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));
+    assert_eq!(phase(&scene), WorkPhase::Implementation);
+    assert_eq!(scene.floor.records.iter().next().expect("a record").sessions, [DEV, Epoch(2)]);
 }
