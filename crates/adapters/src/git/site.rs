@@ -37,6 +37,12 @@ impl Site {
         self.clone.remote_refs(OsStr::new("origin"), names)
     }
 
+    /// Where a head left the primary branch; without a common past the primary branch itself.
+    pub(super) fn base(&self, primary: &Sha, head: &Sha) -> GitResult<String> {
+        let base = self.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+        Ok(if base.code == 0 { base.text() } else { primary.to_string() })
+    }
+
     /// Origin's primary branch as it is now, with its commits here.
     pub(super) fn primary_now(&self) -> PortResult<Sha> {
         let head = self.on_origin(&[&self.primary])?.remove(0);

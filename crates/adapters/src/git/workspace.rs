@@ -313,8 +313,7 @@ impl Workspace for GitWorkspace {
         let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
-        let base = if base.code == 0 { base.text() } else { primary.to_string() };
+        let base = site.base(&primary, &head)?;
         let show = |subcommand: &str, args: &[&str]| {
             site.clone.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
         };
@@ -342,8 +341,7 @@ impl Workspace for GitWorkspace {
         let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let base = site.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
-        let base = if base.code == 0 { base.text() } else { primary.to_string() };
+        let base = site.base(&primary, &head)?;
         let range = ["--name-only", "-z", "--no-renames", "-r", &base, content.tree.as_str()];
         let listed = site.clone.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
         Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())

@@ -1,13 +1,10 @@
 //! `shopfloor agents`: the registry of identities, and which of them are alive.
 
 use super::context::now;
-use super::{CliError, CliResult, Context, Exit, output, view};
+use super::{CliResult, Context, Exit, output, view};
 use crate::registry::{Identity, Liveness, id, last_seen, liveness, status};
 use clap::Args;
-use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::state::{Agent, AgentStatus, SessionState};
-use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// List the agents and whether they are alive
@@ -29,22 +26,14 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
         show(context, args)?;
         return Ok(Exit::Fine);
     }
-    let (tell, told) = mpsc::sync_channel(1);
-    let watcher = FileWatcher::spawn(move |_| {
-        let _ = tell.try_send(());
-    })?;
-    let mut log = context.layout.database().into_os_string();
-    log.push("-wal");
-    watcher.watch(0, PathBuf::from(log))?;
+    let watch = context.watch_store()?;
     loop {
         if !context.json && output::is_terminal() {
             // From the top of a cleared screen.
             output::line("\x1b[H\x1b[2J");
         }
         show(context, args)?;
-        if let Err(RecvTimeoutError::Disconnected) = told.recv_timeout(AGAIN_AFTER) {
-            return Err(CliError::failed("the store can no longer be watched"));
-        }
+        watch.wait(AGAIN_AFTER)?;
     }
 }
 

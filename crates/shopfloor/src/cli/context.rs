@@ -6,6 +6,7 @@ use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::daemon::Projects;
 use shopfloor_adapters::git::{Git, repos};
+use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
@@ -21,12 +22,32 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub struct Context {
     pub layout: Layout,
     pub json: bool,
     project: Option<String>,
+}
+
+/// Sleeps until the store's log was written. No polling: the kernel tells.
+pub struct StoreWatch {
+    told: mpsc::Receiver<()>,
+    _watcher: FileWatcher,
+    _store: SqliteStore,
+}
+
+impl StoreWatch {
+    /// Until something changed, or that long.
+    pub fn wait(&self, at_most: Duration) -> CliResult<()> {
+        match self.told.recv_timeout(at_most) {
+            Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Err(CliError::failed("the store can no longer be watched"))
+            }
+        }
+    }
 }
 
 pub fn now() -> Time {
@@ -104,6 +125,21 @@ impl Context {
             Err(StoreError::Older { .. }) => Ok(SqliteStore::open(&path)?),
             other => Ok(other?),
         }
+    }
+
+    /// Tells of changes of the store, whoever makes them.
+    pub fn watch_store(&self) -> CliResult<StoreWatch> {
+        // While this connection is open, SQLite keeps the log where it is watched.
+        let store = self.reader()?;
+        // Room for one: a second report before the first was read says nothing new.
+        let (tell, told) = mpsc::sync_channel(1);
+        let watcher = FileWatcher::spawn(move |_| {
+            let _ = tell.try_send(());
+        })?;
+        let mut log = self.layout.database().into_os_string();
+        log.push("-wal");
+        watcher.watch(0, PathBuf::from(log))?;
+        Ok(StoreWatch { told, _watcher: watcher, _store: store })
     }
 
     /// Commits an event and tells the daemon, if one runs.

@@ -1,18 +1,16 @@
 //! `shopfloor events`: what happened, and what happens.
 
 use super::context::now;
-use super::{CliError, CliResult, Context, Exit, output};
+use super::{CliResult, Context, Exit, output};
 use crate::config::Span;
 use clap::Args;
 use serde::Serialize;
-use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::ids::{IssueNumber, Seq};
 use shopfloor_core::text::one_line;
 use shopfloor_store::Entry;
 use shopfloor_store::sqlite::{NoteFilter, SqliteStore};
-use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::mpsc;
+use std::time::Duration;
 
 /// Show what happened on the floor, oldest first
 #[derive(Args)]
@@ -112,28 +110,20 @@ pub fn print_line(note: &Entry) {
     );
 }
 
-/// Sleeps until the store's log was written, reads what is new, and so on. No polling: the kernel
-/// tells. The connection stays open, which also keeps the log where it is watched.
+/// Reads what is new whenever the store was written.
 fn follow(
     context: &Context,
     mut store: SqliteStore,
     mut filter: NoteFilter,
     first: Vec<Entry>,
 ) -> CliResult<Exit> {
+    let watch = context.watch_store()?;
     show(context, &mut filter, first);
-    // Room for one: a second report before the first was read says nothing new.
-    let (tell, told) = mpsc::sync_channel(1);
-    let watcher = FileWatcher::spawn(move |_| {
-        let _ = tell.try_send(());
-    })?;
-    let mut log = context.layout.database().into_os_string();
-    log.push("-wal");
-    watcher.watch(0, PathBuf::from(log))?;
-    while told.recv().is_ok() {
+    loop {
+        watch.wait(Duration::MAX)?;
         let notes = store.last_notes(&filter, usize::MAX)?;
         show(context, &mut filter, notes);
     }
-    Err(CliError::failed("the store can no longer be watched"))
 }
 
 /// Prints notes, and moves the filter behind them.
