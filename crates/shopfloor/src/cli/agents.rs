@@ -4,7 +4,8 @@ use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
 use crate::registry::{Identity, Liveness, id, last_seen, liveness, status};
 use clap::Args;
-use shopfloor_core::state::{Agent, AgentStatus, SessionState};
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::{Agent, AgentStatus, Floor, SessionState};
 use std::time::Duration;
 
 /// List the agents and whether they are alive
@@ -22,29 +23,30 @@ pub struct AgentsArgs {
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
+    let project = context.named_project()?;
+    let mut engine = context.engine()?;
     if !args.watch {
-        show(context, args)?;
+        show(context, args, engine.floor(), project.as_ref());
         return Ok(Exit::Fine);
     }
+    // One connection for all looks: opening another would count as a change.
     let watch = context.watch_store()?;
     loop {
+        engine.refresh()?;
         if !context.json && output::is_terminal() {
             // From the top of a cleared screen.
             output::line("\x1b[H\x1b[2J");
         }
-        show(context, args)?;
+        show(context, args, engine.floor(), project.as_ref());
         watch.wait(AGAIN_AFTER)?;
     }
 }
 
-fn show(context: &Context, args: &AgentsArgs) -> CliResult<()> {
-    let engine = context.engine()?;
-    let floor = engine.floor();
-    let project = context.named_project()?;
+fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&ProjectName>) {
     let mut agents: Vec<&Agent> = floor
         .agents
         .iter()
-        .filter(|a| project.as_ref().is_none_or(|p| a.project == *p))
+        .filter(|a| project.is_none_or(|p| a.project == *p))
         .filter(|a| args.all || a.status != AgentStatus::Terminated)
         .collect();
     agents.sort_by_key(|a| (&a.project, a.issue, a.role.as_str()));
@@ -57,7 +59,7 @@ fn show(context: &Context, args: &AgentsArgs) -> CliResult<()> {
         } else {
             output::json(&all);
         }
-        return Ok(());
+        return;
     }
     let rows: Vec<Vec<String>> = agents
         .iter()
@@ -100,5 +102,4 @@ fn show(context: &Context, args: &AgentsArgs) -> CliResult<()> {
         &["AGENT", "SESSION", "PID", "TMUX", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"],
         &rows,
     );
-    Ok(())
 }
