@@ -39,10 +39,7 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
         floor.must(floor.shopfloor().args(add))?;
     }
     let daemon = floor.up()?;
-    let names = floor.await_state("all agents work", |state| {
-        let names = at_work(state);
-        (names.len() == wanted as usize).then_some(names)
-    })?;
+    floor.await_state("all agents work", |state| (at_work(state).len() == wanted as usize).then_some(()))?;
     let server = tmux_server(floor)?;
 
     let (before, server_before, begin) = (Spent::of(daemon.pid())?, Spent::of(server)?, Instant::now());
@@ -59,7 +56,8 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     drop(daemon);
 
     let server_share = share(server_after.own - server_before.own);
-    let names: Vec<String> = names.into_iter().skip(scale.kills as usize).collect();
+    // Some have been replaced.
+    let names = floor.await_state("who is there now", |state| Some(at_work(state)))?;
     let (forks, by_script, server_by_script) = by_forking(floor, &names, server, scale.sessions_watched)?;
     let note = "capture-pane every 10 s in a process of its own, for the same time";
     report.add(format!("{what}: by forking"), by_script, "% CPU", note);

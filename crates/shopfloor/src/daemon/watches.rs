@@ -82,7 +82,7 @@ struct PhaseKey {
 struct Watched(Vec<u64>);
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.
-const KINDS: u64 = 6;
+const KINDS: u64 = 5;
 fn exit_key(epoch: Epoch) -> u64 {
     epoch.0 * KINDS
 }
@@ -97,9 +97,6 @@ fn config_key(number: u64) -> u64 {
 }
 fn hooks_key(epoch: Epoch) -> u64 {
     epoch.0 * KINDS + 4
-}
-fn statusline_key(epoch: Epoch) -> u64 {
-    epoch.0 * KINDS + 5
 }
 
 impl FloorWatches {
@@ -195,15 +192,11 @@ impl FloorWatches {
             keys.push(key);
         }
         if self.shared.configs.tells(&session.runtime) {
-            let dir = self.layout.session(epoch);
-            for (key, path) in [
-                (hooks_key(epoch), spool::hooks_file(&dir)),
-                (statusline_key(epoch), spool::statusline_file(&dir)),
-            ] {
-                self.shared.put(key, Key::Told { epoch });
-                self.watch_file(key, path);
-                keys.push(key);
-            }
+            // Not the status line: it changes all the time, and is read whenever the session is attended to.
+            let key = hooks_key(epoch);
+            self.shared.put(key, Key::Told { epoch });
+            self.watch_file(key, spool::hooks_file(&self.layout.session(epoch)));
+            keys.push(key);
         }
         if session.role == Role::Review {
             let key = result_key(epoch);
