@@ -10,6 +10,7 @@
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::policy::MergeMethod;
+use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// Where a commit to be checked is found.
@@ -160,6 +161,15 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
     },
+    /// Puts a job's bad end on the record that people and other tools read, once.
+    Escalate {
+        job: JobId,
+        project: ProjectName,
+        issue: IssueNumber,
+        trigger: String,
+        context: String,
+        at: Time,
+    },
     ClosePr {
         project: ProjectName,
         pr: PrNumber,
@@ -230,6 +240,7 @@ impl Action {
             Action::BuildCandidate { project, .. } | Action::Publish { project, .. } => {
                 format!("queue:{project}")
             }
+            Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
         }
     }
@@ -251,6 +262,7 @@ impl Action {
             Action::EditLabels { .. } => "edit_labels",
             Action::Comment { .. } => "comment",
             Action::CloseIssue { .. } => "close_issue",
+            Action::Escalate { .. } => "escalate",
             Action::ClosePr { .. } => "close_pr",
             Action::BuildCandidate { .. } => "build_candidate",
             Action::Publish { .. } => "publish",

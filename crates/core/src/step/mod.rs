@@ -12,6 +12,7 @@ mod phase;
 mod question;
 mod queue;
 mod record;
+mod refusal;
 mod review;
 mod scheduler;
 mod session;
@@ -186,7 +187,9 @@ impl Turn<'_> {
                 self.finishing_done_by_issue(project, *issue, action);
             }
             Action::ClosePr { project, pr, .. } => self.finishing_done_by_pr(project, *pr, action),
-            Action::ReleaseWorktree { job, .. } => self.finishing_done(*job, action),
+            Action::ReleaseWorktree { job, .. } | Action::Escalate { job, .. } => {
+                self.finishing_done(*job, action)
+            }
             Action::BuildCandidate { entry, head, .. } => self.candidate_built(*entry, head, outcome),
             Action::Publish { entry, old, new, .. } => self.publish_answered(*entry, old, new, outcome),
             Action::SyncCheckout { project, .. } => {
@@ -224,7 +227,7 @@ impl Turn<'_> {
                 self.not_ended(*job, *role, *epoch, action, &reason);
                 self.reviewer_not_ended(*job, *epoch, &reason);
             }
-            Action::ReleaseWorktree { job, .. } => {
+            Action::ReleaseWorktree { job, .. } | Action::Escalate { job, .. } => {
                 self.escalate_job(*job, &reason);
                 self.finishing_done(*job, action);
             }

@@ -216,6 +216,14 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into() }
                 }
+                Action::PrepareWorktree { .. } => Outcome::WorktreeReady { path: "w".into(), head: sha(0) },
+                Action::StartSession(_) => Outcome::SessionStarted {
+                    tmux: "t".into(),
+                    process: ProcessId { pid: 1, start: 1 },
+                    phase_file: "f".into(),
+                    runtime: "generic".into(),
+                    prompt: None,
+                },
                 _ => Outcome::Done,
             };
             self.pending.remove(0);
