@@ -344,6 +344,16 @@ pub struct Review {
     pub verdict: Verdict,
     pub reason: String,
     pub markdown: String,
+    /// What the change did not bring in, but somebody should do.
+    #[serde(default)]
+    pub follow_ups: Vec<FollowUp>,
+}
+
+/// An issue that a review suggests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowUp {
+    pub title: String,
+    pub body: String,
 }
 
 /// A process that can be told from a later one with the same pid.

@@ -433,7 +433,9 @@ impl World {
             self.agent_again(epoch, 600_000);
             return;
         }
-        let good = |verdict| Ok(Review { verdict, reason: "because".into(), markdown: "text".into() });
+        let good = |verdict| {
+            Ok(Review { verdict, reason: "because".into(), markdown: "text".into(), follow_ups: vec![] })
+        };
         let result = match self.rng.below(100) {
             0..65 => good(Verdict::Approve),
             65..82 => good(Verdict::RequestChanges),

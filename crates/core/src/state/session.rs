@@ -66,6 +66,9 @@ pub struct Session {
     pub resume_at: Option<Time>,
     #[serde(default)]
     pub nudges: u32,
+    /// A reviewer that was told once that its result is of no use.
+    #[serde(default)]
+    pub repaired: bool,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 

@@ -4,10 +4,12 @@ use super::Turn;
 use crate::ids::{IssueNumber, JobId};
 use crate::policy::OnAlreadyDone;
 use crate::refusal::Refusal;
-use crate::state::{End, Goal};
+use crate::state::{End, Goal, JobState};
 
 impl Turn<'_> {
     pub(super) fn gave_up(&mut self, id: JobId, why: &str) {
+        // What is queued has changed something, whatever the agent says; its entry ends with the job.
+        let queued = self.job(id).is_some_and(|j| matches!(j.state, JobState::Merging { .. }));
         match Refusal::read(why) {
             Some(Refusal::Unmet(numbers)) => self.unmet(id, &numbers, why),
             Some(Refusal::Unclear) => {
@@ -19,8 +21,8 @@ impl Turn<'_> {
                 );
             }
             // Not on its word: the branch is looked at first.
-            Some(Refusal::Done) => self.publish(id, Goal::Nothing),
-            None => self.finish(id, End::Failed, &format!("the agent gave up: {why}")),
+            Some(Refusal::Done) if !queued => self.publish(id, Goal::Nothing),
+            Some(Refusal::Done) | None => self.finish(id, End::Failed, &format!("the agent gave up: {why}")),
         }
     }
 

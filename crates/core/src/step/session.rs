@@ -108,6 +108,7 @@ impl Turn<'_> {
             strikes: 0,
             resume_at: None,
             nudges: 0,
+            repaired: false,
             typed: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });

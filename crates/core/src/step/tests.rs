@@ -263,6 +263,6 @@ impl Scene {
 }
 
 fn reviewed(verdict: Verdict) -> Outcome {
-    let review = Review { verdict, reason: "r".into(), markdown: "m".into() };
+    let review = Review { verdict, reason: "r".into(), markdown: "m".into(), follow_ups: vec![] };
     Outcome::ReviewCollected { review }
 }

@@ -51,6 +51,7 @@ fn fill(floor: &TestFloor) {
             strikes: 0,
             resume_at: None,
             nudges: 0,
+            repaired: false,
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

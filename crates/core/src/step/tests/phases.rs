@@ -207,6 +207,13 @@ fn already_done_is_believed_only_of_a_branch_without_changes() {
     scene.branch(0);
     assert!(!scene.has("close_issue") && scene.reason().contains("close the issue if"), "{}", scene.reason());
 
+    // In the merge queue it is no reason: the entry must not outlive the job.
+    let mut scene = in_state("merging");
+    let report = PhaseReport { detail: Some("already_done".into()), ..PhaseReport::new(Phase::Failed) };
+    scene.event(Event::PhaseWritten { epoch: DEV, stamp: "failed".into(), report });
+    assert_eq!(scene.state(), "finishing");
+    assert!(scene.floor.entries.iter().all(|e| !e.state.is_active()));
+
     let mut scene = gives_up(close, "already_done");
     scene.branch(1);
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["PR not merged yet"]));
