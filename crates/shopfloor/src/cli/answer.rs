@@ -52,14 +52,12 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         Meant::Question(question) => (None, Some(question)),
         Meant::Issue(_) => (Some(context.project()?.name), None),
     };
-    let open = engine.floor().jobs.iter().find_map(|job| match (&job.state, args.question) {
-        (JobState::NeedsHuman { asked, .. }, Meant::Question(id)) if asked.id == id => Some(job),
-        (JobState::NeedsHuman { .. }, Meant::Issue(issue))
-            if job.issue == issue && project.as_ref() == Some(&job.project) =>
-        {
-            Some(job)
+    let open = engine.floor().jobs.iter().find(|job| match (&job.state, args.question) {
+        (JobState::NeedsHuman { asked, .. }, Meant::Question(id)) => asked.id == id,
+        (JobState::NeedsHuman { .. }, Meant::Issue(issue)) => {
+            job.issue == issue && project.as_ref() == Some(&job.project)
         }
-        _ => None,
+        _ => false,
     });
     let Some(job) = open else {
         let what = match args.question {
