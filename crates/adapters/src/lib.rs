@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod ci;
+pub mod escalations;
 pub mod forge;
 pub mod git;
 pub mod hand;

@@ -168,6 +168,15 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
     },
+    /// Puts a job's bad end on the record that people and other tools read, once.
+    Escalate {
+        job: JobId,
+        project: ProjectName,
+        issue: IssueNumber,
+        trigger: String,
+        context: String,
+        at: Time,
+    },
     ClosePr {
         project: ProjectName,
         pr: PrNumber,
@@ -323,6 +332,7 @@ impl Action {
             | Action::Publish { project, .. } => format!("queue:{project}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
+            Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
         }
     }
@@ -358,6 +368,7 @@ impl Action {
             Action::EditLabels { .. } => "edit_labels",
             Action::Comment { .. } => "comment",
             Action::CloseIssue { .. } => "close_issue",
+            Action::Escalate { .. } => "escalate",
             Action::ClosePr { .. } => "close_pr",
             Action::FindPrimary { .. } => "find_primary",
             Action::BuildChain { .. } => "build_chain",
@@ -447,6 +458,16 @@ pub struct Review {
     pub verdict: Verdict,
     pub reason: String,
     pub markdown: String,
+    /// What the change did not bring in, but somebody should do.
+    #[serde(default)]
+    pub follow_ups: Vec<FollowUp>,
+}
+
+/// An issue that a review suggests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowUp {
+    pub title: String,
+    pub body: String,
 }
 
 /// A process that can be told from a later one with the same pid.

@@ -17,6 +17,7 @@ pub mod liveness;
 pub mod phase;
 pub mod planner;
 pub mod policy;
+pub mod refusal;
 pub mod runtime;
 pub mod state;
 pub mod step;

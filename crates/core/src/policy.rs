@@ -14,6 +14,27 @@ pub enum MergeMethod {
     Squash,
 }
 
+/// What becomes of an issue whose agent gave up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailed {
+    /// It waits for a person.
+    #[default]
+    Blocked,
+    /// It is tried again, a few times.
+    Backlog,
+}
+
+/// What becomes of an issue whose agent says that nothing is left to do, and has changed nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnAlreadyDone {
+    /// A person looks.
+    #[default]
+    Ask,
+    Close,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub primary_branch: String,
@@ -52,6 +73,10 @@ pub struct Policy {
     pub respawns_max: u32,
     /// Reminders to an agent whose signal cannot be acted upon (no commits, nothing merged).
     pub reminders_max: u32,
+    #[serde(default)]
+    pub on_failed: OnFailed,
+    #[serde(default)]
+    pub on_already_done: OnAlreadyDone,
     /// A whole CI run, all steps.
     pub ci_timeout: Duration,
     pub review_timeout: Duration,
@@ -155,6 +180,8 @@ impl Default for Policy {
             merge_rounds_max: 3,
             respawns_max: 3,
             reminders_max: 2,
+            on_failed: OnFailed::default(),
+            on_already_done: OnAlreadyDone::default(),
             ci_timeout: 30 * MINUTE,
             review_timeout: 180 * MINUTE,
             idle_timeout: 120 * MINUTE,

@@ -102,6 +102,9 @@ pub struct Issue {
     /// started until somebody changes them.
     #[serde(default)]
     pub held: bool,
+    /// Issues that, as an agent found, come before this one. They are among `deps`.
+    #[serde(default)]
+    pub found_deps: BTreeSet<IssueNumber>,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -114,6 +117,8 @@ record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.nu
 pub enum Goal {
     Ci,
     Review,
+    /// To see that there is nothing, as the agent says.
+    Nothing,
 }
 
 /// How a job ended.
@@ -127,6 +132,9 @@ pub enum End {
     Failed,
     /// A person ended it.
     Cancelled,
+    /// The agent had a reason that the factory acts upon: it waits for another issue, or nothing is left
+    /// to do.
+    Refused,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,6 +206,7 @@ impl JobState {
             JobState::Ended { end: End::Blocked } => "blocked",
             JobState::Ended { end: End::Failed } => "failed",
             JobState::Ended { end: End::Cancelled } => "cancelled",
+            JobState::Ended { end: End::Refused } => "refused",
         }
     }
 }
@@ -366,13 +375,16 @@ impl Floor {
         let edits_pending = known.map_or(0, |i| i.edits_pending);
         // Whoever changed the labels since has said what they should be.
         let held = known.is_some_and(|i| i.held && i.seen == seen);
+        let found_deps = known.map(|i| i.found_deps.clone()).unwrap_or_default();
+        let deps: BTreeSet<IssueNumber> = deps.iter().chain(&found_deps).copied().collect();
         self.issues.put(Issue {
             project: project.clone(),
             number: *number,
             title: title.clone(),
             labels: seen.clone(),
             open: *open,
-            deps: deps.clone(),
+            deps: deps.into_iter().collect(),
+            found_deps,
             created_at: *created_at,
             edits_pending,
             seen,

@@ -2,8 +2,8 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Forge, NewPr, PortError, PortResult, Ports, PublishRequest,
-    Snapshot, Started, Tree, Workspace,
+    Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, PortError, PortResult, Ports,
+    PublishRequest, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -87,6 +87,17 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::CloseIssue { project, issue } => {
             ports.forge.close_issue(project, *issue)?;
+            Ok(Outcome::Done)
+        }
+        Action::Escalate { job, project, issue, trigger, context, at } => {
+            ports.escalations.record(&Escalation {
+                job: *job,
+                project,
+                issue: *issue,
+                trigger,
+                context,
+                at: *at,
+            })?;
             Ok(Outcome::Done)
         }
         Action::ClosePr { project, pr, merged } => {

@@ -10,9 +10,12 @@ use shopfloor_core::effect::{
     StartSession, StatusState, Tidy,
 };
 use shopfloor_core::event::Observation;
-use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
+use shopfloor_core::ids::{
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
+};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::time::Time;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -298,6 +301,23 @@ pub trait Agents: Send + Sync {
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
+/// A job's bad end, as it is put on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escalation<'a> {
+    pub job: JobId,
+    pub project: &'a ProjectName,
+    pub issue: IssueNumber,
+    pub trigger: &'a str,
+    pub context: &'a str,
+    pub at: Time,
+}
+
+/// What people and other tools are told outside of the forge.
+pub trait Escalations: Send + Sync {
+    /// Records it once for each job and trigger.
+    fn record(&self, escalation: &Escalation<'_>) -> PortResult<()>;
+}
+
 /// All ports of a floor.
 #[derive(Clone)]
 pub struct Ports {
@@ -306,4 +326,5 @@ pub struct Ports {
     pub ci: Arc<dyn Ci>,
     pub forge: Arc<dyn Forge>,
     pub agents: Arc<dyn Agents>,
+    pub escalations: Arc<dyn Escalations>,
 }

@@ -291,7 +291,11 @@ impl World {
     pub fn signal(&mut self, epoch: Epoch, phase: Phase) {
         let detail = match phase {
             Phase::NeedsHuman => Some("A or B?".to_owned()),
-            Phase::Failed => Some("it is too hard".to_owned()),
+            Phase::Failed => {
+                let reasons = ["it is too hard", "blocked_by #1", "too_large", "already_done"];
+                let which = self.rng.below(reasons.len() as u64) as usize;
+                Some(reasons[which].to_owned())
+            }
             _ => None,
         };
         let mut ask = Ask::default();
@@ -429,7 +433,9 @@ impl World {
             self.agent_again(epoch, 600_000);
             return;
         }
-        let good = |verdict| Ok(Review { verdict, reason: "because".into(), markdown: "text".into() });
+        let good = |verdict| {
+            Ok(Review { verdict, reason: "because".into(), markdown: "text".into(), follow_ups: vec![] })
+        };
         let result = match self.rng.below(100) {
             0..65 => good(Verdict::Approve),
             65..82 => good(Verdict::RequestChanges),

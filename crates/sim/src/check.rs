@@ -239,7 +239,9 @@ impl Checker {
                 world.broken("7 every wait has a deadline", format!("job {} has none", job.id));
             }
             let mine = |q: &&Queued| match &q.action {
-                Action::EndSession { job: j, .. } | Action::ReleaseWorktree { job: j, .. } => *j == job.id,
+                Action::EndSession { job: j, .. }
+                | Action::ReleaseWorktree { job: j, .. }
+                | Action::Escalate { job: j, .. } => *j == job.id,
                 Action::EditLabels { issue, .. }
                 | Action::Comment { issue, .. }
                 | Action::CloseIssue { issue, .. } => *issue == job.issue,
@@ -364,6 +366,7 @@ fn job_end(job: &Job) -> &'static str {
         Some(End::Blocked) => "job blocked",
         Some(End::Failed) => "job failed",
         Some(End::Cancelled) => "job cancelled",
+        Some(End::Refused) => "job refused",
         None => "job waits for a person",
     }
 }

@@ -480,8 +480,12 @@ impl Sim {
     /// Nothing is under way, and every job left waits for a person.
     fn is_quiet(&mut self) -> bool {
         let Some(daemon) = &mut self.daemon else { return false };
-        let waits =
-            |state: &JobState| matches!(state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+        let waits = |state: &JobState| match state {
+            JobState::Reviewing { .. } => true,
+            // One with a default goes on without anybody.
+            JobState::NeedsHuman { asked, .. } => asked.default.is_none() || asked.due.is_none(),
+            _ => false,
+        };
         let floor = self.cli.floor();
         daemon.is_idle().unwrap_or(false)
             // Nobody is to be told anything, now or later.

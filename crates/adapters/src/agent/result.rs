@@ -1,10 +1,10 @@
-//! A reviewer's verdict, as it leaves it: a JSON object with `verdict`, `verdict_reason` and
-//! `review_markdown`. It comes from a program we do not trust: bounded, checked, neutralised.
+//! A reviewer's verdict, as it leaves it: a JSON object with `verdict`, `verdict_reason`,
+//! `review_markdown` and perhaps `follow_ups`. It comes from a program we do not trust: bounded, checked, neutralised.
 
 use rustix::fs::OFlags;
 use serde::Deserialize;
-use shopfloor_core::effect::{Review, Verdict};
-use shopfloor_core::text::{Redactor, head, neutralise};
+use shopfloor_core::effect::{FollowUp, Review, Verdict};
+use shopfloor_core::text::{Redactor, head, neutralise, one_line};
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -13,6 +13,9 @@ use std::path::Path;
 
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
 const MARKDOWN_BYTES_MAX: usize = 64 * 1024;
+const FOLLOW_UPS_MAX: usize = 5;
+const FOLLOW_UP_TITLE_CHARS_MAX: usize = 200;
+const FOLLOW_UP_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ResultFile {
@@ -21,6 +24,15 @@ struct ResultFile {
     verdict_reason: String,
     #[serde(default)]
     review_markdown: String,
+    #[serde(default)]
+    follow_ups: Vec<FollowUpEntry>,
+}
+
+#[derive(Deserialize)]
+struct FollowUpEntry {
+    title: String,
+    #[serde(default)]
+    body: String,
 }
 
 /// The review, or why what is there is of no use.
@@ -42,6 +54,11 @@ pub fn read(path: &Path, redactor: &Redactor) -> PortResult<Result<Review, Strin
         verdict: review.verdict,
         reason: redactor.redact(&review.reason),
         markdown: redactor.redact(&review.markdown),
+        follow_ups: review
+            .follow_ups
+            .iter()
+            .map(|f| FollowUp { title: redactor.redact(&f.title), body: redactor.redact(&f.body) })
+            .collect(),
     }))
 }
 
@@ -63,7 +80,17 @@ fn parse(text: &[u8]) -> Result<Review, String> {
         verdict,
         reason: head(&neutralise(&file.verdict_reason), 4096),
         markdown: head(&neutralise(&file.review_markdown), MARKDOWN_BYTES_MAX),
+        follow_ups: follow_ups(file.follow_ups),
     })
+}
+
+/// The first few that have a title.
+fn follow_ups(entries: Vec<FollowUpEntry>) -> Vec<FollowUp> {
+    let safe = |entry: FollowUpEntry| FollowUp {
+        title: one_line(&entry.title, FOLLOW_UP_TITLE_CHARS_MAX),
+        body: head(&neutralise(&entry.body), FOLLOW_UP_BYTES_MAX),
+    };
+    entries.into_iter().map(safe).filter(|f| !f.title.is_empty()).take(FOLLOW_UPS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -77,7 +104,14 @@ mod tests {
         let review = good.unwrap();
         assert_eq!(review.verdict, Verdict::Approve);
         assert_eq!(review.markdown, "ok !");
+        let entry = r#"{"title":" Tidy\n up ","body":"the \u001b[2Jparser"}"#;
+        let many = [entry; 9].join(",");
+        let text = format!(r#"{{"verdict":"DISCUSS","follow_ups":[{{"title":" "}},{many}]}}"#);
+        let followed = parse(text.as_bytes()).unwrap().follow_ups;
+        assert_eq!(followed.len(), FOLLOW_UPS_MAX);
+        assert_eq!(followed[0], FollowUp { title: "Tidy up".into(), body: "the parser".into() });
         for (bad, why) in [
+            (r#"{"verdict":"APPROVE","follow_ups":"later"}"#, "cannot be read"),
             ("", "is empty"),
             ("{", "cannot be read"),
             ("[]", "cannot be read"),

@@ -4,16 +4,17 @@
 //! its work done writes nothing, so performing an effect again shows nothing new in `changes`.
 
 use shopfloor_core::deps;
-use shopfloor_core::effect::{Review, StatusState};
+use shopfloor_core::effect::{FollowUp, Review, StatusState};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult};
 use shopfloor_store::StoreError;
 use shopfloor_store::forge::{
-    BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueState, NewPr as NewPrRow, NewReview,
-    NewStatus, PrState, TITLE_CHARS_MAX,
+    BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueFilter, IssueState, NewIssue,
+    NewPr as NewPrRow, NewReview, NewStatus, PrState, TITLE_CHARS_MAX,
 };
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Who the factory's own comments and reviews are from.
@@ -28,8 +29,9 @@ const COMMENT_BYTES_MAX: usize = 16 * 1024;
 const REVIEWS_MAX: usize = 5;
 const REVIEW_BYTES_MAX: usize = 16 * 1024;
 const STATUS_CHARS_MAX: usize = 300;
-/// What the factory posts is cut rather than refused; the note about the cut needs room too.
-const POST_BYTES_MAX: usize = BODY_BYTES_MAX - 100;
+/// What the factory posts is cut rather than refused; the note about the cut and a
+/// watermark need room too.
+const POST_BYTES_MAX: usize = BODY_BYTES_MAX - 300;
 
 pub struct LocalForge {
     db: Mutex<ForgeDb>,
@@ -139,11 +141,14 @@ impl Forge for LocalForge {
         let new = NewReview {
             head: head.clone(),
             verdict: review.verdict,
-            text: text::head(&said.join("\n\n"), POST_BYTES_MAX),
+            // The watermark says which commit it is of, wherever the text is copied to.
+            text: format!("{}\n\n<!-- reviewed: {head} -->", text::head(&said.join("\n\n"), POST_BYTES_MAX)),
             author: AUTHOR.to_owned(),
             marker: Some(marker.to_owned()),
         };
-        self.db().review(project, pr, &new).map_err(port_error).map(drop)
+        let mut db = self.db();
+        db.review(project, pr, &new).map_err(port_error)?;
+        follow_up(&mut db, project, pr, &review.follow_ups).map_err(port_error)
     }
 
     fn post_status(
@@ -163,6 +168,33 @@ impl Forge for LocalForge {
         };
         self.db().set_status(project, &new).map_err(port_error)
     }
+}
+
+/// Issues for what a review suggests, unless there is one of that title already, open or closed.
+fn follow_up(
+    db: &mut ForgeDb,
+    project: &ProjectName,
+    pr: PrNumber,
+    new: &[FollowUp],
+) -> Result<(), ForgeError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let plain = |title: &str| text::one_line(title, TITLE_CHARS_MAX).to_lowercase();
+    let issues = db.issues(project, &IssueFilter::default())?;
+    let mut known: BTreeSet<String> = issues.iter().map(|issue| plain(&issue.title)).collect();
+    for FollowUp { title, body } in new {
+        if known.insert(plain(title)) {
+            let body =
+                format!("{body}\n\nFound in the review of pull request #{pr}; it is not of its making.");
+            let labels = vec!["tech-debt".to_owned()];
+            db.create_issue(
+                project,
+                &NewIssue { title: title.clone(), body, author: AUTHOR.into(), labels, deps: vec![] },
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// What the forge shows of an object now, which may be later than the change that names it.

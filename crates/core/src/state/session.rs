@@ -69,6 +69,9 @@ pub struct Session {
     /// When the dialog came up that a person was last told of. A client may hide one for a while.
     #[serde(default)]
     pub dialog_told: Option<Time>,
+    /// A reviewer that was told once that its result is of no use.
+    #[serde(default)]
+    pub repaired: bool,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 

@@ -20,7 +20,9 @@ impl Turn<'_> {
     pub(super) fn branch_published(&mut self, id: JobId, outcome: &Outcome) {
         let Outcome::Branch { head, ahead, dirty, note } = outcome else { return };
         let Some(job) = self.floor.jobs.edit(&id) else { return };
-        if !matches!(job.state, JobState::Publishing { .. }) {
+        let JobState::Publishing { goal } = job.state else { return };
+        if goal == Goal::Nothing {
+            self.nothing_to_do(id, *ahead, *dirty);
             return;
         }
         job.head = Some(head.clone());
@@ -190,7 +192,7 @@ impl Turn<'_> {
             Goal::Ci if agent_there => {
                 self.tell(id, &passed_message(&head));
             }
-            Goal::Ci | Goal::Review => self.await_review(id, head),
+            Goal::Ci | Goal::Review | Goal::Nothing => self.await_review(id, head),
         }
     }
 

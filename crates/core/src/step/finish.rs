@@ -5,11 +5,15 @@ use super::{Turn, labels, names};
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, agent_name};
+use crate::policy::OnFailed;
 use crate::state::{End, Job, JobState, SessionState};
 use crate::text::{fence, neutralise, tail};
 use std::time::Duration;
 
 const FINISH_WITHIN: Duration = Duration::from_secs(900);
+
+/// Agents that may give up on one issue, one after another, before a person is asked.
+const FAILED_MAX: usize = 3;
 
 /// Ended jobs kept on a floor.
 pub(super) const ENDED_JOBS_MAX: usize = 1_000;
@@ -36,6 +40,24 @@ impl Turn<'_> {
 
     /// Ends a job without a merge. Its branch and worktree stay.
     pub(super) fn finish(&mut self, id: JobId, end: End, reason: &str) {
+        let label: &[&str] = match end {
+            End::Failed if self.is_tried_again(id) => &["backlog"],
+            End::Blocked | End::Failed => &["blocked"],
+            End::Cancelled | End::Merged | End::Refused => &[],
+        };
+        self.finish_with(id, end, reason, label);
+    }
+
+    /// An agent that gave up may be followed by another, not without end.
+    fn is_tried_again(&self, id: JobId) -> bool {
+        let Some(job) = self.job(id) else { return false };
+        let mine = |j: &&Job| j.project == job.project && j.issue == job.issue;
+        let failed = self.floor.jobs.iter().filter(mine).filter(|j| j.end() == Some(End::Failed)).count();
+        self.policy_of(id).on_failed == OnFailed::Backlog && failed + 1 < FAILED_MAX
+    }
+
+    /// The same, with the labels that the issue gets.
+    pub(super) fn finish_with(&mut self, id: JobId, end: End, reason: &str, add: &[&str]) {
         let Some(job) = self.job(id) else { return };
         if matches!(job.state, JobState::Finishing { .. } | JobState::Ended { .. }) {
             return;
@@ -53,20 +75,34 @@ impl Turn<'_> {
         job.reason = Some(reason.to_owned());
         let (project, issue) = (job.project.clone(), job.issue);
         let mut actions = self.end_sessions(id);
-        let add = match end {
-            End::Blocked | End::Failed => labels(&["blocked"]),
-            End::Cancelled | End::Merged => Vec::new(),
-        };
+        let gone = ["in-progress", "backlog"].into_iter().filter(|label| !add.contains(label));
         let edit = Action::EditLabels {
             project: project.clone(),
             issue,
-            add,
-            remove: labels(&["in-progress", "backlog"]),
+            add: labels(add),
+            remove: gone.map(str::to_owned).collect(),
         };
         self.act(edit.clone());
         actions.push(edit);
         if matches!(end, End::Blocked | End::Failed) {
             self.note_job(NoteKind::Escalation, id, reason);
+            let escalate = Action::Escalate {
+                job: id,
+                project: project.clone(),
+                issue,
+                trigger: format!("job_{}", JobState::Ended { end }.name()),
+                context: reason.to_owned(),
+                at: self.now,
+            };
+            self.act(escalate.clone());
+            actions.push(escalate);
+        }
+        if end == End::Refused && add.is_empty() {
+            let close = Action::CloseIssue { project: project.clone(), issue };
+            self.act(close.clone());
+            actions.push(close);
+        }
+        if has_comment(end) {
             // Posted when the session has ended, with the end of its output.
             if !actions.iter().any(|a| matches!(a, Action::EndSession { role: Role::Dev, .. })) {
                 let comment = self.end_comment(id, end);
@@ -179,7 +215,7 @@ impl Turn<'_> {
         };
         let comment = self.end_comment(id, end);
         let key = action_key(&comment);
-        if !matches!(end, End::Blocked | End::Failed) || remaining.contains(&key) {
+        if !has_comment(end) || remaining.contains(&key) {
             return;
         }
         self.act(comment);
@@ -192,7 +228,7 @@ impl Turn<'_> {
 
     fn end_comment(&self, id: JobId, end: End) -> Action {
         let job = self.job(id).expect("a finishing job exists");
-        let word = if end == End::Failed { "failed" } else { "blocked" };
+        let word = JobState::Ended { end }.name();
         let reason = job.reason.as_deref().unwrap_or("no reason is known");
         let mut body = format!("Job {id} ended {word}: {}\n", neutralise(reason));
         if let Some(rescue) = &job.rescue {
@@ -213,7 +249,16 @@ impl Turn<'_> {
                 job.issue
             ));
         }
-        body.push_str("\nTo try again: remove the label `blocked` and add `backlog`.\n");
+        let labels = self.floor.issues.get(&(job.project.clone(), job.issue)).map(|i| &i.labels);
+        let has = |label: &str| labels.is_some_and(|labels| labels.contains(label));
+        match (end, has("backlog")) {
+            (End::Refused, _) => {}
+            (_, true) => body.push_str("\nIt is tried again: `on_failed` in [limits] says so.\n"),
+            (_, false) => {
+                let label = if has("underspecified") { "underspecified" } else { "blocked" };
+                body.push_str(&format!("\nTo try again: remove the label `{label}` and add `backlog`.\n"));
+            }
+        }
         Action::Comment {
             project: job.project.clone(),
             issue: job.issue,
@@ -296,6 +341,11 @@ impl Turn<'_> {
             self.finishing_done(job, action);
         }
     }
+}
+
+/// Whether people are told on the issue how the job ended.
+fn has_comment(end: End) -> bool {
+    matches!(end, End::Blocked | End::Failed | End::Refused)
 }
 
 /// Whether the session that works in the worktree is among those being ended.

@@ -13,6 +13,7 @@ mod phase;
 mod question;
 mod queue;
 mod record;
+mod refusal;
 mod review;
 mod scheduler;
 mod session;
@@ -204,6 +205,7 @@ impl Turn<'_> {
                 self.worktree_released(*job, *role, outcome);
                 self.finishing_done(*job, action);
             }
+            Action::Escalate { job, .. } => self.finishing_done(*job, action),
             Action::FindPrimary { project } => {
                 if let Outcome::Primary { head } = outcome {
                     self.primary_found(project, head);
@@ -265,6 +267,10 @@ impl Turn<'_> {
             Action::ReleaseWorktree { job, role, .. } => {
                 self.escalate_job(*job, &reason);
                 self.worktree_released(*job, *role, &Outcome::Done);
+                self.finishing_done(*job, action);
+            }
+            Action::Escalate { job, .. } => {
+                self.escalate_job(*job, &reason);
                 self.finishing_done(*job, action);
             }
             Action::EditLabels { project, issue, .. } => {

@@ -5,7 +5,7 @@ use super::scheduler::START_WITHIN;
 use crate::effect::Action;
 use crate::ids::{Epoch, JobId, Role};
 use crate::phase::{Phase, PhaseReport};
-use crate::state::{End, Goal, JobState};
+use crate::state::{Goal, JobState};
 
 impl Turn<'_> {
     pub(super) fn phase_written(&mut self, epoch: Epoch, stamp: &str, report: &PhaseReport) {
@@ -87,7 +87,7 @@ impl Turn<'_> {
             ),
             Phase::Failed => {
                 let why = report.detail.clone().unwrap_or_else(|| "no reason given".into());
-                self.finish(id, End::Failed, &format!("the agent gave up: {why}"));
+                self.gave_up(id, &why);
             }
         }
     }

@@ -231,12 +231,29 @@ impl Turn<'_> {
                 // A live reviewer that has not said it is done may still be writing; its next writing
                 // or its end is looked at again.
                 let writing = |s: &Session| s.state == SessionState::Live && s.phase != Some(Phase::Done);
-                if !self.floor.sessions.get(&epoch).is_some_and(writing) {
+                if !self.floor.sessions.get(&epoch).is_some_and(writing) && !self.repair(id, epoch, why) {
                     self.reviewer_failed(id, epoch, &format!("the review is of no use: {why}"));
                 }
             }
             _ => {}
         }
+    }
+
+    /// A reviewer that can be spoken to is told once what is wrong with its result. Whether it was.
+    fn repair(&mut self, id: JobId, epoch: Epoch, why: &str) -> bool {
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return false };
+        if session.state != SessionState::Live || !session.typed || session.repaired {
+            return false;
+        }
+        session.repaired = true;
+        // It is at work again, and what it writes now may be half of it.
+        session.phase = None;
+        self.queue_to(
+            id,
+            epoch,
+            &format!("RESULT unusable\nYour review cannot be used: {why}. Write the JSON object to the file named by $SHOPFLOOR_RESULT_FILE again, as you were told at the start, and run `shopfloor phase done`."),
+        );
+        true
     }
 
     /// The verdict is on the forge, from where it is observed; the reviewer is done.

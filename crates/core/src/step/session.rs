@@ -120,6 +120,7 @@ impl Turn<'_> {
             resume_at: None,
             nudges: 0,
             dialog_told: None,
+            repaired: false,
             typed: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });

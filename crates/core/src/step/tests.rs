@@ -247,6 +247,15 @@ impl Scene {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
                 Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
+                Action::PrepareWorktree { .. } => Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+                Action::StartSession(_) => Outcome::SessionStarted {
+                    tmux: "t".into(),
+                    process: ProcessId { pid: 1, start: 1 },
+                    phase_file: "f".into(),
+                    runtime: "generic".into(),
+                    prompt: None,
+                    notes: vec![],
+                },
                 _ => Outcome::Done,
             };
             self.pending.remove(0);
@@ -286,6 +295,6 @@ impl Scene {
 }
 
 fn reviewed(verdict: Verdict) -> Outcome {
-    let review = Review { verdict, reason: "r".into(), markdown: "m".into() };
+    let review = Review { verdict, reason: "r".into(), markdown: "m".into(), follow_ups: vec![] };
     Outcome::ReviewCollected { review }
 }

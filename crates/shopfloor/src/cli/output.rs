@@ -113,6 +113,17 @@ pub fn span(d: Duration) -> String {
     }
 }
 
+/// The time of day, as the clocks here show it: `14:05`; with its date if that is another day.
+pub fn clock(t: Time) -> String {
+    let here = |t: Time| {
+        let at = jiff::Timestamp::from_millisecond(t.0 as i64).ok()?;
+        Some(at.to_zoned(jiff::tz::TimeZone::system()))
+    };
+    let (Some(at), Some(now)) = (here(t), here(super::now())) else { return String::new() };
+    let format = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    at.strftime(format).to_string()
+}
+
 /// RFC 3339, UTC, whole seconds.
 pub fn timestamp(t: Time) -> String {
     jiff::Timestamp::from_millisecond(t.0 as i64)

@@ -6,6 +6,7 @@ use super::{CliError, CliResult, Context, output};
 use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
+use shopfloor_core::liveness::State;
 use shopfloor_core::state::{Floor, Issue, Job, JobState};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
@@ -89,10 +90,13 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Preparing => "branch and worktree are being made".into(),
         JobState::Starting => "a session is being started".into(),
         JobState::Respawning => "the session died; its successor is about to start".into(),
-        JobState::Working => "the agent to signal a phase".into(),
+        JobState::Working => parked(floor, job).unwrap_or_else(|| "the agent to signal a phase".into()),
         JobState::Publishing { .. } => "the branch to be pushed".into(),
         JobState::Checking { run, .. } => format!("the checks, CI run {run}"),
-        JobState::Retrying { .. } => "the checks could not run; they are tried again".into(),
+        JobState::Retrying { .. } => {
+            let at = job.deadline.map(output::clock).unwrap_or_default();
+            format!("parked until {at}: the checks could not run, and are tried again")
+        }
         JobState::Reviewing { head } => match job.pr {
             Some(pr) => format!("a review of pull request #{pr} at {}", head.short()),
             None => format!("a review of {}", head.short()),
@@ -113,6 +117,18 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Ended { .. } => return job.reason.clone(),
     };
     Some(text)
+}
+
+/// Until when an agent that could go on has to wait, and what for.
+fn parked(floor: &Floor, job: &Job) -> Option<String> {
+    let session = floor.session_of(job)?;
+    match session.status.as_ref()?.state {
+        State::LimitedUntil { until } => Some(format!("parked until {}: rate limit", output::clock(until))),
+        _ => {
+            let at = output::clock(session.resume_at?);
+            Some(format!("parked until {at}: its last request failed, and is tried again"))
+        }
+    }
 }
 
 /// The entries that are not through the merge queue yet, in the order they will be, each with its

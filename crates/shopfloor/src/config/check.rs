@@ -18,7 +18,7 @@ const TABLES: [&str; 13] = [
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 3] = ["runtime", "kind", "method"];
+const WORDS: [&str; 5] = ["runtime", "kind", "method", "on_failed", "on_already_done"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.

@@ -6,7 +6,7 @@ use super::hand::{HandStep, Verify};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
-use shopfloor_core::policy::{MergeMethod, Policy};
+use shopfloor_core::policy::{MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::collections::BTreeMap;
 
 /// A project's configuration: `shopfloor.toml` at the root of its repository.
@@ -281,6 +281,14 @@ pub struct Limits {
     pub respawns: u32,
     /// Times an agent is reminded when what it signalled cannot be acted upon.
     pub reminders: u32,
+    /// What becomes of an issue whose agent gave up: "blocked" waits for a person, "backlog" has it tried
+    /// again, up to three times in all.
+    #[schemars(with = "String", extend("enum" = ["blocked", "backlog"]))]
+    pub on_failed: OnFailed,
+    /// What becomes of an issue whose agent says that it is done already, and has changed nothing: "ask"
+    /// has a person look, "close" closes it.
+    #[schemars(with = "String", extend("enum" = ["ask", "close"]))]
+    pub on_already_done: OnAlreadyDone,
     /// An agent at work that shows no sign for this long is looked after.
     pub idle: Span,
     /// A message to an agent must be taken within this time.
@@ -306,6 +314,8 @@ impl Default for Limits {
             ci_fixes: policy.ci_fixes_max,
             respawns: policy.respawns_max,
             reminders: policy.reminders_max,
+            on_failed: policy.on_failed,
+            on_already_done: policy.on_already_done,
             idle: Span(policy.idle_timeout),
             delivery: Span(policy.delivery_timeout),
             respawn_backoff: Span(policy.respawn_backoff),

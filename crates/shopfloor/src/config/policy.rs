@@ -37,6 +37,8 @@ impl ProjectConfig {
             merge_rounds_max: self.merge.rounds,
             respawns_max: limits.respawns,
             reminders_max: limits.reminders,
+            on_failed: limits.on_failed,
+            on_already_done: limits.on_already_done,
             ci_timeout: self.ci.timeout.0,
             review_timeout: self.review.timeout.0,
             idle_timeout: limits.idle.0,

@@ -16,6 +16,7 @@ use crate::config::FloorConfig;
 use panes::PaneListener;
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
+use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
@@ -128,6 +129,11 @@ fn ports(
         ci: Arc::new(ci),
         forge: Arc::new(LocalForge::new(context.forge()?)),
         agents: Arc::new(agents),
+        escalations: Arc::new(EscalationFiles {
+            layout: layout.clone(),
+            moment: crate::cli::output::moment,
+            redactor: projects.redactor_lookup(),
+        }),
     })
 }
 

@@ -143,6 +143,11 @@ impl Projects {
         Arc::new(move |name| projects.get(name).map(|p| p.git()))
     }
 
+    pub fn redactor_lookup(&self) -> Arc<dyn Fn(&ProjectName) -> Redactor + Send + Sync> {
+        let projects = self.clone();
+        Arc::new(move |name| projects.get(name).map(|p| p.redactor).unwrap_or_default())
+    }
+
     pub fn ci_lookup(&self) -> CiConfigs {
         let projects = self.clone();
         Arc::new(move |name| {

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use shopfloor_core::effect::{CiReport, CiVerdict, Outcome, ProcessId};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{EffectId, Epoch, PrNumber};
+use shopfloor_core::liveness::{Confidence, State};
 use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::state::SessionStatus;
 use shopfloor_store::Store;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -130,6 +132,22 @@ fn explain_shows_what_fails_and_what_happened() {
     human.shows("job 1: working since").shows("deadline: ").shows("session: dev-demo-1-e1");
     human.shows("edit_labels").shows("failed 3 times").shows("forge down").shows("JOB_STARTED");
     human.shows("the daemon does not run");
+}
+
+#[test]
+fn explain_says_until_when_an_agent_is_parked() {
+    let floor = TestFloor::new();
+    floor.at_work();
+    floor.run(&["explain", "1"]).fine().shows("the agent to signal a phase");
+    let status = SessionStatus {
+        state: State::LimitedUntil { until: now() + std::time::Duration::from_secs(3600) },
+        since: now(),
+        confidence: Confidence::High,
+        context_percent: None,
+        cost_micros: None,
+    };
+    floor.submit(&Event::StatusSeen { epoch: Epoch(1), status, conversation: None });
+    floor.run(&["explain", "1"]).fine().shows("parked until ").shows(": rate limit");
 }
 
 /// Takes the job of `at_work` to the merge queue.

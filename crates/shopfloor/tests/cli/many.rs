@@ -52,6 +52,7 @@ fn fill(floor: &TestFloor) {
             resume_at: None,
             nudges: 0,
             dialog_told: None,
+            repaired: false,
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

@@ -1,7 +1,6 @@
 use super::*;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::time::Time;
-use shopfloor_store::forge::NewIssue;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -31,7 +30,7 @@ fn issue(title: &str, body: &str) -> NewIssue {
 }
 
 fn review(markdown: &str) -> Review {
-    Review { verdict: Verdict::Approve, reason: "Good".into(), markdown: markdown.into() }
+    Review { verdict: Verdict::Approve, reason: "Good".into(), markdown: markdown.into(), follow_ups: vec![] }
 }
 
 fn new_pr(head: &Sha) -> NewPr<'_> {
@@ -100,7 +99,7 @@ fn a_pull_request_goes_its_way_and_every_call_may_be_repeated() {
     let pr = person.pr(&app(), PrNumber(2)).unwrap();
     assert_eq!((pr.title.as_str(), pr.body.as_str()), ("Fix the parser", "Fixes #1"));
     assert_eq!((pr.state, pr.merged_commit), (PrState::Merged, Some(sha('b'))));
-    assert_eq!(pr.reviews[0].text, "Good\n\nFine.");
+    assert_eq!(pr.reviews[0].text, format!("Good\n\nFine.\n\n<!-- reviewed: {head} -->"));
     assert_eq!(
         (pr.statuses[0].context.as_str(), pr.statuses[0].description.as_str()),
         (STATUS_CONTEXT, "CI passed")
@@ -138,6 +137,28 @@ fn texts_for_agents_are_safe_and_bounded() {
             assert!(text.len() < REVIEW_BYTES_MAX + 100 && !text.contains('\x1b'));
         }
     }
+}
+
+#[test]
+fn a_review_says_which_commit_it_is_of_and_what_it_suggests_becomes_one_issue() {
+    let (_dir, forge, mut person) = forge();
+    person.create_issue(&app(), &issue("Title", "")).unwrap();
+    let head = sha('a');
+    forge.open_pr(&app(), &new_pr(&head)).unwrap();
+    let suggest = |title: &str| FollowUp { title: title.into(), body: "b".into() };
+    let follow_ups = vec![suggest("Tidy up the parser"), suggest("tidy UP the parser")];
+    let said = Review { follow_ups, ..review("Fine.") };
+    // Performed again, and again by the next review.
+    for marker in ["e1", "e1", "e2"] {
+        forge.post_review(&app(), PrNumber(2), &head, marker, &said).unwrap();
+    }
+    assert!(
+        forge.review_texts(&app(), PrNumber(2)).unwrap()[0].contains(&format!("<!-- reviewed: {head} -->"))
+    );
+    let filter = IssueFilter { label: Some("tech-debt".into()), ..IssueFilter::default() };
+    let issues = person.issues(&app(), &filter).unwrap();
+    let titles: Vec<&str> = issues.iter().map(|issue| issue.title.as_str()).collect();
+    assert_eq!(titles, ["Tidy up the parser"]);
 }
 
 #[test]

@@ -19,6 +19,8 @@ fn a_blocked_job_says_so_with_the_end_of_its_output() {
     scene.done("comment");
     assert_eq!(scene.state(), "finishing");
     scene.done("edit_labels");
+    assert_eq!(scene.state(), "finishing");
+    scene.done("escalate");
     assert_eq!(scene.state(), "failed");
 }
 

@@ -69,7 +69,7 @@ fn slots_are_respected() {
 fn blocked() -> Scene {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).done("edit_labels").impossible("prepare_worktree");
-    scene.done("comment");
+    scene.done("comment").done("escalate");
     scene
 }
 
@@ -96,7 +96,7 @@ fn an_edit_that_arrived_outweighs_what_was_seen_before_it() {
 fn a_forge_that_refuses_our_labels_gets_no_second_job_by_itself() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).impossible("edit_labels").impossible("prepare_worktree");
-    scene.done("comment").impossible("edit_labels");
+    scene.done("comment").done("escalate").impossible("edit_labels");
     assert_eq!(scene.state(), "blocked");
     scene.issue(1, &["backlog"], &[]);
     assert_eq!(scene.floor.jobs.len(), 1);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ids::QuestionId;
 use crate::phase::Ask;
+use crate::policy::{OnAlreadyDone, OnFailed};
 
 /// The job's state after the phase was signalled in a state, and the first line of what is told.
 #[track_caller]
@@ -131,6 +132,91 @@ fn a_question_is_asked_once_and_answered_once() {
     scene.event(answer);
     assert_eq!(scene.unread().len(), 1);
     assert_eq!(scene.noted(NoteKind::StaleSignal), 1);
+}
+
+/// The agent of issue 1 gives up for a reason; issue 2 is open, issue 3 closed.
+fn gives_up(policy: Policy, why: &str) -> Scene {
+    let mut scene = Scene::working(policy);
+    scene.issue(2, &[], &[]).issue_is(3, &[], &[], false);
+    let report = PhaseReport { detail: Some(why.into()), ..PhaseReport::new(Phase::Failed) };
+    scene.event(Event::PhaseWritten { epoch: DEV, stamp: "failed".into(), report });
+    scene
+}
+
+fn labels_of(scene: &Scene) -> Vec<&str> {
+    let issue = scene.floor.issues.get(&(project(), IssueNumber(1))).expect("there is an issue");
+    issue.labels.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn giving_up_is_escalated_once_and_leaves_the_label_the_policy_says() {
+    let mut scene = gives_up(Policy::default(), "no compiler");
+    assert_eq!(scene.names().iter().filter(|n| **n == "escalate").count(), 1);
+    scene.settle();
+    assert_eq!((scene.state(), labels_of(&scene)), ("failed", vec!["blocked"]));
+
+    let again = Policy { on_failed: OnFailed::Backlog, ..Policy::default() };
+    let mut scene = gives_up(again, "no compiler");
+    assert_eq!(labels_of(&scene), ["backlog"]);
+    // What is tried again is not tried for ever.
+    for job in 2..=3 {
+        scene.settle();
+        let next = scene.floor.jobs.get(&JobId(job)).expect("another job");
+        let epoch = next.session.expect("it has an agent");
+        let report = PhaseReport { detail: Some("no".into()), ..PhaseReport::new(Phase::Failed) };
+        scene.event(Event::PhaseWritten { epoch, stamp: job.to_string(), report });
+    }
+    scene.settle();
+    assert_eq!((scene.floor.jobs.len(), labels_of(&scene)), (3, vec!["blocked"]));
+}
+
+#[test]
+fn an_unmet_dependency_is_waited_for() {
+    let mut scene = gives_up(Policy::default(), "blocked_by #2");
+    scene.settle();
+    assert_eq!((scene.state(), labels_of(&scene)), ("refused", vec!["backlog"]));
+    assert!(!scene.has("escalate"));
+    // Also after the issue was read again, whose text does not say so.
+    scene.issue(1, &["backlog"], &[]);
+    assert_eq!(scene.floor.jobs.len(), 1);
+    scene.issue_is(2, &[], &[], false);
+    assert_eq!(scene.floor.jobs.len(), 2, "what it waited for is closed");
+    // What is closed, unknown or itself is nothing to wait for.
+    for why in ["blocked_by #3", "blocked_by #1", "blocked_by #99"] {
+        assert!(gives_up(Policy::default(), why).reason().contains("not open"), "{why}");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_for_a_person_to_say_better() {
+    let mut scene = gives_up(Policy::default(), "too_large: split it");
+    scene.settle();
+    assert_eq!((scene.state(), labels_of(&scene)), ("blocked", vec!["underspecified"]));
+}
+
+#[test]
+fn already_done_is_believed_only_of_a_branch_without_changes() {
+    let close = Policy { on_already_done: OnAlreadyDone::Close, ..Policy::default() };
+    let mut scene = gives_up(close.clone(), "already_done");
+    scene.branch(0);
+    assert!(scene.has("close_issue"));
+    scene.settle();
+    assert_eq!(scene.state(), "refused");
+
+    let mut scene = gives_up(Policy::default(), "already_done");
+    scene.branch(0);
+    assert!(!scene.has("close_issue") && scene.reason().contains("close the issue if"), "{}", scene.reason());
+
+    // In the merge queue it is no reason: the entry must not outlive the job.
+    let mut scene = in_state("merging");
+    let report = PhaseReport { detail: Some("already_done".into()), ..PhaseReport::new(Phase::Failed) };
+    scene.event(Event::PhaseWritten { epoch: DEV, stamp: "failed".into(), report });
+    assert_eq!(scene.state(), "finishing");
+    assert!(scene.floor.entries.iter().all(|e| !e.state.is_active()));
+
+    let mut scene = gives_up(close, "already_done");
+    scene.branch(1);
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["PR not merged yet"]));
 }
 
 /// Asks, with two options, a deadline of two hours and perhaps a default.

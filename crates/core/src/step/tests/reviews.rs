@@ -2,6 +2,35 @@
 
 use super::*;
 
+/// A reviewer whose messages are typed has said that it is done.
+fn typed_reviewer_done() -> Scene {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.start_session();
+    scene.floor.sessions.edit(&REVIEWER).expect("a reviewer").typed = true;
+    scene.signal(REVIEWER, Phase::Done);
+    scene
+}
+
+fn unusable() -> Outcome {
+    Outcome::ReviewUnusable { why: "its verdict \"ok\" is none".into() }
+}
+
+#[test]
+fn a_result_that_is_of_no_use_may_be_repaired_once() {
+    let mut scene = typed_reviewer_done();
+    scene.answer("collect_review", unusable());
+    assert_eq!((scene.state(), scene.unread()), ("reviewing", vec!["RESULT unusable"]));
+    assert!(!scene.has("end_session"));
+    // What it writes now is looked at when it says that it is done.
+    scene.signal(REVIEWER, Phase::Done).answer("collect_review", reviewed(Verdict::Approve));
+    assert!(scene.has("post_review"));
+
+    let mut scene = typed_reviewer_done();
+    scene.answer("collect_review", unusable());
+    scene.signal(REVIEWER, Phase::Done).answer("collect_review", unusable());
+    assert!(scene.has("end_session"), "another reviewer takes its place");
+}
+
 fn reviewing() -> Scene {
     let mut scene = Scene::reviewing(Policy::default(), 1);
     scene.start_session();

@@ -146,6 +146,7 @@ fn concerns(
         | Action::RunCi { job, .. }
         | Action::CollectReview { job, .. }
         | Action::PostReview { job, .. }
+        | Action::Escalate { job, .. }
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),

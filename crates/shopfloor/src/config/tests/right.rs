@@ -2,7 +2,7 @@
 
 use super::*;
 use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{MergeMethod, Policy};
+use shopfloor_core::policy::{MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::time::Duration;
 
 #[test]
@@ -45,6 +45,8 @@ fn every_key_reaches_its_place() {
             merge_rounds_max: 4,
             respawns_max: 1,
             reminders_max: 5,
+            on_failed: OnFailed::Backlog,
+            on_already_done: OnAlreadyDone::Close,
             ci_timeout: minutes(120),
             review_timeout: minutes(60),
             idle_timeout: minutes(1),
