@@ -212,7 +212,7 @@ fn already_done_is_believed_only_of_a_branch_without_changes() {
     let report = PhaseReport { detail: Some("already_done".into()), ..PhaseReport::new(Phase::Failed) };
     scene.event(Event::PhaseWritten { epoch: DEV, stamp: "failed".into(), report });
     assert_eq!(scene.state(), "finishing");
-    assert!(scene.floor.entries.iter().all(|e| !e.state.is_active()));
+    assert!(scene.floor.entries.iter().all(|e| !e.state.is_live()));
 
     let mut scene = gives_up(close, "already_done");
     scene.branch(1);
