@@ -482,6 +482,10 @@ pub struct ProcessId {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
+    /// The version with the labels that were asked for.
+    Labelled {
+        version: u64,
+    },
     /// `notes`: what was, or is, out of order in the worktree.
     WorktreeReady {
         path: String,

@@ -75,6 +75,12 @@ pub enum Observation {
         /// Numbers the issue's text says it depends on.
         deps: Vec<IssueNumber>,
         created_at: Time,
+        /// Changes when the title or the text does.
+        #[serde(default)]
+        revision: u64,
+        /// Grows with every change of the issue, ours too: of two observations the lower is the older.
+        #[serde(default)]
+        version: u64,
     },
     Review {
         pr: PrNumber,
@@ -129,6 +135,8 @@ pub enum NoteKind {
     StaleSignal,
     NeedsHuman,
     Escalation,
+    /// The text of an issue was changed while it is worked on.
+    IssueEdited,
     Checkout,
     /// Something was out of order in a worktree, or one was removed.
     Worktree,
@@ -160,6 +168,7 @@ impl NoteKind {
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
+            NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",
         }

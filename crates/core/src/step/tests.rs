@@ -6,6 +6,7 @@ mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod people;
 mod phases;
 mod queue;
 mod reviews;
@@ -44,6 +45,9 @@ struct Scene {
     pending: Vec<Action>,
     notes: Vec<Note>,
     stamps: u64,
+    /// Of the issues, as the forge counts them.
+    version: u64,
+    revision: u64,
 }
 
 impl Scene {
@@ -54,6 +58,8 @@ impl Scene {
             pending: Vec::new(),
             notes: Vec::new(),
             stamps: 0,
+            version: 0,
+            revision: 0,
         };
         scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
         scene
@@ -75,6 +81,7 @@ impl Scene {
     }
 
     fn issue_is(&mut self, number: u64, labels: &[&str], deps: &[u64], open: bool) -> &mut Self {
+        self.version += 1;
         self.observe(Observation::Issue {
             number: IssueNumber(number),
             title: format!("issue {number}"),
@@ -82,6 +89,8 @@ impl Scene {
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
+            revision: self.revision,
+            version: self.version,
         })
     }
 
@@ -247,7 +256,9 @@ impl Scene {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
                 Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
-                Action::PrepareWorktree { .. } => Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+                Action::PrepareWorktree { .. } => {
+                    Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
+                }
                 Action::StartSession(_) => Outcome::SessionStarted {
                     tmux: "t".into(),
                     process: ProcessId { pid: 1, start: 1 },
