@@ -19,6 +19,8 @@ mod hand_sessions;
 mod hand_verify;
 #[path = "factory/kills.rs"]
 mod kills;
+#[path = "factory/matrix.rs"]
+mod matrix;
 #[path = "factory/people.rs"]
 mod people;
 #[path = "factory/queue.rs"]

@@ -8,9 +8,11 @@ use crate::ids::{Epoch, JobId, Role, Sha, agent_name};
 use crate::phase::Phase;
 use crate::state::{JobState, WorkPhase, WorkRecord};
 use crate::text::one_line;
+use std::time::Duration;
 
 const SESSIONS_MAX: usize = 20;
 const FILES_MAX: usize = 200;
+const TICK: Duration = Duration::from_millis(1);
 
 impl Turn<'_> {
     /// For a session that is about to start: a new record, or the predecessor's.
@@ -158,11 +160,12 @@ impl Turn<'_> {
     }
 
     fn put_record(&mut self, id: JobId, mut record: WorkRecord) {
-        record.updated_at = self.now;
+        let before = self.floor.records.get(&record.identity_name);
+        // Never the same twice: by it a copy is told from the next.
+        record.updated_at = before.map_or(self.now, |b| self.now.max(b.updated_at + TICK));
         record.resumption_instructions = instructions(&record);
-        let news =
-            self.floor.records.get(&record.identity_name).map(|r| (r.work_phase, r.tests_status.clone()))
-                != Some((record.work_phase, record.tests_status.clone()));
+        let news = before.map(|r| (r.work_phase, &r.tests_status))
+            != Some((record.work_phase, &record.tests_status));
         let text = format!("{}: {}, tests {}", record.identity_name, record.work_phase, record.tests_status);
         self.floor.records.put(record);
         if news {

@@ -255,10 +255,8 @@ impl Turn<'_> {
                     JobState::Working | JobState::Starting => {
                         self.respawn(id, &format!("the agent stopped ({how}) without a phase"));
                     }
-                    // A question dies with the session that asked; its successor may ask again.
-                    JobState::NeedsHuman { .. } => {
-                        self.respawn(id, &format!("the agent stopped ({how}) while it waited for a person"));
-                    }
+                    // Its question stays open, and is not asked twice: the answer starts a successor.
+                    JobState::NeedsHuman { .. } => {}
                     // The factory's turn: what it left unread told it nothing to do. A successor is
                     // started when there is something to tell it.
                     _ => self.forget_unread(id),

@@ -226,9 +226,9 @@ impl Turn<'_> {
         let state = self.job(id).map(|j| j.state.clone());
         self.replace(id, epoch);
         match state {
-            Some(JobState::Working | JobState::Starting | JobState::NeedsHuman { .. }) => {
-                self.respawn(id, why)
-            }
+            Some(JobState::Working | JobState::Starting) => self.respawn(id, why),
+            // The answer starts a successor.
+            Some(JobState::NeedsHuman { .. }) => {}
             _ => self.forget_unread(id),
         }
     }

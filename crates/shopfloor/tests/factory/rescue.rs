@@ -81,13 +81,15 @@ fn everything_is_killed_the_worktree_deleted_and_every_byte_comes_back() {
     // The job is not over: its worktree is the factory's.
     assert_eq!(floor.run(&["rescue", "restore", "1"]).status.code(), Some(5));
 
-    // The factory puts it back itself, for the successor.
+    // The factory puts it back itself, for the successor that gets the answer.
     floor.ok(&["up", "--detach"]);
+    floor.ok(&["answer", &issue.to_string(), "that way"]);
     wait_for("the job ends", || floor.job(issue).end() == Some(End::Failed));
     floor.ok(&["down"]);
     assert_eq!(files(&floor.home().join("found")), before);
     let prompt = std::fs::read_to_string(floor.home().join("prompt")).expect("a prompt");
     assert!(prompt.contains("the worktree's folder was gone"), "{prompt}");
+    assert!(prompt.contains("\nAnswer: that way\n"), "{prompt}");
     assert!(floor.ok(&["events"]).contains("WORKTREE"), "people are told as well");
 
     // Now it is over, and the worktree is anybody's.
