@@ -1,12 +1,14 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
+mod by_hand;
 mod checks;
 mod deadlines;
 mod finish;
 mod issues;
 mod messages;
 mod phases;
+mod primary;
 mod queue;
 mod reviews;
 mod sessions;
@@ -202,7 +204,7 @@ impl Scene {
 
     /// The primary branch is looked for, and found.
     fn primary(&mut self, head: u32) -> &mut Self {
-        self.answer("find_primary", Outcome::Primary { head: sha(head) })
+        self.answer("find_primary", Outcome::Primary { head: sha(head), goes_on: true })
     }
 
     /// The oldest chain is built: its links are these commits.
@@ -246,8 +248,10 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
-                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
-                Action::PrepareWorktree { .. } => Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10), goes_on: true },
+                Action::PrepareWorktree { .. } => {
+                    Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
+                }
                 Action::StartSession(_) => Outcome::SessionStarted {
                     tmux: "t".into(),
                     process: ProcessId { pid: 1, start: 1 },
