@@ -33,6 +33,7 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         return Err(CliError::failed(format!("the merge queue stands still: {}", lost.tell()))
             .hint("put the branch back, or accept it with `shopfloor merge-queue resume`"));
     }
+    let mut nobody = 0;
     loop {
         match Daemon::take(context, Until::Decided(project.clone(), next)) {
             Ok(mut daemon) => {
@@ -46,7 +47,9 @@ pub fn run(context: &Context) -> CliResult<Exit> {
             Err(error) if error.exit == Exit::Busy => match follow(context, next)? {
                 Followed::Decided => break,
                 // Whoever it was, it is this process's turn now.
-                Followed::Ended => {}
+                Followed::Ended => nobody = 0,
+                Followed::Nobody if nobody == TRIES_MAX => return Err(error),
+                Followed::Nobody => nobody += 1,
             },
             Err(error) => return Err(error),
         }
@@ -60,9 +63,14 @@ enum News {
     Ended,
 }
 
+/// Times in a row that the floor is held and nobody is seen to hold it.
+const TRIES_MAX: u32 = 5;
+
 enum Followed {
     Decided,
     Ended,
+    /// Whoever held the floor is gone already.
+    Nobody,
 }
 
 /// Sleeps until whoever holds the floor has decided the entry, or is gone.
@@ -78,7 +86,7 @@ fn follow(context: &Context, entry: EntryId) -> CliResult<Followed> {
     let daemon = lock::holder(&context.layout.daemon_lock()).and_then(process::identify);
     match daemon {
         Some(daemon) => exits.watch(0, daemon)?,
-        None => return Err(CliError::new(Exit::Busy, "the daemon has just ended").hint("try again")),
+        None => return Ok(Followed::Nobody),
     }
     let mut engine = context.engine()?;
     let mut ended = false;
