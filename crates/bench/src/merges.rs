@@ -35,7 +35,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
     let (name, known) = (project.name.clone(), project.clone());
     let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
     let merger = GitMerger::new(git, layout, projects);
-    let mut base = merger.primary(&name)?;
+    let mut base = merger.primary(&name, None)?.ok_or("no primary branch")?.head;
     let mut times = Vec::new();
     for (number, head) in (1..).zip(&heads) {
         let begin = Instant::now();
@@ -54,7 +54,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
 fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, head: &Sha) -> Result<Sha> {
     let entry = ChainEntry {
         entry: EntryId(number),
-        pr: PrNumber(number),
+        pr: Some(PrNumber(number)),
         branch: format!("change-{}", number - 1),
         head: head.clone(),
         title: "a change".into(),

@@ -48,7 +48,7 @@ mod queue;
 mod record;
 mod session;
 
-pub use queue::{BaseCheck, Entry, EntryState, Parked, Publishing, Queue, TrialRun};
+pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
 pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 
@@ -425,6 +425,10 @@ impl Floor {
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
-        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).min()
+        let entries = self.entries.iter().filter_map(|e| match e.state {
+            EntryState::Checking { again_at, .. } => again_at,
+            _ => None,
+        });
+        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).chain(entries).min()
     }
 }

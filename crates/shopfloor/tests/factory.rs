@@ -1,6 +1,8 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/branches.rs"]
+mod branches;
 #[path = "factory/client.rs"]
 mod client;
 #[path = "factory/clients.rs"]
@@ -25,6 +27,8 @@ mod matrix;
 mod people;
 #[path = "factory/queue.rs"]
 mod queue;
+#[path = "factory/races.rs"]
+mod races;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/stories.rs"]

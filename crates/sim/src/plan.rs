@@ -56,6 +56,8 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::Pause,
         Whim::AskToMerge,
         Whim::RefuseToMerge,
+        Whim::QueueBranch,
+        Whim::QueueBranch,
     ];
     let mut plan = Vec::new();
     for _ in 0..rng.below(9) {

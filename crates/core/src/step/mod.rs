@@ -5,12 +5,14 @@
 //! but is noted. Each topic has its file; all of them act on a [`Turn`].
 
 mod blame;
+mod by_hand;
 mod checks;
 mod deadline;
 mod finish;
 mod message;
 mod people;
 mod phase;
+mod primary;
 mod question;
 mod queue;
 mod record;
@@ -25,12 +27,13 @@ mod trials;
 #[cfg(test)]
 mod tests;
 
+pub use by_hand::{Hindrance, may_queue};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
 use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
-use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
+use crate::ids::{EntryId, Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::policy::Policy;
 use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
 use crate::time::Time;
@@ -109,6 +112,9 @@ impl Turn<'_> {
             }
             Event::MergeAsked { project, issue, urgent } => self.merge_asked(project, *issue, *urgent),
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
+            Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
+            Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
+            Event::PrimaryTouched { project } => self.primary_touched(project),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
@@ -178,7 +184,12 @@ impl Turn<'_> {
             Action::RunCi { job, project, run, commit, purpose, .. } => {
                 if let Outcome::CiFinished(report) = outcome {
                     match purpose {
-                        CiPurpose::Head => self.checks_finished(*job, *run, commit, report),
+                        CiPurpose::Head => {
+                            if let Some(job) = job {
+                                self.checks_finished(*job, *run, commit, report);
+                            }
+                        }
+                        CiPurpose::Entry(entry) => self.entry_checked(*entry, *run, report),
                         CiPurpose::Trial(trial) => self.trial_checked(project, *trial, *run, report),
                         CiPurpose::Base => self.base_checked(project, *run, report),
                     }
@@ -214,10 +225,8 @@ impl Turn<'_> {
                 self.finishing_done(*job, action);
             }
             Action::Escalate { job, .. } => self.finishing_done(*job, action),
-            Action::FindPrimary { project } => {
-                if let Outcome::Primary { head } = outcome {
-                    self.primary_found(project, head);
-                }
+            Action::FindPrimary { project, known } => {
+                self.primary_answered(project, known.as_ref(), outcome);
             }
             Action::BuildChain { project, trial, list, .. } => {
                 self.chain_built(project, *trial, list, outcome);
@@ -236,6 +245,7 @@ impl Turn<'_> {
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
             | Action::CancelCi { .. }
+            | Action::RetireBranch { .. }
             | Action::Tidy(_) => {}
         }
     }
@@ -247,7 +257,7 @@ impl Turn<'_> {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
             | Action::OpenPr { job, .. }
-            | Action::RunCi { job, purpose: CiPurpose::Head, .. } => {
+            | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => {
                 // What is not waited for any more may fail.
                 if self.waits_for(*job, action) {
                     self.block(*job, &reason);
@@ -261,7 +271,11 @@ impl Turn<'_> {
             Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
                 self.base_uncheckable(project, *run, &reason);
             }
-            Action::FindPrimary { project } => self.primary_unknown(project, &reason),
+            Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
+                self.entry_uncheckable(*entry, *run, &reason);
+            }
+            Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => {}
+            Action::FindPrimary { project, .. } => self.primary_unknown(project, &reason),
             Action::Publish { project, old, new, .. } => {
                 self.publish_impossible(project, old, new, &reason);
             }
@@ -301,6 +315,7 @@ impl Turn<'_> {
             | Action::SyncCheckout { project, .. }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
+            | Action::RetireBranch { project, .. }
             | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
@@ -340,6 +355,14 @@ impl Turn<'_> {
             let (project, issue) = (job.project.clone(), job.issue);
             self.note(kind, &project, Some(issue), text);
         }
+    }
+
+    /// One that no issue is named for is named by its branch.
+    fn note_entry(&mut self, kind: NoteKind, entry: EntryId, text: impl Into<String>) {
+        let Some(entry) = self.floor.entries.get(&entry) else { return };
+        let (project, issue, text) = (entry.project.clone(), entry.issue, text.into());
+        let text = if entry.job.is_some() { text } else { format!("{}: {text}", entry.branch) };
+        self.note(kind, &project, issue, text);
     }
 
     /// Somebody is told that a job is in trouble.

@@ -58,6 +58,8 @@ impl Turn<'_> {
         let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
         if let Some(job) = job {
             self.finish(job, End::Cancelled, "the pull request was closed");
+        } else {
+            self.refused_on_the_forge(project, pr, None, "the pull request was closed");
         }
     }
 

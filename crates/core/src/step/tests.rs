@@ -1,6 +1,7 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
+mod by_hand;
 mod checks;
 mod deadlines;
 mod finish;
@@ -8,6 +9,7 @@ mod issues;
 mod messages;
 mod people;
 mod phases;
+mod primary;
 mod queue;
 mod reviews;
 mod sessions;
@@ -211,7 +213,7 @@ impl Scene {
 
     /// The primary branch is looked for, and found.
     fn primary(&mut self, head: u32) -> &mut Self {
-        self.answer("find_primary", Outcome::Primary { head: sha(head) })
+        self.answer("find_primary", Outcome::Primary { head: sha(head), goes_on: true })
     }
 
     /// The oldest chain is built: its links are these commits.
@@ -255,7 +257,7 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
-                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
+                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10), goes_on: true },
                 Action::PrepareWorktree { .. } => {
                     Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
                 }
