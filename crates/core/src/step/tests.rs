@@ -8,6 +8,7 @@ mod issues;
 mod messages;
 mod phases;
 mod queue;
+mod records;
 mod reviews;
 mod sessions;
 mod statuses;

@@ -61,7 +61,7 @@ fn pruning_is_ordered_at_a_jobs_end_and_daily_and_names_what_stays() {
     scene.signal(DEV, Phase::Failed);
     let (rescue, last_output) = (Some("refs/rescue/dev-p-1/4".to_owned()), String::new());
     scene.answer("end_session", Outcome::SessionEnded { rescue, last_output, note: None });
-    scene.done("comment").done("edit_labels");
+    scene.done("comment").done("edit_labels").done("escalate");
     let tidy = |scene: &mut Scene| match scene.take("tidy") {
         Action::Tidy(tidy) => tidy,
         other => panic!("{other:?}"),
