@@ -25,6 +25,8 @@ mod matrix;
 mod queue;
 #[path = "factory/rescue.rs"]
 mod rescue;
+#[path = "factory/respawns.rs"]
+mod respawns;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]
