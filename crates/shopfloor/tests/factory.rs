@@ -31,6 +31,8 @@ mod queue;
 mod races;
 #[path = "factory/rescue.rs"]
 mod rescue;
+#[path = "factory/respawns.rs"]
+mod respawns;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

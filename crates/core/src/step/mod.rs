@@ -99,6 +99,7 @@ impl Turn<'_> {
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
             Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
+            Event::Committed { epoch, head } => self.committed(*epoch, head),
             Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 const SESSIONS_MAX: usize = 20;
 const FILES_MAX: usize = 200;
+/// Commits closer to each other share a snapshot.
+const COMMITS_WITHIN: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(1);
 
 impl Turn<'_> {
@@ -60,6 +62,37 @@ impl Turn<'_> {
                     record.work_phase = phase;
                 }
             });
+        }
+    }
+
+    /// The agent committed. The record says so at once; what the worktree holds is looked at soon.
+    pub(super) fn committed(&mut self, epoch: Epoch, head: &Sha) {
+        let Some(id) = self.floor.sessions.get(&epoch).map(|s| s.job) else { return };
+        let every = self.policy_of(id).checkpoint_every;
+        let Some(job) = self.job(id).filter(|j| j.session == Some(epoch) && j.state == JobState::Working)
+        else {
+            return;
+        };
+        let due = job.checkpoint_at;
+        let mut news = false;
+        self.change_record(id, |record| {
+            news = record.head.as_ref() != Some(head);
+            record.head = Some(head.clone());
+            record.work_phase = record.work_phase.max(WorkPhase::Implementation);
+        });
+        if !news {
+            return;
+        }
+        let soon = self.now + COMMITS_WITHIN;
+        match due {
+            Some(at) if at <= soon => {}
+            // The last one was a moment ago.
+            Some(at) if at + COMMITS_WITHIN > self.now + every => {
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.checkpoint_at = Some(soon);
+                }
+            }
+            _ => self.checkpoint(id),
         }
     }
 
@@ -129,15 +162,17 @@ impl Turn<'_> {
     pub(super) fn checkpoint_made(&mut self, id: JobId, outcome: &Outcome) {
         let Outcome::Checkpoint { rescue, head, files, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
+        // A worktree that is not there says nothing of the work.
+        let Some(rescue) = rescue else { return };
         let now = self.now;
-        if let (Some(job), Some(rescue)) = (self.floor.jobs.edit(&id), rescue) {
+        if let Some(job) = self.floor.jobs.edit(&id) {
             job.rescue = Some(rescue.clone());
         }
         self.change_record(id, |record| {
             let committed = head.is_some() && record.head.is_some() && record.head != *head;
             record.last_checkpoint_at = Some(now);
             record.files_modified = files.iter().take(FILES_MAX).map(|f| one_line(f, 300)).collect();
-            record.rescue = rescue.clone().or(record.rescue.take());
+            record.rescue = Some(rescue.clone());
             record.head = head.clone().or(record.head.take());
             // Something was written: that is no investigation any more.
             if (committed || !record.files_modified.is_empty())

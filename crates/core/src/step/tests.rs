@@ -11,6 +11,7 @@ mod people;
 mod phases;
 mod primary;
 mod queue;
+mod records;
 mod reviews;
 mod sessions;
 mod statuses;

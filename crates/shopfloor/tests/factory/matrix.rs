@@ -20,7 +20,8 @@ const LANDED: &str = "13301b7faf6e76e0974697aaf0b73f0441d93d4a";
 /// Where a job is when somebody is killed, and what its agent is told.
 const POINTS: [(Point, &str); 10] = [
     (Point::Agent("start"), "demo: hold start\ndemo: write start.txt <<begun"),
-    (Point::Agent("read"), "demo: hold read\ndemo: write read.txt <<thought about"),
+    // What it started and left behind is ended with it.
+    (Point::Agent("read"), "demo: grandchildren\ndemo: hold read\ndemo: write read.txt <<thought about"),
     (Point::Agent("edited"), "demo: hold edited\ndemo: write edited.txt <<edited"),
     (Point::Agent("committed"), "demo: hold committed\ndemo: write committed.txt <<committed"),
     (Point::Checks("gate-ci"), "demo: write gate-ci.txt <<checked"),

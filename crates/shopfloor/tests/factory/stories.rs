@@ -112,6 +112,18 @@ fn what_cannot_be_done_ends_blocked_with_one_comment() {
         // What was there is kept.
         assert!(job.worktree.as_deref().is_some_and(|w| std::path::Path::new(w).exists()));
     }
+    let told = floor.forge().issue(&floor.project, crashes).expect("the issue").comments.remove(0).body;
+    let rescue = floor.job(crashes).rescue.expect("what it left is kept");
+    for part in [
+        rescue.as_str(),
+        "last output:",
+        "demo agent, session",
+        "To reproduce it: give `sessions/e",
+        "To try again:",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(floor.clone_git(&["show", &format!("{rescue}:half-done.tmp")]), "interrupted");
     assert!(floor.engine().floor().job_of(&floor.project, waits).is_none(), "its dependency is open");
 }
 

@@ -19,6 +19,31 @@ use std::process::{Command, Stdio};
 const HOME: &str = "SHOPFLOOR_TEST_RECORDS_HOME";
 const RECORD: &str = "dev-p-1";
 
+/// Once a minute: who lives was seen now. Who does not was not.
+#[test]
+fn only_those_who_live_are_seen() {
+    use crate::registry::tests::{floor, processes};
+    let home = tempfile::tempdir().expect("a folder");
+    let layout = Layout::new(home.path());
+    drop(Mirror::start(layout.clone()).expect("folders"));
+    let (own, gone) = processes();
+    for (process, written) in [(own, true), (gone, false)] {
+        let floor = floor(AgentStatus::Active, SessionState::Live, Some(process), Time(1));
+        let agent = floor.agents.iter().next().expect("an agent");
+        let identity =
+            Identity { last_seen: "never".into(), ..Identity::new(&layout, &floor, agent, Time(1)) };
+        let live = BTreeMap::from([("dev-p-1".to_owned(), (Box::new(identity), process))]);
+        Writer { layout: layout.clone(), live }.touch();
+        let file = layout.identity("dev-p-1");
+        assert_eq!(file.exists(), written);
+        if written {
+            let seen: Value = serde_json::from_slice(&std::fs::read(&file).expect("read")).expect("whole");
+            assert!(seen["last_seen"].as_str().is_some_and(|at| at != "never"), "{seen}");
+            std::fs::remove_file(file).expect("removed");
+        }
+    }
+}
+
 fn project() -> ProjectName {
     "p".parse().expect("a name")
 }
@@ -187,7 +212,7 @@ fn kill_writers(writers: u64, rounds: u64) {
 
 #[test]
 fn a_killed_writer_leaves_whole_records() {
-    kill_writers(2, 150);
+    kill_writers(2, 200);
 }
 
 #[test]
