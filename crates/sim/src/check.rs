@@ -1,11 +1,12 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod reviews;
 mod sessions;
 
 use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
+use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
 use shopfloor_core::state::{End, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_store::{Entry, Queued};
@@ -33,6 +34,8 @@ pub struct Checker {
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
+    /// Entries that were found approved, and whether they were to be published then.
+    queued: BTreeMap<EntryId, bool>,
 }
 
 impl Checker {
@@ -68,6 +71,7 @@ impl Checker {
         self.only_own_sessions_are_ended(world, floor);
         self.everything_is_bounded(world, floor);
         self.no_entry_is_forgotten(world, floor);
+        self.what_is_queued_is_approved(world, floor);
     }
 
     /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended;
@@ -381,6 +385,12 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "WORKTREE" if entry.text.contains("was kept long enough") => "kept worktree released",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
+        "REVIEW_RESULT" if entry.text.contains("holds for") => "approval carried over",
+        "ESCALATION" if entry.text.contains("asked for changes before") => "objection stands",
+        "ESCALATION" if entry.text.contains("a person has to review") => "person asked to review",
+        "MESSAGE_QUEUED" if entry.text == "Review again" => "told to review again",
+        "MESSAGE_QUEUED" if entry.text == "RESULT unusable" => "review to be repaired",
+        "MESSAGE_QUEUED" if entry.text == "RESULT missing" => "reviewer reminded",
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
         "AGENT_STATUS" if entry.text.contains("a successor goes on") => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",

@@ -214,6 +214,7 @@ impl Turn<'_> {
             last_session: None,
             review_session: None,
             review: None,
+            patches: Vec::new(),
             review_told: None,
             ci_fixes: 0,
             ci_retries: 0,
@@ -260,6 +261,7 @@ impl Turn<'_> {
 
     /// A person closed the pull request: the change is not wanted.
     pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
+        self.floor.pulls.remove(&(project.clone(), pr));
         let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
         if let Some(job) = job {
             self.finish(job, End::Cancelled, "the pull request was closed");

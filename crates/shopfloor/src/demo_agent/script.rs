@@ -18,6 +18,7 @@
 //! | `demo: deaf` | never takes a message from its inbox |
 //! | `demo: bad-review-once` | its reviewer leaves garbage, once |
 //! | `demo: reviewer-dies-once` | its reviewer dies, once |
+//! | `demo: follow-up <<title` | its reviewer suggests an issue of that title |
 //! | `demo: die` | is killed in the middle of its first turn, once |
 //! | `demo: freeze` | stops there instead and lives on: it neither draws nor reads, once |
 //! | `demo: flood` | prints 50 MB, once |
@@ -60,6 +61,7 @@ pub struct Script {
     pub slow_start: Duration,
     pub swallow_enter: u32,
     pub draft: Option<String>,
+    pub follow_ups: Vec<String>,
     flags: Vec<String>,
 }
 
@@ -127,6 +129,7 @@ impl Script {
             ("slow-start", Some(time), None) => self.slow_start = span(time),
             ("swallow-enter", Some(times), None) => self.swallow_enter = times.parse().unwrap_or(1),
             ("draft", None, Some(text)) => self.draft = Some(text),
+            ("follow-up", None, Some(title)) => self.follow_ups.push(title),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
             _ => return false,
         }

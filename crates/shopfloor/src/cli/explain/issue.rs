@@ -145,6 +145,7 @@ fn concerns(
         | Action::OpenPr { job, .. }
         | Action::RunCi { job, .. }
         | Action::CollectReview { job, .. }
+        | Action::MoveReview { job, .. }
         | Action::PostReview { job, .. }
         | Action::Escalate { job, .. }
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
