@@ -17,6 +17,7 @@ fn with_pr() -> TestFloor {
         branch: "fix/issue-1".into(),
         head: HEAD.parse().unwrap(),
         issue: IssueNumber(1),
+        author: "shopfloor-dev".into(),
     };
     floor.forge().open_pr(&name("demo"), &new).unwrap();
     let status = NewStatus {

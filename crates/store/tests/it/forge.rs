@@ -37,6 +37,7 @@ fn pr(branch: &str, head: char) -> NewPr {
         branch: branch.into(),
         head: sha(head),
         issue: IssueNumber(1),
+        author: "shopfloor-dev".into(),
     }
 }
 
