@@ -23,6 +23,8 @@ mod kills;
 mod matrix;
 #[path = "factory/queue.rs"]
 mod queue;
+#[path = "factory/registry.rs"]
+mod registry;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/respawns.rs"]
