@@ -114,10 +114,11 @@ pub enum Action {
         head: Sha,
     },
     RunCi {
-        /// Whose change it is; in the merge queue, that of the newest entry in it.
-        job: JobId,
+        /// Whose change it is; in the merge queue, that of the newest entry in it. None carries a
+        /// person's branch.
+        job: Option<JobId>,
         project: ProjectName,
-        issue: IssueNumber,
+        issue: Option<IssueNumber>,
         run: RunId,
         commit: Sha,
         source: CommitSource,
@@ -182,9 +183,11 @@ pub enum Action {
         pr: PrNumber,
         merged: Option<Sha>,
     },
-    /// Say where the primary branch is.
+    /// Say where the primary branch is, and whether it goes on from where it is known to have been.
     FindPrimary {
         project: ProjectName,
+        #[serde(default)]
+        known: Option<Sha>,
     },
     /// Put branches on top of `base`, one after another, in the queue's own repository.
     BuildChain {
@@ -216,6 +219,13 @@ pub enum Action {
         issue: IssueNumber,
         branch: String,
         merged: Option<Merged>,
+    },
+    /// Delete a person's branch that landed, and close its pull request and issue.
+    RetireBranch {
+        project: ProjectName,
+        branch: String,
+        issue: Option<IssueNumber>,
+        merged: Merged,
     },
     Tidy(Tidy),
     /// Fast-forward the user's own checkout, if it is clean and on the primary branch.
@@ -250,6 +260,8 @@ pub struct Tidy {
 pub enum CiPurpose {
     /// A job's head.
     Head,
+    /// The head of a person's branch.
+    Entry(EntryId),
     Trial(TrialId),
     /// The primary branch itself, on which something failed.
     Base,
@@ -259,7 +271,7 @@ pub enum CiPurpose {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainEntry {
     pub entry: EntryId,
-    pub pr: PrNumber,
+    pub pr: Option<PrNumber>,
     pub branch: String,
     pub head: Sha,
     pub title: String,
@@ -299,7 +311,7 @@ pub struct Conflict {
 /// A branch that landed: its tested head and the commit that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
-    pub pr: PrNumber,
+    pub pr: Option<PrNumber>,
     pub head: Sha,
     pub commit: Sha,
 }
@@ -327,9 +339,10 @@ impl Action {
             | Action::Comment { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
-            Action::FindPrimary { project }
+            Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
             | Action::Publish { project, .. } => format!("queue:{project}"),
+            Action::RetireBranch { project, .. } => format!("branches:{project}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
@@ -340,12 +353,19 @@ impl Action {
     /// Whether it is part of carrying that project's changes through the merge queue.
     pub fn is_merging(&self, of: &ProjectName) -> bool {
         match self {
-            Action::FindPrimary { project }
+            Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
             | Action::Publish { project, .. }
-            | Action::VerifyLanded { project, .. }
-            | Action::CancelCi { project, .. }
-            | Action::RunCi { project, purpose: CiPurpose::Trial(_) | CiPurpose::Base, .. } => project == of,
+            | Action::CancelCi { project, .. } => project == of,
+            Action::RunCi { project, purpose, .. } => *purpose != CiPurpose::Head && project == of,
+            other => other.follows_a_landing(of),
+        }
+    }
+
+    /// Whether it is what is left to be done when something has landed, and no job's to do.
+    pub fn follows_a_landing(&self, of: &ProjectName) -> bool {
+        match self {
+            Action::VerifyLanded { project, .. } | Action::RetireBranch { project, .. } => project == of,
             _ => false,
         }
     }
@@ -375,6 +395,7 @@ impl Action {
             Action::Publish { .. } => "publish",
             Action::VerifyLanded { .. } => "verify_landed",
             Action::ReleaseWorktree { .. } => "release_worktree",
+            Action::RetireBranch { .. } => "retire_branch",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
         }
@@ -478,10 +499,18 @@ pub struct ProcessId {
     pub start: u64,
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
+    /// The issue's version with the labels that were asked for.
+    Labelled {
+        version: u64,
+    },
     /// `notes`: what was, or is, out of order in the worktree.
     WorktreeReady {
         path: String,
@@ -534,10 +563,14 @@ pub enum Outcome {
     ReviewUnusable {
         why: String,
     },
-    /// Where the primary branch is.
+    /// Where the primary branch is. `goes_on`: from where it was known to have been.
     Primary {
         head: Sha,
+        #[serde(default = "yes")]
+        goes_on: bool,
     },
+    /// It is nowhere.
+    NoPrimary,
     /// One link for each entry. `primary`: where the primary branch was seen.
     Chain {
         primary: Sha,

@@ -4,6 +4,7 @@ use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
 use crate::phase::PhaseReport;
+use crate::planner::Tree;
 use crate::policy::Policy;
 use crate::state::{SessionStatus, WorkPhase};
 use crate::time::Time;
@@ -58,12 +59,34 @@ pub enum Event {
     MergeAsked { project: ProjectName, issue: IssueNumber, urgent: bool },
     /// A person wants it out of the merge queue.
     MergeRefused { project: ProjectName, issue: IssueNumber },
+    /// A person wants a branch that no job carries in the merge queue, again or sooner.
+    BranchAsked { project: ProjectName, ask: BranchAsk },
+    /// A person wants it out of the merge queue.
+    BranchRefused { project: ProjectName, branch: String },
+    /// Somebody moved the primary branch, or may have.
+    PrimaryTouched { project: ProjectName },
     /// A person holds the merge queue; `None`: lets it go on.
     QueuePaused { project: ProjectName, why: Option<String> },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.
     Tick,
+}
+
+/// A branch that a person wants merged, as it was when they asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchAsk {
+    pub branch: String,
+    pub head: Sha,
+    pub tree: Tree,
+    pub title: String,
+    /// Its pull request and the issue that is for, if there is one.
+    pub pr: Option<(PrNumber, IssueNumber)>,
+    /// Who asks.
+    pub by: String,
+    /// Whose approval of this head is on record.
+    pub approved_by: Option<String>,
+    pub urgent: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +100,12 @@ pub enum Observation {
         /// Numbers the issue's text says it depends on.
         deps: Vec<IssueNumber>,
         created_at: Time,
+        /// Changes when the title or the text does.
+        #[serde(default)]
+        revision: u64,
+        /// Grows with every change of the issue, ours too: of two observations the lower is the older.
+        #[serde(default)]
+        version: u64,
     },
     Review {
         pr: PrNumber,
@@ -137,6 +166,8 @@ pub enum NoteKind {
     StaleSignal,
     NeedsHuman,
     Escalation,
+    /// The text of an issue was changed while it is worked on.
+    IssueEdited,
     Checkout,
     /// Something was out of order in a worktree, or one was removed.
     Worktree,
@@ -172,6 +203,7 @@ impl NoteKind {
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
+            NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",
         }

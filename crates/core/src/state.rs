@@ -48,7 +48,7 @@ mod queue;
 mod record;
 mod session;
 
-pub use queue::{BaseCheck, Entry, EntryState, Parked, Publishing, Queue, TrialRun};
+pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
 pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 
@@ -105,6 +105,11 @@ pub struct Issue {
     /// Issues that, as an agent found, come before this one. They are among `deps`.
     #[serde(default)]
     pub found_deps: BTreeSet<IssueNumber>,
+    /// As in [`Observation::Issue`]. Whatever is older than this says nothing.
+    #[serde(default)]
+    pub version: u64,
+    #[serde(default)]
+    pub revision: u64,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -367,10 +372,15 @@ impl Floor {
 
     /// Takes in what the forge shows of an issue. Other observations change nothing.
     pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
-        let Observation::Issue { number, title, labels, open, deps, created_at } = observation else {
+        let Observation::Issue { number, title, labels, open, deps, created_at, revision, version } =
+            observation
+        else {
             return;
         };
         let known = self.issues.get(&(project.clone(), *number));
+        if known.is_some_and(|i| i.version > *version) {
+            return;
+        }
         let seen: BTreeSet<String> = labels.iter().cloned().collect();
         let edits_pending = known.map_or(0, |i| i.edits_pending);
         // Whoever changed the labels since has said what they should be.
@@ -389,6 +399,8 @@ impl Floor {
             edits_pending,
             seen,
             held,
+            version: *version,
+            revision: *revision,
         });
     }
 
@@ -413,6 +425,10 @@ impl Floor {
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
-        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).min()
+        let entries = self.entries.iter().filter_map(|e| match e.state {
+            EntryState::Checking { again_at, .. } => again_at,
+            _ => None,
+        });
+        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).chain(entries).min()
     }
 }

@@ -246,6 +246,11 @@ impl<S: Store> Conductor<S> {
         Ok(notes)
     }
 
+    /// Nothing is left to be done for what landed in that project.
+    pub fn has_followed_up(&mut self, project: &ProjectName) -> StoreResult<bool> {
+        Ok(!self.engine.outbox()?.iter().any(|effect| effect.action.follows_a_landing(project)))
+    }
+
     /// Nothing is under way and nothing is left to begin.
     pub fn is_quiet(&mut self) -> StoreResult<bool> {
         Ok(self.busy.is_empty() && self.read_wanted.is_empty() && self.engine.outbox()?.is_empty())

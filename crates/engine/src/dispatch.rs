@@ -64,7 +64,7 @@ mod tests {
 
     fn check(id: u64) -> Queued {
         let action = Action::RunCi {
-            job: JobId(1),
+            job: Some(JobId(1)),
             project: "p".parse().unwrap(),
             issue: Default::default(),
             run: RunId(id),

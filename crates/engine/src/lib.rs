@@ -19,4 +19,4 @@ mod runner;
 
 pub use commit::{Applied, Engine};
 pub use conductor::{Capacity, Conductor, Report, Task, work};
-pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Until, Watches};
+pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Until, Watches, is_decided};

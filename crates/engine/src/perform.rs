@@ -3,7 +3,7 @@
 
 use crate::ports::{
     Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, PortError, PortResult, Ports,
-    PublishRequest, Snapshot, Started, Tree, Workspace,
+    PrimaryAt, PublishRequest, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -78,8 +78,8 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::EditLabels { project, issue, add, remove } => {
-            ports.forge.edit_labels(project, *issue, add, remove)?;
-            Ok(Outcome::Done)
+            let version = ports.forge.edit_labels(project, *issue, add, remove)?;
+            Ok(Outcome::Labelled { version })
         }
         Action::Comment { project, issue, marker, body } => {
             ports.forge.comment(project, *issue, marker, body)?;
@@ -104,7 +104,12 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.close_pr(project, *pr, merged.as_ref())?;
             Ok(Outcome::Done)
         }
-        Action::FindPrimary { project } => Ok(Outcome::Primary { head: ports.merger.primary(project)? }),
+        Action::FindPrimary { project, known } => {
+            Ok(match ports.merger.primary(project, known.as_ref())? {
+                Some(PrimaryAt { head, goes_on }) => Outcome::Primary { head, goes_on },
+                None => Outcome::NoPrimary,
+            })
+        }
         Action::BuildChain { project, trial, base, method, list } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             let request = BuildRequest { project, trial: *trial, base, method: *method, list };
@@ -114,13 +119,15 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                     Outcome::ChainConflict { primary, moved, entry, with_base, conflict }
                 }
                 Built::Unmergeable { entry, why } => Outcome::Unmergeable { entry, why },
+                Built::NoPrimary => Outcome::NoPrimary,
             })
         }
         Action::Publish { project, old, new, tested, entries } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             Ok(match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries })? {
                 Ok(()) => Outcome::Published,
-                Err(head) => Outcome::PrimaryMoved { head },
+                Err(Some(head)) => Outcome::PrimaryMoved { head },
+                Err(None) => Outcome::NoPrimary,
             })
         }
         Action::VerifyLanded { project, landed } => {
@@ -135,6 +142,17 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 ports.workspace.delete_branch(branch, proof)?;
             }
             Ok(Outcome::Released { rescue })
+        }
+        Action::RetireBranch { project, branch, issue, merged } => {
+            let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
+            ports.workspace.delete_branch(branch, proof)?;
+            if let Some(pr) = merged.pr {
+                ports.forge.close_pr(project, pr, Some(&merged.commit))?;
+            }
+            if let Some(issue) = issue {
+                ports.forge.close_issue(project, *issue)?;
+            }
+            Ok(Outcome::Done)
         }
         Action::Tidy(tidy) => {
             let rescues = ports.workspace.prune_rescues(tidy)?;

@@ -124,6 +124,9 @@ pub trait Workspace: Send + Sync {
     /// Keeps a pull request's head under `refs/pull/N/head` on origin, as forges do.
     fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()>;
 
+    /// Keeps the head of a merged branch that had no pull request, on origin.
+    fn pin_merged(&self, project: &ProjectName, head: &Sha) -> PortResult<()>;
+
     /// Fast-forwards the user's checkout if it is clean and on the primary branch: whether it was
     /// updated, and what to tell the user.
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)>;
@@ -158,6 +161,16 @@ pub enum Built {
         entry: EntryId,
         why: String,
     },
+    /// There is no primary branch.
+    NoPrimary,
+}
+
+/// Where the primary branch is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrimaryAt {
+    pub head: Sha,
+    /// It has everything it was known to have.
+    pub goes_on: bool,
 }
 
 pub struct PublishRequest<'a> {
@@ -172,20 +185,20 @@ pub struct PublishRequest<'a> {
 pub trait Merger: Send + Sync {
     /// Takes the project's queue for this process; dropping the value gives it back.
     fn take_lock(&self, project: &ProjectName) -> PortResult<Box<dyn Any>>;
-    /// Where origin's primary branch is.
-    fn primary(&self, project: &ProjectName) -> PortResult<Sha>;
+    /// Where origin's primary branch is, which was once `known`. `None`: there is none.
+    fn primary(&self, project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>>;
     /// Puts the entries on top of the base, one after another. The same request gives the same commits.
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
-    /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`.
-    /// When it is at `new` already, that is success.
-    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>>;
+    /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`, but there or
+    /// nowhere. When it is at `new` already, that is success.
+    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>>;
     /// Those of which not every change is in the commit they landed as.
     fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>>;
 }
 
 pub struct CiRequest<'a> {
     pub project: &'a ProjectName,
-    pub issue: IssueNumber,
+    pub issue: Option<IssueNumber>,
     pub run: RunId,
     pub commit: &'a Sha,
     pub source: CommitSource,
@@ -228,13 +241,14 @@ pub trait Forge: Send + Sync {
     fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText>;
     /// The latest reviews of a pull request, newest last, for a successor.
     fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>>;
+    /// The issue's version then; as in an observation of it.
     fn edit_labels(
         &self,
         project: &ProjectName,
         issue: IssueNumber,
         add: &[String],
         remove: &[String],
-    ) -> PortResult<()>;
+    ) -> PortResult<u64>;
     /// Posts once per marker.
     fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()>;
     fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()>;

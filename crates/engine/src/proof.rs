@@ -53,7 +53,10 @@ impl MergedProof {
                 merged.commit.short()
             )));
         }
-        workspace.pin_pr(project, merged.pr, &merged.head)?;
+        match merged.pr {
+            Some(pr) => workspace.pin_pr(project, pr, &merged.head)?,
+            None => workspace.pin_merged(project, &merged.head)?,
+        }
         Ok(MergedProof { project: project.clone(), merged: merged.clone() })
     }
 

@@ -8,7 +8,7 @@ use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::{EntryId, ProjectName};
-use shopfloor_core::state::{End, Floor, Job, JobState};
+use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ pub enum Until {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     Asked,
-    /// Idle; `unfinished` jobs ended blocked or failed in this run or wait for a person.
+    /// Idle; `unfinished` jobs and people's branches ended badly in this run or wait for a person.
     Idle {
         unfinished: usize,
     },
@@ -132,7 +132,9 @@ impl<S: Store, W: Watches> Runner<S, W> {
             let over = match self.options.until.clone() {
                 Until::Never => false,
                 Until::Idle => self.is_idle()?,
-                Until::Decided(_, entry) => is_decided(self.conductor.floor(), entry),
+                Until::Decided(project, entry) => {
+                    is_decided(self.conductor.floor(), entry) && self.conductor.has_followed_up(&project)?
+                }
             };
             if over {
                 return Ok(Stop::Idle { unfinished: self.unfinished() });
@@ -224,12 +226,16 @@ impl<S: Store, W: Watches> Runner<S, W> {
 
     fn is_idle(&mut self) -> StoreResult<bool> {
         let quiet = self.conductor.is_quiet()?;
-        Ok(quiet && self.conductor.floor().jobs.iter().filter(|j| j.is_live()).all(waits_for_a_person))
+        let floor = self.conductor.floor();
+        Ok(quiet
+            && floor.jobs.iter().filter(|j| j.is_live()).all(waits_for_a_person)
+            && by_hand(floor).filter(|e| e.state.is_live()).all(|e| stands_still(floor, e)))
     }
 
     fn unfinished(&self) -> usize {
         let floor = self.conductor.floor();
-        let waiting = floor.jobs.iter().filter(|j| j.is_live()).count();
+        let waiting = floor.jobs.iter().filter(|j| j.is_live()).count()
+            + by_hand(floor).filter(|e| e.state.is_live()).count();
         badly_ended(floor).saturating_sub(self.bad_before) + waiting
     }
 }
@@ -249,12 +255,27 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
     })
 }
 
-fn is_decided(floor: &Floor, entry: EntryId) -> bool {
+/// Whether the entry is through the merge queue, or waits there for somebody to put the primary branch right.
+pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
     let Some(entry) = floor.entries.get(&entry).filter(|e| e.state.is_live()) else { return true };
+    floor.queues.get(&entry.project).is_some_and(|q| waits_for_the_primary(q, entry))
+}
+
+fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
+    let red = queue.base_check.as_ref().is_some_and(|c| c.red);
+    queue.lost.is_some() || (red && queue.parked.iter().any(|p| p.entry == entry.id))
+}
+
+/// People's branches in the merge queue; the others are their jobs' concern.
+fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
+    floor.entries.iter().filter(|e| e.job.is_none())
+}
+
+/// Only a person can get it going again.
+fn stands_still(floor: &Floor, entry: &Entry) -> bool {
     let queue = floor.queues.get(&entry.project);
-    queue.is_some_and(|q| {
-        q.base_check.as_ref().is_some_and(|c| c.red) && q.parked.iter().any(|p| p.entry == entry.id)
-    })
+    queue.is_some_and(|q| q.paused.is_some() || waits_for_the_primary(q, entry))
+        && entry.state == EntryState::Queued
 }
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.
@@ -267,5 +288,7 @@ fn waits_for_a_person(job: &Job) -> bool {
 }
 
 fn badly_ended(floor: &Floor) -> usize {
+    let failed = |e: &&Entry| matches!(e.state, EntryState::Failed { .. } | EntryState::Conflicted { .. });
     floor.jobs.iter().filter(|j| matches!(j.end(), Some(End::Blocked | End::Failed))).count()
+        + by_hand(floor).filter(failed).count()
 }

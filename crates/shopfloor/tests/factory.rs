@@ -1,6 +1,8 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/branches.rs"]
+mod branches;
 #[path = "factory/client.rs"]
 mod client;
 #[path = "factory/clients.rs"]
@@ -21,8 +23,12 @@ mod hand_verify;
 mod kills;
 #[path = "factory/matrix.rs"]
 mod matrix;
+#[path = "factory/people.rs"]
+mod people;
 #[path = "factory/queue.rs"]
 mod queue;
+#[path = "factory/races.rs"]
+mod races;
 #[path = "factory/registry.rs"]
 mod registry;
 #[path = "factory/rescue.rs"]

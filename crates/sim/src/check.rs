@@ -5,8 +5,8 @@ mod sessions;
 use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
-use shopfloor_core::state::{End, Floor, Job, JobState, SessionState, SessionStatus};
+use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
+use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,8 @@ pub struct Checker {
     pub position: Seq,
     moves: usize,
     last_primary: Option<u32>,
-    landed: BTreeMap<JobId, u32>,
+    landed: BTreeMap<(Option<JobId>, String), u32>,
+    retired: BTreeSet<EntryId>,
     ended: usize,
     over: BTreeSet<JobId>,
     messages: BTreeMap<MessageId, sessions::Known>,
@@ -67,21 +68,62 @@ impl Checker {
         self.every_wait_has_a_deadline(world, floor, outbox);
         self.only_own_sessions_are_ended(world, floor);
         self.everything_is_bounded(world, floor);
-        self.no_entry_is_forgotten(world, floor);
+        self.no_entry_is_forgotten(world, floor, outbox);
+        self.people_are_answered(world, floor, outbox);
+    }
+
+    /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
+    fn people_are_answered(&mut self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+        for entry in floor.entries.iter().filter(|e| e.job.is_none()) {
+            match &entry.state {
+                EntryState::Failed { .. } => world.saw("branch by hand failed"),
+                EntryState::Conflicted { .. } => world.saw("branch by hand conflicted"),
+                EntryState::Cancelled { .. } => world.saw("branch by hand cancelled"),
+                _ => {}
+            }
+            let EntryState::Merged { commit } = &entry.state else { continue };
+            let mine = |q: &Queued| matches!(&q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
+            if outbox.iter().any(mine) || !self.retired.insert(entry.id) {
+                continue;
+            }
+            world.saw("branch by hand merged");
+            let (commit, head) = (commit_of(commit), commit_of(&entry.head));
+            if !world.git.is_ancestor(commit, world.git.primary()) {
+                world.broken(
+                    "6 completion is evidence",
+                    format!("{} is not in the primary branch", entry.branch),
+                );
+            }
+            // What could not be done for good was told.
+            if world.git.hub.get(&entry.branch) == Some(&head) && world.weather.permanent == 0 {
+                world.broken(
+                    "6 completion is evidence",
+                    format!("{} landed and is there still", entry.branch),
+                );
+            }
+        }
     }
 
     /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended;
     /// and a job that waits for the queue is in it.
-    fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor) {
+    fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
         let mut forgotten = Vec::new();
         for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
             let queue = floor.queues.get(&entry.project);
             let parked = queue.is_some_and(|q| q.parked.iter().any(|p| p.entry == entry.id));
-            if floor.standing(entry).is_none() && !parked {
+            let checked = match entry.state {
+                EntryState::Checking { again_at: Some(_), .. } => true,
+                EntryState::Checking { run, .. } => {
+                    outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run))
+                }
+                _ => false,
+            };
+            if floor.standing(entry).is_none() && !parked && !checked {
                 forgotten.push(format!("entry {} is in no plan", entry.id));
             }
             let waits = |j: &Job| j.state == JobState::Merging { entry: entry.id };
-            if !floor.jobs.get(&entry.job).is_some_and(waits) {
+            let job = entry.job.and_then(|job| floor.jobs.get(&job));
+            if entry.job.is_some() && !job.is_some_and(waits) {
                 forgotten.push(format!("entry {} has no job that waits for it", entry.id));
             }
         }
@@ -120,9 +162,11 @@ impl Checker {
                     world.broken("1 the tree that lands passed", format!("no entry {id}"));
                     continue;
                 };
-                *self.landed.entry(entry.job).or_default() += 1;
-                if self.landed[&entry.job] > 1 {
-                    world.broken("4 effects are idempotent", format!("job {} landed twice", entry.job));
+                let whose = (entry.job, entry.branch.clone());
+                let times = self.landed.entry(whose.clone()).or_default();
+                *times += 1;
+                if *times > 1 {
+                    world.broken("4 effects are idempotent", format!("{whose:?} landed twice"));
                 }
             }
         }

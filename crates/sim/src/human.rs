@@ -1,13 +1,13 @@
 //! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
 
 use crate::forge::{Changed, Issue, Review};
-use crate::git::{Written, commit_of};
+use crate::git::{Written, commit_of, sha};
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
-use shopfloor_core::event::Event;
+use shopfloor_core::event::{BranchAsk, Event};
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::state::{Floor, JobState};
-use shopfloor_core::step::may_merge;
+use shopfloor_core::step::{may_merge, may_queue};
 use std::collections::BTreeSet;
 
 /// What a person does at some time of a run.
@@ -16,6 +16,9 @@ pub enum Whim {
     FileIssue,
     CloseIssue,
     Relabel,
+    /// Blocks an issue, or takes the label that says that it is worked on.
+    TakeAway,
+    EditIssue,
     PushPrimary,
     /// Merges an open pull request by hand, past the queue.
     LandByHand,
@@ -30,6 +33,9 @@ pub enum Whim {
     /// Wants a change in the merge queue, or out of it.
     AskToMerge,
     RefuseToMerge,
+    /// Pushes a branch of their own and wants it merged; pushes to it once more, or deletes it.
+    QueueBranch,
+    MoveBranch,
     /// Looks at what waits for a person, and sometimes acts.
     LookAround,
 }
@@ -57,6 +63,8 @@ impl World {
             open: true,
             deps,
             created_at: self.now,
+            revision: 0,
+            version: 0,
             comments: Vec::new(),
         };
         self.forge.issues.insert(number, issue);
@@ -114,6 +122,47 @@ impl World {
         }
     }
 
+    /// A change of a person's own on a branch, mostly a good one.
+    fn push_own_branch(&mut self) -> BranchAsk {
+        let primary = self.git.primary();
+        let branch = format!("people/{}", self.git.commits.len());
+        let bug = self.rng.permille(200);
+        let file = if self.rng.permille(300) { self.rng.below(4) } else { 900 + self.rng.below(5) };
+        let mut content = self.git.content(primary).clone();
+        content.insert(file, self.git.write(Written { bug, at_attempt: self.attempt, ..Written::default() }));
+        let commit = self.git.commit(vec![primary], content, true);
+        self.git.hub.insert(branch.clone(), commit);
+        self.say(format!("person pushes c{commit} to {branch}"));
+        BranchAsk {
+            branch,
+            head: sha(commit),
+            tree: self.git.tree(commit),
+            title: "by hand".into(),
+            pr: None,
+            by: "person".into(),
+            approved_by: Some("person".into()),
+            urgent: self.rng.permille(200),
+        }
+    }
+
+    fn move_branch(&mut self) {
+        let branches = self.git.hub.iter().filter(|(name, _)| name.starts_with("people/"));
+        let branches: Vec<(String, u32)> = branches.map(|(name, at)| (name.clone(), *at)).collect();
+        let Some((branch, at)) = self.rng.pick(&branches).cloned() else { return };
+        if self.rng.permille(300) {
+            // Their own work, thrown away.
+            self.git.commits[at as usize].keep = false;
+            self.git.hub.remove(&branch);
+            self.say(format!("person deletes {branch}"));
+            return;
+        }
+        let mut content = self.git.content(at).clone();
+        content.insert(905, self.git.write(Written { at_attempt: self.attempt, ..Written::default() }));
+        let commit = self.git.commit(vec![at], content, true);
+        self.git.hub.insert(branch.clone(), commit);
+        self.say(format!("person pushes c{commit} to {branch}"));
+    }
+
     fn review_pr(&mut self, verdict: Verdict) {
         let open: Vec<_> =
             self.forge.prs.iter().filter(|(_, p)| p.open).map(|(n, p)| (*n, p.head.clone())).collect();
@@ -151,12 +200,26 @@ impl World {
                 return Some(Event::MergeAsked { project: project.clone(), issue, urgent });
             }
             Whim::RefuseToMerge => {
-                let queued = floor.entries.iter().filter(|e| e.state.is_live()).map(|e| e.issue);
-                let issue = *self.rng.pick(&queued.collect::<Vec<_>>())?;
+                let queued = floor.entries.iter().filter(|e| e.state.is_live());
+                let entry = *self.rng.pick(&queued.collect::<Vec<_>>())?;
                 self.saw("person took it out of the queue");
+                if entry.job.is_none() {
+                    let branch = entry.branch.clone();
+                    self.say(format!("person takes {branch} out of the queue"));
+                    return Some(Event::BranchRefused { project: project.clone(), branch });
+                }
+                let issue = entry.issue?;
                 self.say(format!("person takes #{issue} out of the queue"));
                 return Some(Event::MergeRefused { project: project.clone(), issue });
             }
+            Whim::QueueBranch => {
+                let ask = self.push_own_branch();
+                if may_queue(floor, project, &ask).is_ok() {
+                    self.saw("person queued a branch");
+                }
+                return Some(Event::BranchAsked { project: project.clone(), ask });
+            }
+            Whim::MoveBranch => self.move_branch(),
             Whim::CloseIssue => {
                 let number = self.some_open_issue()?;
                 self.forge.issues.get_mut(&number)?.open = false;
@@ -167,6 +230,26 @@ impl World {
             Whim::Relabel => {
                 let number = self.some_open_issue()?;
                 self.ask_again(number);
+            }
+            Whim::TakeAway => {
+                let number = self.some_open_issue()?;
+                let blocks = self.rng.permille(500);
+                let issue = self.forge.issues.get_mut(&number)?;
+                if blocks {
+                    issue.labels.insert("blocked".into());
+                } else {
+                    issue.labels.remove("in-progress");
+                }
+                self.forge_changed(Changed::Issue(number));
+                self.saw(if blocks { "person blocked an issue" } else { "person took a label" });
+                self.say(format!("person takes #{number} away, blocked: {blocks}"));
+            }
+            Whim::EditIssue => {
+                let number = self.some_open_issue()?;
+                self.forge.issues.get_mut(&number)?.revision += 1;
+                self.forge_changed(Changed::Issue(number));
+                self.saw("person edited an issue");
+                self.say(format!("person edits #{number}"));
             }
             Whim::Cancel => {
                 let issue = self.some_open_issue()?;

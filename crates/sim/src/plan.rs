@@ -44,6 +44,8 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::FileIssue,
         Whim::CloseIssue,
         Whim::Relabel,
+        Whim::TakeAway,
+        Whim::EditIssue,
         Whim::PushPrimary,
         Whim::PushPrimary,
         Whim::PushPrimary,
@@ -54,6 +56,8 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::Pause,
         Whim::AskToMerge,
         Whim::RefuseToMerge,
+        Whim::QueueBranch,
+        Whim::QueueBranch,
     ];
     let mut plan = Vec::new();
     for _ in 0..rng.below(9) {

@@ -71,6 +71,8 @@ struct Sim {
     poked_for: Option<Time>,
     /// A person has seen that the primary branch is red.
     mending: bool,
+    /// Moves of the primary branch of which the daemon was told.
+    moves: usize,
     checker: Checker,
     project: ProjectName,
 }
@@ -167,6 +169,7 @@ impl Sim {
             number: 100,
             poked_for: None,
             mending: false,
+            moves: 0,
             checker: Checker::default(),
             project: "sim".parse().expect("a valid name"),
         };
@@ -276,6 +279,8 @@ impl Sim {
                 Whim::PushBug,
                 Whim::RefuseToMerge,
                 Whim::AskToMerge,
+                Whim::QueueBranch,
+                Whim::MoveBranch,
             ];
             *world.rng.pick(&whims).expect("not empty")
         };
@@ -452,6 +457,11 @@ impl Sim {
                     wakes.push((now + late, Wake::Ghost(epoch)));
                 }
             }
+            if world.git.moves[self.moves..].iter().any(|m| m.entries.is_none()) {
+                let late = Duration::from_millis(world.rng.range(0, 1_500));
+                wakes.push((now + late, Wake::Any(Input::LookAtPrimary)));
+            }
+            self.moves = world.git.moves.len();
             visible = world.forge.visible_after(now);
             let primary = world.git.primary();
             let red = world.git.is_red(primary);
@@ -492,6 +502,7 @@ impl Sim {
             && floor.messages.iter().all(|m| m.deadline.is_none())
             && floor.sessions.iter().all(|s| s.state != SessionState::Live || s.resume_at.is_none())
             && floor.jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
+            && floor.entries.iter().all(|e| !e.state.is_live())
     }
 
     /// When nothing is left to happen, time passes. Deadlines may speak; nothing else does.

@@ -31,7 +31,8 @@ pub type CiResult<T> = Result<T, CiError>;
 pub struct NewRun {
     pub run: RunId,
     pub project: ProjectName,
-    pub issue: IssueNumber,
+    /// None: a person's branch.
+    pub issue: Option<IssueNumber>,
     pub commit: Sha,
     pub source: CommitSource,
 }
@@ -48,7 +49,7 @@ pub struct CiStep {
 pub struct CiRun {
     pub run: RunId,
     pub project: ProjectName,
-    pub issue: IssueNumber,
+    pub issue: Option<IssueNumber>,
     pub commit: Sha,
     pub source: CommitSource,
     /// `None` while it runs.
@@ -89,7 +90,8 @@ impl CiDb {
             params![
                 to_sql(new.run.0),
                 new.project.as_str(),
-                to_sql(new.issue.0),
+                // Issues are numbered from 1.
+                to_sql(new.issue.unwrap_or_default().0),
                 new.commit.as_str(),
                 word(&new.source)?,
                 to_sql(at.0)
@@ -178,7 +180,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<CiRun> {
     Ok(CiRun {
         run: RunId(from_sql(row, 0)?),
         project: decode(1, serde_json::Value::String(row.get(1)?))?,
-        issue: IssueNumber(from_sql(row, 2)?),
+        issue: Some(IssueNumber(from_sql(row, 2)?)).filter(|issue| issue.0 > 0),
         commit: decode(3, serde_json::Value::String(row.get(3)?))?,
         source: decode(4, serde_json::Value::String(row.get(4)?))?,
         verdict: verdict.map(|word| decode(5, serde_json::Value::String(word))).transpose()?,

@@ -71,7 +71,7 @@ pub type CiConfigs = Arc<dyn Fn(&ProjectName) -> Option<CiConfig> + Send + Sync>
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiRun {
     pub project: ProjectName,
-    pub issue: IssueNumber,
+    pub issue: Option<IssueNumber>,
     pub run: RunId,
     pub commit: Sha,
     pub source: CommitSource,

@@ -223,7 +223,10 @@ pub(super) fn merge_trees(repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Re
 fn title(entry: &ChainEntry) -> String {
     let title = text::one_line(&entry.title, 200);
     let title = if title.is_empty() { text::one_line(&entry.branch, 200) } else { title };
-    format!("{title} (#{})", entry.pr)
+    match entry.pr {
+        Some(pr) => format!("{title} (#{pr})"),
+        None => title,
+    }
 }
 
 fn squash_message(title: &str, commits: &[Commit]) -> String {

@@ -13,13 +13,15 @@ use super::chain::{Join, Links};
 use super::commit::Commit;
 use super::publish;
 use super::run::{Git, GitError, Repo, branch_ref};
-use super::{GitProject, Projects, locks};
+use super::{GitProject, Projects, hub, locks};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
 use shopfloor_core::effect::{LandedEntry, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult, PublishRequest};
+use shopfloor_engine::ports::{
+    BuildRequest, Built, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+};
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 use std::fs::File;
@@ -53,10 +55,14 @@ impl GitMerger {
         GitMerger { git, layout, projects }
     }
 
-    fn queue(&self, name: &ProjectName) -> PortResult<Queue> {
-        let GitProject { primary_branch, .. } = (self.projects)(name).ok_or_else(|| {
+    fn known(&self, name: &ProjectName) -> PortResult<GitProject> {
+        (self.projects)(name).ok_or_else(|| {
             PortError::transient(format!("the configuration of project {name} is not to be had"))
-        })?;
+        })
+    }
+
+    fn queue(&self, name: &ProjectName) -> PortResult<Queue> {
+        let GitProject { primary_branch, .. } = self.known(name)?;
         Ok(Queue {
             repo: self.git.scratch(&self.layout.queue_repo(name)),
             hub: self.git.bare(&self.layout.hub(name)),
@@ -78,8 +84,10 @@ impl Merger for GitMerger {
         Ok(Box::new(Guard(file)))
     }
 
-    fn primary(&self, project: &ProjectName) -> PortResult<Sha> {
-        self.queue(project)?.primary_now()
+    fn primary(&self, project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>> {
+        let GitProject { primary_branch, .. } = self.known(project)?;
+        let found = hub::primary(&self.git, &self.layout.hub(project), &primary_branch, known)?;
+        Ok(found.map(|(head, goes_on)| PrimaryAt { head, goes_on }))
     }
 
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
@@ -92,7 +100,7 @@ impl Merger for GitMerger {
         let mut names = vec![queue.primary.as_str()];
         names.extend(branches.iter().map(String::as_str));
         let mut refs = queue.hub.refs(&names)?;
-        let primary = refs.remove(0).ok_or_else(|| queue.no_primary())?;
+        let Some(primary) = refs.remove(0) else { return Ok(Built::NoPrimary) };
         let at = refs.into_iter().zip(request.list);
         let moved: Vec<MovedBranch> = at
             .filter(|(head, entry)| head.as_ref() != Some(&entry.head))
@@ -133,7 +141,7 @@ impl Merger for GitMerger {
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.
-    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
+    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>> {
         publish::publish(&self.queue(lock.project())?, request)
     }
 
@@ -154,12 +162,8 @@ impl Merger for GitMerger {
 }
 
 impl Queue {
-    fn no_primary(&self) -> PortError {
-        PortError::permanent(format!("origin has no {}", self.primary))
-    }
-
-    pub(super) fn primary_now(&self) -> PortResult<Sha> {
-        self.hub.refs(&[&self.primary])?.remove(0).ok_or_else(|| self.no_primary())
+    pub(super) fn primary_now(&self) -> PortResult<Option<Sha>> {
+        Ok(self.hub.refs(&[&self.primary])?.remove(0))
     }
 
     /// Fetches what is not visible here. The commits are the hub's, and so they are, unless the repository

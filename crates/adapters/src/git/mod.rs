@@ -8,6 +8,7 @@ mod commit;
 mod conflict;
 pub mod facts;
 mod hazards;
+pub mod hub;
 mod kept;
 mod locks;
 mod merger;

@@ -18,8 +18,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// `Ok(Err(actual))`: the branch was not at `old`, and what it is at does not have `new`.
-pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
+/// `Ok(Err(actual))`: the branch was not at `old`, and what it is at, if anything, does not have `new`.
+pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>> {
     let PublishRequest { old, new, tested, .. } = *request;
     if tested != new && old != new {
         let read = Commit::read_all(&queue.repo, &[tested, new])?;
@@ -32,8 +32,7 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
         }
     }
     if new == old {
-        let actual = queue.primary_now()?;
-        return Ok(if queue.has(new, &actual)? { Ok(()) } else { Err(actual) });
+        return queue.landed(new);
     }
     if !hand_over(queue, old, new)? {
         let (new, old) = (new.short(), old.short());
@@ -46,14 +45,19 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     }
     let Err(error) = queue.swap(old, new) else { return Ok(Ok(())) };
     // Refused, done before or cut off: where the branch is now tells which.
-    let actual = queue.primary_now()?;
-    if &actual == old {
+    if queue.primary_now()?.as_ref() == Some(old) {
         return Err(error.into());
     }
-    Ok(if queue.has(new, &actual)? { Ok(()) } else { Err(actual) })
+    queue.landed(new)
 }
 
 impl Queue {
+    /// Whether the primary branch has `new`; else where it is.
+    fn landed(&self, new: &Sha) -> PortResult<Result<(), Option<Sha>>> {
+        let Some(actual) = self.primary_now()? else { return Ok(Err(None)) };
+        Ok(if self.has(new, &actual)? { Ok(()) } else { Err(Some(actual)) })
+    }
+
     /// Whether `new` is in the history of `actual`, the hub's primary branch.
     fn has(&self, new: &Sha, actual: &Sha) -> PortResult<bool> {
         if new == actual {

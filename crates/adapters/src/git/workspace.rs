@@ -422,9 +422,25 @@ impl Workspace for GitWorkspace {
     }
 
     fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        self.pin(project, &format!("refs/pull/{pr}/head"), head)
+    }
+
+    fn pin_merged(&self, project: &ProjectName, head: &Sha) -> PortResult<()> {
+        self.pin(project, &format!("refs/shopfloor/merged/{head}"), head)
+    }
+
+    fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
         let site = self.site(project)?;
-        let name = format!("refs/pull/{pr}/head");
-        if site.on_origin(&[&name])?.remove(0).as_ref() == Some(head) {
+        let hub = self.layout.hub(project);
+        checkout::sync(&self.git, Path::new(&hub), &site.project)
+    }
+}
+
+impl GitWorkspace {
+    /// Keeps a commit under a ref of origin's.
+    fn pin(&self, project: &ProjectName, name: &str, head: &Sha) -> PortResult<()> {
+        let site = self.site(project)?;
+        if site.on_origin(&[name])?.remove(0).as_ref() == Some(head) {
             return Ok(());
         }
         if site.clone.commit(head.as_str())?.is_none() {
@@ -432,12 +448,6 @@ impl Workspace for GitWorkspace {
         }
         site.clone.call("push").args(["--quiet", "origin"]).arg(format!("+{head}:{name}")).run()?;
         Ok(())
-    }
-
-    fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
-        let site = self.site(project)?;
-        let hub = self.layout.hub(project);
-        checkout::sync(&self.git, Path::new(&hub), &site.project)
     }
 }
 

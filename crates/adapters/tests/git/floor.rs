@@ -214,7 +214,7 @@ impl Floor {
     pub fn entry(&self, issue: u64, head: &Sha) -> ChainEntry {
         ChainEntry {
             entry: EntryId(issue),
-            pr: PrNumber(issue),
+            pr: Some(PrNumber(issue)),
             branch: branch(issue),
             head: head.clone(),
             title: "-m Add it\n\x1b[31mnow".into(),
@@ -230,7 +230,7 @@ impl Floor {
 
     /// Puts one entry on top of the primary branch.
     pub fn build(&self, issue: u64, head: &Sha, method: MergeMethod) -> PortResult<Built> {
-        let base = self.merger.primary(&self.project.name)?;
+        let base = self.merger.primary(&self.project.name, None)?.expect("a primary branch").head;
         self.chain(&base, &[self.entry(issue, head)], method)
     }
 
@@ -239,7 +239,7 @@ impl Floor {
         commit_of(self.build(issue, head, method).expect("build"))
     }
 
-    pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), Sha>> {
+    pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), Option<Sha>>> {
         let request = PublishRequest { old, new, tested: new, entries: &[EntryId(1)] };
         self.merger.publish(&self.lock(), &request)
     }

@@ -210,7 +210,7 @@ fn a_human_who_is_faster_wins() {
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
         let theirs = floor.human_push("d", "4");
         let published = floor.publish(&base, &commit).expect("publish");
-        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(published, Err(Some(theirs.clone())));
         assert_eq!(floor.head(&floor.hub(), "main"), theirs);
     });
 }
@@ -239,7 +239,7 @@ fn a_push_in_the_middle_of_publishing_wins_too() {
             hub.display()
         ));
         let published = floor.publish(&base, &commit).expect("publish");
-        assert_eq!(published, Err(theirs.clone()));
+        assert_eq!(published, Err(Some(theirs.clone())));
         assert_eq!(floor.head(&hub, "main"), theirs);
     }
 }

@@ -212,7 +212,7 @@ fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
         let head = floor.push(1);
         floor.human_push("c", "3");
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
-        let merged = Merged { pr: PrNumber(9), head: head.clone(), commit: commit.clone() };
+        let merged = Merged { pr: Some(PrNumber(9)), head: head.clone(), commit: commit.clone() };
         let proof = || MergedProof::obtain(&floor.workspace, &floor.project.name, &merged);
         assert!(proof().is_err(), "not merged yet");
         floor.publish(&base, &commit).expect("publish").expect("cas");

@@ -82,7 +82,7 @@ impl Floor {
     pub fn request(&self) -> CiRequest<'_> {
         CiRequest {
             project: &self.project,
-            issue: IssueNumber(1),
+            issue: Some(IssueNumber(1)),
             run: RunId(1),
             commit: &self.commit,
             source: CommitSource::Hub,

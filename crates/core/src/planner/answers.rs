@@ -51,6 +51,7 @@ impl Plan {
             Input::Built { trial, chain } => self.built(*trial, chain, orders),
             Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
             Input::Finished { trial, verdict } => self.finished(now, *trial, *verdict, orders),
+            Input::Dropped { trial } => self.cancel(orders, |t| t.id == *trial),
             Input::Published { new } => self.published(new),
             Input::Refused { new, head } => {
                 if self.publishing.take_if(|p| p.new == *new).is_some() {

@@ -157,6 +157,10 @@ pub enum Input {
         trial: TrialId,
         verdict: Verdict,
     },
+    /// What was ordered for it is of no use: the list is tried again if it is still wanted.
+    Dropped {
+        trial: TrialId,
+    },
     /// The answers to [`Order::Publish`].
     Published {
         new: Sha,

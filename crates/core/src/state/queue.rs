@@ -13,6 +13,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum EntryState {
+    /// Not in the plan yet: the head of a person's branch has to pass the checks by itself. They run,
+    /// or could not be run and are tried again then.
+    Checking {
+        run: RunId,
+        again_at: Option<Time>,
+    },
     /// In the plan; how far it is there, [`Floor::standing`] says.
     #[serde(alias = "preparing", alias = "testing")]
     Queued,
@@ -34,18 +40,21 @@ pub enum EntryState {
 
 impl EntryState {
     pub fn is_live(&self) -> bool {
-        matches!(self, EntryState::Queued | EntryState::Merging)
+        matches!(self, EntryState::Checking { .. } | EntryState::Queued | EntryState::Merging)
     }
 }
 
-/// One branch on its way through the merge queue.
+/// One branch on its way through the merge queue: a job's, or a person's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub id: EntryId,
     pub project: ProjectName,
-    pub job: JobId,
-    pub issue: IssueNumber,
-    pub pr: PrNumber,
+    /// `None`: a person queued the branch, and [`Entry::by_hand`] has the rest.
+    pub job: Option<JobId>,
+    pub issue: Option<IssueNumber>,
+    pub pr: Option<PrNumber>,
+    #[serde(default)]
+    pub by_hand: Option<ByHand>,
     pub branch: String,
     /// The approved and checked head.
     pub head: Sha,
@@ -60,6 +69,20 @@ pub struct Entry {
     pub decided_at: Option<Time>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
+
+/// What is known of a branch that no job carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByHand {
+    /// Who queued it.
+    pub by: String,
+    pub title: String,
+    /// Who approved its head.
+    pub approved_by: Option<String>,
+    /// The verdict on its head.
+    pub green: Option<Green>,
+    /// Why it is not wanted any more: said when its publication could not be called back.
+    pub refused: Option<String>,
+}
 
 /// The run of the checks that a trial waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +124,15 @@ pub struct BaseCheck {
     pub red: bool,
 }
 
+/// The primary branch does not go on from where the queue knows it: it was rewound, rewritten or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostPrimary {
+    /// Where it was.
+    pub known: Sha,
+    /// Where it is; `None`: nowhere.
+    pub found: Option<Sha>,
+}
+
 /// A project's merge queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
@@ -108,10 +140,17 @@ pub struct Queue {
     pub plan: Plan,
     /// Why nothing is tried or published.
     pub paused: Option<String>,
-    /// It was asked where the primary branch is.
+    /// It was asked where the primary branch is: nothing is begun or published before the answer.
     pub finding: bool,
-    /// When to ask again: somebody else has to mend it.
-    pub look_at: Option<Time>,
+    /// Somebody moved it since that was asked.
+    #[serde(default)]
+    pub touched: bool,
+    /// Wherever it is found, it is taken for right.
+    #[serde(default)]
+    pub accepts: bool,
+    /// Nothing is begun or published until a person has put that right.
+    #[serde(default)]
+    pub lost: Option<LostPrimary>,
     pub runs: BTreeMap<TrialId, TrialRun>,
     pub publishing: Option<Publishing>,
     /// The newest verdicts, for commits and trees that come again.
@@ -133,7 +172,9 @@ impl Queue {
             plan: Plan::default(),
             paused: None,
             finding: false,
-            look_at: None,
+            touched: false,
+            accepts: false,
+            lost: None,
             runs: BTreeMap::new(),
             publishing: None,
             greens: Vec::new(),
@@ -147,7 +188,7 @@ impl Queue {
         Terms {
             slots: policy.merge_slots.max(1),
             alarm_after: policy.merge_alarm,
-            paused: self.paused.is_some(),
+            paused: self.paused.is_some() || self.lost.is_some() || self.finding,
         }
     }
 
@@ -158,14 +199,31 @@ impl Queue {
         self.greens.drain(..surplus);
     }
 
+    /// The verdict on that tree, as one on `commit`.
+    pub fn green_tree(&self, policy: &Policy, commit: &Sha, tree: &Tree) -> Option<Green> {
+        let present = self.greens.iter().filter(|g| g.holds(policy));
+        present.filter_map(|g| g.for_same_tree(commit, tree)).next_back()
+    }
+
     /// The verdict on that commit.
     pub fn green(&self, commit: &Sha) -> Option<&Green> {
         self.greens.iter().find(|g| g.commit() == commit)
     }
 
+    /// Where the primary branch is, or is about to be, as far as the queue knows: anywhere else is news.
+    /// `None`: it was never needed.
+    pub fn primary_known(&self) -> Option<Vec<Sha>> {
+        if let Some(LostPrimary { found, .. }) = &self.lost {
+            return Some(found.iter().cloned().collect());
+        }
+        let landing = self.publishing.as_ref().map(|p| p.new.clone());
+        Some(self.plan.base().cloned().into_iter().chain(landing).collect::<Vec<_>>())
+            .filter(|k| !k.is_empty())
+    }
+
     /// When something is to be done though nothing happens.
     pub fn wake_at(&self, policy: &Policy) -> Option<Time> {
-        self.plan.wake_at(&self.terms(policy)).into_iter().chain(self.look_at).min()
+        self.plan.wake_at(&self.terms(policy))
     }
 
     /// A run took so long.
@@ -183,6 +241,7 @@ impl Floor {
     /// The entry's state in a word.
     pub fn entry_status(&self, entry: &Entry) -> &'static str {
         match &entry.state {
+            EntryState::Checking { .. } => "testing",
             EntryState::Queued => match self.standing(entry) {
                 Some(Standing::Building(_)) => "preparing",
                 Some(Standing::Testing(_) | Standing::Suspect) => "testing",

@@ -13,12 +13,9 @@ use crate::ids::{EntryId, ProjectName, RunId, Sha};
 use crate::planner::Input;
 use crate::state::{BaseCheck, Parked, Queue};
 use crate::verdict::Green;
-use std::time::Duration;
 
 /// Runs of the checks on the primary branch before it is called red, or given up on.
 const BASE_RUNS_MAX: u32 = 2;
-/// How often the primary branch is looked at while it is red and entries wait for somebody to mend it.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 impl Queue {
     pub(super) fn is_parked(&self, entry: EntryId) -> bool {
@@ -53,8 +50,6 @@ impl Turn<'_> {
             self.unpark(project, |p| p.entry == id);
         } else if queue.base_check.is_none() {
             self.check_base(project, id, on.clone(), 1);
-        } else if queue.look_at.is_none() {
-            self.look_at_primary(project);
         }
     }
 
@@ -94,7 +89,6 @@ impl Turn<'_> {
                     describe(report)
                 );
                 self.note(NoteKind::Escalation, project, None, text);
-                self.look_at_primary(project);
             }
         }
     }
@@ -137,17 +131,5 @@ impl Turn<'_> {
             self.act(Action::CancelCi { project: project.clone(), run: check.run });
         }
         self.unpark(project, |_| true);
-    }
-
-    /// Looks whether somebody moved it, as long as entries wait for that.
-    pub(super) fn look_at_primary(&mut self, project: &ProjectName) {
-        let now = self.now;
-        let queue = self.queue_of(project);
-        let waits = queue.base_check.as_ref().is_some_and(|c| c.red) && !queue.parked.is_empty();
-        queue.look_at = waits.then(|| now + LOOK_EVERY);
-        if waits && !queue.finding {
-            queue.finding = true;
-            self.act(Action::FindPrimary { project: project.clone() });
-        }
     }
 }

@@ -6,6 +6,7 @@ use super::scheduler::START_WITHIN;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
 use crate::event::NoteKind;
 use crate::ids::{JobId, RunId, Sha};
+use crate::policy::Policy;
 use crate::state::{Goal, JobState};
 use crate::verdict::Green;
 use std::time::Duration;
@@ -105,9 +106,9 @@ impl Turn<'_> {
             text: "checks run".into(),
         });
         self.act(Action::RunCi {
-            job: id,
+            job: Some(id),
             project,
-            issue,
+            issue: Some(issue),
             run,
             commit: head,
             source: CommitSource::Hub,
@@ -157,8 +158,7 @@ impl Turn<'_> {
                 self.block(id, &format!("the checks cannot run: {}", describe(report)));
             } else {
                 // Not at once: what is down is not up again a moment later.
-                let pause = policy.infra_cooldown * 2u32.saturating_pow(retries - 1).min(1 << 16);
-                let pause = pause.min(INFRA_COOLDOWN_MAX);
+                let pause = cooldown(&policy, retries);
                 self.enter(id, JobState::Retrying { goal, head: commit.clone() }, pause);
             }
             return;
@@ -203,6 +203,12 @@ impl Turn<'_> {
             job.deadline = Some(self.now + START_WITHIN);
         }
     }
+}
+
+/// The pause before checks that could not run are tried again for the nth time.
+pub(super) fn cooldown(policy: &Policy, retries: u32) -> Duration {
+    let pause = policy.infra_cooldown * 2u32.saturating_pow(retries - 1).min(1 << 16);
+    pause.min(INFRA_COOLDOWN_MAX)
 }
 
 /// A report in a line.

@@ -46,6 +46,7 @@ impl Turn<'_> {
             self.job_due(job);
         }
         self.queues_due();
+        self.entries_due();
     }
 
     /// Time that passed while nobody was there counts against no agent: what it did or said then

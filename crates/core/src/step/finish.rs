@@ -129,7 +129,7 @@ impl Turn<'_> {
             branch: job.branch.clone(),
             merged,
         };
-        let merged = Merged { pr, head, commit: commit.clone() };
+        let merged = Merged { pr: Some(pr), head, commit: commit.clone() };
         // A worktree goes when its session is proven gone, not before.
         for action in [release(Role::Review, None), release(Role::Dev, Some(merged))] {
             if !ends_role(&actions, &action) {
@@ -173,7 +173,7 @@ impl Turn<'_> {
             project: job.project.clone(),
             issue: job.issue,
             branch: job.branch.clone(),
-            merged: (role == Role::Dev).then_some(Merged { pr, head, commit }),
+            merged: (role == Role::Dev).then_some(Merged { pr: Some(pr), head, commit }),
         };
         if remaining.contains(&action_key(&action)) {
             self.act(action);
@@ -311,7 +311,8 @@ impl Turn<'_> {
             for session in sessions {
                 self.floor.sessions.remove(&session);
             }
-            let entries: Vec<_> = self.floor.entries.iter().filter(|e| e.job == *job).map(|e| e.id).collect();
+            let mine = self.floor.entries.iter().filter(|e| e.job == Some(*job));
+            let entries: Vec<_> = mine.map(|e| e.id).collect();
             for entry in entries {
                 self.floor.entries.remove(&entry);
             }

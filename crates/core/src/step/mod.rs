@@ -5,11 +5,14 @@
 //! but is noted. Each topic has its file; all of them act on a [`Turn`].
 
 mod blame;
+mod by_hand;
 mod checks;
 mod deadline;
 mod finish;
 mod message;
+mod people;
 mod phase;
+mod primary;
 mod question;
 mod queue;
 mod record;
@@ -24,12 +27,13 @@ mod trials;
 #[cfg(test)]
 mod tests;
 
+pub use by_hand::{Hindrance, may_queue};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
 use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
-use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
+use crate::ids::{EntryId, Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::policy::Policy;
 use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
 use crate::time::Time;
@@ -109,6 +113,9 @@ impl Turn<'_> {
             }
             Event::MergeAsked { project, issue, urgent } => self.merge_asked(project, *issue, *urgent),
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
+            Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
+            Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
+            Event::PrimaryTouched { project } => self.primary_touched(project),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
@@ -147,12 +154,11 @@ impl Turn<'_> {
         let Some(known) = self.floor.projects.edit(project) else { return };
         known.cursor = known.cursor.max(cursor);
         match observation {
-            Observation::Issue { number, open, .. } => {
+            Observation::Issue { number, .. } => {
+                let before = self.floor.issues.get(&(project.clone(), *number)).map(|i| i.revision);
                 self.floor.see_issue(project, observation);
                 self.reprioritise(project, *number);
-                if !open {
-                    self.issue_closed(project, *number);
-                }
+                self.heed_issue(project, *number, before);
             }
             Observation::Review { pr, head, verdict, text, author, id } => {
                 self.review_seen(project, *pr, head, *verdict, text, author, *id);
@@ -179,7 +185,12 @@ impl Turn<'_> {
             Action::RunCi { job, project, run, commit, purpose, .. } => {
                 if let Outcome::CiFinished(report) = outcome {
                     match purpose {
-                        CiPurpose::Head => self.checks_finished(*job, *run, commit, report),
+                        CiPurpose::Head => {
+                            if let Some(job) = job {
+                                self.checks_finished(*job, *run, commit, report);
+                            }
+                        }
+                        CiPurpose::Entry(entry) => self.entry_checked(*entry, *run, report),
                         CiPurpose::Trial(trial) => self.trial_checked(project, *trial, *run, report),
                         CiPurpose::Base => self.base_checked(project, *run, report),
                     }
@@ -193,10 +204,18 @@ impl Turn<'_> {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
                     issue.held = false;
-                    // What was observed meanwhile may be older than this.
-                    relabel(issue, add, remove);
+                    // What was observed meanwhile may be older than this, or newer.
+                    let version = match outcome {
+                        Outcome::Labelled { version } => *version,
+                        _ => issue.version,
+                    };
+                    if version >= issue.version {
+                        issue.version = version;
+                        relabel(issue, add, remove);
+                    }
                 }
                 self.finishing_done_by_issue(project, *issue, action);
+                self.heed_labels(project, *issue);
             }
             Action::Comment { project, issue, .. } | Action::CloseIssue { project, issue } => {
                 self.finishing_done_by_issue(project, *issue, action);
@@ -207,10 +226,8 @@ impl Turn<'_> {
                 self.finishing_done(*job, action);
             }
             Action::Escalate { job, .. } => self.finishing_done(*job, action),
-            Action::FindPrimary { project } => {
-                if let Outcome::Primary { head } = outcome {
-                    self.primary_found(project, head);
-                }
+            Action::FindPrimary { project, known } => {
+                self.primary_answered(project, known.as_ref(), outcome);
             }
             Action::BuildChain { project, trial, list, .. } => {
                 self.chain_built(project, *trial, list, outcome);
@@ -229,6 +246,7 @@ impl Turn<'_> {
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
             | Action::CancelCi { .. }
+            | Action::RetireBranch { .. }
             | Action::Tidy(_) => {}
         }
     }
@@ -240,7 +258,7 @@ impl Turn<'_> {
             Action::PrepareWorktree { job, .. }
             | Action::PublishBranch { job, .. }
             | Action::OpenPr { job, .. }
-            | Action::RunCi { job, purpose: CiPurpose::Head, .. } => {
+            | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => {
                 // What is not waited for any more may fail.
                 if self.waits_for(*job, action) {
                     self.block(*job, &reason);
@@ -254,7 +272,11 @@ impl Turn<'_> {
             Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
                 self.base_uncheckable(project, *run, &reason);
             }
-            Action::FindPrimary { project } => self.primary_unknown(project, &reason),
+            Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
+                self.entry_uncheckable(*entry, *run, &reason);
+            }
+            Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => {}
+            Action::FindPrimary { project, .. } => self.primary_unknown(project, &reason),
             Action::Publish { project, old, new, .. } => {
                 self.publish_impossible(project, old, new, &reason);
             }
@@ -294,6 +316,7 @@ impl Turn<'_> {
             | Action::SyncCheckout { project, .. }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
+            | Action::RetireBranch { project, .. }
             | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
@@ -333,6 +356,14 @@ impl Turn<'_> {
             let (project, issue) = (job.project.clone(), job.issue);
             self.note(kind, &project, Some(issue), text);
         }
+    }
+
+    /// One that no issue is named for is named by its branch.
+    fn note_entry(&mut self, kind: NoteKind, entry: EntryId, text: impl Into<String>) {
+        let Some(entry) = self.floor.entries.get(&entry) else { return };
+        let (project, issue, text) = (entry.project.clone(), entry.issue, text.into());
+        let text = if entry.job.is_some() { text } else { format!("{}: {text}", entry.branch) };
+        self.note(kind, &project, issue, text);
     }
 
     /// Somebody is told that a job is in trouble.

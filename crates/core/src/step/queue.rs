@@ -17,7 +17,7 @@ use std::time::Duration;
 const LAND_WITHIN: Duration = Duration::from_secs(6 * 3600);
 const LABELLED: Priority = Priority(1);
 /// Asked for by a person, just now.
-const URGENT: Priority = Priority(2);
+pub(super) const URGENT: Priority = Priority(2);
 
 /// The head that a person may have queued for this job, or why there is none: the queue takes what is
 /// green and approved, whoever asks.
@@ -62,9 +62,10 @@ impl Turn<'_> {
         self.floor.entries.put(Entry {
             id: entry,
             project: project.clone(),
-            job: id,
-            issue,
-            pr,
+            job: Some(id),
+            issue: Some(issue),
+            pr: Some(pr),
+            by_hand: None,
             branch: job.branch.clone(),
             head: head.clone(),
             state: EntryState::Queued,
@@ -79,7 +80,7 @@ impl Turn<'_> {
         self.find_primary(&project);
     }
 
-    fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
+    pub(super) fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
         let issue = self.floor.issues.get(&(project.clone(), issue));
         if issue.is_some_and(|i| i.labels.contains("priority")) { LABELLED } else { Priority::default() }
     }
@@ -88,7 +89,7 @@ impl Turn<'_> {
     pub(super) fn reprioritise(&mut self, project: &ProjectName, issue: IssueNumber) {
         let labelled = self.labelled_priority(project, issue);
         let differs = |e: &&Entry| {
-            e.issue == issue
+            e.issue == Some(issue)
                 && e.project == *project
                 && e.state.is_live()
                 && e.priority < URGENT
@@ -100,7 +101,7 @@ impl Turn<'_> {
         }
     }
 
-    fn prioritise(&mut self, id: EntryId, priority: Priority) {
+    pub(super) fn prioritise(&mut self, id: EntryId, priority: Priority) {
         let Some(entry) = self.floor.entries.edit(&id) else { return };
         entry.priority = priority;
         let project = entry.project.clone();
@@ -140,7 +141,8 @@ impl Turn<'_> {
         job.reason = None;
         job.end_wanted = None;
         let (project, issue) = (job.project.clone(), job.issue);
-        let (add, remove) = (super::labels(&["in-progress"]), super::labels(&["blocked", "backlog"]));
+        let (add, remove) =
+            (super::labels(&["in-progress"]), super::labels(&["blocked", "backlog", "underspecified"]));
         self.act(Action::EditLabels { project, issue, add, remove });
     }
 
@@ -165,6 +167,12 @@ impl Turn<'_> {
             return;
         }
         let queue = self.queue_of(project);
+        if why.is_none() && queue.lost.is_some() {
+            self.accept_primary(project);
+            let text = "goes on from wherever the primary branch is now, as a person says";
+            self.note(NoteKind::QueueState, project, None, text);
+        }
+        let queue = self.queue_of(project);
         if queue.paused.as_deref() == why {
             return;
         }
@@ -178,6 +186,9 @@ impl Turn<'_> {
     pub(super) fn terms_changed(&mut self, project: &ProjectName, before: &Policy, now: &Policy) {
         if self.floor.queues.get(project).is_none() {
             return;
+        }
+        if before.primary_branch != now.primary_branch {
+            self.accept_primary(project);
         }
         let verdicts = |p: &Policy| (p.checks.clone(), p.has_checks, p.allow_no_checks);
         if verdicts(before) != verdicts(now) {
@@ -196,18 +207,12 @@ impl Turn<'_> {
         for project in due {
             self.plan(&project, &Input::Tick);
         }
-        let look = |q: &&Queue| q.look_at.is_some_and(|at| at <= self.now);
-        let look: Vec<ProjectName> =
-            self.floor.queues.iter().filter(look).map(|q| q.project.clone()).collect();
-        for project in look {
-            self.look_at_primary(&project);
-        }
     }
 
     /// Entries of a floor that was run by an older program are not in a plan yet.
     pub(super) fn queues_resumed(&mut self) {
         let unknown = |e: &&Entry| {
-            e.state.is_live()
+            matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()
                 && !self.floor.queues.get(&e.project).is_some_and(|q| q.is_parked(e.id))
         };
@@ -223,15 +228,21 @@ impl Turn<'_> {
 
     pub(super) fn set_entry(&mut self, entry: EntryId, state: EntryState) {
         let now = self.now;
-        if let Some(entry) = self.floor.entries.edit(&entry) {
-            entry.decided_at = (!state.is_live()).then_some(now);
-            entry.state = state;
+        let Some(entry) = self.floor.entries.edit(&entry) else { return };
+        entry.decided_at = (!state.is_live()).then_some(now);
+        entry.state = state;
+        if entry.job.is_none() && entry.decided_at.is_some() {
+            self.forget_old_branches();
         }
     }
 
     /// Takes an entry out of the queue.
     pub(super) fn leave(&mut self, id: EntryId, state: EntryState) {
-        let Some(project) = self.floor.entries.get(&id).map(|e| e.project.clone()) else { return };
+        let Some(entry) = self.floor.entries.get(&id) else { return };
+        let project = entry.project.clone();
+        if let EntryState::Checking { run, again_at: None } = entry.state {
+            self.act(Action::CancelCi { project: project.clone(), run });
+        }
         self.set_entry(id, state);
         self.queue_of(&project).parked.retain(|p| p.entry != id);
         self.plan(&project, &Input::Removed { entry: id });
@@ -248,6 +259,10 @@ impl Turn<'_> {
         let what = head.map_or_else(|| "deleted".to_owned(), |h| format!("moved to {}", h.short()));
         self.leave(id, EntryState::Cancelled { reason: format!("the branch was {what}") });
         let text = format!("entry {id}: the branch was {what} after its approval");
+        let Some(job) = job else {
+            self.note_entry(NoteKind::MergeFailed, id, text);
+            return;
+        };
         self.note(NoteKind::MergeFailed, &project, None, text);
         let max = self.policy_of(job).merge_rounds_max;
         let Some(row) = self.floor.jobs.edit(&job) else { return };
@@ -261,9 +276,19 @@ impl Turn<'_> {
 
     /// The entry conflicts with the primary branch: its agent has to resolve it.
     pub(super) fn conflicted(&mut self, id: EntryId, with: &Sha, conflict: &Conflict) {
-        let Some(job) = self.floor.entries.get(&id).map(|e| e.job) else { return };
+        let Some(Entry { job, branch, .. }) = self.floor.entries.get(&id) else { return };
+        let (job, branch) = (*job, branch.clone());
         let Conflict { files, hunks } = conflict;
         self.set_entry(id, EntryState::Conflicted { files: files.clone() });
+        let Some(job) = job else {
+            let text = format!(
+                "conflicts with the primary branch at {} in {}: merge that into the branch, push it, and `shopfloor merge-queue add {branch}` again",
+                with.short(),
+                files.join(", ")
+            );
+            self.note_entry(NoteKind::MergeConflict, id, text);
+            return;
+        };
         let list = files.iter().take(100).map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n");
         let fence = fence(hunks);
         let shown = match hunks.is_empty() {
@@ -278,11 +303,12 @@ impl Turn<'_> {
         );
     }
 
-    /// The entry's own change is red: its agent has to mend it.
+    /// The entry's own change is red: its agent has to mend it, if it has one.
     pub(super) fn failed(&mut self, id: EntryId, reason: &str, message: &str) {
         let Some(job) = self.floor.entries.get(&id).map(|e| e.job) else { return };
         self.set_entry(id, EntryState::Failed { reason: reason.to_owned() });
-        self.note_job(NoteKind::MergeFailed, job, reason);
+        self.note_entry(NoteKind::MergeFailed, id, reason);
+        let Some(job) = job else { return };
         self.merge_trouble(job, message, "the change keeps failing on top of the primary branch");
     }
 
@@ -291,7 +317,11 @@ impl Turn<'_> {
         self.set_entry(id, EntryState::Merged { commit: commit.clone() });
         let entry = self.floor.entries.get(&id)?;
         let (job, head) = (entry.job, entry.head.clone());
-        self.note_job(NoteKind::MergeComplete, job, commit.to_string());
+        self.note_entry(NoteKind::MergeComplete, id, commit.to_string());
+        let Some(job) = job else {
+            self.retire(id, commit);
+            return Some(LandedEntry { entry: id, head, commit: commit.clone() });
+        };
         self.record_merged(job);
         if let Some(job) = self.floor.jobs.edit(&job) {
             job.merged = Some(commit.clone());
@@ -319,7 +349,8 @@ impl Turn<'_> {
         }
         let job = entry.job;
         self.leave(id, EntryState::Failed { reason: reason.to_owned() });
-        self.note_job(NoteKind::MergeFailed, job, reason);
+        self.note_entry(NoteKind::MergeFailed, id, reason);
+        let Some(job) = job else { return };
         match self.job(job).and_then(|j| j.end_wanted.clone()) {
             Some((end, why)) => self.finish(job, end, &why),
             None => self.block(job, reason),

@@ -116,7 +116,10 @@ impl Turn<'_> {
         author: &str,
         review: u64,
     ) {
-        let Some(job) = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)) else { return };
+        let Some(job) = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)) else {
+            self.reviewed_by_hand(project, pr, head, verdict);
+            return;
+        };
         if job.review.as_ref().is_some_and(|seen| seen.id >= review) {
             return;
         }

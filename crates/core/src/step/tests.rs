@@ -1,12 +1,15 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
+mod by_hand;
 mod checks;
 mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod people;
 mod phases;
+mod primary;
 mod queue;
 mod records;
 mod reviews;
@@ -45,6 +48,9 @@ struct Scene {
     pending: Vec<Action>,
     notes: Vec<Note>,
     stamps: u64,
+    /// Of the issues, as the forge counts them.
+    version: u64,
+    revision: u64,
 }
 
 impl Scene {
@@ -55,6 +61,8 @@ impl Scene {
             pending: Vec::new(),
             notes: Vec::new(),
             stamps: 0,
+            version: 0,
+            revision: 0,
         };
         scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
         scene
@@ -76,6 +84,7 @@ impl Scene {
     }
 
     fn issue_is(&mut self, number: u64, labels: &[&str], deps: &[u64], open: bool) -> &mut Self {
+        self.version += 1;
         self.observe(Observation::Issue {
             number: IssueNumber(number),
             title: format!("issue {number}"),
@@ -83,6 +92,8 @@ impl Scene {
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
+            revision: self.revision,
+            version: self.version,
         })
     }
 
@@ -203,7 +214,7 @@ impl Scene {
 
     /// The primary branch is looked for, and found.
     fn primary(&mut self, head: u32) -> &mut Self {
-        self.answer("find_primary", Outcome::Primary { head: sha(head) })
+        self.answer("find_primary", Outcome::Primary { head: sha(head), goes_on: true })
     }
 
     /// The oldest chain is built: its links are these commits.
@@ -247,7 +258,7 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
-                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
+                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10), goes_on: true },
                 Action::PrepareWorktree { .. } => {
                     Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
                 }

@@ -6,12 +6,12 @@ use super::Turn;
 use super::checks::describe;
 use crate::effect::{
     Action, ChainEntry, ChainLink, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, LandedEntry,
-    MovedBranch, Outcome, StatusState,
+    Outcome, StatusState,
 };
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, RunId, Sha};
 use crate::planner::{Alarm, Input, Order, Tree, TrialId, Verdict};
-use crate::state::{EntryState, Publishing, Queue, TrialRun};
+use crate::state::{Entry, EntryState, Publishing, Queue, TrialRun};
 use crate::verdict::Green;
 
 /// How often in a row an entry may be the newest in a trial that cannot be built or checked.
@@ -68,15 +68,14 @@ impl Turn<'_> {
                 self.conflicted(entry, &with, evidence.conflict.unwrap_or(&unknown));
             }
             Order::Flake { trial, entry } => {
-                let issue = entry.and_then(|e| self.floor.entries.get(&e)).map(|e| e.issue);
+                let issue = entry.and_then(|e| self.floor.entries.get(&e)).and_then(|e| e.issue);
                 let text = format!("trial {trial} was red and did not stay so");
                 self.note(NoteKind::CiFlake, project, issue, text);
             }
             Order::Alarm(Alarm::Waiting { entry, since }) => {
                 let minutes = self.now.since(since).as_secs() / 60;
-                if let Some(job) = self.floor.entries.get(&entry).map(|e| e.job) {
-                    self.escalate_job(job, &format!("it waits in the merge queue for {minutes} min"));
-                }
+                let text = format!("it waits in the merge queue for {minutes} min");
+                self.note_entry(NoteKind::Escalation, entry, text);
             }
             Order::Alarm(Alarm::Infra { times, until }) => {
                 let pause = until.since(self.now).as_secs();
@@ -90,32 +89,6 @@ impl Turn<'_> {
 
     // ---- building ------------------------------------------------------------------------------
 
-    /// Asks where the primary branch is, if that was never known.
-    pub(super) fn find_primary(&mut self, project: &ProjectName) {
-        let queue = self.queue_of(project);
-        if queue.plan.base().is_none() && !queue.finding {
-            queue.finding = true;
-            self.act(Action::FindPrimary { project: project.clone() });
-        }
-    }
-
-    pub(super) fn primary_found(&mut self, project: &ProjectName, head: &Sha) {
-        self.queue_of(project).finding = false;
-        self.plan(project, &Input::Primary { head: head.clone() });
-    }
-
-    pub(super) fn primary_unknown(&mut self, project: &ProjectName, reason: &str) {
-        let queue = self.queue_of(project);
-        queue.finding = false;
-        if queue.plan.base().is_some() {
-            return;
-        }
-        let mine = self.floor.entries.iter().filter(|e| e.project == *project && e.state.is_live());
-        for entry in mine.map(|e| e.id).collect::<Vec<_>>() {
-            self.entry_impossible(entry, reason);
-        }
-    }
-
     fn build(&mut self, project: &ProjectName, trial: TrialId, base: Sha, list: &[EntryId]) {
         let entries = list.iter().filter_map(|id| self.floor.entries.get(id));
         let list = entries.map(|e| ChainEntry {
@@ -123,11 +96,16 @@ impl Turn<'_> {
             pr: e.pr,
             branch: e.branch.clone(),
             head: e.head.clone(),
-            title: self.job(e.job).map(|j| j.title.clone()).unwrap_or_default(),
+            title: self.title(e),
         });
         let list = list.collect();
         let method = self.policy(project).merge_method;
         self.act(Action::BuildChain { project: project.clone(), trial, base, method, list });
+    }
+
+    fn title(&self, entry: &Entry) -> String {
+        let job = entry.job.and_then(|job| self.job(job)).map(|j| &j.title);
+        job.or(entry.by_hand.as_ref().map(|by| &by.title)).cloned().unwrap_or_default()
     }
 
     pub(super) fn chain_built(
@@ -139,15 +117,19 @@ impl Turn<'_> {
     ) {
         match outcome {
             Outcome::Chain { primary, moved, links } => {
-                self.primary_seen(project, primary, moved);
-                if list.len() == links.len() {
+                if !self.primary_seen(project, Some(primary), moved) {
+                    self.plan(project, &Input::Dropped { trial });
+                } else if list.len() == links.len() {
                     self.reuse_verdicts(project, list, links);
                     let chain = links.iter().map(|l| l.link.clone()).collect();
                     self.plan(project, &Input::Built { trial, chain });
                 }
             }
             Outcome::ChainConflict { primary, moved, entry, with_base, conflict } => {
-                self.primary_seen(project, primary, moved);
+                if !self.primary_seen(project, Some(primary), moved) {
+                    self.plan(project, &Input::Dropped { trial });
+                    return;
+                }
                 let input = Input::Conflicted { trial, at: *entry, with_base: *with_base };
                 let evidence = Evidence { conflict: Some(conflict), ..Evidence::default() };
                 self.plan_with(project, &input, &evidence);
@@ -157,14 +139,11 @@ impl Turn<'_> {
                 // If it was in the list for having landed before, the trial goes on waiting otherwise.
                 self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
             }
+            Outcome::NoPrimary => {
+                self.primary_seen(project, None, &[]);
+                self.plan(project, &Input::Dropped { trial });
+            }
             _ => {}
-        }
-    }
-
-    fn primary_seen(&mut self, project: &ProjectName, head: &Sha, moved: &[MovedBranch]) {
-        self.plan(project, &Input::Primary { head: head.clone() });
-        for MovedBranch { entry, head } in moved {
-            self.branch_moved(*entry, head.as_ref());
         }
     }
 
@@ -172,8 +151,9 @@ impl Turn<'_> {
     fn reuse_verdicts(&mut self, project: &ProjectName, list: &[ChainEntry], links: &[ChainLink]) {
         let policy = self.policy(project);
         for (entry, ChainLink { head_tree, .. }) in list.iter().zip(links) {
-            let job = self.floor.entries.get(&entry.entry).and_then(|e| self.job(e.job));
-            let green = job.and_then(|j| j.green.clone());
+            let Some(row) = self.floor.entries.get(&entry.entry) else { continue };
+            let by_job = row.job.and_then(|job| self.job(job)).and_then(|j| j.green.clone());
+            let green = by_job.or_else(|| row.by_hand.as_ref()?.green.clone());
             let Some(green) = green.filter(|g| *g.commit() == entry.head && g.holds(&policy)) else {
                 continue;
             };
@@ -224,7 +204,7 @@ impl Turn<'_> {
             return;
         }
         let TrialRun { commit, tree, tip, .. } = queue.runs.remove(&trial).expect("just seen");
-        let issue = self.floor.entries.get(&tip).map(|e| e.issue);
+        let issue = self.floor.entries.get(&tip).and_then(|e| e.issue);
         let text = format!("run {run} on candidate {}: {}", commit.short(), describe(report));
         self.note(NoteKind::CiResult, project, issue, text);
         if let Some(green) = Green::judge(&policy, &commit, run, report) {
@@ -318,21 +298,24 @@ impl Turn<'_> {
         new: &Sha,
         outcome: &Outcome,
     ) {
-        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. }) {
+        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. } | Outcome::NoPrimary) {
             return;
         }
         let Some(Publishing { green, entries, .. }) = self.take_publication(project, old, new) else {
             return;
         };
-        if let Outcome::PrimaryMoved { head } = outcome {
-            // Somebody was faster: what was tested is not what would land. Build and test anew.
+        if *outcome != Outcome::Published {
+            // Somebody was faster: what was tested is not what would land. Build and test anew, once it
+            // is known where the primary branch is, and that it goes on from where it was.
             for (entry, _) in &entries {
                 self.set_entry(*entry, EntryState::Queued);
             }
-            self.plan(project, &Input::Refused { new: new.clone(), head: head.clone() });
+            self.primary_touched(project);
+            self.plan(project, &Input::Refused { new: new.clone(), head: old.clone() });
             for (entry, _) in &entries {
-                if let Some(job) = self.floor.entries.get(entry).map(|e| e.job) {
-                    self.take_up_what_waited(job);
+                match self.floor.entries.get(entry).and_then(|e| e.job) {
+                    Some(job) => self.take_up_what_waited(job),
+                    None => self.heed_refusal(*entry),
                 }
             }
             return;
@@ -365,7 +348,7 @@ impl Turn<'_> {
         incomplete: &[EntryId],
     ) {
         for LandedEntry { entry, head, commit } in landed.iter().filter(|l| incomplete.contains(&l.entry)) {
-            let issue = self.floor.entries.get(entry).map(|e| e.issue);
+            let issue = self.floor.entries.get(entry).and_then(|e| e.issue);
             let text = format!(
                 "not every change of {} is in {}, which it landed as: look at both",
                 head.short(),

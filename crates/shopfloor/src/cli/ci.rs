@@ -45,7 +45,8 @@ enum CiCommand {
 pub struct RunView {
     pub run: RunId,
     pub project: ProjectName,
-    pub issue: IssueNumber,
+    /// `null` for a person's branch.
+    pub issue: Option<IssueNumber>,
     pub commit: Sha,
     pub source: CommitSource,
     /// `null` while it runs.
@@ -124,7 +125,7 @@ fn list(context: &Context, runs: Vec<CiRun>) {
         .map(|run| {
             vec![
                 run.run.to_string(),
-                format!("#{}", run.issue),
+                view::or_dash(run.issue.map(|issue| format!("#{issue}"))),
                 run.commit.short().to_owned(),
                 verdict(run).to_owned(),
                 view::or_dash(run.step.as_deref().map(|step| text::one_line(step, 30))),
@@ -176,7 +177,8 @@ fn status(context: &Context, which: Option<&str>) -> CliResult<()> {
 }
 
 fn print_run(run: &CiRun) {
-    output::line(format!("run {}: {}, {} of #{}", run.run, verdict(run), run.commit.short(), run.issue));
+    let of = run.issue.map(|issue| format!(" of #{issue}")).unwrap_or_default();
+    output::line(format!("run {}: {}, {}{of}", run.run, verdict(run), run.commit.short()));
     output::line(format!("  started {}, took {}", output::timestamp(run.started_at), took(run)));
     for step in &run.steps {
         let exit = step.exit.map_or("did not end".to_owned(), |exit| format!("exit {exit}"));

@@ -3,6 +3,10 @@
 use super::output;
 use super::{CliError, CliResult, Context, Exit};
 use shopfloor_adapters::host::lock::FileLock;
+use std::time::Duration;
+
+/// From the end of the line to the end of the process.
+const LAST_BREATH: Duration = Duration::from_secs(10);
 
 /// Ends the daemon; agents' sessions live on and the next `up` takes them up again.
 pub fn run(context: &Context) -> CliResult<Exit> {
@@ -11,7 +15,8 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         say(context, false, "no daemon runs on this floor");
         return Ok(Exit::Fine);
     }
-    if FileLock::exclusive(&context.layout.daemon_lock())?.is_none() {
+    // A program that it was just starting may hold the lock a moment longer.
+    if FileLock::wait(&context.layout.daemon_lock(), LAST_BREATH)?.is_none() {
         return Err(CliError::new(Exit::Busy, "the daemon was told to end but has not yet")
             .hint("`shopfloor status` shows whether it still runs"));
     }

@@ -3,6 +3,7 @@
 
 mod orphans;
 mod panes;
+mod primary;
 mod projects;
 mod socket;
 mod watches;

@@ -4,6 +4,7 @@
 
 use super::Projects;
 use super::panes::PaneListener;
+use super::primary::PrimaryWatch;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
@@ -37,6 +38,7 @@ pub struct FloorWatches {
     /// What the attendants were last told of each session.
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
+    primaries: PrimaryWatch,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -131,6 +133,7 @@ impl FloorWatches {
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
+            primaries: PrimaryWatch::start(layout.clone(), shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
             files: FileWatcher::spawn(move |key| for_files.fired(key))?,
@@ -146,6 +149,7 @@ impl FloorWatches {
 impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
+        self.primaries.reconcile(floor);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()

@@ -214,7 +214,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         },
         cursor: 1_001,
     });
-    floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap() });
+    floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap(), goes_on: true });
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn runs_are_listed_shown_and_their_logs_printed() {
         let new = NewRun {
             run: RunId(run),
             project: name("demo"),
-            issue: IssueNumber(1),
+            issue: Some(IssueNumber(1)),
             commit: commit.parse().unwrap(),
             source: CommitSource::Hub,
         };

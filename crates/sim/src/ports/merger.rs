@@ -6,7 +6,9 @@ use shopfloor_core::effect::{ChainEntry, ChainLink, Conflict, LandedEntry, Moved
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortError, PortResult, PublishRequest};
+use shopfloor_engine::ports::{
+    BuildRequest, Built, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+};
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 
@@ -34,8 +36,12 @@ impl Merger for FakeMerger {
         self.0.call("take_lock", |_| Ok(Box::new(()) as Box<dyn Any>))
     }
 
-    fn primary(&self, _project: &ProjectName) -> PortResult<Sha> {
-        self.0.call("primary", |world| Ok(sha(world.git.primary())))
+    fn primary(&self, _project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>> {
+        self.0.call("primary", |world| {
+            let head = world.git.primary();
+            let goes_on = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));
+            Ok(Some(PrimaryAt { head: sha(head), goes_on }))
+        })
     }
 
     fn build(&self, _lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
@@ -88,7 +94,11 @@ impl Merger for FakeMerger {
         })
     }
 
-    fn publish(&self, _lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Sha>> {
+    fn publish(
+        &self,
+        _lock: &QueueLock,
+        request: &PublishRequest<'_>,
+    ) -> PortResult<Result<(), Option<Sha>>> {
         self.0.call("publish", |world| {
             let actual = world.git.primary();
             let (expected, commit) = (commit_of(request.old), commit_of(request.new));
@@ -98,7 +108,7 @@ impl Merger for FakeMerger {
                     return Ok(Ok(()));
                 }
                 world.saw("primary moved");
-                return Ok(Err(sha(actual)));
+                return Ok(Err(Some(sha(actual))));
             }
             if !world.git.is_ancestor(expected, commit) {
                 return Err(PortError::permanent("would drop commits"));

@@ -254,6 +254,15 @@ impl Workspace for FakeWorkspace {
         })
     }
 
+    fn pin_merged(&self, _project: &ProjectName, head: &Sha) -> PortResult<()> {
+        self.0.call("pin_merged", |world| {
+            let commit = commit_of(head);
+            // Beyond the numbers of pull requests.
+            world.git.pins.insert(1_000_000 + u64::from(commit), commit);
+            Ok(())
+        })
+    }
+
     fn sync_checkout(&self, _project: &ProjectName) -> PortResult<(bool, String)> {
         self.0.call("sync_checkout", |_| Ok((true, "checkout is up to date".into())))
     }

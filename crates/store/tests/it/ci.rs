@@ -18,7 +18,13 @@ fn db() -> (TempDir, CiDb) {
 
 fn new(run: u64) -> NewRun {
     let commit: Sha = "a".repeat(40).parse().unwrap();
-    NewRun { run: RunId(run), project: app(), issue: IssueNumber(3), commit, source: CommitSource::Queue }
+    NewRun {
+        run: RunId(run),
+        project: app(),
+        issue: Some(IssueNumber(3)),
+        commit,
+        source: CommitSource::Queue,
+    }
 }
 
 fn step(name: &str, exit: Option<i32>) -> CiStep {

@@ -10,7 +10,7 @@ fn merging() -> Scene {
     Scene::merging(Policy::default(), 1)
 }
 
-fn published(scene: &mut Scene) -> Option<(Sha, Sha)> {
+pub(super) fn published(scene: &mut Scene) -> Option<(Sha, Sha)> {
     scene.has("publish").then(|| match scene.take("publish") {
         Action::Publish { old, new, .. } => (old, new),
         _ => unreachable!(),
@@ -32,15 +32,15 @@ fn moved(head: Option<Sha>) -> Outcome {
     Outcome::Chain { primary: sha(10), moved, links: Vec::new() }
 }
 
-fn queue(scene: &Scene) -> &Queue {
+pub(super) fn queue(scene: &Scene) -> &Queue {
     scene.floor.queues.get(&project()).expect("there is a queue")
 }
 
-fn entry(scene: &Scene, id: u64) -> &Entry {
+pub(super) fn entry(scene: &Scene, id: u64) -> &Entry {
     scene.floor.entries.get(&EntryId(id)).expect("there is an entry")
 }
 
-fn status(scene: &Scene, id: u64) -> &'static str {
+pub(super) fn status(scene: &Scene, id: u64) -> &'static str {
     scene.floor.entry_status(entry(scene, id))
 }
 
@@ -63,7 +63,7 @@ fn queued(policy: Policy, jobs: u64) -> Scene {
     scene
 }
 
-fn lists(scene: &Scene) -> Vec<Vec<u64>> {
+pub(super) fn lists(scene: &Scene) -> Vec<Vec<u64>> {
     let list = |a: &Action| match a {
         Action::BuildChain { list, .. } => Some(list.iter().map(|e| e.entry.0).collect()),
         _ => None,
@@ -199,10 +199,10 @@ fn a_red_base_is_nobodys_fault_until_it_is_mended() {
     let mut scene = red_twice();
     scene.ci(CiVerdict::Red).ci(CiVerdict::Red);
     assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("merging", 1));
-    // It is looked at, at once and now and then.
-    scene.primary(10).wait(Duration::from_secs(61));
-    assert!(!scene.has("build_chain"));
-    scene.primary(11);
+    // Nothing is done until somebody moves it.
+    scene.wait(Duration::from_secs(61));
+    assert!(!scene.has("build_chain") && !scene.has("find_primary"));
+    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
     assert_eq!((lists(&scene), queue(&scene).parked.len()), (vec![vec![1]], 0));
     scene.chain_seen(11, &[21]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
@@ -252,21 +252,18 @@ fn somebody_was_faster_so_all_is_built_and_checked_anew() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::PrimaryMoved { head: sha(11) });
     assert_eq!(scene.state(), "merging");
-    scene.chain_seen(11, &[21]);
+    scene.primary(11).chain_seen(11, &[21]);
     assert!(!scene.has("publish"));
     scene.ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
     // Seen when the chain is built: nothing is checked that could not land.
     let mut scene = merging();
-    scene.chain_seen(11, &[20]);
+    scene.chain_seen(11, &[20]).primary(11);
     assert!(!scene.has("run_ci") && scene.has("build_chain"));
     // Seen by a second trial: the first is not worth its run any more.
     let mut scene = merging();
     scene.chain(&[20]);
-    scene.event(Event::Performed {
-        action: Action::FindPrimary { project: project() },
-        outcome: Outcome::Primary { head: sha(11) },
-    });
+    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
     assert!(scene.has("cancel_ci"));
     scene.ci(CiVerdict::Green);
     assert!(!scene.has("publish"));

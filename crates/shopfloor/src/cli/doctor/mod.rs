@@ -6,6 +6,7 @@ mod checks;
 mod live;
 mod programs;
 mod projects;
+mod queues;
 mod scratch;
 
 use super::{CliResult, Context, Exit, output};
@@ -83,7 +84,9 @@ pub fn run(context: &Context, args: DoctorArgs) -> CliResult<Exit> {
     let (store, engine) = checks::store(context);
     checks.extend(store);
     checks.push(checks::daemon(context));
-    checks.extend(projects::checks(context, engine.as_ref().map(|engine| engine.floor())));
+    let floor = engine.as_ref().map(|engine| engine.floor());
+    checks.extend(projects::checks(context, floor));
+    checks.extend(queues::checks(context, floor));
     Ok(report(context, checks))
 }
 

@@ -77,7 +77,7 @@ pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
     let pending: Vec<&Queued> =
         outbox.iter().filter(|q| concerns(&q.action, &floor, &project, number, job)).collect();
     let runs = context.ci()?.list(&project, RUNS_LOOKED_AT)?;
-    let last_ci = runs.into_iter().find(|run| run.issue == number);
+    let last_ci = runs.into_iter().find(|run| run.issue == Some(number));
     let why = known.filter(|i| i.open).map(|i| view::why(&floor, i));
     let daemon = status::daemon(context)?;
     if !context.json {
@@ -135,7 +135,7 @@ fn concerns(
     job: Option<&Job>,
 ) -> bool {
     let my_job = |id| job.is_some_and(|job| job.id == id);
-    let my_entry = |entry| floor.entries.get(&entry).is_some_and(|e| my_job(e.job));
+    let my_entry = |entry| floor.entries.get(&entry).is_some_and(|e| e.job.is_some_and(my_job));
     let my_pr = |p: &ProjectName, pr| p == project && job.is_some_and(|job| job.pr == Some(pr));
     match action {
         Action::PrepareWorktree { job, .. }
@@ -143,11 +143,11 @@ fn concerns(
         | Action::PublishBranch { job, .. }
         | Action::Checkpoint { job, .. }
         | Action::OpenPr { job, .. }
-        | Action::RunCi { job, .. }
         | Action::CollectReview { job, .. }
         | Action::PostReview { job, .. }
         | Action::Escalate { job, .. }
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
+        Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
         Action::EditLabels { project: p, issue: i, .. }
@@ -161,6 +161,7 @@ fn concerns(
         Action::PostStatus { project: p, commit, .. } => {
             p == project && job.is_some_and(|job| job.head.as_ref() == Some(commit))
         }
+        Action::RetireBranch { project: p, issue: i, .. } => p == project && *i == Some(issue),
         Action::SyncCheckout { .. }
         | Action::FindPrimary { .. }
         | Action::CancelCi { .. }

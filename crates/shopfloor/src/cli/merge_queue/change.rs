@@ -1,17 +1,22 @@
 //! People's say in the merge queue: in, out, sooner, not now.
 
+use super::branch::{self, Wish};
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
 use shopfloor_core::state::{Floor, Job, JobState};
 use shopfloor_core::step::may_merge;
 use std::str::FromStr;
 
-/// Put the change of an issue into the queue; it has to be green and, if the project reviews, approved
+/// Put the change of an issue, or a branch of your own, into the queue
 ///
-/// The factory does so by itself. This is for what was taken out, or what ended blocked though nothing is
-/// wrong with it. For a change that is in the queue, --priority puts it before the others.
+/// It has to be green and, if the project reviews, approved. The factory queues what its agents make by
+/// itself: there, this is for what was taken out, or what ended blocked though nothing is wrong with it.
+/// A branch that no job carries is one that you pushed (`git push shopfloor BRANCH`): its head is checked
+/// if that was not done yet, and it lands like any other; then the branch is deleted. With a daemon that
+/// happens by itself, without one `shopfloor merge-queue process` does it. For a change that is in the
+/// queue, --priority puts it before the others.
 #[derive(Args)]
 pub struct AddArgs {
     /// An issue's number, or a branch
@@ -19,9 +24,15 @@ pub struct AddArgs {
     /// Before those that were queued earlier
     #[arg(long)]
     priority: bool,
+    /// Approve the head of a branch that no job carries; it is on record as yours
+    #[arg(long)]
+    approve: bool,
+    /// The pull request of a branch that no job carries, if it is not plain which
+    #[arg(long, value_name = "PR")]
+    pr: Option<PrNumber>,
 }
 
-/// Take a change out of the queue; its issue waits for a person then
+/// Take a change out of the queue; its issue, if it is for one, waits for a person then
 #[derive(Args)]
 pub struct RemoveArgs {
     /// An issue's number, or a branch
@@ -52,7 +63,11 @@ enum Change {
 impl FromStr for Change {
     type Err = std::convert::Infallible;
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Ok(word.parse().map_or_else(|_| Change::Branch(word.to_owned()), Change::Issue))
+        let name = word.strip_prefix("refs/heads/");
+        if let (None, Ok(issue)) = (name, word.parse()) {
+            return Ok(Change::Issue(issue));
+        }
+        Ok(Change::Branch(name.unwrap_or(word).to_owned()))
     }
 }
 
@@ -70,24 +85,43 @@ impl Change {
                 Change::Branch(branch) => format!("branch {branch}"),
             };
             CliError::no_such(format!("no job of project {project} carries {what}"))
-                .hint("`shopfloor status` shows what is at work")
+                .hint("`shopfloor status` shows what is at work, `shopfloor merge-queue list` what is queued")
         })
     }
 }
 
 pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
-    ask(context, &args.change, args.priority)
+    ask(context, &args.change, Wish { urgent: args.priority, approve: args.approve, pr: args.pr })
 }
 
 pub fn retry(context: &Context, args: &RetryArgs) -> CliResult<Exit> {
-    ask(context, &args.change, false)
+    ask(context, &args.change, Wish::default())
 }
 
-fn ask(context: &Context, change: &Change, urgent: bool) -> CliResult<Exit> {
-    let project = context.project()?.name;
+fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
+    let row = context.project()?;
+    let project = row.name.clone();
     let engine = context.engine()?;
+    if let Change::Branch(name) = change {
+        let job = engine.floor().jobs.iter().rfind(|j| j.project == project && j.branch == *name);
+        // One that ended leaves its branch to people, unless it can go on just as it was.
+        let goes_on = |job: &Job| {
+            job.is_live()
+                || may_merge(engine.floor(), job)
+                    .is_ok_and(|head| branch::look(context, &row, name).is_ok_and(|found| found.head == head))
+        };
+        if !job.is_some_and(goes_on) {
+            return branch::add(context, &row, name, wish);
+        }
+    }
     let job = change.job(engine.floor(), &project)?;
     let issue = job.issue;
+    if wish.approve || wish.pr.is_some() {
+        let pr = job.pr.map_or_else(|| "PR".to_owned(), |pr| pr.to_string());
+        return Err(CliError::usage(format!("the job of issue #{issue} carries that change"))
+            .hint(format!("`shopfloor pr review {pr} --approve` approves it")));
+    }
+    let urgent = wish.urgent;
     if !matches!(job.state, JobState::Merging { .. }) {
         may_merge(engine.floor(), job).map_err(|why| {
             CliError::failed(format!("issue #{issue} cannot be queued: {why}"))
@@ -101,6 +135,11 @@ fn ask(context: &Context, change: &Change, urgent: bool) -> CliResult<Exit> {
 pub fn remove(context: &Context, args: &RemoveArgs) -> CliResult<Exit> {
     let project = context.project()?.name;
     let engine = context.engine()?;
+    if let Change::Branch(name) = &args.change
+        && engine.floor().queued_by_hand(&project, name).is_some()
+    {
+        return branch::remove(context, &project, name);
+    }
     let job = args.change.job(engine.floor(), &project)?;
     let issue = job.issue;
     if !matches!(job.state, JobState::Merging { .. }) {

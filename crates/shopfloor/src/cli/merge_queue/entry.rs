@@ -13,18 +13,21 @@ pub struct EntryView {
     pub entry: EntryId,
     /// In its project's queue, from 1; `null` once it is through.
     pub position: Option<usize>,
+    /// Whose change it is: an agent's, or a person's.
     identity_name: String,
     pub branch: String,
     worktree_path: Option<String>,
-    pub pr_number: PrNumber,
-    /// The issue's number.
-    pub bead_id: String,
+    pub pr_number: Option<PrNumber>,
+    /// The issue's number; `null` for a person's branch without one.
+    pub bead_id: Option<String>,
     /// The project's name.
     pub node_id: ProjectName,
     requested_at: String,
     pub status: &'static str,
     priority: u8,
     head: Sha,
+    /// Who approved a person's branch.
+    approved_by: Option<String>,
     /// What has to happen next; for one that is through, what became of it.
     pub waits_for: String,
     /// About how long it will take yet, if that can be said.
@@ -43,16 +46,20 @@ impl EntryView {
         EntryView {
             entry: entry.id,
             position,
-            identity_name: agent_name(Role::Dev, &entry.project, entry.issue),
+            identity_name: match (&entry.by_hand, entry.issue) {
+                (Some(by), _) => by.by.clone(),
+                (None, issue) => agent_name(Role::Dev, &entry.project, issue.unwrap_or_default()),
+            },
             branch: entry.branch.clone(),
-            worktree_path: floor.jobs.get(&entry.job).and_then(|job| job.worktree.clone()),
+            worktree_path: entry.job.and_then(|job| floor.jobs.get(&job)?.worktree.clone()),
             pr_number: entry.pr,
-            bead_id: entry.issue.to_string(),
+            bead_id: entry.issue.map(|issue| issue.to_string()),
             node_id: entry.project.clone(),
             requested_at: output::moment(entry.requested_at),
             status: floor.entry_status(entry),
             priority: entry.priority.0,
             head: entry.head.clone(),
+            approved_by: entry.by_hand.as_ref().and_then(|by| by.approved_by.clone()),
             waits_for: waits_for(floor, entry),
             estimate_seconds: position.and_then(|at| estimate(floor, entry, at)).map(|d| d.as_secs()),
             decided_at: entry.decided_at.map(output::moment),
@@ -63,6 +70,19 @@ impl EntryView {
     pub fn estimate(&self) -> String {
         view::or_dash(self.estimate_seconds.map(|s| output::span(Duration::from_secs(s))))
     }
+}
+
+/// What people call it: by its issue or, if it is a person's branch, by that.
+pub fn name(entry: &Entry) -> String {
+    match entry.issue {
+        Some(issue) if entry.job.is_some() => format!("#{issue}"),
+        _ => entry.branch.clone(),
+    }
+}
+
+pub fn names<'e>(floor: &Floor, entries: impl IntoIterator<Item = &'e EntryId>) -> String {
+    let rows = entries.into_iter().filter_map(|e| floor.entries.get(e));
+    rows.map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The queue in order.
@@ -80,6 +100,10 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         EntryState::Failed { reason } | EntryState::Cancelled { reason } => {
             return shopfloor_core::text::one_line(reason, 160);
         }
+        EntryState::Checking { run, again_at: None } => return format!("CI run {run} of its own head"),
+        EntryState::Checking { again_at: Some(at), .. } => {
+            return format!("the checks, which could not run; the next try is at {}", output::clock(*at));
+        }
         EntryState::Queued | EntryState::Merging => {}
     }
     let Some(queue) = floor.queues.get(&entry.project) else { return "the queue".into() };
@@ -96,12 +120,13 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         Some(Standing::Building(_)) => "its candidate to be built".into(),
         Some(Standing::Suspect) => "a second run: the first failed".into(),
         Some(Standing::Behind(entries)) => {
-            let issues: Vec<_> =
-                entries.iter().filter_map(|e| floor.entries.get(e)).map(|e| e.issue).collect();
-            format!("{}, with which it conflicts", view::numbers(&issues, ", "))
+            format!("{}, with which it conflicts", names(floor, &entries))
         }
         Some(Standing::InLine | Standing::Waiting) | None => "its turn".into(),
     };
+    if let Some(lost) = &queue.lost {
+        return format!("people: {}", lost.tell());
+    }
     match &queue.paused {
         Some(why) => format!("the paused queue ({}); then {what}", shopfloor_core::text::one_line(why, 80)),
         None => what,
@@ -111,7 +136,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
 /// As many rounds of the checks as it takes until it is its turn, less what has passed of this one.
 fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<Duration> {
     let queue = floor.queues.get(&entry.project)?;
-    if queue.paused.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
+    if queue.paused.is_some() || queue.lost.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
         return None;
     }
     let round = Duration::from_millis(queue.checks_ms?);

@@ -33,7 +33,7 @@ pub fn run(context: &Context, args: &HistoryArgs) -> CliResult<Exit> {
             vec![
                 view::or_dash(entry.decided_at.map(output::timestamp)),
                 entry.project.to_string(),
-                format!("#{}", entry.issue),
+                view::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
                 entry.branch.clone(),
                 view.status.to_owned(),
                 view.waits_for,

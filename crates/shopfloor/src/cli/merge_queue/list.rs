@@ -36,8 +36,8 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
             vec![
                 view::or_dash(*position),
                 entry.project.to_string(),
-                format!("#{}", entry.issue),
-                format!("#{}", entry.pr),
+                view::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
+                view::or_dash(entry.pr.map(|pr| format!("#{pr}"))),
                 entry.branch.clone(),
                 view.status.to_owned(),
                 output::span(now().since(entry.requested_at)),
@@ -52,6 +52,9 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
     for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
         if let Some(why) = &queue.paused {
             output::line(format!("{} is paused: {why}", queue.project));
+        }
+        if let Some(lost) = &queue.lost {
+            output::line(format!("{} stands still: {}", queue.project, lost.tell()));
         }
     }
     Ok(Exit::Fine)

@@ -9,7 +9,7 @@ use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::{lock, process};
 use shopfloor_core::ids::EntryId;
 use shopfloor_core::state::{EntryState, Floor};
-use shopfloor_engine::{Stop, Until};
+use shopfloor_engine::{Stop, Until, is_decided};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
@@ -29,16 +29,30 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         return Err(CliError::failed(format!("the merge queue is paused: {why}"))
             .hint("`shopfloor merge-queue resume` lets it go on"));
     }
-    match Daemon::take(context, Until::Decided(project, next)) {
-        Ok(mut daemon) => {
-            if daemon.runner.run()? == Stop::Asked {
-                return Err(CliError::failed("stopped before the change was through").hint(
-                    "nothing is lost: the next daemon, or `merge-queue process` again, goes on with it",
-                ));
+    if let Some(lost) = floor.queues.get(&project).and_then(|q| q.lost.as_ref()) {
+        return Err(CliError::failed(format!("the merge queue stands still: {}", lost.tell()))
+            .hint("put the branch back, or accept it with `shopfloor merge-queue resume`"));
+    }
+    let mut nobody = 0;
+    loop {
+        match Daemon::take(context, Until::Decided(project.clone(), next)) {
+            Ok(mut daemon) => {
+                if daemon.runner.run()? == Stop::Asked {
+                    return Err(CliError::failed("stopped before the change was through").hint(
+                        "nothing is lost: the next daemon, or `merge-queue process` again, goes on with it",
+                    ));
+                }
+                break;
             }
+            Err(error) if error.exit == Exit::Busy => match follow(context, next)? {
+                Followed::Decided => break,
+                // Whoever it was, it is this process's turn now.
+                Followed::Ended => nobody = 0,
+                Followed::Nobody if nobody == TRIES_MAX => return Err(error),
+                Followed::Nobody => nobody += 1,
+            },
+            Err(error) => return Err(error),
         }
-        Err(error) if error.exit == Exit::Busy => follow(context, next)?,
-        Err(error) => return Err(error),
     }
     let engine = context.engine()?;
     report(context, engine.floor(), next)
@@ -49,8 +63,18 @@ enum News {
     Ended,
 }
 
-/// Sleeps until the daemon has decided the entry.
-fn follow(context: &Context, entry: EntryId) -> CliResult<()> {
+/// Times in a row that the floor is held and nobody is seen to hold it.
+const TRIES_MAX: u32 = 5;
+
+enum Followed {
+    Decided,
+    Ended,
+    /// Whoever held the floor is gone already.
+    Nobody,
+}
+
+/// Sleeps until whoever holds the floor has decided the entry, or is gone.
+fn follow(context: &Context, entry: EntryId) -> CliResult<Followed> {
     let (written, news) = channel();
     let ended = written.clone();
     // Nobody listens any more once it is decided.
@@ -62,21 +86,20 @@ fn follow(context: &Context, entry: EntryId) -> CliResult<()> {
     let daemon = lock::holder(&context.layout.daemon_lock()).and_then(process::identify);
     match daemon {
         Some(daemon) => exits.watch(0, daemon)?,
-        None => return Err(CliError::new(Exit::Busy, "the daemon has just ended").hint("try again")),
+        None => return Ok(Followed::Nobody),
     }
     let mut engine = context.engine()?;
+    let mut ended = false;
     loop {
         engine.refresh()?;
-        if !engine.floor().entries.get(&entry).is_some_and(|e| e.state.is_live()) {
-            return Ok(());
+        if is_decided(engine.floor(), entry) {
+            return Ok(Followed::Decided);
         }
-        match news.recv() {
-            Ok(News::Written) => {}
-            Ok(News::Ended) | Err(_) => {
-                return Err(CliError::failed("the daemon ended before the change was through")
-                    .hint("`shopfloor merge-queue process` goes on without it"));
-            }
+        // Its last words were read just now.
+        if ended {
+            return Ok(Followed::Ended);
         }
+        ended = !matches!(news.recv(), Ok(News::Written));
     }
 }
 
@@ -88,7 +111,8 @@ fn report(context: &Context, floor: &Floor, id: EntryId) -> CliResult<Exit> {
     if context.json {
         output::json(&view);
     } else {
-        output::line(format!("#{} {}: {}: {}", view.bead_id, view.branch, view.status, view.waits_for));
+        let issue = view.bead_id.map(|issue| format!("#{issue} ")).unwrap_or_default();
+        output::line(format!("{issue}{}: {}: {}", view.branch, view.status, view.waits_for));
     }
     Ok(if matches!(entry.state, EntryState::Merged { .. }) { Exit::Fine } else { Exit::Unfinished })
 }

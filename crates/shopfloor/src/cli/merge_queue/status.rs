@@ -1,16 +1,19 @@
 //! `shopfloor merge-queue status`: what is being tried, and how the queue is.
 
-use crate::cli::{CliResult, Context, Exit, now, output, view};
+use super::entry::names;
+use crate::cli::{CliResult, Context, Exit, now, output};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::planner::{Purpose, TrialId};
-use shopfloor_core::state::{Floor, Queue};
+use shopfloor_core::state::{Floor, LostPrimary, Queue};
 
 #[derive(Serialize)]
 struct QueueView {
     project: ProjectName,
     /// Why it is held.
     paused: Option<String>,
+    /// Why it stands still until somebody puts the primary branch right.
+    frozen: Option<String>,
     /// Where the primary branch was last seen.
     primary: Option<Sha>,
     /// Whether the primary branch itself is known to fail.
@@ -19,6 +22,8 @@ struct QueueView {
     waiting: usize,
     trials: Vec<TrialLine>,
     publishing: Option<Vec<IssueNumber>>,
+    /// The same by name, people's branches included.
+    publishing_names: Option<String>,
     /// How many of a hundred changes fail, as estimated.
     failure_percent: u32,
     /// How long the checks take, on average.
@@ -31,6 +36,8 @@ struct QueueView {
 struct TrialLine {
     trial: TrialId,
     issues: Vec<IssueNumber>,
+    /// The same by name, people's branches included.
+    names: String,
     /// A second run for the last of them.
     confirms: bool,
     commit: Option<Sha>,
@@ -58,12 +65,13 @@ pub fn run(context: &Context) -> CliResult<Exit> {
 }
 
 fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
-    let issue = |entry: &EntryId| floor.entries.get(entry).map(|e| e.issue);
+    let issue = |entry: &EntryId| floor.entries.get(entry).and_then(|e| e.issue);
     let trials = queue.plan.trials().map(|t| {
         let run = queue.runs.get(&t.id);
         TrialLine {
             trial: t.id,
             issues: t.list.iter().filter_map(issue).collect(),
+            names: names(floor, t.list),
             confirms: matches!(t.purpose, Purpose::Confirm { .. }),
             commit: t.built.map(|link| link.commit.clone()),
             run: run.map(|r| r.run),
@@ -73,6 +81,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
     QueueView {
         project: queue.project.clone(),
         paused: queue.paused.clone(),
+        frozen: queue.lost.as_ref().map(LostPrimary::tell),
         primary: queue.plan.base().cloned(),
         primary_red: queue.base_check.as_ref().is_some_and(|c| c.red),
         slots: floor.policy(&queue.project).merge_slots,
@@ -82,6 +91,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
             .publishing
             .as_ref()
             .map(|p| p.entries.iter().filter_map(|(entry, _)| issue(entry)).collect()),
+        publishing_names: queue.publishing.as_ref().map(|p| names(floor, p.entries.iter().map(|(e, _)| e))),
         failure_percent: (queue.plan.rate().chance() * 100.0).round() as u32,
         checks_seconds: queue.checks_ms.map(|ms| ms / 1000),
         held_until: queue.plan.held_until().map(output::moment),
@@ -91,6 +101,10 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
 fn print(queue: &QueueView) {
     let state = queue.paused.as_ref().map_or("works".to_owned(), |why| format!("paused: {why}"));
     output::line(format!("{}  {state}", queue.project));
+    if let Some(why) = &queue.frozen {
+        output::line(format!("  FROZEN: {why}"));
+        output::line("  put it back where it was, or accept it with `shopfloor merge-queue resume`");
+    }
     let primary = queue.primary.as_ref().map_or("not known yet", |sha| sha.short());
     let red = if queue.primary_red { ", which fails the checks" } else { "" };
     output::line(format!("  primary branch  {primary}{red}"));
@@ -105,10 +119,10 @@ fn print(queue: &QueueView) {
             _ => "being built".into(),
         };
         let again = if trial.confirms { ", a second time" } else { "" };
-        output::line(format!("    {}: {what}{again}", view::numbers(&trial.issues, ", ")));
+        output::line(format!("    {}: {what}{again}", trial.names));
     }
-    if let Some(issues) = &queue.publishing {
-        output::line(format!("  publishing      {}", view::numbers(issues, ", ")));
+    if let Some(names) = &queue.publishing_names {
+        output::line(format!("  publishing      {names}"));
     }
     if let Some(seconds) = queue.checks_seconds {
         output::line(format!("  checks take     {}", output::span(std::time::Duration::from_secs(seconds))));

@@ -68,6 +68,8 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         open: true,
         deps: vec![],
         created_at: Time(1),
+        revision: 0,
+        version: 0,
     };
     let prepare = Action::PrepareWorktree {
         job: JobId(1),

@@ -1,0 +1,106 @@
+//! The hub as people use it: the branches they push there, and where its primary branch is, read without
+//! starting git.
+
+use super::chain::merge_trees;
+use super::commit::Commit;
+use super::run::{Git, GitError, Repo, branch_ref};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::planner::Tree;
+use shopfloor_core::text;
+use shopfloor_engine::ports::PortError;
+use std::path::{Path, PathBuf};
+
+/// A branch that has something to merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubBranch {
+    pub head: Sha,
+    pub tree: Tree,
+    /// The first line of its newest commit.
+    pub subject: String,
+}
+
+/// Why a branch has nothing to merge.
+#[derive(Debug, thiserror::Error)]
+pub enum BranchProblem {
+    #[error("{:?} is not a valid branch name", text::one_line(.0, 80))]
+    BadName(String),
+    #[error("the hub has no branch {0}")]
+    Unknown(String),
+    #[error("the hub has no primary branch {0}")]
+    NoPrimary(String),
+    #[error("{0} has no commit that {1} lacks: it is merged already, or nothing was committed")]
+    Nothing(String, String),
+    #[error("{0} changes nothing: all of it is in {1} already")]
+    Empty(String, String),
+    #[error("{0} shares no history with {1}")]
+    Unrelated(String, String),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Looks at a branch that is to be merged.
+pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBranch, BranchProblem> {
+    let full = |name: &str| branch_ref(name).map_err(|_| BranchProblem::BadName(name.to_owned()));
+    let (name_ref, primary_ref) = (full(name)?, full(primary)?);
+    let hub = git.bare(hub);
+    let mut refs = hub.refs(&[&name_ref, &primary_ref])?;
+    let on = refs.remove(1).ok_or_else(|| BranchProblem::NoPrimary(primary.to_owned()))?;
+    let head = refs.remove(0).ok_or_else(|| BranchProblem::Unknown(name.to_owned()))?;
+    let names = || (name.to_owned(), primary.to_owned());
+    if hub.is_ancestor(&head, &on)? {
+        let (name, primary) = names();
+        return Err(BranchProblem::Nothing(name, primary));
+    }
+    if hub.call("merge-base").args([on.as_str(), head.as_str()]).ending(&[0, 1])?.code != 0 {
+        let (name, primary) = names();
+        return Err(BranchProblem::Unrelated(name, primary));
+    }
+    let commits = Commit::read_all(&hub, &[&head, &on])?;
+    if changes_nothing(&hub, &on, &head, &commits[1].tree)? {
+        let (name, primary) = names();
+        return Err(BranchProblem::Empty(name, primary));
+    }
+    let [head_commit, _] = &commits[..] else { unreachable!("two were asked for") };
+    Ok(HubBranch { head, tree: Tree(head_commit.tree.clone()), subject: head_commit.subject() })
+}
+
+fn changes_nothing(hub: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {
+    Ok(merge_trees(hub, on, head)?.ok().as_ref() == Some(tree))
+}
+
+/// Where the primary branch is, and whether that has everything it was once `known` to have. `None`: there
+/// is none.
+pub fn primary(
+    git: &Git,
+    hub: &Path,
+    branch: &str,
+    known: Option<&Sha>,
+) -> Result<Option<(Sha, bool)>, PortError> {
+    let hub = git.bare(hub);
+    let Some(head) = hub.refs(&[&branch_ref(branch)?])?.remove(0) else { return Ok(None) };
+    let goes_on = match known {
+        Some(known) if *known == head => true,
+        // What the hub does not have cannot be in its branch.
+        Some(known) => hub.commit(known.as_str())?.is_some() && hub.is_ancestor(known, &head)?,
+        None => true,
+    };
+    Ok(Some((head, goes_on)))
+}
+
+/// The files that change when the branch moves.
+pub fn files_of(hub: &Path, branch: &str) -> [PathBuf; 2] {
+    [hub.join("refs/heads").join(branch), hub.join("packed-refs")]
+}
+
+/// Where the branch is, as git's files say: no process is started for it. `None`: nowhere, or they do not
+/// say so plainly, and git has to be asked.
+pub fn peek(hub: &Path, branch: &str) -> Option<Sha> {
+    let [loose, packed] = files_of(hub, branch);
+    if let Ok(text) = std::fs::read_to_string(loose) {
+        return text.trim_end().parse().ok();
+    }
+    let packed = std::fs::read_to_string(packed).ok()?;
+    let name = format!("refs/heads/{branch}");
+    let line = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, full)| *full == name)?;
+    line.0.parse().ok()
+}

@@ -1,0 +1,137 @@
+//! Where the primary branch is. The queue moves it, and so may anybody who can push: that is noticed when
+//! it happens, and whatever was found out on the old base is void. One that does not go on from where it
+//! was known to be (rewound, rewritten, deleted) is never taken for the new base: the queue stands still
+//! until it is put back, or a person accepts it.
+//!
+//! The answer to the question comes in the lane in which publications are made, so it is never older than
+//! the newest of them.
+
+use super::Turn;
+use crate::effect::{Action, MovedBranch, Outcome};
+use crate::event::NoteKind;
+use crate::ids::{ProjectName, Sha};
+use crate::planner::Input;
+use crate::state::LostPrimary;
+
+impl Turn<'_> {
+    /// Asks where it is, if that was never known.
+    pub(super) fn find_primary(&mut self, project: &ProjectName) {
+        let queue = self.queue_of(project);
+        if queue.plan.base().is_none() && !queue.finding {
+            self.ask_for_primary(project);
+        }
+    }
+
+    fn ask_for_primary(&mut self, project: &ProjectName) {
+        let queue = self.queue_of(project);
+        queue.finding = true;
+        queue.touched = false;
+        let known = queue.plan.base().filter(|_| !queue.accepts).cloned();
+        self.act(Action::FindPrimary { project: project.clone(), known });
+    }
+
+    /// Somebody moved it, or may have. A queue that never needed it does not care.
+    pub(super) fn primary_touched(&mut self, project: &ProjectName) {
+        let Some(queue) = self.floor.queues.get(project) else { return };
+        if queue.finding {
+            self.queue_of(project).touched = true;
+        } else if queue.plan.base().is_some() {
+            self.ask_for_primary(project);
+        }
+    }
+
+    /// Wherever it is, that is right: a person says so, or it is another branch now.
+    pub(super) fn accept_primary(&mut self, project: &ProjectName) {
+        let queue = self.queue_of(project);
+        queue.lost = None;
+        queue.accepts = true;
+        self.primary_touched(project);
+    }
+
+    pub(super) fn primary_answered(&mut self, project: &ProjectName, known: Option<&Sha>, outcome: &Outcome) {
+        let queue = self.queue_of(project);
+        queue.finding = false;
+        let (found, goes_on) = match outcome {
+            Outcome::Primary { head, goes_on } => (Some(head), *goes_on),
+            _ => (None, false),
+        };
+        let base = queue.plan.base().cloned();
+        // The queue itself may have moved it since the question, or somebody else again.
+        let outdated = known.is_some() && known != base.as_ref() && found != base.as_ref();
+        if queue.touched || outdated || (known.is_some() && queue.accepts) {
+            self.ask_for_primary(project);
+            return;
+        }
+        match (found, base) {
+            (Some(head), base) if goes_on || base.is_none() => {
+                queue.accepts = false;
+                if queue.lost.take().is_some() {
+                    let text = format!("the primary branch is at {} and in order again", head.short());
+                    self.note(NoteKind::QueueState, project, None, text);
+                }
+                self.plan(project, &Input::Primary { head: head.clone() });
+            }
+            (found, Some(known)) => self.primary_lost(project, known, found.cloned()),
+            (_, None) => self.primary_unknown(project, "origin has no primary branch"),
+        }
+    }
+
+    fn primary_lost(&mut self, project: &ProjectName, known: Sha, found: Option<Sha>) {
+        let lost = LostPrimary { known, found };
+        if self.queue_of(project).lost.as_ref() == Some(&lost) {
+            return;
+        }
+        let text = format!("{}; the merge queue stands still until that is put right", lost.tell());
+        self.queue_of(project).lost = Some(lost);
+        self.note(NoteKind::Escalation, project, None, text);
+    }
+
+    /// It cannot be found out. What waits for it does not wait on.
+    pub(super) fn primary_unknown(&mut self, project: &ProjectName, reason: &str) {
+        let queue = self.queue_of(project);
+        queue.finding = false;
+        if queue.plan.base().is_some() {
+            self.note(NoteKind::Escalation, project, None, reason);
+            self.plan(project, &Input::Tick);
+            return;
+        }
+        let mine = self.floor.entries.iter().filter(|e| e.project == *project && e.state.is_live());
+        for entry in mine.map(|e| e.id).collect::<Vec<_>>() {
+            self.entry_impossible(entry, reason);
+        }
+    }
+
+    /// What a build saw. Whether the primary branch is where the queue takes it to be; if not, that is
+    /// looked into.
+    pub(super) fn primary_seen(
+        &mut self,
+        project: &ProjectName,
+        head: Option<&Sha>,
+        moved: &[MovedBranch],
+    ) -> bool {
+        let queue = self.queue_of(project);
+        // While a publication is under way it may be seen before or after it: its answer will tell.
+        let as_known = queue.publishing.is_some() || queue.plan.base() == head;
+        if !as_known {
+            self.primary_touched(project);
+        }
+        for MovedBranch { entry, head } in moved {
+            self.branch_moved(*entry, head.as_ref());
+        }
+        as_known
+    }
+}
+
+impl LostPrimary {
+    /// What happened, for people.
+    pub fn tell(&self) -> String {
+        let known = self.known.short();
+        match &self.found {
+            Some(found) => format!(
+                "the primary branch was rewound or rewritten: it is at {}, without {known}",
+                found.short()
+            ),
+            None => format!("the primary branch was deleted; it was at {known}"),
+        }
+    }
+}

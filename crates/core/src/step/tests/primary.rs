@@ -1,0 +1,144 @@
+//! Where the primary branch is: moved by others, rewound, deleted, put back, accepted.
+
+use super::queue::{lists, published, queue, status};
+use super::*;
+
+fn touched(scene: &mut Scene) -> &mut Scene {
+    scene.event(Event::PrimaryTouched { project: project() })
+}
+
+fn rewound(scene: &mut Scene, head: u32) -> &mut Scene {
+    touched(scene).answer("find_primary", Outcome::Primary { head: sha(head), goes_on: false })
+}
+
+fn resume(scene: &mut Scene) -> &mut Scene {
+    scene.event(Event::QueuePaused { project: project(), why: None })
+}
+
+fn known(action: &Action) -> Option<Sha> {
+    match action {
+        Action::FindPrimary { known, .. } => known.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_push_by_somebody_else_voids_what_is_being_tried() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    touched(&mut scene).ci(CiVerdict::Green);
+    // Nothing is published before it is known where the branch is.
+    assert!(!scene.has("publish"));
+    scene.primary(11);
+    assert_eq!(lists(&scene), [[1]]);
+    scene.chain_seen(11, &[21]).ci(CiVerdict::Green);
+    assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
+    // A queue that never needed it does not ask.
+    let mut scene = Scene::working(Policy::default());
+    assert!(!touched(&mut scene).has("find_primary"));
+}
+
+#[test]
+fn moved_again_while_it_is_looked_for() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    touched(&mut scene);
+    touched(&mut scene).primary(11);
+    assert!(scene.has("find_primary"));
+    scene.primary(12);
+    assert_eq!(queue(&scene).plan.base(), Some(&sha(12)));
+}
+
+#[test]
+fn one_that_was_rewound_stops_the_queue_until_it_is_put_back() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    let before = scene.noted(NoteKind::Escalation);
+    rewound(&mut scene, 9).ci(CiVerdict::Green);
+    assert!(!scene.has("publish") && !scene.has("build_chain"));
+    assert_eq!(scene.noted(NoteKind::Escalation), before + 1);
+    assert!(queue(&scene).lost.as_ref().is_some_and(|l| l.tell().contains("rewound")));
+    // Said once, and asked against what is known to have landed.
+    rewound(&mut scene, 9);
+    assert_eq!(scene.noted(NoteKind::Escalation), before + 1);
+    assert_eq!(queue(&scene).primary_known(), Some(vec![sha(9)]));
+    touched(&mut scene);
+    assert_eq!(scene.pending.last().map(known), Some(Some(sha(10))));
+    scene.primary(10);
+    assert_eq!(queue(&scene).lost, None);
+    // What was found out on it still holds.
+    assert_eq!(published(&mut scene), Some((sha(10), sha(20))));
+}
+
+#[test]
+fn a_person_may_accept_it() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]).ci(CiVerdict::Red);
+    scene.pending.clear();
+    rewound(&mut scene, 9);
+    resume(&mut scene);
+    assert_eq!(scene.pending.last().map(known), Some(None));
+    scene.primary(9);
+    assert_eq!((queue(&scene).lost.clone(), queue(&scene).plan.base()), (None, Some(&sha(9))));
+    assert_eq!(lists(&scene), [[1]]);
+}
+
+#[test]
+fn one_that_is_gone_stops_the_queue() {
+    let gone = |scene: &mut Scene, name: &str| {
+        let before = scene.noted(NoteKind::Escalation);
+        if name != "find_primary" {
+            scene.answer(name, Outcome::NoPrimary);
+        } else {
+            touched(scene);
+        }
+        scene.answer("find_primary", Outcome::NoPrimary);
+        assert_eq!(scene.noted(NoteKind::Escalation), before + 1, "{name}");
+        assert!(queue(scene).lost.as_ref().is_some_and(|l| l.tell().contains("deleted")), "{name}");
+        assert!(!scene.has("build_chain") && !scene.has("publish"), "{name}");
+        // Nobody is sent back for it.
+        assert_eq!((scene.state(), status(scene, 1)), ("merging", "queued"), "{name}");
+        touched(scene).primary(10);
+        assert!(scene.has("build_chain"), "{name}");
+    };
+    let mut scene = Scene::merging(Policy::default(), 1);
+    gone(&mut scene, "build_chain");
+    let mut scene = Scene::publishing(Policy::default(), 1);
+    gone(&mut scene, "publish");
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.event(Event::QueuePaused { project: project(), why: Some("w".into()) });
+    scene.pending.clear();
+    touched(&mut scene).answer("find_primary", Outcome::NoPrimary);
+    assert!(queue(&scene).lost.is_some());
+}
+
+#[test]
+fn a_rewind_seen_when_a_publication_fails_is_not_built_upon() {
+    let mut scene = Scene::publishing(Policy::default(), 1);
+    scene.answer("publish", Outcome::PrimaryMoved { head: sha(9) });
+    assert!(!scene.has("build_chain"));
+    scene.answer("find_primary", Outcome::Primary { head: sha(9), goes_on: false });
+    assert!(!scene.has("build_chain") && queue(&scene).lost.is_some());
+    assert_eq!(status(&scene, 1), "queued");
+}
+
+#[test]
+fn an_answer_from_before_a_publication_is_asked_for_again() {
+    // Asked while 10 -> 20 was published: an answer compared with 10 says nothing about 20.
+    let mut scene = Scene::publishing(Policy::default(), 1);
+    touched(&mut scene);
+    scene.answer("publish", Outcome::Published);
+    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: true });
+    assert_eq!(scene.pending.last().map(known), Some(Some(sha(20))));
+    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: false });
+    assert!(queue(&scene).lost.is_some());
+}
+
+#[test]
+fn another_primary_branch_is_no_rewind() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    let policy = Policy { primary_branch: "trunk".into(), ..Policy::default() };
+    scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
+    assert_eq!(scene.pending.last().map(known), Some(None));
+    scene.primary(30);
+    assert_eq!((queue(&scene).plan.base(), queue(&scene).lost.clone()), (Some(&sha(30)), None));
+}

@@ -1,0 +1,45 @@
+//! The hubs' primary branches, compared with what the merge queues know of them.
+
+use super::super::Context;
+use super::Check;
+use shopfloor_adapters::git::hub;
+use shopfloor_core::ids::Sha;
+use shopfloor_core::state::{Floor, LostPrimary, Project};
+
+/// `floor` is what the store holds, if it could be read.
+pub fn checks(context: &Context, floor: Option<&Floor>) -> Vec<Check> {
+    let Some(floor) = floor else { return Vec::new() };
+    floor.projects.iter().map(|project| one(context, floor, project)).collect()
+}
+
+fn one(context: &Context, floor: &Floor, project: &Project) -> Check {
+    let (name, branch) = (format!("merge queue of {}", project.name), &project.policy.primary_branch);
+    let queue = floor.queues.get(&project.name);
+    // What is published this very moment may be there already or not.
+    let publishing = queue.is_some_and(|q| q.publishing.is_some());
+    let known = queue.and_then(|q| q.plan.base()).filter(|_| !publishing);
+    let hub = context.layout.hub(&project.name);
+    let found = context
+        .git()
+        .map_err(|e| e.message)
+        .and_then(|git| hub::primary(&git, &hub, branch, known).map_err(|e| e.to_string()));
+    match (found, known) {
+        (Err(why), _) => Check::warn(name, format!("the hub cannot be read: {why}")),
+        (Ok(Some((head, true))), _) => match queue.and_then(|q| q.paused.as_ref()) {
+            Some(why) => Check::warn(name, format!("paused: {why}"))
+                .hint("`shopfloor merge-queue resume` lets it go on"),
+            None => Check::ok(name, format!("{branch} is at {}", head.short())),
+        },
+        (Ok(found), Some(known)) => lost(name, branch, known, found.map(|(head, _)| head)),
+        (Ok(_), None) => Check::fail(name, format!("the hub has no branch {branch}"))
+            .hint(format!("push it: `git push shopfloor {branch}`")),
+    }
+}
+
+fn lost(name: String, branch: &str, known: &Sha, found: Option<Sha>) -> Check {
+    let force = if found.is_some() { "--force " } else { "" };
+    let lost = LostPrimary { known: known.clone(), found };
+    Check::fail(name, lost.tell()).hint(format!(
+        "nothing lands until that is put right: `git push {force}shopfloor {known}:refs/heads/{branch}` puts it back, `shopfloor merge-queue resume` accepts it as it is"
+    ))
+}

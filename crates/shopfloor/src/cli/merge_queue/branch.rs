@@ -1,0 +1,188 @@
+//! A branch that no job carries: what the hub and the forge say of it, for the merge queue to decide on.
+
+use crate::cli::{CliError, CliResult, Context, Exit, body, output};
+use shopfloor_adapters::git::hub::{self, BranchProblem};
+use shopfloor_core::effect::Verdict;
+use shopfloor_core::event::{BranchAsk, Event};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
+use shopfloor_core::state::{Entry, EntryState, Floor, Project};
+use shopfloor_core::step::{Hindrance, may_queue};
+use shopfloor_store::forge::{NewReview, PrState, PrSummary};
+
+/// What a person asks for, beside the branch.
+#[derive(Clone, Copy, Default)]
+pub struct Wish {
+    pub urgent: bool,
+    pub approve: bool,
+    pub pr: Option<PrNumber>,
+}
+
+/// The head of a branch in the hub.
+pub fn look(context: &Context, project: &Project, name: &str) -> CliResult<hub::HubBranch> {
+    let primary = &project.policy.primary_branch;
+    if name == primary {
+        return Err(CliError::usage(format!(
+            "{name} is the primary branch: it is what others are merged into"
+        )));
+    }
+    hub::branch(&context.git()?, &context.layout.hub(&project.name), primary, name).map_err(|problem| {
+        let message = problem.to_string();
+        match problem {
+            BranchProblem::BadName(_) => CliError::usage(message),
+            BranchProblem::Unknown(_) => {
+                CliError::no_such(message).hint(format!("push it there first: `git push shopfloor {name}`"))
+            }
+            BranchProblem::NoPrimary(_) => {
+                CliError::failed(message).hint("`shopfloor doctor` says what to do about it")
+            }
+            BranchProblem::Nothing(..) | BranchProblem::Empty(..) => {
+                CliError::failed(message).hint("there is nothing to merge; commit and push first")
+            }
+            BranchProblem::Unrelated(..) => {
+                CliError::failed(message).hint("begin the branch at the primary branch")
+            }
+            BranchProblem::Git(_) => CliError::failed(message),
+        }
+    })
+}
+
+pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Exit> {
+    if wish.approve && body::session().is_some() {
+        return Err(CliError::usage("an agent's session cannot approve anything")
+            .hint("a person approves, or a reviewing agent in its result file"));
+    }
+    let found = look(context, project, name)?;
+    let pr = pull_request(context, project, name, wish.pr)?;
+    let engine = context.engine()?;
+    let (approved_by, against) = match wish.approve {
+        true => (Some(body::author()), None),
+        false => approval(context, engine.floor(), project, name, &found.head, pr.as_ref())?,
+    };
+    let ask = BranchAsk {
+        branch: name.to_owned(),
+        head: found.head,
+        tree: found.tree,
+        title: found.subject,
+        pr: pr.as_ref().map(|pr| (pr.number, pr.issue)),
+        by: body::author(),
+        approved_by,
+        urgent: wish.urgent,
+    };
+    may_queue(engine.floor(), &project.name, &ask)
+        .map_err(|why| refused(name, &why, pr.as_ref(), against.as_deref()))?;
+    if wish.approve
+        && let Some(pr) = &pr
+    {
+        let text = "Approved when it was queued.".to_owned();
+        let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
+        let review = NewReview { head, verdict, text, author, marker: None };
+        context.forge()?.review(&project.name, pr.number, &review)?;
+    }
+    context.submit(&Event::BranchAsked { project: project.name.clone(), ask })?;
+    show(context, &project.name, name)
+}
+
+/// The branch's open pull request; one that is named has to be that.
+fn pull_request(
+    context: &Context,
+    project: &Project,
+    branch: &str,
+    named: Option<PrNumber>,
+) -> CliResult<Option<PrSummary>> {
+    let mut forge = context.forge()?;
+    let Some(number) = named else {
+        let open = forge.prs(&project.name, Some(PrState::Open))?;
+        return Ok(open.into_iter().find(|pr| pr.branch == branch));
+    };
+    let pr = forge.pr_summary(&project.name, number)?;
+    if pr.branch != branch {
+        return Err(CliError::usage(format!("pull request #{number} is of {}, not of {branch}", pr.branch)));
+    }
+    if pr.state != PrState::Open {
+        return Err(CliError::failed(format!("pull request #{number} is {}", pr.state.as_str())));
+    }
+    Ok(Some(pr))
+}
+
+/// Who approved this very head, and who asked for changes to it since: the newest word counts. An approval
+/// that was given when it was queued before is on record there.
+fn approval(
+    context: &Context,
+    floor: &Floor,
+    project: &Project,
+    branch: &str,
+    head: &Sha,
+    pr: Option<&PrSummary>,
+) -> CliResult<(Option<String>, Option<String>)> {
+    if let Some(pr) = pr {
+        let reviews = context.forge()?.reviews(&project.name, pr.number, usize::MAX)?;
+        if let Some(newest) = reviews.into_iter().rfind(|r| r.head == *head) {
+            return Ok(match newest.verdict {
+                Verdict::Approve => (Some(newest.author), None),
+                _ => (None, Some(newest.author)),
+            });
+        }
+    }
+    let same = |e: &&Entry| e.project == project.name && e.branch == branch && e.head == *head;
+    let before = floor.entries.iter().rev().find(same).and_then(|e| e.by_hand.as_ref());
+    Ok((before.and_then(|by| by.approved_by.clone()), None))
+}
+
+fn refused(name: &str, why: &Hindrance, pr: Option<&PrSummary>, against: Option<&str>) -> CliError {
+    let since = against.map(|who| format!("; {who} asked for changes")).unwrap_or_default();
+    let error = CliError::failed(format!("{name} cannot be queued: {why}{since}"));
+    let approve = format!("`shopfloor merge-queue add {name} --approve` approves that head in your name");
+    match (why, pr) {
+        (Hindrance::NotApproved(_), Some(pr)) => {
+            error.hint(format!("{approve}; so does `shopfloor pr review {} --approve`", pr.number))
+        }
+        (Hindrance::NotApproved(_), None) => error.hint(approve),
+        (Hindrance::NoChecks, _) => {
+            error.hint("add [ci] steps to shopfloor.toml, or say there that it wants none: no_checks = true")
+        }
+        (Hindrance::Landing, _) => {
+            CliError { exit: Exit::Busy, ..error }.hint("try again when it has landed")
+        }
+        (Hindrance::Job(issue), _) => error.hint(format!("`shopfloor merge-queue add {issue}` queues that")),
+        (Hindrance::Primary, _) => error,
+    }
+}
+
+/// Takes it out of the queue.
+pub fn remove(context: &Context, project: &ProjectName, name: &str) -> CliResult<Exit> {
+    let branch = name.to_owned();
+    context.submit(&Event::BranchRefused { project: project.clone(), branch })?;
+    let engine = context.engine()?;
+    if engine.floor().queued_by_hand(project, name).is_some() {
+        return Err(CliError::new(Exit::Busy, format!("{name} is being published right now"))
+            .hint("it lands, or it is taken out if the publication fails"));
+    }
+    show(context, project, name)
+}
+
+/// Says where its newest entry is now.
+fn show(context: &Context, project: &ProjectName, name: &str) -> CliResult<Exit> {
+    let engine = context.engine()?;
+    let floor = engine.floor();
+    let mine = |e: &&Entry| e.project == *project && e.branch == name && e.job.is_none();
+    let entry = floor.entries.iter().rev().find(mine);
+    let Some(entry) = entry else { return Err(CliError::failed(format!("{name} was not queued"))) };
+    let state = floor.entry_status(entry);
+    let position = floor.queue_order(project).iter().position(|e| e.id == entry.id).map(|at| at + 1);
+    if context.json {
+        output::json(&serde_json::json!({
+            "entry": entry.id,
+            "branch": name,
+            "head": entry.head,
+            "issue": entry.issue,
+            "state": state,
+            "position": position,
+        }));
+    } else {
+        let place = position.map(|at| format!(", position {at}")).unwrap_or_default();
+        let checks = matches!(entry.state, EntryState::Checking { .. });
+        let checks = if checks { ": its head is checked first" } else { "" };
+        output::line(format!("{name}: {state}{place}{checks}"));
+    }
+    Ok(Exit::Fine)
+}
