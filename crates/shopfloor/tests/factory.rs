@@ -29,6 +29,8 @@ mod people;
 mod queue;
 #[path = "factory/races.rs"]
 mod races;
+#[path = "factory/registry.rs"]
+mod registry;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/respawns.rs"]
