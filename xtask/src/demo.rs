@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the whole factory on a sample project, and a look at the result with git.
 
-use crate::sample::{self, BRANCH, PROJECT, TASKS};
+use crate::sample::{self, ANSWER, BRANCH, PROJECT, QUESTION, TASKS};
 use crate::sh::{self, Res, Steps, cargo, say};
 use crate::verify;
 use crate::{install, jobs, leak};
@@ -95,11 +95,13 @@ fn play(scene: &Scene, options: &Options, steps: &mut Steps) -> Res<()> {
         sh::run(scene.shopfloor().args(["config", "check"]))
     })?;
     steps.step(&format!("{} issues with shopfloor issue add", TASKS.len()), || add_issues(scene))?;
-    let up = steps.step("shopfloor up --until-idle", || {
-        let mut command = scene.shopfloor();
-        let status = command.args(["up", "--until-idle"]).status();
-        status.map_err(|e| format!("shopfloor cannot be run: {e}"))
-    })?;
+    let night = steps.step("shopfloor up --until-idle", || up(scene))?;
+    match night.code() {
+        Some(3) => say("3: one waits for a person; its agent stays where it is"),
+        _ => say(format!("shopfloor up ended with {night}")),
+    }
+    steps.step("shopfloor questions, and an answer", || answer(scene))?;
+    let up = steps.step("shopfloor up --until-idle, which finds the agent alive", || up(scene))?;
     match up.code() {
         Some(0) => {}
         Some(3) => say("shopfloor up ended with 3: a job ended blocked or failed"),
@@ -120,6 +122,22 @@ fn play(scene: &Scene, options: &Options, steps: &mut Steps) -> Res<()> {
         return Ok(());
     }
     Err(format!("the demo failed:\n  {}", problems.join("\n  ")))
+}
+
+fn up(scene: &Scene) -> Res<std::process::ExitStatus> {
+    let status = scene.shopfloor().args(["up", "--until-idle"]).status();
+    status.map_err(|e| format!("shopfloor cannot be run: {e}"))
+}
+
+/// Says what the person of the sample project says, to the one question there is.
+fn answer(scene: &Scene) -> Res<()> {
+    let open = sh::output(scene.shopfloor().args(["questions", "--json"]))?;
+    let open: Value = serde_json::from_str(&open).map_err(|e| e.to_string())?;
+    let one = open.as_array().filter(|all| all.len() == 1).and_then(|all| all.first());
+    let asked = one.filter(|one| one["question"] == QUESTION).and_then(|one| one["id"].as_str());
+    let id = asked.ok_or_else(|| format!("one question was expected, {QUESTION:?}, not {open}"))?;
+    sh::run(scene.shopfloor().arg("questions"))?;
+    sh::run(scene.shopfloor().args(["answer", id, ANSWER]))
 }
 
 /// The repository as a user would have made it. Gives its first commit.

@@ -22,7 +22,7 @@ pub enum Expect {
     Line(&'static str),
 }
 
-pub const TASKS: [Task; 4] = [
+pub const TASKS: [Task; 6] = [
     Task {
         title: "Greet in German",
         body: "The greeter should know German.\n\n\
@@ -52,7 +52,27 @@ pub const TASKS: [Task; 4] = [
         path: "languages.txt",
         expect: Expect::Line("de"),
     },
+    Task {
+        title: "Greet in Spanish",
+        body: "The greeter should know Spanish. The agent dies over it, and its successor goes on.\n\n\
+               demo: crash-once\n\
+               demo: write greetings/es.txt <<Hola, %s!\n",
+        path: "greetings/es.txt",
+        expect: Expect::Content("Hola, %s!"),
+    },
+    Task {
+        title: "Greet in Italian",
+        body: "The greeter should know Italian. How, only a person knows, and the agent asks.\n\n\
+               demo: ask <<Ciao or Salve?\n\
+               demo: write greetings/it.txt <<{answer}, %s!\n",
+        path: "greetings/it.txt",
+        expect: Expect::Content("Ciao, %s!"),
+    },
 ];
+
+/// The question of the agent that asks, and what a person says.
+pub const QUESTION: &str = "Ciao or Salve?";
+pub const ANSWER: &str = "Ciao";
 
 const README: &str = "# greeter
 

@@ -114,6 +114,11 @@ impl Layout {
         self.project(project).join("worktrees").join(name)
     }
 
+    /// Where the clone's git keeps a branch, while it is not packed away.
+    pub fn clone_branch(&self, project: &ProjectName, branch: &str) -> PathBuf {
+        self.clone_repo(project).join("refs/heads").join(branch)
+    }
+
     /// The worktree that a path is in, if it is one of the floor's.
     pub fn worktree_of(&self, path: &Path) -> Option<(ProjectName, Role, IssueNumber)> {
         let below = path.strip_prefix(self.root.join("projects")).ok()?;

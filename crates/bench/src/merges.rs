@@ -35,7 +35,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
     let (name, known) = (project.name.clone(), project.clone());
     let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
     let merger = GitMerger::new(git, layout, projects);
-    let mut base = merger.primary(&name, None)?.ok_or("no primary branch")?.head;
+    let mut base = merger.primary(&name, None)?.context("there is no primary branch")?.head;
     let mut times = Vec::new();
     for (number, head) in (1..).zip(&heads) {
         let begin = Instant::now();
@@ -72,7 +72,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
     };
     let new = links.last().context("a link")?.link.commit.clone();
     let request = PublishRequest { old: base, new: &new, tested: &new, entries: &[entry.entry] };
-    merger.publish(&lock, &request)?.map_err(|at| anyhow::anyhow!("the primary branch is at {at}"))?;
+    merger.publish(&lock, &request)?.map_err(|at| anyhow::anyhow!("the primary branch is at {at:?}"))?;
     Ok(new)
 }
 

@@ -28,7 +28,7 @@ pub enum CommitSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     pub predecessor: Epoch,
-    /// The last phase signalled, or `unknown`.
+    /// The last phase signalled, else the work record's, else `unknown`.
     pub phase: String,
     /// Messages the predecessor never took; they are in the successor's prompt.
     pub unread: Vec<Unread>,
@@ -507,6 +507,10 @@ fn yes() -> bool {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
+    /// The version with the labels that were asked for.
+    Labelled {
+        version: u64,
+    },
     /// `notes`: what was, or is, out of order in the worktree.
     WorktreeReady {
         path: String,

@@ -38,6 +38,8 @@ pub enum Event {
     MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
     /// What a session's client shows of how far its work is.
     WorkSeen { epoch: Epoch, phase: WorkPhase },
+    /// A session's branch is at another commit: mostly its agent has committed.
+    Committed { epoch: Epoch, head: Sha },
     /// A session's evidence says something else than before, or still the same after a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
     /// A person answered a question.
@@ -98,6 +100,12 @@ pub enum Observation {
         /// Numbers the issue's text says it depends on.
         deps: Vec<IssueNumber>,
         created_at: Time,
+        /// Changes when the title or the text does.
+        #[serde(default)]
+        revision: u64,
+        /// Grows with every change of the issue, ours too: of two observations the lower is the older.
+        #[serde(default)]
+        version: u64,
     },
     Review {
         pr: PrNumber,
@@ -130,6 +138,12 @@ pub enum NoteKind {
     AgentCrashed,
     AgentTerminated,
     AgentStatus,
+    /// An agent's context is nearly full; it is to be followed by another; that one has begun.
+    ContextWarning,
+    HandoffRequested,
+    HandoffComplete,
+    /// A client neither moves nor shows that it lives. (The name is the seeds'.)
+    OrchestratorStuck,
     /// A work record says something new.
     HookUpdated,
     JobStarted,
@@ -152,6 +166,8 @@ pub enum NoteKind {
     StaleSignal,
     NeedsHuman,
     Escalation,
+    /// The text of an issue was changed while it is worked on.
+    IssueEdited,
     Checkout,
     /// Something was out of order in a worktree, or one was removed.
     Worktree,
@@ -164,6 +180,10 @@ impl NoteKind {
             NoteKind::AgentCrashed => "AGENT_CRASHED",
             NoteKind::AgentTerminated => "AGENT_TERMINATED",
             NoteKind::AgentStatus => "AGENT_STATUS",
+            NoteKind::ContextWarning => "CONTEXT_WARNING",
+            NoteKind::HandoffRequested => "HANDOFF_REQUESTED",
+            NoteKind::HandoffComplete => "HANDOFF_COMPLETE",
+            NoteKind::OrchestratorStuck => "ORCHESTRATOR_STUCK",
             NoteKind::HookUpdated => "HOOK_UPDATED",
             NoteKind::JobStarted => "JOB_STARTED",
             NoteKind::JobState => "JOB_STATE",
@@ -183,6 +203,7 @@ impl NoteKind {
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Escalation => "ESCALATION",
+            NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",
         }

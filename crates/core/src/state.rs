@@ -105,6 +105,11 @@ pub struct Issue {
     /// Issues that, as an agent found, come before this one. They are among `deps`.
     #[serde(default)]
     pub found_deps: BTreeSet<IssueNumber>,
+    /// As in [`Observation::Issue`]. Whatever is older than this says nothing.
+    #[serde(default)]
+    pub version: u64,
+    #[serde(default)]
+    pub revision: u64,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -367,10 +372,15 @@ impl Floor {
 
     /// Takes in what the forge shows of an issue. Other observations change nothing.
     pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
-        let Observation::Issue { number, title, labels, open, deps, created_at } = observation else {
+        let Observation::Issue { number, title, labels, open, deps, created_at, revision, version } =
+            observation
+        else {
             return;
         };
         let known = self.issues.get(&(project.clone(), *number));
+        if known.is_some_and(|i| i.version > *version) {
+            return;
+        }
         let seen: BTreeSet<String> = labels.iter().cloned().collect();
         let edits_pending = known.map_or(0, |i| i.edits_pending);
         // Whoever changed the labels since has said what they should be.
@@ -389,6 +399,8 @@ impl Floor {
             edits_pending,
             seen,
             held,
+            version: *version,
+            revision: *revision,
         });
     }
 

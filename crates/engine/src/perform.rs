@@ -78,8 +78,8 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::EditLabels { project, issue, add, remove } => {
-            ports.forge.edit_labels(project, *issue, add, remove)?;
-            Ok(Outcome::Done)
+            let version = ports.forge.edit_labels(project, *issue, add, remove)?;
+            Ok(Outcome::Labelled { version })
         }
         Action::Comment { project, issue, marker, body } => {
             ports.forge.comment(project, *issue, marker, body)?;

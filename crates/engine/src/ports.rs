@@ -241,13 +241,14 @@ pub trait Forge: Send + Sync {
     fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText>;
     /// The latest reviews of a pull request, newest last, for a successor.
     fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>>;
+    /// The issue's version then; as in an observation of it.
     fn edit_labels(
         &self,
         project: &ProjectName,
         issue: IssueNumber,
         add: &[String],
         remove: &[String],
-    ) -> PortResult<()>;
+    ) -> PortResult<u64>;
     /// Posts once per marker.
     fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()>;
     fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()>;

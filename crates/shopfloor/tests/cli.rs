@@ -16,6 +16,8 @@ mod hooks;
 mod issues;
 #[path = "cli/jobs.rs"]
 mod jobs;
+#[path = "cli/lessons.rs"]
+mod lessons;
 #[path = "cli/many.rs"]
 mod many;
 #[path = "cli/prompts.rs"]

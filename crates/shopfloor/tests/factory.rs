@@ -21,12 +21,18 @@ mod hand_sessions;
 mod hand_verify;
 #[path = "factory/kills.rs"]
 mod kills;
+#[path = "factory/matrix.rs"]
+mod matrix;
+#[path = "factory/people.rs"]
+mod people;
 #[path = "factory/queue.rs"]
 mod queue;
 #[path = "factory/races.rs"]
 mod races;
 #[path = "factory/rescue.rs"]
 mod rescue;
+#[path = "factory/respawns.rs"]
+mod respawns;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

@@ -426,7 +426,7 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
-        "AGENT_STATUS" if entry.text.contains("a successor goes on") => "context cycled",
+        "HANDOFF_REQUESTED" => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
         "CI_FLAKE" => "flake noted",
         "ESCALATION" if entry.text.contains("the primary branch itself fails") => "red base",

@@ -13,6 +13,10 @@ pub struct Issue {
     pub open: bool,
     pub deps: Vec<IssueNumber>,
     pub created_at: Time,
+    /// Of the text.
+    pub revision: u64,
+    /// Grows with each change.
+    pub version: u64,
     /// Marker of each comment, in order.
     pub comments: Vec<String>,
 }

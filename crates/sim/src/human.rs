@@ -16,6 +16,9 @@ pub enum Whim {
     FileIssue,
     CloseIssue,
     Relabel,
+    /// Blocks an issue, or takes the label that says that it is worked on.
+    TakeAway,
+    EditIssue,
     PushPrimary,
     /// Merges an open pull request by hand, past the queue.
     LandByHand,
@@ -60,6 +63,8 @@ impl World {
             open: true,
             deps,
             created_at: self.now,
+            revision: 0,
+            version: 0,
             comments: Vec::new(),
         };
         self.forge.issues.insert(number, issue);
@@ -225,6 +230,26 @@ impl World {
             Whim::Relabel => {
                 let number = self.some_open_issue()?;
                 self.ask_again(number);
+            }
+            Whim::TakeAway => {
+                let number = self.some_open_issue()?;
+                let blocks = self.rng.permille(500);
+                let issue = self.forge.issues.get_mut(&number)?;
+                if blocks {
+                    issue.labels.insert("blocked".into());
+                } else {
+                    issue.labels.remove("in-progress");
+                }
+                self.forge_changed(Changed::Issue(number));
+                self.saw(if blocks { "person blocked an issue" } else { "person took a label" });
+                self.say(format!("person takes #{number} away, blocked: {blocks}"));
+            }
+            Whim::EditIssue => {
+                let number = self.some_open_issue()?;
+                self.forge.issues.get_mut(&number)?.revision += 1;
+                self.forge_changed(Changed::Issue(number));
+                self.saw("person edited an issue");
+                self.say(format!("person edits #{number}"));
             }
             Whim::Cancel => {
                 let issue = self.some_open_issue()?;

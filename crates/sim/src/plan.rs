@@ -44,6 +44,8 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::FileIssue,
         Whim::CloseIssue,
         Whim::Relabel,
+        Whim::TakeAway,
+        Whim::EditIssue,
         Whim::PushPrimary,
         Whim::PushPrimary,
         Whim::PushPrimary,

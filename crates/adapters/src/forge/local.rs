@@ -4,6 +4,7 @@
 //! its work done writes nothing, so performing an effect again shows nothing new in `changes`.
 
 use shopfloor_core::deps;
+use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::{FollowUp, Review, StatusState};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
@@ -98,7 +99,7 @@ impl Forge for LocalForge {
         issue: IssueNumber,
         add: &[String],
         remove: &[String],
-    ) -> PortResult<()> {
+    ) -> PortResult<u64> {
         self.db().edit_labels(project, issue, add, remove).map_err(port_error)
     }
 
@@ -209,6 +210,8 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 open: issue.state == IssueState::Open,
                 deps: deps::parse(&issue.body),
                 created_at: issue.created_at,
+                revision: Digest::new().field(issue.title.as_bytes()).field(issue.body.as_bytes()).finish(),
+                version: issue.version,
             })
         }
         ChangeKind::Pr => {

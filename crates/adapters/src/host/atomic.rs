@@ -6,6 +6,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Of a temporary file.
+const SUFFIX: &str = ".tmp";
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 /// Replaces the file's content, durably: temporary file in the same folder, fsync, rename, fsync of
@@ -21,6 +23,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 pub fn write_replacing(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (_, temporary) = temporary_beside(path)?;
     rename_if_written(write_new(&temporary, bytes, mode).map(drop), &temporary, path)
+}
+
+/// Removes what writers that died in the middle left in a folder that nobody writes to now.
+pub fn remove_leftovers(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(SUFFIX)) {
+            fs::remove_file(folder.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn rename_if_written(written: io::Result<()>, temporary: &Path, path: &Path) -> io::Result<()> {
@@ -39,7 +52,7 @@ fn temporary_beside(path: &Path) -> io::Result<(&Path, PathBuf)> {
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    temporary.push(format!(".{}-{count}.tmp", std::process::id()));
+    temporary.push(format!(".{}-{count}{SUFFIX}", std::process::id()));
     Ok((folder, folder.join(temporary)))
 }
 

@@ -108,7 +108,7 @@ impl Turn<'_> {
                 if self.extended(id) {
                     return;
                 }
-                self.block(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
+                self.silent(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }
             JobState::NeedsHuman { .. } => self.question_due(id),
             JobState::Retrying { goal, head } => self.check(id, goal, head),

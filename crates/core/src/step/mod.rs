@@ -10,6 +10,7 @@ mod checks;
 mod deadline;
 mod finish;
 mod message;
+mod people;
 mod phase;
 mod primary;
 mod question;
@@ -98,6 +99,7 @@ impl Turn<'_> {
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
             Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
+            Event::Committed { epoch, head } => self.committed(*epoch, head),
             Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
@@ -152,12 +154,11 @@ impl Turn<'_> {
         let Some(known) = self.floor.projects.edit(project) else { return };
         known.cursor = known.cursor.max(cursor);
         match observation {
-            Observation::Issue { number, open, .. } => {
+            Observation::Issue { number, .. } => {
+                let before = self.floor.issues.get(&(project.clone(), *number)).map(|i| i.revision);
                 self.floor.see_issue(project, observation);
                 self.reprioritise(project, *number);
-                if !open {
-                    self.issue_closed(project, *number);
-                }
+                self.heed_issue(project, *number, before);
             }
             Observation::Review { pr, head, verdict, text, author, id } => {
                 self.review_seen(project, *pr, head, *verdict, text, author, *id);
@@ -203,10 +204,18 @@ impl Turn<'_> {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);
                     issue.held = false;
-                    // What was observed meanwhile may be older than this.
-                    relabel(issue, add, remove);
+                    // What was observed meanwhile may be older than this, or newer.
+                    let version = match outcome {
+                        Outcome::Labelled { version } => *version,
+                        _ => issue.version,
+                    };
+                    if version >= issue.version {
+                        issue.version = version;
+                        relabel(issue, add, remove);
+                    }
                 }
                 self.finishing_done_by_issue(project, *issue, action);
+                self.heed_labels(project, *issue);
             }
             Action::Comment { project, issue, .. } | Action::CloseIssue { project, issue } => {
                 self.finishing_done_by_issue(project, *issue, action);

@@ -141,7 +141,8 @@ impl Turn<'_> {
         job.reason = None;
         job.end_wanted = None;
         let (project, issue) = (job.project.clone(), job.issue);
-        let (add, remove) = (super::labels(&["in-progress"]), super::labels(&["blocked", "backlog"]));
+        let (add, remove) =
+            (super::labels(&["in-progress"]), super::labels(&["blocked", "backlog", "underspecified"]));
         self.act(Action::EditLabels { project, issue, add, remove });
     }
 

@@ -8,9 +8,13 @@ use crate::ids::{Epoch, JobId, Role, Sha, agent_name};
 use crate::phase::Phase;
 use crate::state::{JobState, WorkPhase, WorkRecord};
 use crate::text::one_line;
+use std::time::Duration;
 
 const SESSIONS_MAX: usize = 20;
 const FILES_MAX: usize = 200;
+/// Commits closer to each other share a snapshot.
+const COMMITS_WITHIN: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_millis(1);
 
 impl Turn<'_> {
     /// For a session that is about to start: a new record, or the predecessor's.
@@ -58,6 +62,37 @@ impl Turn<'_> {
                     record.work_phase = phase;
                 }
             });
+        }
+    }
+
+    /// The agent committed. The record says so at once; what the worktree holds is looked at soon.
+    pub(super) fn committed(&mut self, epoch: Epoch, head: &Sha) {
+        let Some(id) = self.floor.sessions.get(&epoch).map(|s| s.job) else { return };
+        let every = self.policy_of(id).checkpoint_every;
+        let Some(job) = self.job(id).filter(|j| j.session == Some(epoch) && j.state == JobState::Working)
+        else {
+            return;
+        };
+        let due = job.checkpoint_at;
+        let mut news = false;
+        self.change_record(id, |record| {
+            news = record.head.as_ref() != Some(head);
+            record.head = Some(head.clone());
+            record.work_phase = record.work_phase.max(WorkPhase::Implementation);
+        });
+        if !news {
+            return;
+        }
+        let soon = self.now + COMMITS_WITHIN;
+        match due {
+            Some(at) if at <= soon => {}
+            // The last one was a moment ago.
+            Some(at) if at + COMMITS_WITHIN > self.now + every => {
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.checkpoint_at = Some(soon);
+                }
+            }
+            _ => self.checkpoint(id),
         }
     }
 
@@ -127,15 +162,17 @@ impl Turn<'_> {
     pub(super) fn checkpoint_made(&mut self, id: JobId, outcome: &Outcome) {
         let Outcome::Checkpoint { rescue, head, files, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
+        // A worktree that is not there says nothing of the work.
+        let Some(rescue) = rescue else { return };
         let now = self.now;
-        if let (Some(job), Some(rescue)) = (self.floor.jobs.edit(&id), rescue) {
+        if let Some(job) = self.floor.jobs.edit(&id) {
             job.rescue = Some(rescue.clone());
         }
         self.change_record(id, |record| {
             let committed = head.is_some() && record.head.is_some() && record.head != *head;
             record.last_checkpoint_at = Some(now);
             record.files_modified = files.iter().take(FILES_MAX).map(|f| one_line(f, 300)).collect();
-            record.rescue = rescue.clone().or(record.rescue.take());
+            record.rescue = Some(rescue.clone());
             record.head = head.clone().or(record.head.take());
             // Something was written: that is no investigation any more.
             if (committed || !record.files_modified.is_empty())
@@ -158,11 +195,12 @@ impl Turn<'_> {
     }
 
     fn put_record(&mut self, id: JobId, mut record: WorkRecord) {
-        record.updated_at = self.now;
+        let before = self.floor.records.get(&record.identity_name);
+        // Never the same twice: by it a copy is told from the next.
+        record.updated_at = before.map_or(self.now, |b| self.now.max(b.updated_at + TICK));
         record.resumption_instructions = instructions(&record);
-        let news =
-            self.floor.records.get(&record.identity_name).map(|r| (r.work_phase, r.tests_status.clone()))
-                != Some((record.work_phase, record.tests_status.clone()));
+        let news = before.map(|r| (r.work_phase, &r.tests_status))
+            != Some((record.work_phase, &record.tests_status));
         let text = format!("{}: {}, tests {}", record.identity_name, record.work_phase, record.tests_status);
         self.floor.records.put(record);
         if news {

@@ -4,8 +4,8 @@
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, branch_for};
-use crate::state::{End, Floor, Issue, Job, JobState, Session, SessionState, Stage};
+use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
+use crate::state::{Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -248,30 +248,5 @@ impl Turn<'_> {
             remove: labels(&["backlog"]),
         });
         self.act(Action::PrepareWorktree { job: id, project: project.clone(), issue, branch });
-    }
-
-    /// A person closed the issue, or we did. A job at work on it ends; nothing of it is lost.
-    pub(super) fn issue_closed(&mut self, project: &ProjectName, issue: IssueNumber) {
-        let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
-        if let Some(job) = job {
-            self.finish(job, End::Cancelled, "the issue was closed");
-        }
-    }
-
-    /// A person closed the pull request: the change is not wanted.
-    pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
-        let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
-        if let Some(job) = job {
-            self.finish(job, End::Cancelled, "the pull request was closed");
-        } else {
-            self.refused_on_the_forge(project, pr, None, "the pull request was closed");
-        }
-    }
-
-    pub(super) fn cancelled(&mut self, project: &ProjectName, issue: IssueNumber) {
-        let job = self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id);
-        if let Some(job) = job {
-            self.finish(job, End::Cancelled, "cancelled by a person");
-        }
     }
 }

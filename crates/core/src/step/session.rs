@@ -7,7 +7,7 @@ use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
 use crate::liveness::State;
 use crate::runtime::ErrorKind;
-use crate::state::{Agent, AgentStatus, JobState, Message, MessageState, Session, SessionState};
+use crate::state::{Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
 use crate::text::one_line;
 
 const WORKTREE_NOTES_MAX: usize = 10;
@@ -47,14 +47,17 @@ impl Turn<'_> {
     /// What a successor of the job's newest dev session is told.
     pub(super) fn resume_of(&self, id: JobId) -> Option<Resume> {
         let predecessor = self.job(id)?.last_session?;
-        let phase = self.floor.sessions.get(&predecessor).and_then(|s| s.phase);
+        let phase = self.floor.sessions.get(&predecessor).and_then(|s| s.phase).map(|p| p.to_string());
+        let record = self.work_summary(id);
+        // One that died before it signalled anything has still got somewhere.
+        let phase = phase.or_else(|| record.as_ref().map(|r| r.phase.clone()));
         let unread = self.unread(id).into_iter().filter_map(|m| self.floor.messages.get(&m));
         Some(Resume {
             predecessor,
-            phase: phase.map_or_else(|| "unknown".to_owned(), |p| p.to_string()),
+            phase: phase.unwrap_or_else(|| "unknown".to_owned()),
             unread: unread.map(|m| Unread { message: m.id, text: m.text.clone() }).collect(),
             conversation: self.conversation_of(id, predecessor),
-            record: self.work_summary(id),
+            record,
         })
     }
 
@@ -62,13 +65,8 @@ impl Turn<'_> {
     /// after one that could not be taken up.
     fn conversation_of(&self, id: JobId, predecessor: Epoch) -> Option<String> {
         let session = self.floor.sessions.get(&predecessor)?;
-        let spent = matches!(
-            session.status.as_ref().map(|s| &s.state),
-            Some(State::Failed {
-                error: ErrorKind::ContextFull | ErrorKind::Compaction | ErrorKind::NoConversation
-            })
-        );
-        let usable = !spent && !self.job(id)?.resume_failed;
+        let lost = error_of(session) == Some(ErrorKind::NoConversation);
+        let usable = !lost && !was_full(session) && !self.job(id)?.resume_failed;
         session.conversation.clone().filter(|_| usable)
     }
 
@@ -190,6 +188,11 @@ impl Turn<'_> {
                 message.deadline = None;
             }
         }
+        let before = start.resume.as_ref().and_then(|r| self.floor.sessions.get(&r.predecessor));
+        if let Some(full) = before.filter(|s| was_full(s)).map(|s| s.epoch) {
+            let text = format!("session {} goes on for session {full}", start.epoch);
+            self.note_job(NoteKind::HandoffComplete, start.job, text);
+        }
         if let Some(prompt) = prompt {
             self.queue_prompt(start.job, start.epoch, prompt);
         }
@@ -239,6 +242,12 @@ impl Turn<'_> {
         // What it left (its pane, its last words, processes) is cleared away before any successor.
         // A reviewer's result is read first.
         let collected = role == Role::Review && self.result_written(epoch);
+        let needed =
+            |j: &Job| j.session == Some(epoch) && matches!(j.state, JobState::Working | JobState::Starting);
+        if self.job(id).is_some_and(needed) {
+            // The record tells its successor what it left: it is brought up to date first.
+            self.checkpoint(id);
+        }
         if !collected {
             self.end_session(epoch);
         }
@@ -255,10 +264,8 @@ impl Turn<'_> {
                     JobState::Working | JobState::Starting => {
                         self.respawn(id, &format!("the agent stopped ({how}) without a phase"));
                     }
-                    // A question dies with the session that asked; its successor may ask again.
-                    JobState::NeedsHuman { .. } => {
-                        self.respawn(id, &format!("the agent stopped ({how}) while it waited for a person"));
-                    }
+                    // Its question stays open, and is not asked twice: the answer starts a successor.
+                    JobState::NeedsHuman { .. } => {}
                     // The factory's turn: what it left unread told it nothing to do. A successor is
                     // started when there is something to tell it.
                     _ => self.forget_unread(id),
@@ -292,6 +299,24 @@ impl Turn<'_> {
         } else {
             self.start_dev(id);
         }
+    }
+
+    /// A session that should work gave no sign for too long: it is replaced. One that waits for a person
+    /// is not: its successor would come to wait as well.
+    pub(super) fn silent(&mut self, id: JobId, why: &str) {
+        let session = self.job(id).and_then(|j| self.floor.session_of(j));
+        let waits = |s: &Session| {
+            let state = s.status.as_ref().map(|status| &status.state);
+            matches!(state, Some(State::Dialog { .. } | State::LimitedUntil { .. }))
+        };
+        let Some(epoch) = session.filter(|s| !waits(s)).map(|s| s.epoch) else {
+            self.block(id, why);
+            return;
+        };
+        self.note_job(NoteKind::AgentCrashed, id, format!("{} session {epoch}: {why}", Role::Dev));
+        self.escalate_job(id, why);
+        self.replace(id, epoch);
+        self.respawn(id, why);
     }
 
     /// Starts a successor after a pause, or gives up when too many died.
@@ -407,4 +432,17 @@ impl Turn<'_> {
     pub(super) fn agent_crashed(&mut self, epoch: Epoch) {
         self.set_agent(epoch, AgentStatus::Crashed);
     }
+}
+
+/// What its last turn failed with.
+fn error_of(session: &Session) -> Option<ErrorKind> {
+    match session.status.as_ref()?.state {
+        State::Failed { error } => Some(error),
+        _ => None,
+    }
+}
+
+/// Whether its context was full, so that another had to go on.
+fn was_full(session: &Session) -> bool {
+    matches!(error_of(session), Some(ErrorKind::ContextFull | ErrorKind::Compaction))
 }

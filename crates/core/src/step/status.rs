@@ -57,7 +57,12 @@ impl Turn<'_> {
         }
         let news = !over && before.is_none_or(|b| is_news(&b, status));
         if news && is_notable(&status.state) {
-            self.note_job(NoteKind::AgentStatus, id, format!("session {epoch}: {}", status.state));
+            let kind = match status.state {
+                State::ContextLow { .. } => NoteKind::ContextWarning,
+                State::Stuck => NoteKind::OrchestratorStuck,
+                _ => NoteKind::AgentStatus,
+            };
+            self.note_job(kind, id, format!("session {epoch}: {}", status.state));
         }
         let Some(job) = self.job(id) else { return };
         let current = match role {
@@ -206,11 +211,8 @@ impl Turn<'_> {
             self.block(id, &format!("the agent's context was full {CYCLES_MAX} times"));
             return;
         }
-        self.note_job(
-            NoteKind::AgentStatus,
-            id,
-            format!("session {epoch}: its context is full; a successor goes on"),
-        );
+        let text = format!("session {epoch}: its context is full; a successor goes on");
+        self.note_job(NoteKind::HandoffRequested, id, text);
         self.replace(id, epoch);
         self.start_successor(id);
     }
@@ -226,9 +228,9 @@ impl Turn<'_> {
         let state = self.job(id).map(|j| j.state.clone());
         self.replace(id, epoch);
         match state {
-            Some(JobState::Working | JobState::Starting | JobState::NeedsHuman { .. }) => {
-                self.respawn(id, why)
-            }
+            Some(JobState::Working | JobState::Starting) => self.respawn(id, why),
+            // The answer starts a successor.
+            Some(JobState::NeedsHuman { .. }) => {}
             _ => self.forget_unread(id),
         }
     }
@@ -236,6 +238,7 @@ impl Turn<'_> {
     /// Ends a job's dev session, which lives, so that another can take its place.
     pub(super) fn replace(&mut self, id: JobId, epoch: Epoch) {
         self.agent_crashed(epoch);
+        self.checkpoint(id);
         self.end_session(epoch);
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.session = job.session.filter(|s| *s != epoch);

@@ -7,9 +7,11 @@ mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod people;
 mod phases;
 mod primary;
 mod queue;
+mod records;
 mod reviews;
 mod sessions;
 mod statuses;
@@ -46,6 +48,9 @@ struct Scene {
     pending: Vec<Action>,
     notes: Vec<Note>,
     stamps: u64,
+    /// Of the issues, as the forge counts them.
+    version: u64,
+    revision: u64,
 }
 
 impl Scene {
@@ -56,6 +61,8 @@ impl Scene {
             pending: Vec::new(),
             notes: Vec::new(),
             stamps: 0,
+            version: 0,
+            revision: 0,
         };
         scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
         scene
@@ -77,6 +84,7 @@ impl Scene {
     }
 
     fn issue_is(&mut self, number: u64, labels: &[&str], deps: &[u64], open: bool) -> &mut Self {
+        self.version += 1;
         self.observe(Observation::Issue {
             number: IssueNumber(number),
             title: format!("issue {number}"),
@@ -84,6 +92,8 @@ impl Scene {
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
+            revision: self.revision,
+            version: self.version,
         })
     }
 

@@ -2,13 +2,18 @@
 
 use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
-use crate::registry::{Identity, Liveness, id, last_seen, liveness, status};
+use crate::registry::{Identity, Liveness, chain, id, last_seen, liveness, standing, status};
 use clap::Args;
-use shopfloor_core::ids::ProjectName;
-use shopfloor_core::state::{Agent, AgentStatus, Floor, SessionState};
+use shopfloor_core::ids::{ProjectName, agent_name};
+use shopfloor_core::state::{Agent, AgentStatus, Floor};
+use shopfloor_core::time::Time;
 use std::time::Duration;
 
 /// List the agents and whether they are alive
+///
+/// A session is shown with those before it (e3 < e2 < e1). The phase is the one the agent signalled, else
+/// how far its work record says it is. The status is what its client shows, else active, stale (not seen
+/// for 5 minutes), crashed or terminated; with how long it is so. PIDs and terminals: --json, and `attach`.
 #[derive(Args)]
 pub struct AgentsArgs {
     /// Also those that ended
@@ -21,6 +26,8 @@ pub struct AgentsArgs {
 
 /// What a minute changes by itself: ages, and processes that went unseen.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// Predecessors in the table; --json has more.
+const CHAIN_SHOWN: usize = 3;
 
 pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
     let project = context.named_project()?;
@@ -61,45 +68,59 @@ fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&Pr
         }
         return;
     }
-    let rows: Vec<Vec<String>> = agents
-        .iter()
-        .map(|agent| {
-            let session = floor.sessions.get(&agent.session);
-            let (liveness, reason) = liveness(agent, session);
-            let seen = last_seen(agent, liveness, now);
-            let (word, colour) = match liveness {
-                Liveness::Green => ("green", 32),
-                Liveness::Yellow => ("yellow", 33),
-                Liveness::Red => ("red", 31),
-            };
-            vec![
-                format!("{}-{}", agent.role, agent.name),
-                match agent.predecessor {
-                    Some(before) => format!("{} < {}", id(agent.session), id(before)),
-                    None => id(agent.session),
-                },
-                view::or_dash(session.and_then(|s| s.process).map(|p| p.pid)),
-                view::or_dash(session.filter(|s| s.state != SessionState::Ended).map(|s| &s.tmux)),
-                output::span(now.since(seen)),
-                view::or_dash(session.and_then(|s| s.phase)),
-                view::or_dash(
-                    status(session).map(|s| format!("{} {}", s.state, output::span(now.since(s.since)))),
-                ),
-                view::or_dash(
-                    status(session).and_then(|s| s.context_percent).map(|percent| format!("{percent}%")),
-                ),
-                view::or_dash(
-                    status(session)
-                        .and_then(|s| s.cost_micros)
-                        .map(|micros| format!("${:.2}", micros as f64 / 1e6)),
-                ),
-                // The last column, so that colour does not disturb the padding.
-                format!("{} ({reason})", output::paint(word, colour)),
-            ]
-        })
-        .collect();
+    let rows: Vec<Vec<String>> = agents.iter().map(|agent| row(floor, agent, now)).collect();
     output::table(
-        &["AGENT", "SESSION", "PID", "TMUX", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"],
+        &["AGENT", "ROLE", "ISSUE", "SESSION", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"],
         &rows,
     );
+}
+
+fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
+    let session = floor.sessions.get(&agent.session);
+    let record = floor.records.get(&agent_name(agent.role, &agent.project, agent.issue));
+    let (liveness, reason) = liveness(agent, session);
+    let seen = last_seen(agent, liveness, now);
+    let (word, colour) = match liveness {
+        Liveness::Green => ("green", 32),
+        Liveness::Yellow => ("yellow", 33),
+        Liveness::Red => ("red", 31),
+    };
+    let shown = status(session);
+    let state = match shown {
+        Some(shown) => format!("{} {}", shown.state, output::span(now.since(shown.since))),
+        None => {
+            let begun = session.map_or(agent.created_at, |s| s.created_at);
+            let since = if agent.status == AgentStatus::Active { begun } else { agent.last_seen };
+            let standing = standing(agent, liveness, now.since(seen));
+            format!("{} {}", standing.as_str(), output::span(now.since(since)))
+        }
+    };
+    let phase = session.and_then(|s| s.phase).map(|phase| phase.to_string());
+    vec![
+        format!("{}-{}", agent.role, agent.name),
+        agent.role.to_string(),
+        format!("#{}", agent.issue),
+        sessions(floor, agent),
+        output::span(now.since(seen)),
+        view::or_dash(phase.or_else(|| record.map(|r| r.work_phase.to_string()))),
+        state,
+        view::or_dash(shown.and_then(|s| s.context_percent).map(|percent| format!("{percent}%"))),
+        view::or_dash(shown.and_then(|s| s.cost_micros).map(|micros| format!("${:.2}", micros as f64 / 1e6))),
+        // The last column, so that colour does not disturb the padding.
+        format!("{} ({reason})", output::paint(word, colour)),
+    ]
+}
+
+/// The session and those before it, as far as there is room.
+fn sessions(floor: &Floor, agent: &Agent) -> String {
+    let before = chain(floor, agent.session);
+    let mut shown = id(agent.session);
+    for session in before.iter().take(CHAIN_SHOWN) {
+        shown.push_str(" < ");
+        shown.push_str(session);
+    }
+    if before.len() > CHAIN_SHOWN {
+        shown.push_str(" < …");
+    }
+    shown
 }

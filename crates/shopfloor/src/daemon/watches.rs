@@ -1,6 +1,6 @@
-//! What the daemon watches: the processes of live sessions, their phase files, what their clients
-//! tell, reviewers' result files and the projects' configuration files. All by events of the kernel; brought in line with
-//! the floor after each commit, so that what is watched follows from the state alone.
+//! What the daemon watches: the processes of live sessions, their phase files, their branches, what their
+//! clients tell, reviewers' result files and the projects' configuration files. All by events of the kernel;
+//! brought in line with the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
 use super::panes::PaneListener;
@@ -15,7 +15,7 @@ use shopfloor_adapters::phase_file;
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName, Role};
+use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::{Floor, Session, SessionState};
 use shopfloor_core::text::one_line;
@@ -65,6 +65,12 @@ enum Key {
         project: ProjectName,
         checkout: PathBuf,
     },
+    /// Where a dev session's branch is, as last passed on.
+    Branch {
+        epoch: Epoch,
+        path: PathBuf,
+        head: Option<Sha>,
+    },
     /// Something that a session's client tells.
     Told {
         epoch: Epoch,
@@ -84,7 +90,7 @@ struct PhaseKey {
 struct Watched(Vec<u64>);
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.
-const KINDS: u64 = 5;
+const KINDS: u64 = 6;
 fn exit_key(epoch: Epoch) -> u64 {
     epoch.0 * KINDS
 }
@@ -99,6 +105,9 @@ fn config_key(number: u64) -> u64 {
 }
 fn hooks_key(epoch: Epoch) -> u64 {
     epoch.0 * KINDS + 4
+}
+fn branch_key(epoch: Epoch) -> u64 {
+    epoch.0 * KINDS + 5
 }
 
 impl FloorWatches {
@@ -152,7 +161,7 @@ impl Watches for FloorWatches {
         }
         for session in floor.sessions.iter().filter(|s| is_watched(s)) {
             if !self.sessions.contains_key(&session.epoch) {
-                self.watch(session);
+                self.watch(floor, session);
             }
             if session.state == SessionState::Live {
                 self.brief(floor, session);
@@ -173,7 +182,7 @@ fn is_watched(session: &Session) -> bool {
 }
 
 impl FloorWatches {
-    fn watch(&mut self, session: &Session) {
+    fn watch(&mut self, floor: &Floor, session: &Session) {
         let epoch = session.epoch;
         // It may be one of a daemon before this one.
         self.shared.tmux.want_connection();
@@ -200,6 +209,15 @@ impl FloorWatches {
             let key = hooks_key(epoch);
             self.shared.put(key, Key::Told { epoch });
             self.watch_file(key, spool::hooks_file(&self.layout.session(epoch)));
+            keys.push(key);
+        }
+        if session.role == Role::Dev {
+            let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
+            let head = record.and_then(|record| record.head.clone());
+            let path = self.layout.clone_branch(&session.project, &branch_for(session.issue));
+            let key = branch_key(epoch);
+            self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
+            self.watch_file(key, path);
             keys.push(key);
         }
         if session.role == Role::Review {
@@ -340,6 +358,15 @@ impl Shared {
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
+            Some(Key::Branch { epoch, path, head }) => {
+                // Also when git has packed it away, or is about to write it: then it says nothing.
+                let now =
+                    std::fs::read_to_string(&path).ok().and_then(|t| Sha::try_from(t.trim().to_owned()).ok());
+                if let Some(now) = now.filter(|now| head.as_ref() != Some(now)) {
+                    self.put(key, Key::Branch { epoch, path, head: Some(now.clone()) });
+                    self.send(Event::Committed { epoch, head: now });
+                }
+            }
             Some(Key::Told { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),

@@ -3,7 +3,7 @@
 use super::client::{Client, Dialog};
 use super::repo::{commit_all, commits_ahead, git, once, write};
 use super::script::{Edit, Script};
-use super::{trouble, variable};
+use super::{hold, trouble, variable};
 use crate::cli::{CliError, CliResult, phase};
 use shopfloor_core::phase::Phase;
 
@@ -37,6 +37,7 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         answer: None,
     };
     let prompt = client.first_prompt()?;
+    hold::at(script, "read")?;
     std::thread::sleep(script.sleep);
     trouble::in_turn(script, client)?;
     if let Some(reason) = &script.give_up {
@@ -62,7 +63,8 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
     }
     // What the predecessor was told and did not act on comes with the prompt.
     let unread = ["CI failed", "CI timeout", "Review: REQUEST_CHANGES", "MERGE_CONFLICT", "MERGE_FAILED"];
-    match unread.iter().find(|first| prompt.lines().any(|l| l == **first)) {
+    let is_news = |line: &&str| unread.contains(line) || line.starts_with("Answer: ");
+    match prompt.lines().find(is_news) {
         Some(first) => dev.react(first)?,
         None if script.question.is_some() && commits_ahead(client, &dev.primary)? == 0 => {}
         None => dev.signal(Phase::AwaitingCi, None)?,
@@ -151,10 +153,12 @@ impl Dev<'_> {
         for edit in edits {
             self.apply(edit, quality)?;
         }
+        hold::at(self.script, if quality == Quality::Final { "fixed" } else { "edited" })?;
         let _ = std::fs::remove_file("half-done.tmp");
         if commit_all(self.client, &format!("Implement issue #{}\n\nFixes #{}", self.issue, self.issue))?
             && !self.script.has("no-push")
         {
+            hold::at(self.script, "committed")?;
             git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)])?;
         }
         Ok(())

@@ -3,11 +3,12 @@
 //! issue's text tell it, misbehaviour included.
 //!
 //! [`script`] is what it is told, [`dev`] and [`review`] are what it does, [`repo`] is its git,
-//! [`trouble`] what it does wrong. It is played through a [`client`]: plain lines and the inbox, or
+//! [`trouble`] what it does wrong, [`hold`] where it stops until it is let go. It is played through a [`client`]: plain lines and the inbox, or
 //! (`--terminal`) a [`terminal`] client that is typed to, as Claude Code is.
 
 mod client;
 mod dev;
+mod hold;
 mod repo;
 mod review;
 mod script;
@@ -47,6 +48,7 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
     let (script, not_understood) = Script::parse(&prompt);
     if args.role == DemoRole::Dev {
         std::thread::sleep(script.slow_start);
+        hold::at(&script, "start")?;
     }
     let client: Box<dyn Client> = if args.terminal {
         // Reviewers read the same issue: what it tells the developer to do wrong is not theirs.

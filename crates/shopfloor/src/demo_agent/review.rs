@@ -3,12 +3,13 @@
 use super::client::Client;
 use super::repo::{git, once};
 use super::script::Script;
-use super::variable;
+use super::{hold, variable};
 use crate::cli::{CliResult, phase};
 use shopfloor_core::phase::Phase;
 
 pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
     client.first_prompt()?;
+    hold::at(script, "review")?;
     let result_file = variable("SHOPFLOOR_RESULT_FILE")?;
     let primary = variable("SHOPFLOOR_PRIMARY_BRANCH")?;
     if script.has("reviewer-dies-once") && once(client, "reviewer-death")? {

@@ -8,6 +8,7 @@
 //! | `demo: fail-review-once PATH <<text` | first a version with the word FIXME, the right one after the review |
 //! | `demo: ask <<question` | asks a person before it begins; `{answer}` in texts is the answer |
 //! | `demo: sleep 500ms` | takes its time |
+//! | `demo: hold POINT` | waits at that point until it is let go, once: see `hold.rs` |
 //! | `demo: give-up <<reason` | signals failed |
 //! | `demo: crash-once` | dies before its first commit, once |
 //! | `demo: crash-always` | dies before its first commit, every time |
@@ -37,6 +38,7 @@
 //! | `demo: dialog` | asks for a permission as it signals the first time; keys that come in are written to `typed-into-dialog` in the session's folder |
 //! | `demo: question` | the same with a question |
 
+use super::hold;
 use crate::config::Span;
 use std::time::Duration;
 
@@ -60,6 +62,7 @@ pub struct Script {
     pub slow_start: Duration,
     pub swallow_enter: u32,
     pub draft: Option<String>,
+    pub holds: Vec<String>,
     flags: Vec<String>,
 }
 
@@ -126,6 +129,7 @@ impl Script {
             ("sleep", Some(time), None) => self.sleep = span(time),
             ("slow-start", Some(time), None) => self.slow_start = span(time),
             ("swallow-enter", Some(times), None) => self.swallow_enter = times.parse().unwrap_or(1),
+            ("hold", Some(point), None) if hold::POINTS.contains(&point) => self.holds.push(point.to_owned()),
             ("draft", None, Some(text)) => self.draft = Some(text),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
             _ => return false,

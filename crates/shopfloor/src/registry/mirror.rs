@@ -7,8 +7,11 @@
 //!   written again when a daemon starts.
 //! - An agent that lives is seen at least every minute, without a process and without a commit.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Identity, RecordView};
-use shopfloor_adapters::host::atomic::{write_atomic, write_replacing};
+use shopfloor_adapters::host::atomic::{remove_leftovers, write_atomic, write_replacing};
 use shopfloor_adapters::host::process::{Liveness, is_same};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ProcessId;
@@ -44,7 +47,8 @@ enum News {
 impl Mirror {
     pub fn start(layout: Layout) -> io::Result<Mirror> {
         for folder in [layout.identities(), layout.work_records()] {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            remove_leftovers(&folder)?;
         }
         let (sender, news) = channel();
         let writer = Writer { layout: layout.clone(), live: BTreeMap::new() };

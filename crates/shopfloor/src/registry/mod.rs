@@ -2,6 +2,8 @@
 //! store is the authority; [`mirror`] keeps a copy in files.
 
 pub mod mirror;
+#[cfg(test)]
+mod tests;
 
 use crate::cli::output;
 use serde::Serialize;
@@ -41,6 +43,17 @@ pub enum Standing {
     Stale,
     Crashed,
     Terminated,
+}
+
+impl Standing {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Active => "active",
+            Standing::Stale => "stale",
+            Standing::Crashed => "crashed",
+            Standing::Terminated => "terminated",
+        }
+    }
 }
 
 /// An identity. Its names are the seeds', since other tools read them.
@@ -119,7 +132,8 @@ pub fn id(epoch: Epoch) -> String {
     format!("e{epoch}")
 }
 
-fn chain(floor: &Floor, epoch: Epoch) -> Vec<String> {
+/// The sessions before one, the newest first.
+pub fn chain(floor: &Floor, epoch: Epoch) -> Vec<String> {
     let before = |epoch: &Epoch| floor.sessions.get(epoch).and_then(|s| s.predecessor);
     std::iter::successors(before(&epoch), before).take(CHAIN_MAX).map(id).collect()
 }
@@ -134,7 +148,7 @@ pub fn last_seen(agent: &Agent, liveness: Liveness, now: Time) -> Time {
     if liveness == Liveness::Green { now } else { agent.last_seen }
 }
 
-fn standing(agent: &Agent, liveness: Liveness, unseen: Duration) -> Standing {
+pub fn standing(agent: &Agent, liveness: Liveness, unseen: Duration) -> Standing {
     match agent.status {
         AgentStatus::Crashed => Standing::Crashed,
         AgentStatus::Terminated => Standing::Terminated,

@@ -99,6 +99,8 @@ impl TestFloor {
                 open: true,
                 deps: vec![],
                 created_at: Time(1),
+                revision: 0,
+                version: 0,
             },
             // As far as the forge was read: what it holds now.
             cursor: 1_000,

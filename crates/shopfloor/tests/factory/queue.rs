@@ -102,6 +102,8 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         open: true,
         deps: Vec::new(),
         created_at: now(),
+        revision: 0,
+        version: 0,
     };
     let project = floor.project.clone();
     engine

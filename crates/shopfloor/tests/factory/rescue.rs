@@ -3,6 +3,8 @@
 use crate::floor::{Floor, wait_for};
 use shopfloor_core::state::{End, JobState};
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Edits files and asks; its successor finds them as they were and gives up.
@@ -16,6 +18,9 @@ fi
 mkdir kept
 echo first >kept/first
 printf 'two\000\377' >"kept/odd name"
+printf x >"$(printf 'caf\351')"
+echo run >kept/run; chmod +x kept/run
+ln -s kept/first link; ln -s nowhere dangling
 echo staged >staged.txt
 git add staged.txt
 rm README
@@ -29,8 +34,8 @@ fn floor() -> Floor {
     ))
 }
 
-/// Every file below a folder, `.git` aside.
-fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file below a folder, `.git` aside: whether it is a link or may be run, and its bytes.
+fn files(top: &Path) -> BTreeMap<PathBuf, (&'static str, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut folders = vec![top.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -39,12 +44,17 @@ fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if entry.file_name() == ".git" {
                 continue;
             }
-            if path.is_dir() {
+            let meta = path.symlink_metadata().expect("it is there");
+            if meta.is_dir() {
                 folders.push(path);
-            } else {
-                let name = path.strip_prefix(top).expect("below").to_owned();
-                all.insert(name, std::fs::read(&path).expect("a file"));
+                continue;
             }
+            let found = match meta.is_symlink() {
+                true => ("link", std::fs::read_link(&path).expect("a link").into_os_string().into_vec()),
+                false if meta.mode() & 0o111 != 0 => ("program", std::fs::read(&path).expect("a file")),
+                false => ("file", std::fs::read(&path).expect("a file")),
+            };
+            all.insert(path.strip_prefix(top).expect("below").to_owned(), found);
         }
     }
     all
@@ -59,7 +69,7 @@ fn everything_is_killed_the_worktree_deleted_and_every_byte_comes_back() {
     assert!(matches!(floor.job(issue).state, JobState::NeedsHuman { .. }));
     let worktree = floor.home().join(format!("projects/sample/worktrees/issue-{issue}"));
     let before = files(&worktree);
-    assert_eq!(before.len(), 4, "{:?}", before.keys());
+    assert_eq!(before.len(), 8, "{:?}", before.keys());
 
     floor.tmux(&["kill-server"]);
     std::fs::remove_dir_all(&worktree).expect("deleted by hand");
@@ -67,7 +77,7 @@ fn everything_is_killed_the_worktree_deleted_and_every_byte_comes_back() {
     // With no daemon at all.
     let listed = floor.json(&["rescue", "list", "--issue", &issue.to_string()]).1;
     let newest = listed.as_array().and_then(|all| all.last()).expect("a snapshot").clone();
-    assert_eq!((&newest["agent"], &newest["files"]), (&"dev-sample-1".into(), &4.into()));
+    assert_eq!((&newest["agent"], &newest["files"]), (&"dev-sample-1".into(), &8.into()));
     assert_eq!(newest["also_in"], serde_json::Value::Null);
     let reference = newest["ref"].as_str().expect("a ref");
     assert!(floor.ok(&["rescue", "list"]).contains("only here"));
@@ -81,13 +91,15 @@ fn everything_is_killed_the_worktree_deleted_and_every_byte_comes_back() {
     // The job is not over: its worktree is the factory's.
     assert_eq!(floor.run(&["rescue", "restore", "1"]).status.code(), Some(5));
 
-    // The factory puts it back itself, for the successor.
+    // The factory puts it back itself, for the successor that gets the answer.
     floor.ok(&["up", "--detach"]);
+    floor.ok(&["answer", &issue.to_string(), "that way"]);
     wait_for("the job ends", || floor.job(issue).end() == Some(End::Failed));
     floor.ok(&["down"]);
     assert_eq!(files(&floor.home().join("found")), before);
     let prompt = std::fs::read_to_string(floor.home().join("prompt")).expect("a prompt");
     assert!(prompt.contains("the worktree's folder was gone"), "{prompt}");
+    assert!(prompt.contains("\nAnswer: that way\n"), "{prompt}");
     assert!(floor.ok(&["events"]).contains("WORKTREE"), "people are told as well");
 
     // Now it is over, and the worktree is anybody's.

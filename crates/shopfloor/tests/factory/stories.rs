@@ -112,6 +112,18 @@ fn what_cannot_be_done_ends_blocked_with_one_comment() {
         // What was there is kept.
         assert!(job.worktree.as_deref().is_some_and(|w| std::path::Path::new(w).exists()));
     }
+    let told = floor.forge().issue(&floor.project, crashes).expect("the issue").comments.remove(0).body;
+    let rescue = floor.job(crashes).rescue.expect("what it left is kept");
+    for part in [
+        rescue.as_str(),
+        "last output:",
+        "demo agent, session",
+        "To reproduce it: give `sessions/e",
+        "To try again:",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(floor.clone_git(&["show", &format!("{rescue}:half-done.tmp")]), "interrupted");
     assert!(floor.engine().floor().job_of(&floor.project, waits).is_none(), "its dependency is open");
 }
 
@@ -195,4 +207,36 @@ fn checks_cannot_push() {
     floor.issue("Anything", "demo: write x.txt <<x");
     assert_eq!(floor.until_idle().0, 3);
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+}
+
+#[test]
+fn a_refusal_leads_to_what_its_reason_says() {
+    let floor = Floor::new(DEMO);
+    let first = floor.issue("First", "demo: ask <<Go?\ndemo: write first.txt <<{answer}");
+    let waits = floor.issue("Waits", &format!("demo: give-up <<blocked_by #{first}"));
+    let large = floor.issue("Large", "demo: give-up <<too_large: three changes in one");
+    let done = floor.issue("Done", "demo: give-up <<already_done, see #1");
+    let fails = floor.issue("Fails", "demo: give-up <<it is beyond me");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    let issue = |number| floor.forge().issue(&floor.project, number).expect("the issue");
+    assert_eq!(issue(waits).labels, ["backlog"], "it is begun again when #{first} is closed");
+    assert!(floor.ok(&["explain", &waits.to_string()]).contains(&format!("#{first}")));
+    assert_eq!(issue(large).labels, ["underspecified"]);
+    assert_eq!(issue(done).labels, ["blocked"], "closing it is a person's, unless configured otherwise");
+    assert_eq!(issue(fails).labels, ["blocked"]);
+    for number in [waits, large, done, fails] {
+        assert_eq!(issue(number).comments.len(), 1, "said once: {:?}", issue(number).comments);
+    }
+    // What went wrong is on record, once; a refusal that the factory acts upon is nothing wrong.
+    let record = floor.home().join("escalations-sample.jsonl");
+    let record = std::fs::read_to_string(&record).unwrap_or_else(|e| panic!("{}: {e}", record.display()));
+    let issues: Vec<&str> = record.lines().filter(|line| line.contains("it is beyond me")).collect();
+    assert_eq!(issues.len(), 1, "{record}");
+    // The one it waited for lands, and it is taken up again (and refuses again: nothing it needs is open).
+    floor.ok(&["answer", &first.to_string(), "yes"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(floor.landed("first.txt"), "yes");
+    assert_eq!(issue(waits).labels, ["blocked"], "{text}");
 }

@@ -17,6 +17,11 @@ impl World {
     pub fn forge_changed(&mut self, what: Changed) {
         let lag = if self.rng.permille(200) { self.rng.range(1, 8_000) } else { 0 };
         let visible = self.now + Duration::from_millis(lag);
+        if let Changed::Issue(number) = what
+            && let Some(issue) = self.forge.issues.get_mut(&number)
+        {
+            issue.version += 1;
+        }
         self.forge.changed(visible, what);
     }
 
@@ -47,6 +52,8 @@ fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
         open: issue.open,
         deps: issue.deps.clone(),
         created_at: issue.created_at,
+        revision: issue.revision,
+        version: issue.version,
     }
 }
 
@@ -98,7 +105,7 @@ impl Forge for FakeForge {
         number: IssueNumber,
         add: &[String],
         remove: &[String],
-    ) -> PortResult<()> {
+    ) -> PortResult<u64> {
         self.0.call("edit_labels", |world| {
             let issue =
                 world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
@@ -113,7 +120,7 @@ impl Forge for FakeForge {
             let labels = issue.labels.iter().cloned().collect::<Vec<_>>().join(",");
             world.say(format!("labels of #{number}: {labels}"));
             world.forge_changed(Changed::Issue(number));
-            Ok(())
+            Ok(world.forge.issues.get(&number).expect("just seen").version)
         })
     }
 

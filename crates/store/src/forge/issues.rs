@@ -105,14 +105,14 @@ impl ForgeDb {
         Ok(tx.commit()?)
     }
 
-    /// Adds and removes labels in one go. A label in both ends up removed.
+    /// Adds and removes labels in one go; the issue's version then. A label in both ends up removed.
     pub fn edit_labels<S: AsRef<str>>(
         &mut self,
         project: &ProjectName,
         number: IssueNumber,
         add: &[S],
         remove: &[S],
-    ) -> ForgeResult<()> {
+    ) -> ForgeResult<u64> {
         let now = (self.clock)();
         let tx = write(&mut self.conn)?;
         require(&tx, project, number)?;
@@ -126,7 +126,9 @@ impl ForgeDb {
         if labels::of_issue(&tx, project, number.0)? != before {
             touch(&tx, project, number, now)?;
         }
-        Ok(tx.commit()?)
+        let version = read(&tx, project, number)?.version;
+        tx.commit()?;
+        Ok(version)
     }
 
     /// Posts a comment, once for each marker; its id.
@@ -224,7 +226,9 @@ pub(super) fn require(conn: &Connection, project: &ProjectName, number: IssueNum
 fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
     let found = conn
         .prepare_cached(
-            "SELECT title, state, body, author, created_at, updated_at, closed_at
+            "SELECT title, state, body, author, created_at, updated_at, closed_at,
+                    (SELECT coalesce(max(seq), 0) FROM forge_changes
+                     WHERE project = ?1 AND kind = 'issue' AND number = ?2)
              FROM forge_issues WHERE project = ?1 AND number = ?2",
         )?
         .query_row(params![project.as_str(), to_sql(number.0)], |row| {
@@ -238,6 +242,7 @@ fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeR
                 created_at: Time(from_sql(row, 4)?),
                 updated_at: Time(from_sql(row, 5)?),
                 closed_at: optional_from_sql(row, 6)?.map(Time),
+                version: from_sql(row, 7)?,
                 comments: vec![],
             })
         })

@@ -109,6 +109,9 @@ pub struct Issue {
     pub created_at: Time,
     pub updated_at: Time,
     pub closed_at: Option<Time>,
+    /// Grows with each change.
+    #[serde(skip)]
+    pub version: u64,
     /// Oldest first.
     pub comments: Vec<Comment>,
 }

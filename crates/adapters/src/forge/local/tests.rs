@@ -53,6 +53,8 @@ fn changes_say_what_is() {
         open: true,
         deps: vec![IssueNumber(1)],
         created_at: Time(7),
+        revision: Digest::new().field(b"Two \x1b[31mred").field(b"Depends on #1").finish(),
+        version: page.cursor,
     };
     assert_eq!(page.observations.len(), 2);
     assert_eq!(page.observations[1], expect);
@@ -73,7 +75,7 @@ fn a_pull_request_goes_its_way_and_every_call_may_be_repeated() {
         &|| forge.post_status(&app(), &head, RunId(1), StatusState::Success, "CI\npassed"),
         &|| forge.post_review(&app(), PrNumber(2), &head, "e1", &review("Fine.")),
         &|| forge.comment(&app(), IssueNumber(1), "m1", "Merged"),
-        &|| forge.edit_labels(&app(), IssueNumber(1), &["blocked".into()], &["backlog".into()]),
+        &|| forge.edit_labels(&app(), IssueNumber(1), &["blocked".into()], &["backlog".into()]).map(drop),
         &|| forge.close_pr(&app(), PrNumber(2), Some(&sha('b'))),
         &|| forge.close_issue(&app(), IssueNumber(1)),
     ];
@@ -171,7 +173,7 @@ fn what_will_never_work_is_permanent() {
     };
     permanent(forge.close_issue(&app(), IssueNumber(9)), "#9");
     permanent(
-        forge.edit_labels(&app(), IssueNumber(1), &["blokced".into()], &[]),
+        forge.edit_labels(&app(), IssueNumber(1), &["blokced".into()], &[]).map(drop),
         "did you mean \"blocked\"",
     );
     permanent(forge.close_pr(&app(), PrNumber(9), None), "#9");

@@ -5,11 +5,16 @@ use super::*;
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
-fn a_silent_agent_is_blocked() {
+fn a_silent_agent_is_replaced_and_at_last_its_job_blocked() {
     let mut scene = Scene::working(Policy::default());
-    scene.wait(2 * HOUR - Duration::from_millis(1));
-    assert_eq!(scene.state(), "working");
-    scene.wait(Duration::from_millis(1));
+    for n in 1..=3 {
+        scene.wait(2 * HOUR - Duration::from_millis(1));
+        assert_eq!(scene.state(), "working");
+        scene.wait(Duration::from_millis(1));
+        assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("respawning", n));
+        scene.end_session().wait(Duration::from_secs(8)).start_session();
+    }
+    scene.wait(2 * HOUR);
     assert_eq!(scene.state(), "finishing");
     assert!(scene.reason().contains("no sign"), "{}", scene.reason());
 }

@@ -37,11 +37,29 @@ fn where_a_session_dies_matters() {
     let mut asking = working();
     asking.signal(DEV, Phase::NeedsHuman);
     check(working(), "respawning");
-    check(asking, "respawning");
+    check(asking, "needs_human");
     check(publishing, "publishing");
     check(checking, "checking");
     check(Scene::reviewing(Policy::default(), 1), "reviewing");
     check(Scene::merging(Policy::default(), 1), "merging");
+}
+
+#[test]
+fn a_question_outlives_the_session_that_asked_it() {
+    let mut scene = working();
+    scene.signal(DEV, Phase::NeedsHuman).exited(DEV, None).end_session().wait(Duration::from_secs(3600));
+    assert_eq!((scene.state(), scene.noted(NoteKind::NeedsHuman)), ("needs_human", 1));
+    assert!(!scene.has("start_session"), "nobody has anything to do before the answer");
+    scene.event(Event::Answered {
+        project: project(),
+        issue: IssueNumber(1),
+        text: "B".into(),
+        question: None,
+    });
+    let Action::StartSession(start) = scene.take("start_session") else { panic!("a start") };
+    let unread: Vec<String> = start.resume.expect("a successor").unread.into_iter().map(|u| u.text).collect();
+    assert_eq!(unread, ["Answer: B"]);
+    assert_eq!(scene.job().respawns, 0);
 }
 
 #[test]

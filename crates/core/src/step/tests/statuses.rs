@@ -315,7 +315,7 @@ fn one_that_lives_is_given_time_and_somebody_is_told() {
         assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("working", n));
     }
     scene.wait(2 * HOUR);
-    assert_eq!(scene.state(), "finishing");
+    assert_eq!((scene.state(), scene.has("end_session")), ("respawning", true));
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub fn edit(context: &Context, args: EditArgs) -> CliResult<Exit> {
 
 pub fn label(context: &Context, args: LabelArgs) -> CliResult<Exit> {
     let change = |forge: &mut ForgeDb, project: &ProjectName| {
-        forge.edit_labels(project, args.number, &args.add, &args.remove)
+        forge.edit_labels(project, args.number, &args.add, &args.remove).map(drop)
     };
     apply(context, args.number, "labels changed", change)
 }

@@ -56,7 +56,9 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
         Stop::Asked => Ok(Exit::Fine),
         Stop::Idle { unfinished: 0 } => Ok(Exit::Fine),
         Stop::Idle { unfinished } => {
-            eprintln!("{unfinished} job(s) did not end merged: see `shopfloor status`");
+            eprintln!(
+                "{unfinished} job(s) did not end merged, or wait for a person: see `shopfloor status` and `shopfloor questions`"
+            );
             Ok(Exit::Unfinished)
         }
     }

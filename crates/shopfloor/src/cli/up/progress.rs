@@ -110,6 +110,7 @@ fn worth_a_line(kind: NoteKind) -> bool {
             | NoteKind::MessageUndelivered
             | NoteKind::NeedsHuman
             | NoteKind::Escalation
+            | NoteKind::IssueEdited
             | NoteKind::Checkout
     )
 }

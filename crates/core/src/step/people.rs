@@ -1,0 +1,79 @@
+//! What people do by hand while a job lives: they close, relabel or edit its issue, close its pull
+//! request, or cancel it. They are the authority; a job follows, and nothing of its work is lost.
+
+use super::Turn;
+use crate::event::NoteKind;
+use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName};
+use crate::state::{End, JobState};
+
+/// Labels by which people say what is to become of an issue. They stay when its job ends.
+const WISHES: [&str; 3] = ["backlog", "blocked", "underspecified"];
+
+impl Turn<'_> {
+    /// The forge shows the issue; `before` is the revision of its text that was known.
+    pub(super) fn heed_issue(&mut self, project: &ProjectName, issue: IssueNumber, before: Option<u64>) {
+        let Some(row) = self.floor.issues.get(&(project.clone(), issue)) else { return };
+        if !row.open {
+            self.end_by_hand(project, issue, "the issue was closed");
+            return;
+        }
+        let edited = before.is_some_and(|before| before != row.revision);
+        self.heed_labels(project, issue);
+        if edited {
+            self.issue_edited(project, issue);
+        }
+    }
+
+    /// The labels of an issue at work are ours, unless somebody else changed them.
+    pub(super) fn heed_labels(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let Some(row) = self.floor.issues.get(&(project.clone(), issue)) else { return };
+        // A change of ours that is on its way, or was refused, says nothing about people.
+        if row.edits_pending > 0 || row.held {
+            return;
+        }
+        let has = |label: &str| row.labels.contains(label);
+        let stop = ["blocked", "underspecified"].into_iter().find(|label| has(label));
+        let why = match stop {
+            Some(label) => format!("a person set the label `{label}`"),
+            None if !has("in-progress") => "a person removed the label `in-progress`".to_owned(),
+            None => return,
+        };
+        let wishes: Vec<&str> = WISHES.into_iter().filter(|label| has(label)).collect();
+        if let Some(job) = self.at_work(project, issue) {
+            self.finish_with(job, End::Cancelled, &why, &wishes);
+        }
+    }
+
+    /// The agent is told, wherever its job is; what is queued was approved as it is.
+    fn issue_edited(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let Some(id) = self.at_work(project, issue) else { return };
+        self.note_job(NoteKind::IssueEdited, id, "its text was changed while it is worked on");
+        if self.job(id).is_some_and(|j| !matches!(j.state, JobState::Merging { .. })) {
+            self.inform(id, &format!("ISSUE edited\nSomebody changed the text of issue #{issue}. Read it again (`shopfloor issue show {issue}`) and see that your work still fits."));
+        }
+    }
+
+    /// A person closed the pull request: the change is not wanted.
+    pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
+        let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
+        if let Some(job) = job {
+            self.finish(job, End::Cancelled, "the pull request was closed");
+        } else {
+            self.refused_on_the_forge(project, pr, None, "the pull request was closed");
+        }
+    }
+
+    pub(super) fn cancelled(&mut self, project: &ProjectName, issue: IssueNumber) {
+        self.end_by_hand(project, issue, "cancelled by a person");
+    }
+
+    fn end_by_hand(&mut self, project: &ProjectName, issue: IssueNumber, why: &str) {
+        if let Some(job) = self.at_work(project, issue) {
+            self.finish(job, End::Cancelled, why);
+        }
+    }
+
+    fn at_work(&self, project: &ProjectName, issue: IssueNumber) -> Option<JobId> {
+        self.floor.live_jobs(project).find(|j| j.issue == issue).map(|j| j.id)
+    }
+}

@@ -1,0 +1,61 @@
+//! What people do by hand in the middle of a job, on real parts. A job that asks a question stands
+//! still where a person can act.
+
+use crate::floor::{DEMO, Floor};
+use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::state::End;
+use std::path::Path;
+
+fn asking() -> (Floor, IssueNumber) {
+    let floor = Floor::new(DEMO);
+    let issue = floor.issue("Which?", "demo: ask <<A or B?\ndemo: write choice.txt <<{answer}");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "it waits for a person: {text}");
+    (floor, issue)
+}
+
+#[test]
+fn a_label_set_by_hand_ends_the_job_and_nothing_is_lost() {
+    let (floor, issue) = asking();
+    floor.ok(&["issue", "label", &issue.to_string(), "--add", "blocked"]);
+    let (_, text) = floor.until_idle();
+    let job = floor.job(issue);
+    assert_eq!(job.end(), Some(End::Cancelled), "{text}");
+    assert_eq!(job.reason.as_deref(), Some("a person set the label `blocked`"));
+    assert_eq!(floor.forge().issue(&floor.project, issue).expect("the issue").labels, ["blocked"]);
+    assert!(job.worktree.as_deref().is_some_and(|w| Path::new(w).exists()), "its work is there");
+    assert!(!floor.tmux(&["list-sessions", "-F", "#S"]).contains("dev-sample"), "its agent is not");
+}
+
+#[test]
+fn an_issue_edited_by_hand_is_told_to_its_agent() {
+    let (floor, issue) = asking();
+    let number = issue.to_string();
+    floor.ok(&["issue", "edit", &number, "--title", "Which one?"]);
+    assert_eq!(floor.until_idle().0, 3, "the question stands");
+    let told = |floor: &Floor| {
+        let engine = floor.engine();
+        engine.floor().messages.iter().filter(|m| m.text.starts_with("ISSUE edited")).count()
+    };
+    assert_eq!(told(&floor), 1);
+    floor.ok(&["answer", &number, "B"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!((code, floor.landed("choice.txt").as_str()), (0, "B"), "{text}");
+    assert_eq!(
+        floor
+            .json(&["events", "--since", "0"])
+            .1
+            .as_array()
+            .map_or(0, |all| { all.iter().filter(|e| e["kind"] == "ISSUE_EDITED").count() }),
+        1
+    );
+}
+
+#[test]
+fn a_closed_issue_ends_its_job() {
+    let (floor, issue) = asking();
+    floor.ok(&["issue", "close", &issue.to_string()]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.job(issue).reason.as_deref(), Some("the issue was closed"));
+}
