@@ -6,6 +6,8 @@ mod crash;
 mod floor;
 #[path = "git/hazards.rs"]
 mod hazards;
+#[path = "git/hub.rs"]
+mod hub;
 #[path = "git/merger.rs"]
 mod merger;
 #[path = "git/prune.rs"]
