@@ -23,6 +23,8 @@ mod kills;
 mod queue;
 #[path = "factory/rescue.rs"]
 mod rescue;
+#[path = "factory/reviews.rs"]
+mod reviews;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]
