@@ -280,6 +280,9 @@ pub struct Job {
     pub review_head: Option<Sha>,
     #[serde(default)]
     pub reviewer_wanted: bool,
+    /// Times the project's setup of the worktree failed.
+    #[serde(default)]
+    pub setups_failed: u32,
     /// When the worktree is to be snapshotted next.
     #[serde(default)]
     pub checkpoint_at: Option<Time>,

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something for a worker.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a handful at a time: a box would buy nothing")]
 pub enum Task {
     Perform(Box<Queued>),
     /// Read what is new on a project's forge.

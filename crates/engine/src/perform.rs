@@ -2,8 +2,8 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, PortError, PortResult, Ports,
-    PublishRequest, Snapshot, Started, Tree, Workspace,
+    Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, Outfit, PortError, PortResult, Ports,
+    Prepared, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
@@ -35,8 +35,15 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
         Action::PrepareWorktree { project, issue, branch, .. } => {
-            let ready = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
-            Ok(Outcome::WorktreeReady { path: ready.path, head: ready.head, notes: ready.notes })
+            let tree = tree(project, *issue, Role::Dev);
+            let Prepared { path, head, mut notes } = ports.workspace.prepare(&tree, branch, None)?;
+            Ok(match ports.setup.set_up(&tree)? {
+                Ok(outfit) => {
+                    notes.extend(outfit.notes);
+                    Outcome::WorktreeReady { path, head, notes }
+                }
+                Err(SetupFailure { why, excerpt }) => Outcome::SetupFailed { path, why, excerpt },
+            })
         }
         Action::StartSession(start) => start_session(ports, start),
         Action::EndSession { role, project, issue, epoch, .. } => {
@@ -127,14 +134,16 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? })
         }
         Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
-            let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;
+            let tree = tree(project, *issue, *role);
+            let note = if *role == Role::Dev { tear_down(ports, &tree)? } else { None };
+            let proof = RescueProof::obtain(&*ports.workspace, &tree)?;
             let rescue = proof.snapshot().map(|s| s.reference.clone());
             ports.workspace.remove(proof)?;
             if let Some(merged) = merged {
                 let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
                 ports.workspace.delete_branch(branch, proof)?;
             }
-            Ok(Outcome::Released { rescue })
+            Ok(Outcome::Released { rescue, note })
         }
         Action::Tidy(tidy) => {
             let rescues = ports.workspace.prune_rescues(tidy)?;
@@ -160,8 +169,13 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
+    let outfit = match start.role {
+        Role::Dev => ports.setup.set_up(&tree)?.map_err(|failed| PortError::permanent(failed.why))?,
+        Role::Review => Outfit::default(),
+    };
     let mut briefing = brief(&*ports.workspace, &*ports.forge, start, ready.path)?;
-    briefing.notes = ready.notes;
+    briefing.notes = ready.notes.into_iter().chain(outfit.notes).collect();
+    briefing.port = outfit.port;
     Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
 }
 
@@ -182,6 +196,13 @@ pub fn brief(
         }
     }
     Ok(briefing)
+}
+
+/// The project's last word on a worktree. It may change what is there, so that is kept before; whatever
+/// goes wrong is told and holds nothing up.
+fn tear_down(ports: &Ports, tree: &Tree) -> PortResult<Option<String>> {
+    ports.workspace.snapshot(tree)?;
+    Ok(ports.setup.tear_down(tree).unwrap_or_else(|e| Some(format!("the teardown could not be run: {e}"))))
 }
 
 fn session_started(started: Started, notes: Vec<String>) -> Outcome {

@@ -267,6 +267,8 @@ pub struct Briefing {
     /// The worktree the agent runs in, and what is out of order in it.
     pub worktree: String,
     pub notes: Vec<String>,
+    /// The worktree's own port.
+    pub port: Option<u16>,
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,
@@ -280,6 +282,35 @@ pub struct Started {
     pub runtime: String,
     /// The first prompt, if it has to be typed into the client. It is not typed by this port.
     pub prompt: Option<String>,
+}
+
+/// What a worktree was fitted out with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outfit {
+    /// For what its agent serves while it tries its work; no other worktree of the floor has it.
+    pub port: Option<u16>,
+    /// What the agent should know.
+    pub notes: Vec<String>,
+}
+
+/// A command of a project's setup that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupFailure {
+    /// Which one and how, in a line.
+    pub why: String,
+    /// The end of its output: bounded, redacted and free of control characters.
+    pub excerpt: String,
+}
+
+/// What a project wants done to the worktrees that agents implement issues in.
+pub trait Setup: Send + Sync {
+    /// Gives the worktree its port, copies files into it and runs the setup commands. What was done in
+    /// this very worktree is not done again; what was cut short is.
+    fn set_up(&self, tree: &Tree) -> PortResult<Result<Outfit, SetupFailure>>;
+
+    /// Runs the teardown commands, if the worktree is there, and takes its port back. What failed is
+    /// only told.
+    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>>;
 }
 
 /// Agents in their terminals.
@@ -322,6 +353,7 @@ pub trait Escalations: Send + Sync {
 #[derive(Clone)]
 pub struct Ports {
     pub workspace: Arc<dyn Workspace>,
+    pub setup: Arc<dyn Setup>,
     pub merger: Arc<dyn Merger>,
     pub ci: Arc<dyn Ci>,
     pub forge: Arc<dyn Forge>,

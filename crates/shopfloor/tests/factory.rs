@@ -27,3 +27,5 @@ mod rescue;
 mod stories;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/worktrees.rs"]
+mod worktrees;

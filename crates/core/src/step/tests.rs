@@ -247,7 +247,9 @@ impl Scene {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
                 Action::FindPrimary { .. } => Outcome::Primary { head: sha(10) },
-                Action::PrepareWorktree { .. } => Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+                Action::PrepareWorktree { .. } => {
+                    Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
+                }
                 Action::StartSession(_) => Outcome::SessionStarted {
                     tmux: "t".into(),
                     process: ProcessId { pid: 1, start: 1 },
