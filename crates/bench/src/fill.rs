@@ -44,6 +44,7 @@ fn past(project: &ProjectName, count: u64) -> Floor {
                 open,
                 deps: Vec::new(),
                 created_at: world.now,
+                hints: Default::default(),
             };
             // The real forge has none of these: its cursor stays where it is.
             world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0 });

@@ -93,6 +93,8 @@ pub enum Action {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
+        #[serde(default)]
+        branch: String,
     },
     /// Tell a session's inbox that a message waits.
     RingInbox {

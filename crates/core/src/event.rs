@@ -2,6 +2,7 @@
 
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
 use crate::phase::PhaseReport;
 use crate::policy::Policy;
@@ -75,6 +76,9 @@ pub enum Observation {
         /// Numbers the issue's text says it depends on.
         deps: Vec<IssueNumber>,
         created_at: Time,
+        /// What else its text says.
+        #[serde(default)]
+        hints: Hints,
     },
     Review {
         pr: PrNumber,
@@ -88,6 +92,11 @@ pub enum Observation {
     Pr {
         number: PrNumber,
         open: bool,
+        #[serde(default)]
+        branch: String,
+        /// The issues it says it is for.
+        #[serde(default)]
+        fixes: Vec<IssueNumber>,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use crate::effect::Verdict;
 use crate::event::Observation;
+use crate::hints::Hints;
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, Role, RunId, Sha, agent_name,
 };
@@ -18,6 +19,7 @@ pub struct Floor {
     pub counters: Table<Counters>,
     pub projects: Table<Project>,
     pub issues: Table<Issue>,
+    pub pulls: Table<Pull>,
     pub jobs: Table<Job>,
     pub sessions: Table<Session>,
     pub agents: Table<Agent>,
@@ -105,8 +107,30 @@ pub struct Issue {
     /// Issues that, as an agent found, come before this one. They are among `deps`.
     #[serde(default)]
     pub found_deps: BTreeSet<IssueNumber>,
+    /// What else its text says.
+    #[serde(default)]
+    pub hints: Hints,
+    /// When dependencies that look wrong are looked at again, and what was told of them.
+    #[serde(default)]
+    pub deps_due: Option<Time>,
+    #[serde(default)]
+    pub deps_told: String,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
+    "{}/{}",
+    k.0, k.1
+));
+
+/// An open pull request, as the forge shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    pub project: ProjectName,
+    pub number: PrNumber,
+    pub branch: String,
+    /// The issues it says it is for.
+    pub fixes: Vec<IssueNumber>,
+}
+record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
     "{}/{}",
     k.0, k.1
 ));
@@ -370,7 +394,7 @@ impl Floor {
 
     /// Takes in what the forge shows of an issue. Other observations change nothing.
     pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
-        let Observation::Issue { number, title, labels, open, deps, created_at } = observation else {
+        let Observation::Issue { number, title, labels, open, deps, created_at, hints } = observation else {
             return;
         };
         let known = self.issues.get(&(project.clone(), *number));
@@ -379,6 +403,7 @@ impl Floor {
         // Whoever changed the labels since has said what they should be.
         let held = known.is_some_and(|i| i.held && i.seen == seen);
         let found_deps = known.map(|i| i.found_deps.clone()).unwrap_or_default();
+        let (deps_due, deps_told) = known.map(|i| (i.deps_due, i.deps_told.clone())).unwrap_or_default();
         let deps: BTreeSet<IssueNumber> = deps.iter().chain(&found_deps).copied().collect();
         self.issues.put(Issue {
             project: project.clone(),
@@ -388,6 +413,9 @@ impl Floor {
             open: *open,
             deps: deps.into_iter().collect(),
             found_deps,
+            hints: hints.clone(),
+            deps_due,
+            deps_told,
             created_at: *created_at,
             edits_pending,
             seen,
@@ -415,7 +443,8 @@ impl Floor {
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
+        let doubts = self.issues.iter().filter_map(|i| i.deps_due);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
-        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).min()
+        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(doubts).chain(queues).min()
     }
 }

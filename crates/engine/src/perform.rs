@@ -2,12 +2,12 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, Outfit, PortError, PortResult, Ports,
-    Prepared, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
+    Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Forge, NewPr, Outfit, PortError,
+    PortResult, Ports, Prepared, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, branch_for};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -49,7 +49,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
-        Action::Checkpoint { project, issue, .. } => checkpoint(ports, &tree(project, *issue, Role::Dev)),
+        Action::Checkpoint { project, issue, branch, .. } => {
+            checkpoint(ports, &tree(project, *issue, Role::Dev), branch)
+        }
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
@@ -191,8 +193,19 @@ pub fn brief(
     if start.resume.is_some() {
         let tree = tree(&start.project, start.issue, start.role);
         briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
-        if let Some(pr) = start.pr {
+    }
+    if start.role == Role::Dev {
+        let known =
+            start.pr.map_or_else(|| forge.abandoned_pull(&start.project, start.issue), |pr| Ok(Some(pr)));
+        if let Some(pr) = known? {
+            let text = forge.pull_text(&start.project, pr)?;
+            // A successor has seen more than that.
+            let change = match start.resume {
+                Some(_) => String::new(),
+                None => workspace.change_of(&start.project, &text.head, WORK_DONE_BYTES_MAX)?,
+            };
             briefing.reviews = forge.review_texts(&start.project, pr)?;
+            briefing.pull = Some(Earlier { number: pr, open: start.pr.is_some(), text, change });
         }
     }
     Ok(briefing)
@@ -222,13 +235,13 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     Ok(Outcome::SessionEnded { rescue, last_output, note })
 }
 
-fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
+fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
         return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
-    let head = ports.workspace.branch_state(tree, &branch_for(tree.issue))?.head;
+    let head = ports.workspace.branch_state(tree, branch)?.head;
     Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
 }
 

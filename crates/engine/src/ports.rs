@@ -96,6 +96,10 @@ pub trait Workspace: Send + Sync {
     /// branch plus uncommitted changes, at most `bytes_max`.
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String>;
 
+    /// What a commit of origin's brings against the primary branch: its commits and the diff stat, at most
+    /// `bytes_max`. Empty if it is not to be had.
+    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String>;
+
     /// The files that differ from the primary branch, committed or not, at most `max`.
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
 
@@ -211,6 +215,15 @@ pub struct IssueText {
     pub comments: Vec<String>,
 }
 
+/// What is told of a pull request: neutralised and bounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullText {
+    pub title: String,
+    pub head: Sha,
+    /// How the checks of its head stand.
+    pub checks: Vec<String>,
+}
+
 pub struct NewPr<'a> {
     pub issue: IssueNumber,
     pub branch: &'a str,
@@ -228,6 +241,9 @@ pub trait Forge: Send + Sync {
     fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText>;
     /// The latest reviews of a pull request, newest last, for a successor.
     fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>>;
+    fn pull_text(&self, project: &ProjectName, pr: PrNumber) -> PortResult<PullText>;
+    /// The newest pull request of the issue that was closed without a merge.
+    fn abandoned_pull(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>>;
     fn edit_labels(
         &self,
         project: &ProjectName,
@@ -272,6 +288,18 @@ pub struct Briefing {
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,
+    /// The pull request there is, or was, whoever made it.
+    pub pull: Option<Earlier>,
+}
+
+/// A pull request of the issue from before: to go on with, or to learn from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    pub number: PrNumber,
+    pub open: bool,
+    pub text: PullText,
+    /// What it changes.
+    pub change: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.counters, &mut rows);
     collect(&mut floor.projects, &mut rows);
     collect(&mut floor.issues, &mut rows);
+    collect(&mut floor.pulls, &mut rows);
     collect(&mut floor.jobs, &mut rows);
     collect(&mut floor.sessions, &mut rows);
     collect(&mut floor.agents, &mut rows);
@@ -36,6 +37,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "counters" => place(&mut floor.counters, row)?,
             "project" => place(&mut floor.projects, row)?,
             "issue" => place(&mut floor.issues, row)?,
+            "pull" => place(&mut floor.pulls, row)?,
             "job" => place(&mut floor.jobs, row)?,
             "session" => place(&mut floor.sessions, row)?,
             "agent" => place(&mut floor.agents, row)?,

@@ -45,6 +45,7 @@ impl Turn<'_> {
         for job in jobs {
             self.job_due(job);
         }
+        self.dependencies_due();
         self.queues_due();
     }
 

@@ -7,12 +7,15 @@
 mod blame;
 mod checks;
 mod deadline;
+mod dependencies;
 mod finish;
 mod message;
+mod overlap;
 mod phase;
 mod question;
 mod queue;
 mod record;
+mod recovery;
 mod refusal;
 mod review;
 mod scheduler;
@@ -24,6 +27,7 @@ mod trials;
 #[cfg(test)]
 mod tests;
 
+pub use overlap::{Overlap, overlap};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
@@ -31,7 +35,8 @@ use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::policy::Policy;
-use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
+use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Pull, Stage};
+use crate::table::Record;
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -52,6 +57,9 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
 /// The session that would be started for an issue now: of its live job, or of one that began.
 pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
     let job = floor.job_of(project, issue).filter(|job| job.is_live());
+    let row = floor.issues.get(&(project.clone(), issue));
+    let pull = row.filter(|_| job.is_none()).and_then(|issue| recovery::open_pull(floor, issue));
+    let branch = job.map(|job| &job.branch).or(pull.map(|pull| &pull.branch));
     let mut copy = floor.clone();
     let turn = Turn { floor: &mut copy, now: Time::default(), step: Step::default() };
     StartSession {
@@ -60,8 +68,8 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         role,
         project: project.clone(),
         issue,
-        branch: branch_for(issue),
-        pr: job.and_then(|job| job.pr),
+        branch: branch.cloned().unwrap_or_else(|| branch_for(issue)),
+        pr: job.and_then(|job| job.pr).or(pull.map(|pull| pull.number)),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
         resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
     }
@@ -149,6 +157,7 @@ impl Turn<'_> {
             Observation::Issue { number, open, .. } => {
                 self.floor.see_issue(project, observation);
                 self.reprioritise(project, *number);
+                self.doubt_dependencies(project, *number);
                 if !open {
                     self.issue_closed(project, *number);
                 }
@@ -157,8 +166,17 @@ impl Turn<'_> {
                 self.review_seen(project, *pr, head, *verdict, text, author, *id);
             }
             // A person closed it, or we did, finishing.
-            Observation::Pr { number, open: false } => self.pr_closed(project, *number),
-            Observation::Pr { .. } => {}
+            Observation::Pr { number, open: false, .. } => {
+                self.floor.pulls.remove(&(project.clone(), *number));
+                self.pr_closed(project, *number);
+            }
+            Observation::Pr { number, open: true, branch, fixes } => {
+                let (project, branch, fixes) = (project.clone(), branch.clone(), fixes.clone());
+                let pull = Pull { project, number: *number, branch, fixes };
+                if self.floor.pulls.get(&pull.key()) != Some(&pull) {
+                    self.floor.pulls.put(pull);
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod order;
 mod phases;
 mod queue;
 mod reviews;
@@ -16,6 +17,7 @@ mod tidy;
 use super::{Step, step};
 use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
 use crate::event::{Event, Note, NoteKind, Observation};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::{Phase, PhaseReport};
 use crate::planner::{Link, Tree};
@@ -82,6 +84,7 @@ impl Scene {
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
+            hints: Hints::default(),
         })
     }
 

@@ -99,6 +99,7 @@ impl TestFloor {
                 open: true,
                 deps: vec![],
                 created_at: Time(1),
+                hints: Default::default(),
             },
             // As far as the forge was read: what it holds now.
             cursor: 1_000,

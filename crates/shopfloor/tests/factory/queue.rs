@@ -102,6 +102,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         open: true,
         deps: Vec::new(),
         created_at: now(),
+        hints: Default::default(),
     };
     let project = floor.project.clone();
     engine

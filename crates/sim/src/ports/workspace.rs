@@ -141,6 +141,10 @@ impl Workspace for FakeWorkspace {
         })
     }
 
+    fn change_of(&self, _project: &ProjectName, head: &Sha, _bytes_max: usize) -> PortResult<String> {
+        self.0.call("change_of", |_| Ok(head.to_string()))
+    }
+
     fn changed_files(&self, _tree: &Tree, _max: usize) -> PortResult<Vec<String>> {
         self.0.call("changed_files", |_| Ok(vec!["file".into()]))
     }
