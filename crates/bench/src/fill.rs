@@ -46,6 +46,7 @@ fn past(project: &ProjectName, count: u64) -> Floor {
                 created_at: world.now,
                 revision: 0,
                 version: 0,
+                hints: Default::default(),
             };
             // The real forge has none of these: its cursor stays where it is.
             world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0 });

@@ -77,7 +77,7 @@ pub struct StartSession {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Branch and worktree for a job, as they were if they exist.
+    /// Branch and worktree for a job, as they were if they exist, and the project's setup of it.
     PrepareWorktree {
         job: JobId,
         project: ProjectName,
@@ -98,6 +98,8 @@ pub enum Action {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
+        #[serde(default)]
+        branch: String,
     },
     /// Tell a session's inbox that a message waits.
     RingInbox {
@@ -539,6 +541,13 @@ pub enum Outcome {
         #[serde(default)]
         notes: Vec<String>,
     },
+    /// A command of the project's setup failed in the worktree: which one and how, and the end of its
+    /// output.
+    SetupFailed {
+        path: String,
+        why: String,
+        excerpt: String,
+    },
     SessionStarted {
         tmux: String,
         process: ProcessId,
@@ -622,6 +631,9 @@ pub enum Outcome {
     /// A worktree is gone; `rescue` holds what it held, if there was one.
     Released {
         rescue: Option<String>,
+        /// What went wrong beside it.
+        #[serde(default)]
+        note: Option<String>,
     },
     /// How many rescue refs and folders were pruned.
     Tidied {

@@ -2,6 +2,7 @@
 
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
@@ -106,6 +107,9 @@ pub enum Observation {
         /// Grows with every change of the issue, ours too: of two observations the lower is the older.
         #[serde(default)]
         version: u64,
+        /// What else its text says.
+        #[serde(default)]
+        hints: Hints,
     },
     Review {
         pr: PrNumber,
@@ -122,6 +126,11 @@ pub enum Observation {
     Pr {
         number: PrNumber,
         open: bool,
+        #[serde(default)]
+        branch: String,
+        /// The issues it says it is for.
+        #[serde(default)]
+        fixes: Vec<IssueNumber>,
     },
 }
 

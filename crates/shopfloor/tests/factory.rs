@@ -41,3 +41,5 @@ mod reviews;
 mod stories;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/worktrees.rs"]
+mod worktrees;

@@ -91,9 +91,29 @@ fn hazards(briefing: &Briefing) -> String {
     format!("## Look at your worktree first\n\n{}\n", head(&notes, NOTES_BYTES_MAX))
 }
 
-/// What a successor is told of the work so far; nothing for a first session.
+/// What is told of a pull request that is there, or was given up.
+fn earlier(start: &StartSession, briefing: &Briefing, room: &mut usize) -> String {
+    let Some(pull) = &briefing.pull else { return String::new() };
+    let (number, title) = (pull.number, &pull.text.title);
+    let mut out = match pull.open {
+        true => format!(
+            "## There is a pull request already\n\nPull request #{number} ({title}) is open, and {} is its branch: go on with it. Do what its reviews and its checks ask for.\n\n",
+            start.branch
+        ),
+        false => format!(
+            "## An earlier attempt\n\nPull request #{number} ({title}, commit {}) was closed without being merged. Learn from it; repeat nothing that was objected to.\n\n",
+            pull.text.head.short()
+        ),
+    };
+    part(&mut out, room, "What it changes", &pull.change, WORK_BYTES_MAX);
+    part(&mut out, room, "Its checks", &pull.text.checks.join("\n"), NOTES_BYTES_MAX);
+    part(&mut out, room, "Its latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
+    out
+}
+
+/// What a successor is told of the work so far; for a first session, what was there before.
 fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut usize) -> String {
-    let Some(resume) = &start.resume else { return String::new() };
+    let Some(resume) = &start.resume else { return earlier(start, briefing, room) };
     let last = match &resume.record {
         Some(record) => record.summary.clone(),
         None => format!("issue #{}", start.issue),
@@ -110,6 +130,9 @@ fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut us
         );
     }
     part(&mut out, room, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
+    let open = briefing.pull.iter().filter(|pull| pull.open);
+    let checks: Vec<&str> = open.flat_map(|pull| &pull.text.checks).map(String::as_str).collect();
+    part(&mut out, room, "The latest checks", &checks.join("\n"), NOTES_BYTES_MAX);
     part(&mut out, room, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
     out.push_str(unread);
     out

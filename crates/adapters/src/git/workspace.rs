@@ -139,6 +139,7 @@ impl GitWorkspace {
         }
         if let Some(worktree) = self.usable(site, tree, Some(&full), notes)? {
             self.put_back_done(site, tree)?;
+            self.go_over(site, &worktree, branch, &full)?;
             self.catch_up(site, &worktree, &full)?;
             return Ok(worktree);
         }
@@ -155,6 +156,26 @@ impl GitWorkspace {
         self.put_back_done(site, tree)?;
         self.catch_up(site, &worktree, &full)?;
         Ok(worktree)
+    }
+
+    /// A kept worktree that is not on the branch that is worked on now goes over to it, if that leaves
+    /// nothing behind. Else whoever works in it is told.
+    fn go_over(&self, site: &Site, worktree: &Worktree, branch: &str, full: &str) -> PortResult<()> {
+        if worktree.branch()?.as_deref() == Some(full) {
+            return Ok(());
+        }
+        if site.clone.commit(full)?.is_none() {
+            site.fetch()?;
+            site.start_branch(branch, full)?;
+        }
+        let left = hazards::operation(worktree).is_some()
+            || hazards::astray(&site.clone, worktree, full)?.is_some()
+            || worktree.dirty()? > 0;
+        if !left {
+            self.release_branch(site, full)?;
+            worktree.repo.call("checkout").args(["--quiet", branch, "--"]).run()?;
+        }
+        Ok(())
     }
 
     /// A worktree in which nothing was done begins where the primary branch is now.
@@ -347,6 +368,24 @@ impl Workspace for GitWorkspace {
         bytes_max: usize,
     ) -> PortResult<String> {
         self.site(project)?.review_diff(since, head, bytes_max)
+    }
+
+    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String> {
+        let site = self.site(project)?;
+        if site.clone.commit(head.as_str())?.is_none() {
+            // By its name: no branch may have it any more.
+            let call = site.clone.call("fetch").args(["--quiet", "--no-tags", "origin", head.as_str()]);
+            call.ending(&[0, 1, 128])?;
+        }
+        if site.clone.commit(head.as_str())?.is_none() {
+            return Ok(String::new());
+        }
+        let base = site.base(&site.primary_now()?, head)?;
+        let range = format!("{base}..{head}");
+        let log = site.clone.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
+        let stat = site.clone.call("diff").args(["--no-color", "--no-ext-diff", "--stat=100", &range, "--"]);
+        let (log, stat) = (log.beginning(bytes_max + 1)?, stat.beginning(bytes_max + 1)?);
+        Ok(bounded(&text::neutralise(format!("{}\n\n{}", log.trim_end(), stat.trim_end()).trim()), bytes_max))
     }
 
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {

@@ -50,6 +50,7 @@ impl Turn<'_> {
         for job in jobs {
             self.job_due(job);
         }
+        self.dependencies_due();
         self.queues_due();
         self.entries_due();
     }

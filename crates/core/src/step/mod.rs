@@ -8,14 +8,17 @@ mod blame;
 mod by_hand;
 mod checks;
 mod deadline;
+mod dependencies;
 mod finish;
 mod message;
+mod overlap;
 mod people;
 mod phase;
 mod primary;
 mod question;
 mod queue;
 mod record;
+mod recovery;
 mod refusal;
 mod review;
 mod reviewer;
@@ -29,6 +32,7 @@ mod trials;
 mod tests;
 
 pub use by_hand::{Hindrance, may_queue};
+pub use overlap::{Overlap, overlap};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
@@ -57,6 +61,9 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
 /// The session that would be started for an issue now: of its live job, or of one that began.
 pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
     let job = floor.job_of(project, issue).filter(|job| job.is_live());
+    let row = floor.issues.get(&(project.clone(), issue));
+    let pull = row.filter(|_| job.is_none()).and_then(|issue| recovery::open_pull(floor, issue));
+    let branch = job.map(|job| &job.branch).or(pull.map(|pull| &pull.branch));
     let mut copy = floor.clone();
     let turn = Turn { floor: &mut copy, now: Time::default(), step: Step::default() };
     StartSession {
@@ -65,8 +72,8 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         role,
         project: project.clone(),
         issue,
-        branch: branch_for(issue),
-        pr: job.and_then(|job| job.pr),
+        branch: branch.cloned().unwrap_or_else(|| branch_for(issue)),
+        pr: job.and_then(|job| job.pr).or(pull.map(|pull| pull.number)),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
         reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
         diff_bytes: floor.policy(project).review_diff_bytes,
@@ -161,6 +168,7 @@ impl Turn<'_> {
                 let before = self.floor.issues.get(&(project.clone(), *number)).map(|i| i.revision);
                 self.floor.see_issue(project, observation);
                 self.reprioritise(project, *number);
+                self.doubt_dependencies(project, *number);
                 self.heed_issue(project, *number, before);
             }
             Observation::Review { pr, head, verdict, text, author, agent, id } => {
@@ -175,8 +183,12 @@ impl Turn<'_> {
                 self.review_seen(project, *pr, review);
             }
             // A person closed it, or we did, finishing.
-            Observation::Pr { number, open: false } => self.pr_closed(project, *number),
-            Observation::Pr { .. } => {}
+            Observation::Pr { number, open: false, .. } => {
+                self.pr_closed(project, *number);
+            }
+            Observation::Pr { number, open: true, branch, fixes } => {
+                self.floor.pull(project, *number).is_shown(branch, fixes);
+            }
         }
     }
 

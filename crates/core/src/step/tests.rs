@@ -7,6 +7,7 @@ mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod order;
 mod people;
 mod phases;
 mod primary;
@@ -21,6 +22,7 @@ mod tidy;
 use super::{Step, step};
 use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
 use crate::event::{Event, Note, NoteKind, Observation};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::{Phase, PhaseReport};
 use crate::planner::{Link, Tree};
@@ -95,6 +97,7 @@ impl Scene {
             created_at: Time(number),
             revision: self.revision,
             version: self.version,
+            hints: Hints::default(),
         })
     }
 

@@ -104,6 +104,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         created_at: now(),
         revision: 0,
         version: 0,
+        hints: Default::default(),
     };
     let project = floor.project.clone();
     engine
