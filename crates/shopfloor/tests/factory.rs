@@ -21,6 +21,8 @@ mod hand_verify;
 mod kills;
 #[path = "factory/queue.rs"]
 mod queue;
+#[path = "factory/recovery.rs"]
+mod recovery;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/stories.rs"]
