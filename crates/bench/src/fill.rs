@@ -49,7 +49,7 @@ fn past(project: &ProjectName, count: u64) -> Floor {
                 hints: Default::default(),
             };
             // The real forge has none of these: its cursor stays where it is.
-            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0 });
+            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0, more: false });
         }
     }
     assert!(world.floor.jobs.iter().all(|job| !job.is_live()), "every job has ended");

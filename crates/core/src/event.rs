@@ -20,7 +20,14 @@ pub enum Event {
     ProjectPaused { project: ProjectName, why: String },
     /// What the forge shows of an issue, a pull request or a review. Level-triggered: an
     /// observation may repeat or come late, and says what is, not what changed.
-    Observed { project: ProjectName, observation: Observation, cursor: u64 },
+    Observed {
+        project: ProjectName,
+        observation: Observation,
+        cursor: u64,
+        /// More was read at the same time and follows.
+        #[serde(default)]
+        more: bool,
+    },
     /// An effect was performed.
     Performed { action: Action, outcome: Outcome },
     /// A session's phase file was written. `stamp` tells one writing from the next.

@@ -31,11 +31,9 @@ pub fn of_issue(body: &str) -> Hints {
     let paths = body.split(is_between).filter_map(path).filter(|path| seen.insert(*path));
     let named = body.lines().find_map(|line| {
         let line = line.trim_start_matches(['-', '*', '_', ' ', '\t']);
-        let rest = line.get(EXISTING.len()..)?;
-        line.is_char_boundary(EXISTING.len()).then_some(())?;
-        line[..EXISTING.len()]
-            .eq_ignore_ascii_case(EXISTING)
-            .then(|| number(rest.trim_start_matches(['*', '_', ' '])))?
+        let (begin, rest) = line.split_at_checked(EXISTING.len())?;
+        let rest = rest.trim_start_matches(['*', '_', ' ']);
+        begin.eq_ignore_ascii_case(EXISTING).then(|| number(rest))?
     });
     Hints { paths: paths.take(PATHS_MAX).map(str::to_owned).collect(), pr: named.map(PrNumber) }
 }
@@ -71,7 +69,8 @@ pub fn collide(one: &str, other: &str) -> bool {
 }
 
 fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+    let end = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 fn is_between(c: char) -> bool {

@@ -76,6 +76,9 @@ pub struct Project {
     pub policy: Policy,
     /// How far the forge was read.
     pub cursor: u64,
+    /// What was read is still being taken in: who is first is not known yet.
+    #[serde(default)]
+    pub reading: bool,
     /// Why nothing new is begun.
     #[serde(default)]
     pub paused: Option<String>,

@@ -31,6 +31,8 @@ mod queue;
 mod races;
 #[path = "factory/registry.rs"]
 mod registry;
+#[path = "factory/recovery.rs"]
+mod recovery;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/respawns.rs"]

@@ -210,8 +210,8 @@ fn part(out: &mut String, room: &mut usize, title: &str, text: &str, bytes_max: 
 mod tests {
     use super::*;
     use shopfloor_core::effect::{Resume, Unread};
-    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, Role};
-    use shopfloor_engine::ports::IssueText;
+    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, Role};
+    use shopfloor_engine::ports::{Earlier, IssueText, PullText};
 
     fn start(resume: Option<Resume>) -> StartSession {
         StartSession {
@@ -226,6 +226,32 @@ mod tests {
             resume,
             reviewed: None,
             diff_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_pull_request_from_before_is_told_within_the_budget() {
+        let text = PullText {
+            title: "Half".into(),
+            head: "a".repeat(40).parse().unwrap(),
+            checks: vec!["ci: failure".into()],
+        };
+        let pull =
+            |open| Earlier { number: PrNumber(9), open, text: text.clone(), change: "x".repeat(1 << 20) };
+        let render = |open| {
+            let briefing =
+                Briefing { pull: Some(pull(open)), reviews: vec!["do it so".into()], ..Briefing::default() };
+            render(&start(None), &briefing, "main", DeliveryMode::Inbox, &Templates::default())
+                .unwrap()
+                .whole()
+        };
+        let (open, closed) = (render(true), render(false));
+        assert!(open.contains("Pull request #9 (Half) is open, and fix/issue-3 is its branch"), "{open}");
+        assert!(closed.contains("was closed without being merged"), "{closed}");
+        for prompt in [open, closed] {
+            assert!(prompt.contains("ci: failure") && prompt.contains("do it so"), "{prompt}");
+            assert!(prompt.contains("AGENTS.md"), "{prompt}");
+            assert!(prompt.len() < 32 * 1024, "{}", prompt.len());
         }
     }
 

@@ -96,7 +96,9 @@ impl Turn<'_> {
         match event {
             Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
             Event::ProjectPaused { project, why } => self.project_paused(project, why),
-            Event::Observed { project, observation, cursor } => self.observed(project, observation, *cursor),
+            Event::Observed { project, observation, cursor, more } => {
+                self.observed(project, observation, *cursor, *more);
+            }
             Event::Performed { action, outcome } => self.performed(action, outcome),
             Event::PhaseWritten { epoch, stamp, report } => self.phase_written(*epoch, stamp, report),
             Event::PhaseUnreadable { epoch, stamp, first_line } => {
@@ -139,13 +141,14 @@ impl Turn<'_> {
 
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
         let known = self.floor.projects.get(project);
-        let (cursor, tidy_at) = known.map_or((0, None), |p| (p.cursor, p.tidy_at));
+        let (cursor, reading, tidy_at) = known.map_or((0, false, None), |p| (p.cursor, p.reading, p.tidy_at));
         let before = known.map(|p| p.policy.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
             policy: policy.clone(),
             cursor,
+            reading,
             paused: None,
             tidy_at,
         });
@@ -160,9 +163,10 @@ impl Turn<'_> {
         self.note(NoteKind::Escalation, project, None, format!("nothing new is begun: {why}"));
     }
 
-    fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64) {
+    fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64, more: bool) {
         let Some(known) = self.floor.projects.edit(project) else { return };
         known.cursor = known.cursor.max(cursor);
+        known.reading = more;
         match observation {
             Observation::Issue { number, .. } => {
                 let before = self.floor.issues.get(&(project.clone(), *number)).map(|i| i.revision);

@@ -195,7 +195,7 @@ fn class(floor: &Floor, issue: &Issue) -> Class {
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
-        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some()) {
+        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some() || p.reading) {
             return;
         }
         let policy = self.policy(project);

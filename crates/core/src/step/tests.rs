@@ -79,7 +79,7 @@ impl Scene {
     }
 
     fn observe(&mut self, observation: Observation) -> &mut Self {
-        self.event(Event::Observed { project: project(), observation, cursor: 0 })
+        self.event(Event::Observed { project: project(), observation, cursor: 0, more: false })
     }
 
     fn issue(&mut self, number: u64, labels: &[&str], deps: &[u64]) -> &mut Self {

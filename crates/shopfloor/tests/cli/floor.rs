@@ -105,6 +105,7 @@ impl TestFloor {
             },
             // As far as the forge was read: what it holds now.
             cursor: 1_000,
+            more: false,
         });
     }
 

@@ -215,6 +215,7 @@ pub fn to_the_queue(floor: &TestFloor) {
             id: 1,
         },
         cursor: 1_001,
+        more: false,
     });
     floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap(), goes_on: true });
 }

@@ -61,6 +61,28 @@ fn orphans_then_stuck_pull_requests_then_priority_then_the_oldest() {
 }
 
 #[test]
+fn nothing_is_begun_before_all_that_was_read_is_taken_in() {
+    let mut scene = Scene::new(Policy::default());
+    let mut see = |number: u64, labels: &[&str], more: bool| {
+        let observation = Observation::Issue {
+            number: IssueNumber(number),
+            title: String::new(),
+            labels: super::super::labels(labels),
+            open: true,
+            deps: vec![],
+            created_at: Time(number),
+            hints: Hints::default(),
+        };
+        scene.event(Event::Observed { project: project(), observation, cursor: 0, more });
+        scene.event(Event::Tick);
+        scene.floor.jobs.iter().map(|j| j.issue.0).collect::<Vec<_>>()
+    };
+    assert_eq!(see(1, &["backlog"], true), [0; 0]);
+    assert_eq!(see(2, &["backlog", "priority"], true), [0; 0]);
+    assert_eq!(see(3, &[], false), [2]);
+}
+
+#[test]
 fn a_pull_request_that_somebody_else_made_asks_for_nothing() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &[], &[]).pull(10, "somebodys", &[1], true);
