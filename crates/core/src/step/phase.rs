@@ -31,6 +31,7 @@ impl Turn<'_> {
         }
         self.seen(epoch);
         if role == Role::Dev {
+            self.taken_are_answered(id);
             self.record_phase(id, report.phase, report.detail.as_deref());
             self.checkpoint(id);
         }

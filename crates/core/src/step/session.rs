@@ -247,6 +247,7 @@ impl Turn<'_> {
         if self.job(id).is_some_and(needed) {
             // The record tells its successor what it left: it is brought up to date first.
             self.checkpoint(id);
+            self.hand_back(epoch);
         }
         if !collected {
             self.end_session(epoch);

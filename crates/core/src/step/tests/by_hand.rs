@@ -200,7 +200,7 @@ fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
     let mut scene = asked(Policy::default(), with_pr());
     scene.event(refuse.clone());
     assert_eq!((status(&scene, 1), scene.has("cancel_ci")), ("cancelled", true));
-    assert_eq!(scene.ci(CiVerdict::Green).has("build_chain"), false);
+    assert!(!scene.ci(CiVerdict::Green).has("build_chain"));
     let mut scene = asked(Policy::default(), with_pr());
     scene.observe(closed);
     assert_eq!(status(&scene, 1), "cancelled");
