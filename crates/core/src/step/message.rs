@@ -52,6 +52,15 @@ impl Turn<'_> {
         self.respawn_if_needed(id);
     }
 
+    /// Tells it to go on, or how it should: once it is taken there is nothing in it for a successor.
+    pub(super) fn nudge(&mut self, id: JobId, text: &str) {
+        self.tell(id, text);
+        let newest = self.floor.messages.iter().rfind(|m| m.job == id).map(|m| m.id);
+        if let Some(message) = newest.and_then(|m| self.floor.messages.edit(&m)) {
+            message.answered = true;
+        }
+    }
+
     /// Tells the job's agent something that leaves the job where it is. If nobody is there to be
     /// told, it is not worth telling.
     pub(super) fn inform(&mut self, id: JobId, text: &str) {

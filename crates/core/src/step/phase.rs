@@ -132,7 +132,7 @@ impl Turn<'_> {
         if job.reminders > max {
             self.block(id, &format!("{verdict}, after {max} reminders"));
         } else {
-            self.tell(id, text);
+            self.nudge(id, text);
         }
     }
 }

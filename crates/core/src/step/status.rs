@@ -262,7 +262,7 @@ impl Turn<'_> {
         }
         match role {
             Role::Dev if job.session == Some(epoch) && job.state == JobState::Working => {
-                self.tell(id, CONTINUE);
+                self.nudge(id, CONTINUE);
             }
             Role::Review if job.review_session == Some(epoch) => self.queue_to(id, epoch, CONTINUE),
             _ => {}
