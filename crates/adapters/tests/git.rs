@@ -2,10 +2,14 @@
 
 #[path = "git/crash.rs"]
 mod crash;
+#[path = "git/diff.rs"]
+mod diff;
 #[path = "git/floor.rs"]
 mod floor;
 #[path = "git/hazards.rs"]
 mod hazards;
+#[path = "git/hub.rs"]
+mod hub;
 #[path = "git/merger.rs"]
 mod merger;
 #[path = "git/prune.rs"]

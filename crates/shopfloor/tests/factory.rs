@@ -35,6 +35,8 @@ mod registry;
 mod rescue;
 #[path = "factory/respawns.rs"]
 mod respawns;
+#[path = "factory/reviews.rs"]
+mod reviews;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

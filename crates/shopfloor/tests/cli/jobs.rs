@@ -173,7 +173,7 @@ pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
-    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None };
+    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, patch: None };
     floor.perform("publish_branch", branch);
     let new = shopfloor_store::forge::NewPr {
         title: "Say hello".into(),
@@ -181,6 +181,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         branch: "fix/issue-1".into(),
         head: head.clone(),
         issue: shopfloor_core::ids::IssueNumber(1),
+        author: "shopfloor-dev".into(),
     };
     let pr = floor.forge().open_pr(&name("demo"), &new).unwrap();
     floor.perform("open_pr", Outcome::PrOpen { pr });
@@ -210,6 +211,7 @@ pub fn to_the_queue(floor: &TestFloor) {
             verdict: shopfloor_core::effect::Verdict::Approve,
             text: String::new(),
             author: "ada".into(),
+            agent: false,
             id: 1,
         },
         cursor: 1_001,
