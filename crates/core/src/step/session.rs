@@ -289,6 +289,7 @@ impl Turn<'_> {
         if self.job(id).is_some_and(needed) {
             // The record tells its successor what it left: it is brought up to date first.
             self.checkpoint(id);
+            self.hand_back(epoch);
         }
         if !collected && role == Role::Review && self.owes_review(epoch) {
             self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));
