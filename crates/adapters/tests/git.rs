@@ -2,6 +2,8 @@
 
 #[path = "git/crash.rs"]
 mod crash;
+#[path = "git/diff.rs"]
+mod diff;
 #[path = "git/floor.rs"]
 mod floor;
 #[path = "git/hazards.rs"]

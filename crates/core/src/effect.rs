@@ -67,6 +67,11 @@ pub struct StartSession {
     /// For a review: the commit under review.
     pub head: Option<Sha>,
     pub resume: Option<Resume>,
+    /// For a review: the commit that was reviewed before, and how much of a diff is shown.
+    #[serde(default)]
+    pub reviewed: Option<Sha>,
+    #[serde(default)]
+    pub diff_bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +148,20 @@ pub enum Action {
         epoch: Epoch,
         pr: PrNumber,
         head: Sha,
+        /// It has reviewed other commits before: it has to say that this is of `head`.
+        #[serde(default)]
+        moved: bool,
+    },
+    /// Bring a reviewer's worktree to the next commit, put its last result away, and say what is new.
+    MoveReview {
+        job: JobId,
+        project: ProjectName,
+        issue: IssueNumber,
+        branch: String,
+        epoch: Epoch,
+        reviewed: Sha,
+        head: Sha,
+        diff_bytes: usize,
     },
     PostReview {
         job: JobId,
@@ -324,6 +343,7 @@ impl Action {
             | Action::PublishBranch { job, .. }
             | Action::OpenPr { job, .. }
             | Action::Checkpoint { job, .. }
+            | Action::MoveReview { job, .. }
             | Action::ReleaseWorktree { job, .. } => format!("job:{job}"),
             // A session is started and ended in its job's lane: never two at once on one worktree.
             Action::StartSession(start) => format!("job:{}", start.job),
@@ -384,6 +404,7 @@ impl Action {
             Action::CancelCi { .. } => "cancel_ci",
             Action::PostStatus { .. } => "post_status",
             Action::CollectReview { .. } => "collect_review",
+            Action::MoveReview { .. } => "move_review",
             Action::PostReview { .. } => "post_review",
             Action::EditLabels { .. } => "edit_labels",
             Action::Comment { .. } => "comment",
@@ -551,6 +572,9 @@ pub enum Outcome {
         ahead: u32,
         dirty: u32,
         note: Option<String>,
+        /// Which change it makes to the primary branch: another name, another change.
+        #[serde(default)]
+        patch: Option<String>,
     },
     PrOpen {
         pr: PrNumber,
@@ -562,6 +586,11 @@ pub enum Outcome {
     /// The reviewer left nothing usable.
     ReviewUnusable {
         why: String,
+    },
+    /// A reviewer's worktree is at the next commit; `diff` is what is new there.
+    ReviewMoved {
+        diff: String,
+        notes: Vec<String>,
     },
     /// Where the primary branch is. `goes_on`: from where it was known to have been.
     Primary {

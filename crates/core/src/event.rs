@@ -114,6 +114,9 @@ pub enum Observation {
         /// Bounded; the forge has the whole.
         text: String,
         author: String,
+        /// It is of the factory's own reviewer, not of a person.
+        #[serde(default)]
+        agent: bool,
         id: u64,
     },
     Pr {

@@ -80,6 +80,12 @@ pub struct Policy {
     /// A whole CI run, all steps.
     pub ci_timeout: Duration,
     pub review_timeout: Duration,
+    /// A reviewer that has been told what to review, and neither works nor leaves a review.
+    #[serde(default = "reviewer_timeout")]
+    pub reviewer_timeout: Duration,
+    /// How much of a change's diff a reviewer is shown.
+    #[serde(default = "review_diff_bytes")]
+    pub review_diff_bytes: usize,
     /// An agent at work that shows no sign.
     pub idle_timeout: Duration,
     /// A message that its agent does not take.
@@ -113,6 +119,14 @@ pub struct Policy {
 
 fn one() -> usize {
     1
+}
+
+fn reviewer_timeout() -> Duration {
+    Duration::from_secs(30 * 60)
+}
+
+fn review_diff_bytes() -> usize {
+    25 * 1024
 }
 
 fn merge_alarm() -> Duration {
@@ -184,6 +198,8 @@ impl Default for Policy {
             on_already_done: OnAlreadyDone::default(),
             ci_timeout: 30 * MINUTE,
             review_timeout: 180 * MINUTE,
+            reviewer_timeout: reviewer_timeout(),
+            review_diff_bytes: review_diff_bytes(),
             idle_timeout: 120 * MINUTE,
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),

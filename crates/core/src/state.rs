@@ -1,6 +1,5 @@
 //! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
 
-use crate::effect::Verdict;
 use crate::event::Observation;
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, Role, RunId, Sha, agent_name,
@@ -25,6 +24,7 @@ pub struct Floor {
     pub queues: Table<Queue>,
     pub messages: Table<Message>,
     pub records: Table<WorkRecord>,
+    pub pulls: Table<Pull>,
 }
 
 macro_rules! record {
@@ -44,10 +44,12 @@ macro_rules! record {
     };
 }
 
+mod pull;
 mod queue;
 mod record;
 mod session;
 
+pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
 pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
@@ -233,16 +235,6 @@ pub struct Stage {
     pub at: Time,
 }
 
-/// The newest review seen, whatever commit it is of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenReview {
-    pub id: u64,
-    pub head: Sha,
-    pub verdict: Verdict,
-    pub text: String,
-    pub author: String,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub id: JobId,
@@ -264,7 +256,12 @@ pub struct Job {
     pub session: Option<Epoch>,
     pub last_session: Option<Epoch>,
     pub review_session: Option<Epoch>,
+    /// Where an older program kept the newest review; it is taken over at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<SeenReview>,
+    /// Heads that were published, and the change each makes to the primary branch; bounded.
+    #[serde(default)]
+    pub patches: Vec<(Sha, String)>,
     /// The review the agent was last told of.
     pub review_told: Option<u64>,
     pub ci_fixes: u32,
@@ -328,6 +325,12 @@ impl Job {
             JobState::Ended { end } => Some(end),
             _ => None,
         }
+    }
+
+    /// Whether two heads make the same change, as far as is known.
+    pub fn is_same_change(&self, a: &Sha, b: &Sha) -> bool {
+        let patch = |head: &Sha| self.patches.iter().rfind(|(h, _)| h == head).map(|(_, patch)| patch);
+        a == b || (patch(a).is_some() && patch(a) == patch(b))
     }
 }
 
@@ -418,8 +421,8 @@ impl Floor {
     pub fn next_deadline(&self) -> Option<Time> {
         let live = self.jobs.iter().filter(|j| j.is_live());
         let jobs = live.flat_map(|j| [j.deadline, j.checkpoint_at]).flatten();
-        let sessions =
-            self.sessions.iter().filter(|s| s.state == SessionState::Live).filter_map(|s| s.resume_at);
+        let live = self.sessions.iter().filter(|s| s.state == SessionState::Live);
+        let sessions = live.flat_map(|s| [s.resume_at, s.review_due]).flatten();
         let messages =
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);

@@ -12,6 +12,9 @@ use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, branch_for};
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
 
+/// How much of what is new a reviewer is told in a message; it is typed.
+const MESSAGE_DIFF_BYTES_MAX: usize = 14 * 1024;
+
 /// How many changed files a work record names.
 const CHANGED_FILES_MAX: usize = 200;
 
@@ -67,14 +70,24 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.post_status(project, commit, *run, *state, text)?;
             Ok(Outcome::Done)
         }
-        Action::CollectReview { project, epoch, .. } => {
-            Ok(match ports.agents.review_result(project, *epoch)? {
+        Action::CollectReview { project, epoch, head, moved, .. } => {
+            Ok(match ports.agents.review_result(project, *epoch, head, *moved)? {
                 Ok(review) => Outcome::ReviewCollected { review },
                 Err(why) => Outcome::ReviewUnusable { why },
             })
         }
+        Action::MoveReview { project, issue, branch, epoch, reviewed, head, diff_bytes, .. } => {
+            // Its reviewer rests, and is told only when this is done: all of it may be done again.
+            let tree = tree(project, *issue, Role::Review);
+            let ready = ports.workspace.prepare(&tree, branch, Some(head))?;
+            let bytes_max = (*diff_bytes).min(MESSAGE_DIFF_BYTES_MAX);
+            let news = ports.workspace.review_diff(project, Some(reviewed), head, bytes_max)?;
+            let diff = ports.agents.begin_review(project, *epoch, reviewed, &news)?;
+            Ok(Outcome::ReviewMoved { diff, notes: ready.notes })
+        }
         Action::PostReview { project, pr, head, epoch, review, .. } => {
-            ports.forge.post_review(project, *pr, head, &format!("review-session-{epoch}"), review)?;
+            let marker = format!("review-session-{epoch}-{}", head.short());
+            ports.forge.post_review(project, *pr, head, &marker, review)?;
             Ok(Outcome::Done)
         }
         Action::EditLabels { project, issue, add, remove } => {
@@ -199,6 +212,14 @@ pub fn brief(
             briefing.reviews = forge.review_texts(&start.project, pr)?;
         }
     }
+    if let (Role::Review, Some(head)) = (start.role, &start.head) {
+        let diff = |since| workspace.review_diff(&start.project, since, head, start.diff_bytes);
+        briefing.change = diff(None)?;
+        if let (Some(reviewed), Some(pr)) = (&start.reviewed, start.pr) {
+            briefing.news = diff(Some(reviewed))?;
+            briefing.reviews = forge.review_texts(&start.project, pr)?;
+        }
+    }
     Ok(briefing)
 }
 
@@ -247,5 +268,5 @@ fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcom
             Err(transient) => return Err(transient),
         }
     }
-    Ok(Outcome::Branch { head: state.head, ahead: state.ahead, dirty: state.dirty, note })
+    Ok(Outcome::Branch { head: state.head, ahead: state.ahead, dirty: state.dirty, note, patch: state.patch })
 }

@@ -61,6 +61,9 @@ pub struct BranchState {
     /// What the branch is in the middle of, or which commits of the worktree are not on it: then it is
     /// not what the agent means.
     pub unfinished: Option<String>,
+    /// The name of the change it makes to the primary branch: a clean rebase keeps it, anything else
+    /// does not. None if there is no change, or it is too large.
+    pub patch: Option<String>,
 }
 
 /// A worktree that is ready for an agent.
@@ -95,6 +98,16 @@ pub trait Workspace: Send + Sync {
     /// What was done on the branch, for a successor: diff stat and diff against the primary
     /// branch plus uncommitted changes, at most `bytes_max`.
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String>;
+
+    /// The change that `head` makes to the primary branch, or what is new in it since a commit that was
+    /// reviewed: whole files, about `bytes_max` of them, and which were left out. Neutralised.
+    fn review_diff(
+        &self,
+        project: &ProjectName,
+        since: Option<&Sha>,
+        head: &Sha,
+        bytes_max: usize,
+    ) -> PortResult<String>;
 
     /// The files that differ from the primary branch, committed or not, at most `max`.
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
@@ -284,6 +297,9 @@ pub struct Briefing {
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,
+    /// For a reviewer: the change, and what is new in it since the last review.
+    pub change: String,
+    pub news: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -309,8 +325,23 @@ pub trait Agents: Send + Sync {
     /// started is ended; a session that is gone already is fine.
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()>;
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()>;
-    /// The verdict a reviewer left, or why what it left is of no use.
-    fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>>;
+    /// The verdict a reviewer left, or why what it left is of no use: also one that says it is of
+    /// another commit and, if `moved`, one that does not say of which.
+    fn review_result(
+        &self,
+        project: &ProjectName,
+        epoch: Epoch,
+        head: &Sha,
+        moved: bool,
+    ) -> PortResult<Result<Review, String>>;
+    /// Puts a reviewer's verdict on `reviewed` away, for another to come. Its news, as it may see it.
+    fn begin_review(
+        &self,
+        project: &ProjectName,
+        epoch: Epoch,
+        reviewed: &Sha,
+        news: &str,
+    ) -> PortResult<String>;
     /// Deletes the folders of sessions that `tidy` allows to go. How many.
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }

@@ -19,6 +19,7 @@ pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.queues, &mut rows);
     collect(&mut floor.messages, &mut rows);
     collect(&mut floor.records, &mut rows);
+    collect(&mut floor.pulls, &mut rows);
     rows
 }
 
@@ -43,6 +44,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "queue" => place(&mut floor.queues, row)?,
             "message" => place(&mut floor.messages, row)?,
             "record" => place(&mut floor.records, row)?,
+            "pull" => place(&mut floor.pulls, row)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

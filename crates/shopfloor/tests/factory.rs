@@ -29,10 +29,14 @@ mod people;
 mod queue;
 #[path = "factory/races.rs"]
 mod races;
+#[path = "factory/registry.rs"]
+mod registry;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/respawns.rs"]
 mod respawns;
+#[path = "factory/reviews.rs"]
+mod reviews;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

@@ -53,10 +53,12 @@ pub struct Proc {
     /// The phase file's content, and how often it was written.
     pub phase: Option<String>,
     pub writes: u64,
-    /// A reviewer's result file, and the commit it was shown.
-    pub result: Option<Result<Review, String>>,
+    /// A reviewer's result file with the commit it names, and the commit it was told to review.
+    pub result: Option<(Option<Sha>, Result<Review, String>)>,
     pub results: u64,
     pub head: Option<Sha>,
+    /// Acts since it was told what to review.
+    pub review_acts: u32,
     pub acts: u32,
     pub started: Time,
 }
@@ -94,6 +96,7 @@ impl Proc {
             result: None,
             results: 0,
             head: start.head.clone(),
+            review_acts: 0,
             acts: 0,
             started: now,
         };
@@ -107,6 +110,10 @@ impl Proc {
     /// Reacts to a message's first line, as a program would.
     pub fn read(&mut self, text: &str, rng: &mut Rng) {
         let first = text.lines().next().unwrap_or("");
+        if self.tree.role == Role::Review {
+            self.read_as_reviewer(first, text, rng);
+            return;
+        }
         let edits = rng.range(1, 2) as u32;
         self.mode = match first {
             "CI passed" if rng.permille(60) => Mode::Work(0, Phase::AwaitingCi),
@@ -115,12 +122,31 @@ impl Proc {
             "MERGE_CONFLICT" | "MERGE_FAILED" => Mode::TakePrimary,
             "Review: REQUEST_CHANGES" if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
             "Review: REQUEST_CHANGES" => Mode::Work(edits, Phase::AwaitingReview),
+            // Somebody tidies up after the approval.
+            "Review: APPROVE" if rng.permille(80) => Mode::TakePrimary,
             "Review: APPROVE" if rng.permille(300) => Mode::Wait,
             "Review: APPROVE" => Mode::Work(0, Phase::Done),
             "PHASE not understood" => Mode::Work(0, Phase::AwaitingCi),
             "PR not merged yet" if text.contains("merge queue, which") => Mode::Wait,
             _ => Mode::Work(edits, Phase::AwaitingCi),
         };
+    }
+
+    fn read_as_reviewer(&mut self, first: &str, text: &str, rng: &mut Rng) {
+        let commit = |before: &str| {
+            let rest = text.split_once(before)?.1;
+            rest.get(..40)?.to_owned().try_into().ok()
+        };
+        match first {
+            // Some do not read closely.
+            "Review again" if !rng.permille(50) => self.head = commit("to commit ").or(self.head.take()),
+            "RESULT unusable" => {
+                self.result = None;
+                self.head = commit("not of ").or(self.head.take());
+            }
+            _ => {}
+        }
+        self.review_acts = 0;
     }
 
     fn sloppy(&self, rng: &mut Rng, permille: u32) -> bool {
@@ -422,14 +448,16 @@ impl World {
 
     fn reviewer_act(&mut self, epoch: Epoch) {
         let proc = self.procs[&epoch].clone();
-        if proc.result.as_ref().is_some_and(Result::is_ok) || proc.acts > 4 {
+        let through = proc.result.as_ref().is_some_and(|(of, said)| said.is_ok() && *of == proc.head);
+        if through || proc.review_acts > 4 {
             return;
         }
+        self.procs.get_mut(&epoch).expect("just seen").review_acts += 1;
         if self.rng.permille(150) {
             // A reviewer tries something out.
             self.edit(&proc.tree, false);
         }
-        if proc.acts == 1 {
+        if proc.review_acts == 0 {
             self.agent_again(epoch, 600_000);
             return;
         }
@@ -455,8 +483,11 @@ impl World {
             }
         };
         let garbage = result.is_err();
+        if let (Ok(review), Some(head)) = (&result, &proc.head) {
+            self.verdicts.insert((epoch, head.clone(), review.verdict.as_str()));
+        }
         let row = self.procs.get_mut(&epoch).expect("just seen");
-        row.result = Some(result);
+        row.result = Some((proc.head.clone(), result));
         row.results += 1;
         self.notices.insert(epoch);
         self.say(format!("session {epoch} writes its result"));

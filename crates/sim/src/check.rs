@@ -1,5 +1,6 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod reviews;
 mod sessions;
 
 use crate::git::commit_of;
@@ -34,6 +35,8 @@ pub struct Checker {
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
+    /// Entries that were found approved, and whether they were to be published then.
+    queued: BTreeMap<EntryId, bool>,
 }
 
 impl Checker {
@@ -70,6 +73,7 @@ impl Checker {
         self.everything_is_bounded(world, floor);
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
+        self.what_is_queued_is_approved(world, floor);
     }
 
     /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
@@ -425,6 +429,12 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "WORKTREE" if entry.text.contains("was kept long enough") => "kept worktree released",
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
+        "REVIEW_RESULT" if entry.text.contains("holds for") => "approval carried over",
+        "ESCALATION" if entry.text.contains("asked for changes before") => "objection stands",
+        "ESCALATION" if entry.text.contains("a person has to review") => "person asked to review",
+        "MESSAGE_QUEUED" if entry.text == "Review again" => "told to review again",
+        "MESSAGE_QUEUED" if entry.text == "RESULT unusable" => "review to be repaired",
+        "MESSAGE_QUEUED" if entry.text == "RESULT missing" => "reviewer reminded",
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
         "HANDOFF_REQUESTED" => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type File = u64;
 pub type Version = u64;
 pub type Content = BTreeMap<File, Version>;
+/// The files that a change touches, before and after it.
+pub type Patch = BTreeMap<File, (Option<Version>, Version)>;
 
 pub const PRIMARY: &str = "main";
 
@@ -174,6 +176,13 @@ impl Git {
     pub fn merge_base(&self, a: u32, b: u32) -> u32 {
         let of_a = self.reachable([a]);
         self.reachable([b]).intersection(&of_a).max().copied().unwrap_or(0)
+    }
+
+    /// What a head changes since it left the primary branch.
+    pub fn patch(&self, head: u32) -> Patch {
+        let base = self.content(self.merge_base(self.primary(), head));
+        let changed = self.content(head).iter().filter(|(file, version)| base.get(file) != Some(version));
+        changed.map(|(file, version)| (*file, (base.get(file).copied(), *version))).collect()
     }
 
     /// `head`'s changes put on top of `onto`: the content, or the files that conflict.

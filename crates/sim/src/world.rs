@@ -6,7 +6,7 @@
 use crate::agents::Proc;
 use crate::client::Client;
 use crate::forge::ForgeModel;
-use crate::git::Git;
+use crate::git::{Git, Patch};
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::ids::{Epoch, RunId, Sha};
@@ -37,6 +37,10 @@ pub enum Mutation {
     /// The confirmations that were read count as read before they were told.
     KeepsTheSpoolTooSoon,
     PruneTheOnlyCopy,
+    /// A reviewer's result of one head is taken for the next one's.
+    TakesAnyResult,
+    /// Every change has the same name, so an approval of one holds for all.
+    OneNameForAllChanges,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -66,6 +70,10 @@ pub struct World {
     pub procs: BTreeMap<Epoch, Proc>,
     /// The terminals of those whose messages are typed.
     pub clients: BTreeMap<Epoch, Client>,
+    /// What reviewers really said of which commit.
+    pub verdicts: BTreeSet<(Epoch, Sha, &'static str)>,
+    /// The change of each head that was published.
+    pub patches: BTreeMap<u32, Patch>,
     pub green: Vec<GreenRun>,
     /// Runs of the checks nobody wants any more.
     pub cancelled: BTreeSet<RunId>,
@@ -100,6 +108,8 @@ impl World {
             forge: ForgeModel::default(),
             procs: BTreeMap::new(),
             clients: BTreeMap::new(),
+            verdicts: BTreeSet::new(),
+            patches: BTreeMap::new(),
             green: Vec::new(),
             cancelled: BTreeSet::new(),
             ended: Vec::new(),

@@ -83,3 +83,13 @@ fn forgetting_the_record_before_the_act_is_caught() {
 fn forgetting_a_confirmation_that_was_read_is_caught() {
     check(Mutation::KeepsTheSpoolTooSoon, "5 delivery is acknowledged");
 }
+
+#[test]
+fn a_result_of_one_head_taken_for_the_next_is_caught() {
+    check(Mutation::TakesAnyResult, "6 completion is evidence");
+}
+
+#[test]
+fn an_approval_that_goes_over_to_another_change_is_caught() {
+    check(Mutation::OneNameForAllChanges, "6 completion is evidence");
+}

@@ -22,7 +22,7 @@ use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started, Tree};
@@ -224,8 +224,32 @@ impl Agents for TmuxAgents {
             .map_err(PortError::transient)
     }
 
-    fn review_result(&self, project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
-        result::read(&result_file(&self.layout, epoch), &self.redactor(project, Role::Review))
+    fn review_result(
+        &self,
+        project: &ProjectName,
+        epoch: Epoch,
+        head: &Sha,
+        moved: bool,
+    ) -> PortResult<Result<Review, String>> {
+        let file = result_file(&self.layout, epoch);
+        result::read(&file, head, moved, &self.redactor(project, Role::Review))
+    }
+
+    fn begin_review(
+        &self,
+        project: &ProjectName,
+        epoch: Epoch,
+        reviewed: &Sha,
+        news: &str,
+    ) -> PortResult<String> {
+        let file = result_file(&self.layout, epoch);
+        let away = file.with_file_name(format!("result-{}.json", reviewed.short()));
+        match std::fs::rename(&file, away) {
+            Ok(()) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(PortError::transient(e)),
+        }
+        Ok(self.redactor(project, Role::Review).redact(news))
     }
 
     fn prune(&self, tidy: &Tidy) -> PortResult<u32> {

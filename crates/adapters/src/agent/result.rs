@@ -1,9 +1,10 @@
 //! A reviewer's verdict, as it leaves it: a JSON object with `verdict`, `verdict_reason`,
-//! `review_markdown` and perhaps `follow_ups`. It comes from a program we do not trust: bounded, checked, neutralised.
+//! `review_markdown` and perhaps `commit` and `follow_ups`. It comes from a program we do not trust: bounded, checked, neutralised.
 
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use shopfloor_core::effect::{FollowUp, Review, Verdict};
+use shopfloor_core::ids::Sha;
 use shopfloor_core::text::{Redactor, head, neutralise, one_line};
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::fs::OpenOptions;
@@ -14,12 +15,17 @@ use std::path::Path;
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
 const MARKDOWN_BYTES_MAX: usize = 64 * 1024;
 const FOLLOW_UPS_MAX: usize = 5;
+/// Less does not name a commit.
+const COMMIT_CHARS_MIN: usize = 7;
 const FOLLOW_UP_TITLE_CHARS_MAX: usize = 200;
 const FOLLOW_UP_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ResultFile {
     verdict: String,
+    /// The commit it is of.
+    #[serde(default)]
+    commit: Option<String>,
     #[serde(default)]
     verdict_reason: String,
     #[serde(default)]
@@ -35,8 +41,13 @@ struct FollowUpEntry {
     body: String,
 }
 
-/// The review, or why what is there is of no use.
-pub fn read(path: &Path, redactor: &Redactor) -> PortResult<Result<Review, String>> {
+/// The review of `head`, or why what is there is of no use. `must_name`: it has to say that it is of it.
+pub fn read(
+    path: &Path,
+    head: &Sha,
+    must_name: bool,
+    redactor: &Redactor,
+) -> PortResult<Result<Review, String>> {
     // It is the reviewer's to write: it may be a link or a pipe, which must not hold us.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -50,7 +61,7 @@ pub fn read(path: &Path, redactor: &Redactor) -> PortResult<Result<Review, Strin
     if text.len() as u64 > RESULT_BYTES_MAX {
         return Ok(Err(format!("its result file has more than {RESULT_BYTES_MAX} bytes")));
     }
-    Ok(parse(&text).map(|review| Review {
+    Ok(parse(&text, head, must_name).map(|review| Review {
         verdict: review.verdict,
         reason: redactor.redact(&review.reason),
         markdown: redactor.redact(&review.markdown),
@@ -62,12 +73,22 @@ pub fn read(path: &Path, redactor: &Redactor) -> PortResult<Result<Review, Strin
     }))
 }
 
-fn parse(text: &[u8]) -> Result<Review, String> {
+fn parse(text: &[u8], commit: &Sha, must_name: bool) -> Result<Review, String> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err("its result file is empty".into());
     }
     let file: ResultFile =
         serde_json::from_slice(text).map_err(|e| format!("its result file cannot be read: {e}"))?;
+    match file.commit.as_deref().map(str::trim) {
+        Some(named) if is_short_for(named, commit) => {}
+        Some(named) => {
+            return Err(format!("it is of commit {}, not of {commit}", one_line(named, 40)));
+        }
+        None if must_name => {
+            return Err(format!("it does not say which commit it is of: add \"commit\": \"{commit}\""));
+        }
+        None => {}
+    }
     let verdict = match file.verdict.trim() {
         "APPROVE" => Verdict::Approve,
         "REQUEST_CHANGES" => Verdict::RequestChanges,
@@ -82,6 +103,10 @@ fn parse(text: &[u8]) -> Result<Review, String> {
         markdown: head(&neutralise(&file.review_markdown), MARKDOWN_BYTES_MAX),
         follow_ups: follow_ups(file.follow_ups),
     })
+}
+
+fn is_short_for(named: &str, commit: &Sha) -> bool {
+    named.len() >= COMMIT_CHARS_MIN && commit.as_str().starts_with(&named.to_ascii_lowercase())
 }
 
 /// The first few that have a title.
@@ -99,6 +124,8 @@ mod tests {
 
     #[test]
     fn only_a_known_verdict_is_one() {
+        let head: Sha = "a".repeat(40).try_into().unwrap();
+        let parse = |text: &[u8]| super::parse(text, &head, false);
         let good =
             parse(br#"{"verdict":"APPROVE","verdict_reason":"fine","review_markdown":"ok \u001b[31m!"}"#);
         let review = good.unwrap();
@@ -120,6 +147,22 @@ mod tests {
         ] {
             let error = parse(bad.as_bytes()).unwrap_err();
             assert!(error.contains(why), "{bad:?}: {error}");
+        }
+    }
+    #[test]
+    fn a_verdict_of_another_commit_is_none() {
+        let head: Sha = "abcdef12".repeat(5).try_into().unwrap();
+        let of = |commit: &str, must_name| {
+            super::parse(format!(r#"{{"verdict":"APPROVE"{commit}}}"#).as_bytes(), &head, must_name)
+        };
+        for named in [head.as_str(), "ABCDEF1"] {
+            assert!(of(&format!(r#","commit":"{named}""#), true).is_ok(), "{named}");
+        }
+        assert!(of("", false).is_ok());
+        assert!(of("", true).unwrap_err().contains(&format!("add \"commit\": \"{head}\"")));
+        for named in ["abcdef", "1234567", ""] {
+            let error = of(&format!(r#","commit":"{named}""#), false).unwrap_err();
+            assert!(error.contains("not of abcdef12"), "{named}: {error}");
         }
     }
 }

@@ -18,8 +18,11 @@ use shopfloor_store::forge::{
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Who the factory's own comments and reviews are from.
+/// Who the factory's own comments are from.
 pub const AUTHOR: &str = "shopfloor";
+/// Whose the agents' pull requests are, and who reviews them.
+pub const DEV_ACCOUNT: &str = "shopfloor-dev";
+pub const REVIEW_ACCOUNT: &str = "shopfloor-review";
 /// The context of the factory's own statuses.
 pub const STATUS_CONTEXT: &str = "shopfloor/ci";
 
@@ -121,6 +124,7 @@ impl Forge for LocalForge {
             branch: pr.branch.to_owned(),
             head: pr.head.clone(),
             issue: pr.issue,
+            author: DEV_ACCOUNT.to_owned(),
         };
         db.open_pr(project, &new).map_err(port_error)
     }
@@ -144,7 +148,7 @@ impl Forge for LocalForge {
             verdict: review.verdict,
             // The watermark says which commit it is of, wherever the text is copied to.
             text: format!("{}\n\n<!-- reviewed: {head} -->", text::head(&said.join("\n\n"), POST_BYTES_MAX)),
-            author: AUTHOR.to_owned(),
+            author: REVIEW_ACCOUNT.to_owned(),
             marker: Some(marker.to_owned()),
         };
         let mut db = self.db();
@@ -191,7 +195,7 @@ fn follow_up(
             let labels = vec!["tech-debt".to_owned()];
             db.create_issue(
                 project,
-                &NewIssue { title: title.clone(), body, author: AUTHOR.into(), labels, deps: vec![] },
+                &NewIssue { title: title.clone(), body, author: REVIEW_ACCOUNT.into(), labels, deps: vec![] },
             )?;
         }
     }
@@ -227,6 +231,7 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 verdict: review.verdict,
                 text: review_text(&review.text),
                 author: text::one_line(&review.author, 80),
+                agent: [AUTHOR, REVIEW_ACCOUNT].contains(&review.author.as_str()),
                 id: review.id,
             })
         }

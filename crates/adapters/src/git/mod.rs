@@ -6,6 +6,7 @@ mod chain;
 mod checkout;
 mod commit;
 mod conflict;
+mod diff;
 pub mod facts;
 mod hazards;
 pub mod hub;

@@ -284,7 +284,11 @@ impl Workspace for GitWorkspace {
             },
             None => None,
         };
-        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0), unfinished })
+        let patch = match ahead {
+            0 => None,
+            _ => site.patch(&site.base(&primary, &head)?, &head)?,
+        };
+        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0), unfinished, patch })
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
@@ -333,6 +337,16 @@ impl Workspace for GitWorkspace {
             all.push_str(&format!("{title}:\n{}\n\n", if body.is_empty() { "(none)" } else { &body }));
         }
         Ok(bounded(&all, bytes_max))
+    }
+
+    fn review_diff(
+        &self,
+        project: &ProjectName,
+        since: Option<&Sha>,
+        head: &Sha,
+        bytes_max: usize,
+    ) -> PortResult<String> {
+        self.site(project)?.review_diff(since, head, bytes_max)
     }
 
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {

@@ -1,7 +1,9 @@
 //! `/proc` as a table: one reading of it, and who belongs to whom in it.
 
+use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 use std::{fs, io};
 
 /// What `/proc/PID/stat` says of a process.
@@ -22,7 +24,10 @@ impl Stat {
     pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
         match fs::read(format!("/proc/{pid}/stat")) {
             Ok(bytes) => match Stat::parse(pid, &bytes) {
-                Some(stat) => Ok(Some(stat)),
+                Some(mut stat) => {
+                    stat.id.start = in_boot(stat.id.start, boot());
+                    Ok(Some(stat))
+                }
                 None => Err(io::Error::other(format!("/proc/{pid}/stat is not as expected"))),
             },
             // ESRCH: it ended between opening and reading.
@@ -54,6 +59,19 @@ impl Stat {
             status: field(52).and_then(|code| code.parse().ok()).filter(|_| ended).map(status),
         })
     }
+}
+
+/// Ticks count from the machine's start, and pids begin anew: after it the same may come again. Few enough
+/// bits for a number in JSON, wherever it is read.
+fn in_boot(ticks: u64, boot: &str) -> u64 {
+    let boot = Digest::new().field(boot.as_bytes()).finish() % (1 << 18);
+    ticks.wrapping_add(boot << 34)
+}
+
+/// The kernel's name for the time since the machine's start.
+fn boot() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default())
 }
 
 /// A wait status as a shell would give it.
@@ -131,5 +149,15 @@ mod tests {
             assert!(!stat.ended);
         }
         assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
+    }
+
+    #[test]
+    fn the_same_ticks_after_another_start_of_the_machine_are_another_process() {
+        let (before, after) = (in_boot(12_345, "one boot\n"), in_boot(12_345, "another boot\n"));
+        assert_ne!(before, after);
+        assert!(before.max(after) < 1 << 53);
+        let own = std::process::id();
+        let read = |_| Stat::read(own).expect("read").expect("it runs").id;
+        assert_eq!(read(1), read(2));
     }
 }

@@ -467,8 +467,10 @@ impl Delivery {
         }
     }
 
+    /// What was in the way may go, and something else come: nothing is typed by a look that held it up.
     fn hold(&mut self, now: Time, why: String) -> Next {
         self.blocked = Some(why);
+        self.look = None;
         self.wait(now + self.recipe.look_again)
     }
 

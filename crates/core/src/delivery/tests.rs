@@ -87,6 +87,16 @@ fn a_terminal_that_refuses_for_now_is_asked_again_later() {
 }
 
 #[test]
+fn nothing_is_typed_by_a_look_that_held_it_up() {
+    // The person's ten seconds are over half a second after the look; they may have typed again since.
+    let typed = Pane { human_typed: Some(Time(91_000)), ..pane(Composer::Empty) };
+    let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
+    d.step(Time(100_600), Input::Pane(typed));
+    assert_eq!(d.blocked(), Some("somebody is typing"));
+    assert_eq!(d.step(Time(101_100), Input::Tick), Next::Look);
+}
+
+#[test]
 fn nothing_is_typed_where_it_would_do_harm() {
     let dialog = |kind| Pane { dialog: Some(kind), ..pane(Composer::Empty) };
     let typing = Pane { human_typed: Some(Time(995)), ..pane(Composer::Empty) };

@@ -72,6 +72,18 @@ pub struct Session {
     /// A reviewer that was told once that its result is of no use.
     #[serde(default)]
     pub repaired: bool,
+    /// For a review: the newest commit it gave a usable verdict on, and the one its worktree is being
+    /// moved to.
+    #[serde(default)]
+    pub reviewed: Option<Sha>,
+    #[serde(default)]
+    pub next_head: Option<Sha>,
+    /// It has reviewed other commits before this one: its result has to say which it is of.
+    #[serde(default)]
+    pub moved: bool,
+    /// When it is replaced if it has left no review.
+    #[serde(default)]
+    pub review_due: Option<Time>,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
 

@@ -14,12 +14,14 @@ use std::time::Duration;
 const INFRA_COOLDOWN_MAX: Duration = Duration::from_secs(3600);
 /// Fixes are counted anew after each green run; an agent that goes back and forth ends here.
 const CI_RUNS_MAX: u32 = 40;
+/// Heads whose change is remembered.
+const PATCHES_MAX: usize = 40;
 /// On top of the project's own limit, for checkout and clean-up.
 const CHECKS_SLACK: Duration = Duration::from_secs(120);
 
 impl Turn<'_> {
     pub(super) fn branch_published(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::Branch { head, ahead, dirty, note } = outcome else { return };
+        let Outcome::Branch { head, ahead, dirty, note, patch } = outcome else { return };
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let JobState::Publishing { goal } = job.state else { return };
         if goal == Goal::Nothing {
@@ -27,6 +29,12 @@ impl Turn<'_> {
             return;
         }
         job.head = Some(head.clone());
+        if let Some(patch) = patch {
+            job.patches.retain(|(known, _)| known != head);
+            job.patches.push((head.clone(), patch.clone()));
+            let surplus = job.patches.len().saturating_sub(PATCHES_MAX);
+            job.patches.drain(..surplus);
+        }
         let branch = job.branch.clone();
         if let Some(note) = note {
             // The branch could not be pushed: the agent has to sort that out.

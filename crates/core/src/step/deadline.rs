@@ -25,6 +25,11 @@ impl Turn<'_> {
         for session in sessions {
             self.resume_due(session);
         }
+        let owing = |s: &&Session| s.state == SessionState::Live && due(s.review_due);
+        let reviewers: Vec<Epoch> = self.floor.sessions.iter().filter(owing).map(|s| s.epoch).collect();
+        for reviewer in reviewers {
+            self.review_due(reviewer);
+        }
         let checkpoints: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.is_live() && due(j.checkpoint_at)).map(|j| j.id).collect();
         for job in checkpoints {
@@ -54,6 +59,7 @@ impl Turn<'_> {
     /// whatever stood in the way may be gone.
     pub(super) fn resumed(&mut self) {
         self.queues_resumed();
+        self.reviews_resumed();
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {
@@ -150,7 +156,7 @@ fn job_pr(turn: &Turn<'_>, id: JobId) -> crate::ids::PrNumber {
     turn.job(id).and_then(|j| j.pr).unwrap_or_default()
 }
 
-fn minutes(d: Duration) -> String {
+pub(super) fn minutes(d: Duration) -> String {
     match d.as_secs() {
         s if s >= 7200 && s % 3600 == 0 => format!("{} h", s / 3600),
         s if s >= 120 => format!("{} min", s / 60),

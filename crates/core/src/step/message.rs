@@ -253,7 +253,7 @@ impl Turn<'_> {
         }
     }
 
-    fn superseded(&mut self, message: MessageId) {
+    pub(super) fn superseded(&mut self, message: MessageId) {
         let Some(row) = self.floor.messages.remove(&message) else { return };
         self.note_job(NoteKind::MessageSuperseded, row.job, first_line(&row));
     }

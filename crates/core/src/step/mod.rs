@@ -18,6 +18,7 @@ mod queue;
 mod record;
 mod refusal;
 mod review;
+mod reviewer;
 mod scheduler;
 mod session;
 mod status;
@@ -35,7 +36,7 @@ use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::policy::Policy;
-use crate::state::{Counters, Floor, Issue, Job, JobState, Project, Stage};
+use crate::state::{Counters, Floor, Issue, Job, JobState, Project, SeenReview, Stage};
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -67,6 +68,8 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         branch: branch_for(issue),
         pr: job.and_then(|job| job.pr),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
+        reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
+        diff_bytes: floor.policy(project).review_diff_bytes,
         resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
     }
 }
@@ -160,8 +163,16 @@ impl Turn<'_> {
                 self.reprioritise(project, *number);
                 self.heed_issue(project, *number, before);
             }
-            Observation::Review { pr, head, verdict, text, author, id } => {
-                self.review_seen(project, *pr, head, *verdict, text, author, *id);
+            Observation::Review { pr, head, verdict, text, author, agent, id } => {
+                let review = SeenReview {
+                    id: *id,
+                    head: head.clone(),
+                    verdict: *verdict,
+                    text: text.clone(),
+                    author: author.clone(),
+                    agent: *agent,
+                };
+                self.review_seen(project, *pr, review);
             }
             // A person closed it, or we did, finishing.
             Observation::Pr { number, open: false } => self.pr_closed(project, *number),
@@ -199,6 +210,7 @@ impl Turn<'_> {
             Action::CollectReview { job, epoch, pr, head, .. } => {
                 self.review_collected(*job, *epoch, *pr, head, outcome);
             }
+            Action::MoveReview { job, epoch, head, .. } => self.reviewer_moved(*job, *epoch, head, outcome),
             Action::PostReview { job, epoch, .. } => self.review_posted(*job, *epoch),
             Action::EditLabels { project, issue, add, remove } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
@@ -280,8 +292,10 @@ impl Turn<'_> {
             Action::Publish { project, old, new, .. } => {
                 self.publish_impossible(project, old, new, &reason);
             }
-            Action::CollectReview { job, epoch, .. } | Action::PostReview { job, epoch, .. } => {
-                self.reviewer_failed(*job, *epoch, &reason);
+            Action::CollectReview { job, epoch, .. } => self.reviewer_failed(*job, *epoch, &reason),
+            Action::PostReview { job, epoch, .. } => self.review_not_posted(*job, *epoch, &reason),
+            Action::MoveReview { job, epoch, head, .. } => {
+                self.reviewer_not_moved(*job, *epoch, head, &reason);
             }
             Action::EndSession { job, role, epoch, .. } => {
                 self.not_ended(*job, *role, *epoch, action, &reason);

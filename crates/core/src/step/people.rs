@@ -55,6 +55,7 @@ impl Turn<'_> {
 
     /// A person closed the pull request: the change is not wanted.
     pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
+        self.floor.pulls.remove(&(project.clone(), pr));
         let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
         if let Some(job) = job {
             self.finish(job, End::Cancelled, "the pull request was closed");

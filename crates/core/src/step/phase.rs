@@ -24,8 +24,10 @@ impl Turn<'_> {
             self.stale(id, format!("phase {} of a session that is not the current one", report.phase));
             return;
         }
+        // A reviewer that has not read what it is to do next speaks of what it did before.
+        let early = role == Role::Review && self.floor.next_message(epoch).is_some();
         if let Some(session) = self.floor.sessions.edit(&epoch) {
-            session.phase = Some(report.phase);
+            session.phase = Some(report.phase).filter(|_| !early);
             // It got somewhere: what failed before is over.
             session.nudges = 0;
         }

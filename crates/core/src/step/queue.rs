@@ -8,7 +8,7 @@ use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, Sha};
 use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
-use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue};
+use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Standing};
 use crate::text::fence;
 use std::time::Duration;
 
@@ -30,11 +30,16 @@ pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
     if !job.green.as_ref().is_some_and(|g| *g.commit() == head && g.holds(&policy)) {
         return Err(format!("its head {} has not passed the checks", head.short()));
     }
-    let approved = || {
-        job.review.as_ref().is_some_and(|r| r.head == head && r.verdict == crate::effect::Verdict::Approve)
-    };
-    if policy.review_required && !approved() {
-        return Err(format!("its head {} is not approved", head.short()));
+    if policy.review_required {
+        match floor.review_standing(job, &head) {
+            Standing::Approved(_) => {}
+            Standing::NotReviewed | Standing::Refused(_) => {
+                return Err(format!("its head {} is not approved", head.short()));
+            }
+            Standing::Objected { objection, .. } => {
+                return Err(format!("{} asked for changes, and has not approved", objection.author));
+            }
+        }
     }
     match &job.state {
         JobState::Working | JobState::Reviewing { .. } | JobState::NeedsHuman { .. } => Ok(head),
@@ -57,6 +62,11 @@ impl Turn<'_> {
         let entry = EntryId(self.number(|c| &mut c.entry));
         let Some(job) = self.job(id) else { return };
         let Some(pr) = job.pr else { return };
+        let approved = matches!(self.floor.review_standing(job, &head), Standing::Approved(_));
+        if self.policy_of(id).review_required && !approved {
+            self.escalate_job(id, &format!("{} is not queued: it is not approved", head.short()));
+            return;
+        }
         let (project, issue) = (job.project.clone(), job.issue);
         let priority = priority.max(self.labelled_priority(&project, issue));
         self.floor.entries.put(Entry {

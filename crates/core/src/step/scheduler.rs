@@ -214,6 +214,7 @@ impl Turn<'_> {
             last_session: None,
             review_session: None,
             review: None,
+            patches: Vec::new(),
             review_told: None,
             ci_fixes: 0,
             ci_retries: 0,

@@ -119,6 +119,10 @@ impl Turn<'_> {
             nudges: 0,
             dialog_told: None,
             repaired: false,
+            reviewed: None,
+            next_head: None,
+            moved: false,
+            review_due: None,
             typed: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });
@@ -144,6 +148,8 @@ impl Turn<'_> {
             issue: job.issue,
             branch: job.branch,
             pr: job.pr,
+            reviewed: self.reviewed_before(id).filter(|_| role == Role::Review),
+            diff_bytes: self.policy_of(id).review_diff_bytes,
             head: (role == Role::Review).then_some(job.head).flatten(),
             resume,
         }));
@@ -195,6 +201,9 @@ impl Turn<'_> {
         }
         if let Some(prompt) = prompt {
             self.queue_prompt(start.job, start.epoch, prompt);
+            if start.role == Role::Review {
+                self.expect_review(start.epoch);
+            }
         }
         let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
         if signalled {
@@ -248,7 +257,9 @@ impl Turn<'_> {
             // The record tells its successor what it left: it is brought up to date first.
             self.checkpoint(id);
         }
-        if !collected {
+        if !collected && role == Role::Review && self.owes_review(epoch) {
+            self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));
+        } else if !collected {
             self.end_session(epoch);
         }
         self.judge_resume(id, epoch);

@@ -83,7 +83,7 @@ impl Turn<'_> {
         // Whether it is this agent's turn: else what it can not do is not asked of it.
         let turn = match role {
             Role::Dev => self.job(id).is_some_and(|j| j.state == JobState::Working),
-            Role::Review => self.job(id).is_some_and(|j| matches!(j.state, JobState::Reviewing { .. })),
+            Role::Review => self.owes_review(epoch),
         };
         match &status.state {
             State::Dialog { kind } => {

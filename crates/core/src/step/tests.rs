@@ -12,6 +12,7 @@ mod phases;
 mod primary;
 mod queue;
 mod records;
+mod reviewers;
 mod reviews;
 mod sessions;
 mod statuses;
@@ -166,8 +167,14 @@ impl Scene {
     }
 
     fn branch(&mut self, head: u32) -> &mut Self {
+        self.branch_with(head, None)
+    }
+
+    /// The same, and the head's change has that name.
+    fn branch_with(&mut self, head: u32, patch: Option<&str>) -> &mut Self {
         let (head, ahead) = (sha(head), u32::from(head > 0));
-        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None })
+        let patch = patch.map(str::to_owned);
+        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, patch })
     }
 
     /// From a signal to the run of the checks.
@@ -198,8 +205,14 @@ impl Scene {
     }
 
     fn review(&mut self, id: u64, head: u32, verdict: Verdict) -> &mut Self {
-        let (text, author) = ("t".into(), "someone".into());
-        self.observe(Observation::Review { pr: PR, head: sha(head), verdict, text, author, id })
+        self.review_by("someone", id, head, verdict)
+    }
+
+    /// `agent` is the factory's own reviewer.
+    fn review_by(&mut self, author: &str, id: u64, head: u32, verdict: Verdict) -> &mut Self {
+        let (text, agent) = ("t".into(), author == "agent");
+        let (pr, head, author) = (PR, sha(head), author.to_owned());
+        self.observe(Observation::Review { pr, head, verdict, text, author, agent, id })
     }
 
     /// The head is approved and its candidate is being built.

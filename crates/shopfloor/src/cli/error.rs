@@ -103,6 +103,9 @@ impl From<ForgeError> for CliError {
                     known.join(", ")
                 ));
             }
+            ForgeError::OwnApproval { .. } => {
+                return CliError::failed(e.to_string()).hint("somebody else has to review it");
+            }
             ForgeError::NoSuchProject(..)
             | ForgeError::NoSuchIssue(..)
             | ForgeError::NoSuchPr(..)

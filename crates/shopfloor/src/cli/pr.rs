@@ -73,6 +73,7 @@ struct ListedPr {
     head: Sha,
     issue: IssueNumber,
     merged_commit: Option<Sha>,
+    author: String,
     created_at: String,
     updated_at: String,
 }
@@ -86,6 +87,7 @@ struct ShownPr {
     head: Sha,
     issue: IssueNumber,
     merged_commit: Option<Sha>,
+    author: String,
     body: String,
     created_at: String,
     updated_at: String,
@@ -103,6 +105,8 @@ struct ShownReview {
     author: String,
     text: String,
     created_at: String,
+    /// When its author's approval took it back.
+    dismissed_at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -163,6 +167,7 @@ fn listed(pr: PrSummary) -> ListedPr {
         head: pr.head,
         issue: pr.issue,
         merged_commit: pr.merged_commit,
+        author: pr.author,
         created_at: output::moment(pr.created_at),
         updated_at: output::moment(pr.updated_at),
     }
@@ -194,6 +199,7 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
         author: r.author,
         text: r.text,
         created_at: output::moment(r.created_at),
+        dismissed_at: r.dismissed_at.map(output::moment),
     };
     let status = |s: Status| ShownStatus {
         context: s.context,
@@ -210,6 +216,7 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
         head: pr.head,
         issue: pr.issue,
         merged_commit: pr.merged_commit,
+        author: pr.author,
         body: pr.body,
         created_at: output::moment(pr.created_at),
         updated_at: output::moment(pr.updated_at),
@@ -221,7 +228,13 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
 
 fn print_human(pr: &Pr, diff: &str) {
     output::line(format!("#{} {}", pr.number, one_line(&pr.title, usize::MAX)));
-    output::line(format!("  {}, for issue #{}, branch {}", pr.state.as_str(), pr.issue, pr.branch));
+    let author = one_line(&pr.author, 80);
+    output::line(format!(
+        "  {}, by {author}, for issue #{}, branch {}",
+        pr.state.as_str(),
+        pr.issue,
+        pr.branch
+    ));
     output::line(format!("  head {}", pr.head));
     if let Some(commit) = &pr.merged_commit {
         output::line(format!("  merged as {commit}"));
@@ -239,9 +252,10 @@ fn print_human(pr: &Pr, diff: &str) {
     }
     for review in &pr.reviews {
         let old = if review.head == pr.head { "" } else { ", of an older head" };
+        let dismissed = if review.dismissed_at.is_some() { ", dismissed" } else { "" };
         output::line("");
         output::line(format!(
-            "  {} by {}, {}, {}{old}",
+            "  {} by {}, {}, {}{old}{dismissed}",
             review.verdict.as_str(),
             one_line(&review.author, 80),
             output::timestamp(review.created_at),

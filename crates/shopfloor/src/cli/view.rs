@@ -7,7 +7,7 @@ use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{Floor, Issue, Job, JobState};
+use shopfloor_core::state::{Floor, Issue, Job, JobState, Standing};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -97,9 +97,14 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
             let at = job.deadline.map(output::clock).unwrap_or_default();
             format!("parked until {at}: the checks could not run, and are tried again")
         }
-        JobState::Reviewing { head } => match job.pr {
-            Some(pr) => format!("a review of pull request #{pr} at {}", head.short()),
-            None => format!("a review of {}", head.short()),
+        JobState::Reviewing { head } => match (floor.review_standing(job, head), job.pr) {
+            (Standing::Objected { objection, .. }, Some(pr)) => format!(
+                "{}, who asked for changes of {}; the reviewer approves: `shopfloor pr review {pr}`",
+                one_line(&objection.author, 80),
+                objection.head.short()
+            ),
+            (_, Some(pr)) => format!("a review of pull request #{pr} at {}", head.short()),
+            (_, None) => format!("a review of {}", head.short()),
         },
         JobState::Merging { entry } => {
             let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);

@@ -127,6 +127,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     agents(source, &config.agents, &["agents"])?;
     let limits = &config.limits;
     count(source, &["review", "rounds"], config.review.rounds, 1..=1000)?;
+    count(source, &["review", "diff_kb"], config.review.diff_kb, 1..=80)?;
     count(source, &["merge", "rounds"], config.merge.rounds, 1..=1000)?;
     count(source, &["merge", "slots"], config.merge.slots, 1..=64)?;
     deadline(source, &["merge", "alarm"], config.merge.alarm)?;
@@ -135,6 +136,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     count(source, &["limits", "respawns"], limits.respawns, 0..=1000)?;
     count(source, &["limits", "reminders"], limits.reminders, 0..=1000)?;
     deadline(source, &["review", "timeout"], config.review.timeout)?;
+    deadline(source, &["review", "agent_timeout"], config.review.agent_timeout)?;
     deadline(source, &["limits", "idle"], limits.idle)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;

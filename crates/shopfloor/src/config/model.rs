@@ -224,6 +224,11 @@ pub struct Review {
     pub required: bool,
     /// For one review.
     pub timeout: Span,
+    /// For a reviewing agent that has stopped without a review; then another takes its place.
+    pub agent_timeout: Span,
+    /// Kilobytes of a change's diff that a reviewer is shown; it can look at the rest itself.
+    #[schemars(range(min = 1))]
+    pub diff_kb: u32,
     /// Reviews of one pull request, before a human is asked.
     #[schemars(range(min = 1))]
     pub rounds: u32,
@@ -235,6 +240,8 @@ impl Default for Review {
         Review {
             required: policy.review_required,
             timeout: Span(policy.review_timeout),
+            agent_timeout: Span(policy.reviewer_timeout),
+            diff_kb: (policy.review_diff_bytes / 1024) as u32,
             rounds: policy.review_rounds_max,
         }
     }

@@ -41,6 +41,8 @@ impl ProjectConfig {
             on_already_done: limits.on_already_done,
             ci_timeout: self.ci.timeout.0,
             review_timeout: self.review.timeout.0,
+            reviewer_timeout: self.review.agent_timeout.0,
+            review_diff_bytes: self.review.diff_kb as usize * 1024,
             idle_timeout: limits.idle.0,
             delivery_timeout: limits.delivery.0,
             respawn_backoff: limits.respawn_backoff.0,

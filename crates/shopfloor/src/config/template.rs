@@ -155,6 +155,10 @@ runtime = "demo"
 required = true
 # timeout = "3h"
 # rounds = 5
+# An agent that stopped without a review is replaced after this long.
+# agent_timeout = "30m"
+# Kilobytes of the diff that a reviewer is shown.
+# diff_kb = 25
 
 [merge]
 # How a branch joins the primary branch: "rebase", "merge" or "squash".

@@ -69,7 +69,7 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
             if args.terminal {
                 loop {
                     let message = client.next_message()?;
-                    client.say(&format!("nothing to do for {:?}", message.lines().next().unwrap_or("")));
+                    review::answer(&script, &*client, &message)?;
                 }
             }
         }

@@ -11,7 +11,6 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
     client.first_prompt()?;
     hold::at(script, "review")?;
     let result_file = variable("SHOPFLOOR_RESULT_FILE")?;
-    let primary = variable("SHOPFLOOR_PRIMARY_BRANCH")?;
     if script.has("reviewer-dies-once") && once(client, "reviewer-death")? {
         std::process::abort();
     }
@@ -19,6 +18,24 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         std::fs::write(&result_file, "LGTM!")?;
         return phase::signal(Phase::Done, None);
     }
+    judge(script, client)
+}
+
+/// What came after its first review: another head, or word that its result is of no use.
+pub fn answer(script: &Script, client: &dyn Client, message: &str) -> CliResult<()> {
+    match message.lines().next().unwrap_or("") {
+        "Review again" | "RESULT unusable" | "RESULT missing" => judge(script, client),
+        other => {
+            client.say(&format!("nothing to do for {other:?}"));
+            Ok(())
+        }
+    }
+}
+
+fn judge(script: &Script, client: &dyn Client) -> CliResult<()> {
+    let result_file = variable("SHOPFLOOR_RESULT_FILE")?;
+    let primary = variable("SHOPFLOOR_PRIMARY_BRANCH")?;
+    let commit = git(client, &["rev-parse", "HEAD"])?;
     let diff = git(client, &["diff", &format!("origin/{primary}...HEAD")])?;
     let rough = diff.lines().filter(|l| l.starts_with('+') && l.contains("FIXME")).count();
     let (verdict, reason) = match rough {
@@ -28,8 +45,10 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
     let files = diff.lines().filter(|l| l.starts_with("diff --git ")).count();
     let result = serde_json::json!({
         "verdict": verdict,
+        "commit": commit.trim(),
         "verdict_reason": reason,
         "review_markdown": format!("Looked at {files} changed file(s): {reason}."),
+        "follow_ups": script.follow_ups.iter().map(|title| serde_json::json!({"title": title})).collect::<Vec<_>>(),
     });
     std::fs::write(&result_file, result.to_string())?;
     client.say(verdict);

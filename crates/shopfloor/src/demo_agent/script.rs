@@ -19,6 +19,7 @@
 //! | `demo: deaf` | never takes a message from its inbox |
 //! | `demo: bad-review-once` | its reviewer leaves garbage, once |
 //! | `demo: reviewer-dies-once` | its reviewer dies, once |
+//! | `demo: follow-up <<title` | its reviewer suggests an issue of that title |
 //! | `demo: die` | is killed in the middle of its first turn, once |
 //! | `demo: freeze` | stops there instead and lives on: it neither draws nor reads, once |
 //! | `demo: flood` | prints 50 MB, once |
@@ -63,6 +64,7 @@ pub struct Script {
     pub swallow_enter: u32,
     pub draft: Option<String>,
     pub holds: Vec<String>,
+    pub follow_ups: Vec<String>,
     flags: Vec<String>,
 }
 
@@ -131,6 +133,7 @@ impl Script {
             ("swallow-enter", Some(times), None) => self.swallow_enter = times.parse().unwrap_or(1),
             ("hold", Some(point), None) if hold::POINTS.contains(&point) => self.holds.push(point.to_owned()),
             ("draft", None, Some(text)) => self.draft = Some(text),
+            ("follow-up", None, Some(title)) => self.follow_ups.push(title),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
             _ => return false,
         }

@@ -24,6 +24,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const SEEN_EVERY: Duration = Duration::from_secs(60);
@@ -34,7 +35,9 @@ type Print = (Epoch, AgentStatus, Time, Option<(SessionState, Option<ProcessId>,
 /// Brings the files in line with the floor, after each commit.
 pub struct Mirror {
     layout: Layout,
-    sender: Sender<News>,
+    /// Until it ends.
+    sender: Option<Sender<News>>,
+    writer: Option<JoinHandle<()>>,
     agents: BTreeMap<String, Print>,
     records: BTreeMap<String, Time>,
 }
@@ -52,8 +55,21 @@ impl Mirror {
         }
         let (sender, news) = channel();
         let writer = Writer { layout: layout.clone(), live: BTreeMap::new() };
-        std::thread::Builder::new().name("mirror".into()).spawn(move || writer.run(&news))?;
-        Ok(Mirror { layout, sender, agents: BTreeMap::new(), records: BTreeMap::new() })
+        let writer = std::thread::Builder::new().name("mirror".into()).spawn(move || writer.run(&news))?;
+        Ok(Mirror {
+            layout,
+            sender: Some(sender),
+            writer: Some(writer),
+            agents: BTreeMap::new(),
+            records: BTreeMap::new(),
+        })
+    }
+
+    fn tell(&self, news: News) {
+        if let Some(sender) = &self.sender {
+            // A writer that is gone has said why.
+            let _ = sender.send(news);
+        }
     }
 
     pub fn reconcile(&mut self, floor: &Floor) {
@@ -64,17 +80,26 @@ impl Mirror {
                 let identity = Box::new(Identity::new(&self.layout, floor, agent, crate::cli::now()));
                 let live = floor.sessions.get(&agent.session).filter(|s| s.state == SessionState::Live);
                 let process = live.and_then(|s| s.process);
-                let _ = self.sender.send(News::Identity { name: name.clone(), identity, process });
+                self.tell(News::Identity { name: name.clone(), identity, process });
                 self.agents.insert(name, print);
             }
         }
         for record in floor.records.iter() {
             if self.records.get(&record.identity_name) != Some(&record.updated_at) {
                 let name = record.identity_name.clone();
-                let _ =
-                    self.sender.send(News::Record { name: name.clone(), record: Box::new(record.into()) });
+                self.tell(News::Record { name: name.clone(), record: Box::new(record.into()) });
                 self.records.insert(name, record.updated_at);
             }
+        }
+    }
+}
+
+impl Drop for Mirror {
+    /// A daemon that ends in good order leaves nothing unwritten.
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
         }
     }
 }

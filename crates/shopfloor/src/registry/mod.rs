@@ -63,7 +63,8 @@ pub struct Identity {
     pub name: String,
     pub session_id: String,
     pub pid: Option<u32>,
-    /// When the process started, in the kernel's clock ticks: it tells it from a later one.
+    /// When the process started, in the kernel's clock ticks, and in which boot of the machine: it tells it
+    /// from a later one.
     pub pid_start: Option<u64>,
     pub tmux_session: Option<String>,
     /// The project's name.

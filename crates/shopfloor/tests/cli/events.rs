@@ -67,6 +67,18 @@ impl Follower {
 }
 
 #[test]
+fn agents_are_watched() {
+    let floor = TestFloor::new();
+    floor.at_work();
+    let follower = Follower::start(&floor, &["agents", "--watch", "--json"]);
+    let seen = |looks: Value| (looks[0]["status"].clone(), looks[0]["liveness"].clone());
+    assert_eq!(seen(follower.next()), ("active".into(), "green".into()));
+    floor.submit(&Event::SessionExited { epoch: Epoch(1), status: Some(137) });
+    // Also what was shown a moment before may still come.
+    while seen(follower.next()) != ("crashed".into(), "red".into()) {}
+}
+
+#[test]
 fn following_shows_what_happens_when_it_happens() {
     let floor = TestFloor::new();
     floor.at_work();

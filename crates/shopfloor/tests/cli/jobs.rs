@@ -65,6 +65,13 @@ fn a_job_at_work_is_shown_everywhere() {
     assert!(agent["worktree_path"].as_str().unwrap().ends_with("worktrees/issue-1"));
     let human = floor.run(&["agents"]).fine();
     human.shows("dev-demo-1").shows("green (its process runs)");
+    let columns: Vec<&str> = human.stdout.lines().next().unwrap().split("  ").map(str::trim).collect();
+    let columns: Vec<&str> = columns.into_iter().filter(|c| !c.is_empty()).collect();
+    assert_eq!(
+        columns,
+        ["AGENT", "ROLE", "ISSUE", "SESSION", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"]
+    );
+    human.shows("#1").shows("investigation").shows("active ");
     assert!(!human.stdout.contains('\u{1b}'), "no colour without a terminal");
 }
 
@@ -95,6 +102,17 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     );
     // Somebody else has its pid by now.
     floor.run(&["agents"]).fine().shows("red (its process is gone)");
+}
+
+#[test]
+fn an_agent_that_ends_by_itself_is_terminated() {
+    let floor = TestFloor::new();
+    floor.at_work();
+    floor.submit(&Event::SessionExited { epoch: Epoch(1), status: Some(0) });
+    let agent = &floor.json(&["agents", "--all"])[0];
+    assert_eq!((&agent["status"], &agent["liveness"]), (&json!("terminated"), &json!("red")));
+    floor.run(&["agents", "--all"]).fine().shows("terminated ").shows("red (ended)");
+    floor.run(&["events"]).fine().shows("AGENT_TERMINATED").shows("dev session 1: exit 0");
 }
 
 #[test]
@@ -155,7 +173,7 @@ pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
-    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None };
+    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, patch: None };
     floor.perform("publish_branch", branch);
     let new = shopfloor_store::forge::NewPr {
         title: "Say hello".into(),
@@ -163,6 +181,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         branch: "fix/issue-1".into(),
         head: head.clone(),
         issue: shopfloor_core::ids::IssueNumber(1),
+        author: "shopfloor-dev".into(),
     };
     let pr = floor.forge().open_pr(&name("demo"), &new).unwrap();
     floor.perform("open_pr", Outcome::PrOpen { pr });
@@ -192,6 +211,7 @@ pub fn to_the_queue(floor: &TestFloor) {
             verdict: shopfloor_core::effect::Verdict::Approve,
             text: String::new(),
             author: "ada".into(),
+            agent: false,
             id: 1,
         },
         cursor: 1_001,

@@ -53,6 +53,10 @@ fn fill(floor: &TestFloor) {
             nudges: 0,
             dialog_told: None,
             repaired: false,
+            reviewed: None,
+            next_head: None,
+            moved: false,
+            review_due: None,
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

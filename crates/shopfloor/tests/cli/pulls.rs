@@ -17,6 +17,7 @@ fn with_pr() -> TestFloor {
         branch: "fix/issue-1".into(),
         head: HEAD.parse().unwrap(),
         issue: IssueNumber(1),
+        author: "shopfloor-dev".into(),
     };
     floor.forge().open_pr(&name("demo"), &new).unwrap();
     let status = NewStatus {
@@ -52,9 +53,15 @@ fn a_person_reviews_the_current_head() {
     assert_eq!(verdicts, ["REQUEST_CHANGES", "DISCUSS", "APPROVE"]);
     assert_eq!(pr["reviews"][2]["author"], "ada");
     assert_eq!(pr["reviews"][2]["head"], HEAD);
+    assert!(pr["reviews"][0]["dismissed_at"].is_string() && pr["reviews"][2]["dismissed_at"].is_null());
     assert_eq!(pr["statuses"][0]["state"], "success");
     let human = floor.run(&["pr", "show", "2"]).fine();
-    human.shows("REQUEST_CHANGES by ada").shows("Say it louder").shows("shopfloor/ci: success");
+    human
+        .shows("open, by shopfloor-dev")
+        .shows(", dismissed")
+        .shows("REQUEST_CHANGES by ada")
+        .shows("Say it louder")
+        .shows("shopfloor/ci: success");
     human.shows("git fetch shopfloor refs/pull/2/head");
     assert!(!human.stdout.contains('\u{1b}'));
     // An issue number that is a pull request's is explained.
@@ -70,6 +77,10 @@ fn an_agent_cannot_approve_its_own_work_this_way() {
     let got = ran(command.env("SHOPFLOOR_SESSION", "7").env("PROJECT_NAME", "demo"));
     assert_eq!(got.code, 2);
     assert!(got.stderr.contains("SHOPFLOOR_RESULT_FILE"), "{}", got.stderr);
+    // Nor by another name that is the author's own.
+    let got = ran(floor.command(&["pr", "review", "2", "--approve"]).env("USER", "shopfloor-dev"));
+    assert_eq!(got.code, 1);
+    assert!(got.stderr.contains("cannot approve it"), "{}", got.stderr);
     assert_eq!(floor.json(&["pr", "show", "2"])["reviews"], json!([]));
 }
 

@@ -1,5 +1,5 @@
 //! An issue from its text to the primary branch with real clients: implemented, repaired, reviewed by a
-//! second session, changed, reviewed again, queued, merged, closed. On the way the model tries what is
+//! second session, changed, reviewed again by the same, queued, merged, closed. On the way the model tries what is
 //! not its to do.
 
 use super::isolation::with_clients;
@@ -68,7 +68,11 @@ fn an_issue_is_merged(client: Client, clients: &std::path::Path) {
     }
     let conversations: std::collections::BTreeSet<&str> =
         asked.iter().filter(|a| a.kind != Kind::Side).map(|a| a.conversation.as_str()).collect();
-    assert_eq!(conversations.len(), 3, "the developer's and two reviewers'");
+    assert_eq!(conversations.len(), 2, "the developer's and the reviewer's");
+    // The same session reviewed what it had asked for.
+    let prompts = plant.prompts(2);
+    assert!(prompts[0].starts_with("You review pull request #"), "{prompts:?}");
+    assert_eq!(prompts[1..], ["Review again"]);
 }
 
 fn stage_name(stage: Stage) -> String {

@@ -47,6 +47,13 @@ then = [
   { bash = "git diff --stat origin/main...HEAD && echo '{\"verdict\": \"APPROVE\", \"verdict_reason\": \"good\", \"review_markdown\": \"It is good.\"}' > $SHOPFLOOR_RESULT_FILE && shopfloor phase done" },
   { text = "Approved." },
 ]
+[[rule]]
+name = "approve again"
+when = { prompt = "Review again" }
+then = [
+  { bash = "echo \"{\\\"verdict\\\": \\\"APPROVE\\\", \\\"commit\\\": \\\"$(git rev-parse HEAD)\\\", \\\"verdict_reason\\\": \\\"good\\\", \\\"review_markdown\\\": \\\"It is good now.\\\"}\" > $SHOPFLOOR_RESULT_FILE && shopfloor phase done" },
+  { text = "Approved." },
+]
 "#;
 
 /// What implements the issue, as a shell command.

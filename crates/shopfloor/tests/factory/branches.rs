@@ -305,7 +305,14 @@ fn its_pull_request_is_heeded_and_closed() {
     let (title, author) = ("By hand".to_owned(), "alice".to_owned());
     let new = NewIssue { title, body: String::new(), author, labels: vec![], deps: vec![] };
     let issue = floor.forge().create_issue(&floor.project, &new).expect("an issue");
-    let new = NewPr { title: "By hand".into(), body: String::new(), branch: "alice/fix".into(), head, issue };
+    let new = NewPr {
+        title: "By hand".into(),
+        body: String::new(),
+        branch: "alice/fix".into(),
+        head,
+        issue,
+        author: "alice".into(),
+    };
     let pr: PrNumber = floor.forge().open_pr(&floor.project, &new).expect("a pull request");
     let number = pr.to_string();
     refused(

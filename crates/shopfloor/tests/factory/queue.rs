@@ -134,7 +134,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
             }
             Action::StartSession(start) => started(start.epoch),
             Action::PublishBranch { .. } => {
-                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None }
+                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, patch: None }
             }
             Action::OpenPr { .. } => {
                 let new = NewPr {
@@ -143,6 +143,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                     branch: branch.clone(),
                     head: head.clone(),
                     issue,
+                    author: "shopfloor-dev".into(),
                 };
                 let pr = floor.forge().open_pr(&project, &new).expect("a pull request");
                 floor.hub(&["update-ref", &format!("refs/pull/{pr}/head"), head.as_str()]);

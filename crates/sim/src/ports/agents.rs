@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, tmux_name};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
 
@@ -97,11 +97,41 @@ impl Agents for FakeAgents {
         })
     }
 
-    fn review_result(&self, _project: &ProjectName, epoch: Epoch) -> PortResult<Result<Review, String>> {
+    fn review_result(
+        &self,
+        _project: &ProjectName,
+        epoch: Epoch,
+        head: &Sha,
+        _moved: bool,
+    ) -> PortResult<Result<Review, String>> {
         self.0.call("review_result", |world| {
             debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.role == Role::Review));
-            let result = world.procs.get(&epoch).and_then(|p| p.result.clone());
-            Ok(result.unwrap_or_else(|| Err("there is no result".into())))
+            let Some((of, result)) = world.procs.get(&epoch).and_then(|p| p.result.clone()) else {
+                return Ok(Err("there is no result".into()));
+            };
+            if result.is_ok() && of.as_ref() != Some(head) && !world.is(Mutation::TakesAnyResult) {
+                world.saw("review of another commit");
+                return Ok(Err(format!("it is of another commit, not of {head}")));
+            }
+            Ok(result)
+        })
+    }
+
+    fn begin_review(
+        &self,
+        _project: &ProjectName,
+        epoch: Epoch,
+        _reviewed: &Sha,
+        news: &str,
+    ) -> PortResult<String> {
+        self.0.call("begin_review", |world| {
+            let forget = !world.is(Mutation::TakesAnyResult);
+            if let Some(proc) = world.procs.get_mut(&epoch).filter(|_| forget) {
+                proc.result = None;
+            }
+            world.saw("reviewer moved");
+            world.crash_point("begin_review", "crash inside a port call");
+            Ok(news.to_owned())
         })
     }
 

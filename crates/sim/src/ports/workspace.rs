@@ -110,7 +110,16 @@ impl Workspace for FakeWorkspace {
         self.0.call("branch_state", |world| {
             let git = &world.git;
             let head = *git.local.get(branch).ok_or_else(|| PortError::permanent("no such branch"))?;
+            let patch = git.patch(head);
+            let name = if world.mutation == Some(Mutation::OneNameForAllChanges) {
+                "the same".into()
+            } else {
+                format!("{patch:?}")
+            };
+            world.patches.insert(head, patch);
+            let git = &world.git;
             Ok(BranchState {
+                patch: Some(name),
                 head: sha(head),
                 ahead: git.ahead(git.primary(), head),
                 dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
@@ -139,6 +148,16 @@ impl Workspace for FakeWorkspace {
         self.0.call("work_done", |world| {
             Ok(world.git.trees.get(tree).map_or(String::new(), |t| format!("{:?}", t.dirty)))
         })
+    }
+
+    fn review_diff(
+        &self,
+        _project: &ProjectName,
+        since: Option<&Sha>,
+        head: &Sha,
+        _bytes_max: usize,
+    ) -> PortResult<String> {
+        self.0.call("review_diff", |_| Ok(format!("{since:?}..{head}")))
     }
 
     fn changed_files(&self, _tree: &Tree, _max: usize) -> PortResult<Vec<String>> {

@@ -6,9 +6,8 @@ use crate::sqlite::optional_from_sql;
 use shopfloor_core::effect::{StatusState, Verdict};
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId};
 
-const SUMMARY: &str =
-    "SELECT number, title, state, branch, head, issue, merged_commit, created_at, updated_at FROM forge_prs";
-const REVIEW: &str = "SELECT id, head, verdict, text, author, created_at FROM forge_reviews";
+const SUMMARY: &str = "SELECT number, title, state, branch, head, issue, merged_commit, created_at, updated_at, author FROM forge_prs";
+const REVIEW: &str = "SELECT id, head, verdict, text, author, created_at, dismissed_at FROM forge_reviews";
 
 impl ForgeDb {
     /// The branch's open pull request with this head; made if the branch has none open.
@@ -60,6 +59,7 @@ impl ForgeDb {
             branch: summary.branch,
             issue: summary.issue,
             merged_commit: summary.merged_commit,
+            author: summary.author,
             body,
             created_at: summary.created_at,
             updated_at: summary.updated_at,
@@ -121,12 +121,16 @@ impl ForgeDb {
         Ok(tx.commit()?)
     }
 
-    /// Posts a review, once for each marker; its id.
+    /// Posts a review, once for each marker; its id. Nobody approves what is theirs, and whoever approves
+    /// takes back what they asked for before.
     pub fn review(&mut self, project: &ProjectName, pr: PrNumber, new: &NewReview) -> ForgeResult<u64> {
         let now = (self.clock)();
         let text = body("review", &new.text)?;
         let tx = write(&mut self.conn)?;
-        read(&tx, project, pr)?;
+        let author = read(&tx, project, pr)?.author;
+        if new.verdict == Verdict::Approve && new.author == author {
+            return Err(ForgeError::OwnApproval { pr, author });
+        }
         let posted = tx
             .query_row(
                 "SELECT id FROM forge_reviews WHERE project = ?1 AND pr = ?2 AND marker = ?3",
@@ -153,6 +157,9 @@ impl ForgeDb {
         )?;
         let id = tx.last_insert_rowid() as u64;
         changed(&tx, project, ChangeKind::Review, pr.0, id)?;
+        if new.verdict == Verdict::Approve {
+            dismiss(&tx, project, pr, &new.author, id, now)?;
+        }
         tx.commit()?;
         Ok(id)
     }
@@ -205,6 +212,29 @@ impl ForgeDb {
     }
 }
 
+/// Marks an author's requests for changes before that review as taken back.
+fn dismiss(
+    tx: &Transaction<'_>,
+    project: &ProjectName,
+    pr: PrNumber,
+    author: &str,
+    before: u64,
+    now: Time,
+) -> ForgeResult<()> {
+    let mut update = tx.prepare_cached(
+        "UPDATE forge_reviews SET dismissed_at = ?5
+         WHERE project = ?1 AND pr = ?2 AND author = ?3 AND id < ?4
+             AND verdict = 'REQUEST_CHANGES' AND dismissed_at IS NULL
+         RETURNING id",
+    )?;
+    let args = params![project.as_str(), to_sql(pr.0), author, to_sql(before), to_sql(now.0)];
+    let dismissed = update.query_map(args, |row| from_sql(row, 0))?.collect::<Result<Vec<u64>, _>>()?;
+    for id in dismissed {
+        changed(tx, project, ChangeKind::Review, pr.0, id)?;
+    }
+    Ok(())
+}
+
 fn insert(
     tx: &Transaction<'_>,
     project: &ProjectName,
@@ -216,8 +246,8 @@ fn insert(
     let number = take_number(tx, project)?;
     tx.execute(
         "INSERT INTO forge_prs
-             (project, number, title, body, state, branch, head, issue, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8, ?8)",
+             (project, number, title, body, state, branch, head, issue, created_at, updated_at, author)
+         VALUES (?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8, ?8, ?9)",
         params![
             project.as_str(),
             to_sql(number),
@@ -226,7 +256,8 @@ fn insert(
             new.branch,
             new.head.as_str(),
             to_sql(new.issue.0),
-            to_sql(now.0)
+            to_sql(now.0),
+            new.author
         ],
     )?;
     Ok(number)
@@ -252,6 +283,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<PrSummary> {
         },
         created_at: Time(from_sql(row, 7)?),
         updated_at: Time(from_sql(row, 8)?),
+        author: row.get(9)?,
     })
 }
 
@@ -280,6 +312,7 @@ fn review(row: &Row<'_>) -> rusqlite::Result<Review> {
         text: row.get(3)?,
         author: row.get(4)?,
         created_at: Time(from_sql(row, 5)?),
+        dismissed_at: optional_from_sql(row, 6)?.map(Time),
     })
 }
 

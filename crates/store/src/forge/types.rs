@@ -32,6 +32,8 @@ pub enum ForgeError {
     NotOneLine { what: &'static str },
     #[error("label {0:?} is not valid: no commas or control characters")]
     InvalidLabel(String),
+    #[error("pull request #{pr} is by {author}, who cannot approve it")]
+    OwnApproval { pr: PrNumber, author: String },
     #[error("pull request #{pr} was merged as {commit} before")]
     AlreadyMerged { pr: PrNumber, commit: Sha },
     #[error(transparent)]
@@ -150,6 +152,7 @@ pub struct NewPr {
     pub branch: String,
     pub head: Sha,
     pub issue: IssueNumber,
+    pub author: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -161,6 +164,7 @@ pub struct Pr {
     pub head: Sha,
     pub issue: IssueNumber,
     pub merged_commit: Option<Sha>,
+    pub author: String,
     pub body: String,
     pub created_at: Time,
     pub updated_at: Time,
@@ -180,6 +184,7 @@ pub struct PrSummary {
     pub head: Sha,
     pub issue: IssueNumber,
     pub merged_commit: Option<Sha>,
+    pub author: String,
     pub created_at: Time,
     pub updated_at: Time,
 }
@@ -203,6 +208,8 @@ pub struct Review {
     pub text: String,
     pub author: String,
     pub created_at: Time,
+    /// When its author's approval took it back.
+    pub dismissed_at: Option<Time>,
 }
 
 /// A status to be set on a commit.

@@ -13,8 +13,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Each brings a store from the version before to `version`.
-const MIGRATIONS: [(i64, &str); 2] =
-    [(1, include_str!("migrations/0001.sql")), (2, include_str!("migrations/0002.sql"))];
+const MIGRATIONS: [(i64, &str); 3] = [
+    (1, include_str!("migrations/0001.sql")),
+    (2, include_str!("migrations/0002.sql")),
+    (3, include_str!("migrations/0003.sql")),
+];
 
 /// The schema this program reads and writes.
 pub(crate) const CURRENT: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;

@@ -37,6 +37,7 @@ fn pr(branch: &str, head: char) -> NewPr {
         branch: branch.into(),
         head: sha(head),
         issue: IssueNumber(1),
+        author: "shopfloor-dev".into(),
     }
 }
 
@@ -239,6 +240,20 @@ fn a_branch_has_one_open_pull_request() {
     let mut orphan = pr("x", 'a');
     orphan.issue = IssueNumber(99);
     assert!(matches!(forge.open_pr(&app(), &orphan), Err(ForgeError::NoSuchIssue(_))));
+}
+
+#[test]
+fn nobody_approves_their_own() {
+    let (_dir, mut forge) = forge();
+    forge.create_issue(&app(), &issue("One")).unwrap();
+    let number = forge.open_pr(&app(), &pr("b", 'a')).unwrap();
+    let by = |author: &str, verdict| NewReview { author: author.into(), verdict, ..review(None) };
+    let own = forge.review(&app(), number, &by("shopfloor-dev", Verdict::Approve)).unwrap_err();
+    assert!(own.to_string().contains("by shopfloor-dev, who cannot approve it"), "{own}");
+    // It may say what is wrong with it, and others may approve.
+    forge.review(&app(), number, &by("shopfloor-dev", Verdict::Discuss)).unwrap();
+    forge.review(&app(), number, &by("bob", Verdict::Approve)).unwrap();
+    assert_eq!(forge.pr(&app(), number).unwrap().reviews.len(), 2);
 }
 
 #[test]

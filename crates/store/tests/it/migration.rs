@@ -63,6 +63,11 @@ fn version_1_keeps_every_row() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.verify().unwrap();
     check_same_rows(&original, &path);
+    let conn = Connection::open(&path).unwrap();
+    let added = rows(&conn, "forge_prs", &["number".into(), "author".into()]);
+    assert!(added.iter().all(|row| row[1] == Value::Text("shopfloor".into())), "{added:?}");
+    let added = rows(&conn, "forge_reviews", &["id".into(), "dismissed_at".into()]);
+    assert!(!added.is_empty() && added.iter().all(|row| row[1] == Value::Null), "{added:?}");
     let outbox = store.outbox().unwrap();
     assert_eq!(outbox.iter().map(|q| (q.id.0, q.attempts)).collect::<Vec<_>>(), [(4, 0), (7, 2)]);
     assert!(outbox.iter().all(|q| q.last_error.is_none()));
@@ -127,6 +132,6 @@ fn many_may_migrate_at_once() {
 fn reading_does_not_migrate() {
     let (_dir, path) = version_1();
     let error = SqliteStore::open_read_only(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Older { found: 1, known: 2 }), "{error:?}");
+    assert!(matches!(error, StoreError::Older { found: 1, known: 3 }), "{error:?}");
     assert!(!backup_path(&path, 1).exists());
 }

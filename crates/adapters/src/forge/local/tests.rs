@@ -132,7 +132,7 @@ fn texts_for_agents_are_safe_and_bounded() {
     }
     let reviews = forge.review_texts(&app(), PrNumber(2)).unwrap();
     assert_eq!(reviews.len(), REVIEWS_MAX);
-    assert!(reviews[4].starts_with("APPROVE of aaaaaaaaaaaa by shopfloor:\nGood\n\n7zzz"));
+    assert!(reviews[4].starts_with("APPROVE of aaaaaaaaaaaa by shopfloor-review:\nGood\n\n7zzz"));
     assert!(reviews.iter().all(|r| r.len() < REVIEW_BYTES_MAX + 200));
     for observation in forge.changes(&app(), 0).unwrap().observations {
         if let Observation::Review { text, .. } = observation {
@@ -161,6 +161,45 @@ fn a_review_says_which_commit_it_is_of_and_what_it_suggests_becomes_one_issue() 
     let issues = person.issues(&app(), &filter).unwrap();
     let titles: Vec<&str> = issues.iter().map(|issue| issue.title.as_str()).collect();
     assert_eq!(titles, ["Tidy up the parser"]);
+}
+
+#[test]
+fn the_reviewer_takes_back_its_own_requests_and_no_others() {
+    let (_dir, forge, mut person) = forge();
+    person.create_issue(&app(), &issue("Title", "")).unwrap();
+    let (old, new) = (sha('a'), sha('b'));
+    forge.open_pr(&app(), &new_pr(&old)).unwrap();
+    let no = Review { verdict: Verdict::RequestChanges, ..review("No.") };
+    forge.post_review(&app(), PrNumber(2), &old, "e1-a", &no).unwrap();
+    let by_ann = NewReview {
+        head: old.clone(),
+        verdict: Verdict::RequestChanges,
+        text: "No".into(),
+        author: "ann".into(),
+        marker: None,
+    };
+    person.review(&app(), PrNumber(2), &by_ann).unwrap();
+    let cursor = forge.changes(&app(), 0).unwrap().cursor;
+    forge.post_review(&app(), PrNumber(2), &new, "e1-b", &review("Yes.")).unwrap();
+    let pr = person.pr(&app(), PrNumber(2)).unwrap();
+    assert_eq!(pr.author, DEV_ACCOUNT);
+    let seen: Vec<_> =
+        pr.reviews.iter().map(|r| (r.author.as_str(), r.verdict, r.dismissed_at.is_some())).collect();
+    assert_eq!(
+        seen,
+        [
+            (REVIEW_ACCOUNT, Verdict::RequestChanges, true),
+            ("ann", Verdict::RequestChanges, false),
+            (REVIEW_ACCOUNT, Verdict::Approve, false),
+        ]
+    );
+    // Whoever follows sees the approval, and that the other changed; who is an agent is said.
+    let page = forge.changes(&app(), cursor).unwrap();
+    let agents: Vec<bool> =
+        page.observations.iter().map(|o| matches!(o, Observation::Review { agent: true, .. })).collect();
+    assert_eq!(agents, [true, true]);
+    forge.post_review(&app(), PrNumber(2), &new, "e1-b", &review("Yes.")).unwrap();
+    assert_eq!(forge.changes(&app(), page.cursor).unwrap().observations, []);
 }
 
 #[test]

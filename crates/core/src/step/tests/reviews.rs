@@ -27,6 +27,11 @@ fn a_result_that_is_of_no_use_may_be_repaired_once() {
 
     let mut scene = typed_reviewer_done();
     scene.answer("collect_review", unusable());
+    // What it says before it has read that is not held against it.
+    scene.signal(REVIEWER, Phase::Done).answer("collect_review", unusable());
+    assert!(!scene.has("end_session"));
+    let message = scene.floor.next_message(REVIEWER).expect("the repair").id;
+    scene.event(Event::MessageTaken { message, epoch: REVIEWER });
     scene.signal(REVIEWER, Phase::Done).answer("collect_review", unusable());
     assert!(scene.has("end_session"), "another reviewer takes its place");
 }
@@ -188,4 +193,157 @@ fn a_request_for_changes_during_the_publication_is_heeded_if_it_does_not_land() 
     assert_eq!(scene.state(), "working");
     scene.primary(11);
     assert!(!scene.has("build_chain") && !scene.has("run_ci"));
+}
+
+/// The head is published with the name of its change, and green.
+fn next_head(scene: &mut Scene, head: u32, patch: &str) {
+    let epoch = scene.job().session.expect("there is an agent");
+    scene.signal(epoch, Phase::AwaitingReview).branch_with(head, Some(patch));
+    scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
+}
+
+fn by_people() -> Policy {
+    Policy { review_agent: false, ..Policy::default() }
+}
+
+#[test]
+fn an_approval_holds_for_the_same_change_and_for_no_other() {
+    for (patch, state) in [("one", "merging"), ("another", "reviewing")] {
+        let mut scene = Scene::working(by_people());
+        next_head(&mut scene, 1, "one");
+        scene.review(1, 1, Verdict::Approve);
+        assert_eq!(scene.state(), "merging");
+        scene.primary(10);
+        // The branch moves in the queue: rebased, or changed.
+        let Action::BuildChain { list, .. } = scene.pending.last().expect("a chain").clone() else {
+            panic!("{:?}", scene.names())
+        };
+        let moved = vec![crate::effect::MovedBranch { entry: list[0].entry, head: Some(sha(2)) }];
+        let link = Link { commit: sha(20), tree: Tree(sha(1_020)) };
+        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)) }];
+        scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved, links });
+        scene.branch_with(2, Some(patch)).answer("open_pr", Outcome::PrOpen { pr: PR });
+        scene.ci(CiVerdict::Green);
+        assert_eq!(scene.state(), state);
+        let carried = |n: &&Note| n.kind == NoteKind::ReviewResult && n.text.contains("holds for");
+        assert_eq!(scene.notes.iter().filter(carried).count(), usize::from(patch == "one"));
+    }
+}
+
+#[test]
+fn without_the_name_of_a_change_only_the_commit_counts() {
+    let mut scene = Scene::working(by_people());
+    scene.checking(Phase::AwaitingReview, 1).ci(CiVerdict::Green).review(1, 7, Verdict::Approve);
+    assert_eq!(scene.state(), "reviewing");
+}
+
+#[test]
+fn a_persons_request_for_changes_stands_until_a_person_lifts_it() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.start_session();
+    scene.review_by("ann", 1, 1, Verdict::RequestChanges).end_session();
+    next_head(&mut scene, 2, "two");
+    scene.start_session().review_by("agent", 2, 2, Verdict::Approve);
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("reviewing", 1));
+    assert!(scene.has("comment"), "the person is told");
+    let why = crate::step::may_merge(&scene.floor, scene.job()).unwrap_err();
+    assert!(why.contains("ann asked for changes"), "{why}");
+    // Something that is only said lifts nothing, and neither does an approval of another head.
+    scene.review_by("ann", 3, 1, Verdict::Approve).review_by("ann", 4, 1, Verdict::RequestChanges);
+    assert_eq!(scene.state(), "reviewing");
+    scene.review_by("ann", 5, 2, Verdict::Approve);
+    assert_eq!(scene.state(), "merging");
+}
+
+#[test]
+fn another_person_may_lift_it_and_an_agents_request_is_lifted_by_its_next_verdict() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review_by("ann", 1, 1, Verdict::RequestChanges);
+    next_head(&mut scene, 2, "two");
+    scene.review_by("bob", 2, 2, Verdict::Approve);
+    assert_eq!(scene.state(), "merging");
+
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review_by("agent", 1, 1, Verdict::RequestChanges);
+    next_head(&mut scene, 2, "two");
+    scene.review_by("agent", 2, 2, Verdict::Approve);
+    assert_eq!(scene.state(), "merging");
+}
+
+#[test]
+fn an_objection_takes_the_change_out_of_the_queue_whatever_head_it_is_of() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review_by("agent", 1, 1, Verdict::Approve).primary(10);
+    scene.review_by("ann", 2, 7, Verdict::RequestChanges);
+    assert_eq!(scene.state(), "reviewing");
+    scene.chain(&[20]);
+    assert!(!scene.has("run_ci") && !scene.has("publish"));
+}
+
+#[test]
+fn a_change_that_was_refused_is_not_reviewed_again_as_it_is() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review(1, 1, Verdict::RequestChanges);
+    for _ in 0..2 {
+        scene.checking(Phase::AwaitingReview, 1);
+        assert_eq!(scene.state(), "working");
+        assert!(!scene.has("start_session"));
+    }
+    scene.checking(Phase::AwaitingReview, 1);
+    assert!(scene.reason().contains("what was reviewed"), "{}", scene.reason());
+    assert_eq!(scene.job().review_rounds, 1);
+}
+
+#[test]
+fn what_was_approved_and_came_back_from_the_queue_as_it_was_needs_no_other_review() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]).ci(CiVerdict::Red).chain(&[20]).ci(CiVerdict::Red);
+    scene.ci(CiVerdict::Green);
+    assert_eq!(scene.state(), "working");
+    scene.checking(Phase::AwaitingReview, 1);
+    assert_eq!((scene.state(), scene.has("start_session")), ("merging", false));
+}
+
+#[test]
+fn a_review_that_comes_before_the_job_knows_its_pull_request_counts() {
+    let mut scene = Scene::working(Policy::default());
+    scene.signal(DEV, Phase::AwaitingReview).branch(1);
+    scene.review(1, 1, Verdict::Approve);
+    scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
+    assert_eq!((scene.state(), scene.has("start_session")), ("merging", false));
+    // And goes with the pull request.
+    scene.observe(Observation::Pr { number: PR, open: false });
+    assert!(scene.floor.pulls.is_empty());
+}
+
+#[test]
+fn what_an_older_program_kept_with_the_job_is_taken_over() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    let old = format!(
+        r#"{{"id":3,"head":"{}","verdict":"REQUEST_CHANGES","text":"t","author":"shopfloor"}}"#,
+        sha(1)
+    );
+    let mut job = serde_json::to_value(scene.job()).unwrap();
+    job["review"] = serde_json::from_str(&old).unwrap();
+    job.as_object_mut().unwrap().remove("patches");
+    scene.floor.jobs.put(serde_json::from_value(job).unwrap());
+    scene.event(Event::Resumed);
+    let pull = scene.floor.pull_of(scene.job()).expect("a pull request");
+    assert_eq!((pull.reviews[0].id, pull.reviews[0].agent, scene.job().review.is_none()), (3, true, true));
+}
+
+#[test]
+fn what_is_kept_of_reviews_is_bounded() {
+    let mut pull = crate::state::Pull::new(project(), PR);
+    let review = |id: u64| crate::state::SeenReview {
+        id,
+        head: sha(id as u32),
+        verdict: Verdict::RequestChanges,
+        text: "t".into(),
+        author: if id == 1 { "ann".into() } else { "agent".into() },
+        agent: id > 1,
+    };
+    assert!((1..=100).all(|id| pull.see(review(id))) && !pull.see(review(50 + 50)));
+    assert_eq!((pull.reviews.len(), pull.reviews.iter().filter(|r| !r.text.is_empty()).count()), (40, 4));
+    assert_eq!(pull.objection().map(|r| r.id), Some(1), "a person's word stays");
 }

@@ -144,6 +144,7 @@ fn concerns(
         | Action::Checkpoint { job, .. }
         | Action::OpenPr { job, .. }
         | Action::CollectReview { job, .. }
+        | Action::MoveReview { job, .. }
         | Action::PostReview { job, .. }
         | Action::Escalate { job, .. }
         | Action::ReleaseWorktree { job, .. } => my_job(*job),

@@ -34,6 +34,8 @@ runtime = "demo"
 required = false
 timeout = "1h"
 rounds = 2
+agent_timeout = "10m"
+diff_kb = 8
 [merge]
 method = "squash"
 rounds = 4

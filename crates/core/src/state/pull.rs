@@ -1,0 +1,106 @@
+//! Reviews of pull requests, kept beside the jobs: a review may come before anybody waits for it, and
+//! outlives the job it came in.
+
+use super::{Floor, Job};
+use crate::effect::Verdict;
+use crate::ids::{PrNumber, ProjectName, Sha};
+use crate::table::Record;
+use serde::{Deserialize, Serialize};
+
+/// Reviews kept of one pull request, and how many of them with their texts; the forge has all.
+const REVIEWS_MAX: usize = 40;
+const TEXTS_MAX: usize = 4;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenReview {
+    pub id: u64,
+    pub head: Sha,
+    pub verdict: Verdict,
+    /// Empty if it is only on the forge.
+    pub text: String,
+    pub author: String,
+    /// It is of the factory's own reviewer, not of a person.
+    #[serde(default)]
+    pub agent: bool,
+}
+
+/// What was seen of a pull request's reviews.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    pub project: ProjectName,
+    pub number: PrNumber,
+    /// In the order of their ids.
+    pub reviews: Vec<SeenReview>,
+}
+record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
+    "{}/{}",
+    k.0, k.1
+));
+
+impl Pull {
+    pub fn new(project: ProjectName, number: PrNumber) -> Pull {
+        Pull { project, number, reviews: Vec::new() }
+    }
+
+    /// Takes a review in; false if it is known.
+    pub fn see(&mut self, review: SeenReview) -> bool {
+        let Err(at) = self.reviews.binary_search_by_key(&review.id, |r| r.id) else { return false };
+        self.reviews.insert(at, review);
+        if self.reviews.len() > REVIEWS_MAX {
+            // What a person said counts for longer.
+            let oldest = self.reviews.iter().position(|r| r.agent).unwrap_or(0);
+            self.reviews.remove(oldest);
+        }
+        let kept = self.reviews.len().saturating_sub(TEXTS_MAX);
+        for old in &mut self.reviews[..kept] {
+            old.text.clear();
+        }
+        true
+    }
+
+    /// A person's request for changes that the same person has not taken back: the newest such.
+    pub fn objection(&self) -> Option<&SeenReview> {
+        let decided = |r: &&SeenReview| !r.agent && r.verdict != Verdict::Discuss;
+        let newest_of_its_author = |r: &&SeenReview| {
+            !self.reviews.iter().filter(decided).any(|other| other.author == r.author && other.id > r.id)
+        };
+        let mut people = self.reviews.iter().filter(decided).filter(newest_of_its_author);
+        people.rfind(|r| r.verdict == Verdict::RequestChanges)
+    }
+}
+
+/// What the reviews say of one head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody has said anything of this change.
+    NotReviewed,
+    Approved(SeenReview),
+    /// The reviewer approves, but a person's request for changes stands.
+    Objected {
+        approval: SeenReview,
+        objection: SeenReview,
+    },
+    Refused(SeenReview),
+}
+
+impl Floor {
+    pub fn pull_of(&self, job: &Job) -> Option<&Pull> {
+        self.pulls.get(&(job.project.clone(), job.pr?))
+    }
+
+    /// The newest review of the very change counts, whoever wrote it and whatever commit carried it
+    /// then; only a person lifts a person's objection.
+    pub fn review_standing(&self, job: &Job, head: &Sha) -> Standing {
+        let Some(pull) = self.pull_of(job) else { return Standing::NotReviewed };
+        let Some(review) = pull.reviews.iter().rfind(|r| job.is_same_change(&r.head, head)).cloned() else {
+            return Standing::NotReviewed;
+        };
+        match (review.verdict, pull.objection()) {
+            (Verdict::RequestChanges | Verdict::Discuss, _) => Standing::Refused(review),
+            (Verdict::Approve, Some(objection)) if review.agent || review.id < objection.id => {
+                Standing::Objected { objection: objection.clone(), approval: review }
+            }
+            (Verdict::Approve, _) => Standing::Approved(review),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is queued, and what is published, is approved: looked at on the forge as it is, with the changes as
+//! they are, not with the names that the floor knows them by.
+
+use super::Checker;
+use crate::git::commit_of;
+use crate::world::World;
+use shopfloor_core::effect::Verdict;
+use shopfloor_core::ids::Sha;
+use shopfloor_core::state::{Entry, EntryState, Floor};
+use std::collections::BTreeMap;
+
+const EVIDENCE: &str = "6 completion is evidence";
+
+impl Checker {
+    /// 6: when an entry gets in, and when it is to be published, the newest verdict on its change that
+    /// was seen is an approval, and no person stands against it.
+    pub(super) fn what_is_queued_is_approved(&mut self, world: &mut World, floor: &Floor) {
+        if !world.policy.review_required {
+            return;
+        }
+        // A branch that a person puts in is approved by that person.
+        for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_some()) {
+            let publishing = entry.state == EntryState::Merging;
+            if self.queued.insert(entry.id, publishing) == Some(publishing) {
+                continue;
+            }
+            if let Some(wrong) = unapproved(world, floor, entry) {
+                world.broken(EVIDENCE, format!("entry {} is queued, but {wrong}", entry.id));
+            }
+        }
+    }
+}
+
+fn unapproved(world: &World, floor: &Floor, entry: &Entry) -> Option<String> {
+    let Some(pr) = entry.pr else { return Some("it has no pull request".into()) };
+    let Some(known) = floor.pulls.get(&(entry.project.clone(), pr)) else {
+        return Some("no review of its pull request was seen".into());
+    };
+    let posted = world.forge.reviews.iter().enumerate().filter(|(_, r)| r.pr == pr);
+    let seen: Vec<_> =
+        posted.filter(|(at, _)| known.reviews.iter().any(|k| k.id == *at as u64 + 1)).collect();
+    let patch = |head: &Sha| world.patches.get(&commit_of(head));
+    let same =
+        |head: &Sha| *head == entry.head || (patch(head).is_some() && patch(head) == patch(&entry.head));
+    let Some((newest, review)) = seen.iter().rfind(|(_, r)| same(&r.head)) else {
+        return Some("nobody reviewed its change".into());
+    };
+    if review.verdict != Verdict::Approve {
+        return Some(format!("the newest review of its change says {:?}", review.verdict));
+    }
+    let mut people: BTreeMap<&str, (usize, Verdict)> = BTreeMap::new();
+    for (at, said) in seen.iter().filter(|(_, r)| r.author != "reviewer" && r.verdict != Verdict::Discuss) {
+        people.insert(&said.author, (*at, said.verdict));
+    }
+    let by_person = review.author != "reviewer";
+    let objects = |(at, verdict): &&(usize, Verdict)| {
+        *verdict == Verdict::RequestChanges && !(by_person && newest > at)
+    };
+    people.values().find(objects).map(|_| "a person asked for changes".to_owned())
+}
