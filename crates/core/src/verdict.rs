@@ -93,6 +93,25 @@ mod tests {
     }
 
     #[test]
+    fn no_step_run_is_no_verdict_and_what_was_not_run_needs_the_projects_word() {
+        let judge = |policy: &Policy, report: &CiReport| Green::judge(policy, &sha("a"), RunId(1), report);
+        let none = CiReport { steps_run: 0, ..report(CiVerdict::Green, "") };
+        assert_eq!(judge(&Policy::default(), &none), None);
+        let skipped = report(CiVerdict::Skipped, "");
+        assert_eq!(judge(&Policy::default(), &skipped), None);
+        assert!(judge(&Policy { may_skip_checks: true, ..Policy::default() }, &skipped).is_some());
+        let unchecked = report(CiVerdict::NoChecks, "");
+        assert_eq!(judge(&Policy { has_checks: false, ..Policy::default() }, &unchecked), None);
+        assert!(judge(&Policy { allow_no_checks: true, ..Policy::default() }, &unchecked).is_some());
+        // Another run is another attempt, and another verdict.
+        let green = report(CiVerdict::Green, "");
+        let policy = Policy::default();
+        let (first, second) = (RunId(1), RunId(2));
+        let run = |run| Green::judge(&policy, &sha("a"), run, &green).map(|g| g.run());
+        assert_eq!((run(first), run(second)), (Some(first), Some(second)));
+    }
+
+    #[test]
     fn a_verdict_goes_over_to_the_same_tree_only() {
         let policy = Policy::default();
         let green = Green::judge(&policy, &sha("a"), RunId(1), &report(CiVerdict::Green, "")).expect("green");

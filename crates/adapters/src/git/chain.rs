@@ -15,6 +15,7 @@ use shopfloor_core::text;
 
 const SUBJECTS_MAX: usize = 50;
 const CO_AUTHORS_MAX: usize = 20;
+const TRAILERS_MAX: usize = 50;
 
 /// A chain under way.
 pub(super) struct Links<'a> {
@@ -229,6 +230,21 @@ fn title(entry: &ChainEntry) -> String {
     }
 }
 
+/// What stands at the end of a message, such as `Signed-off-by: …`: a last paragraph of nothing else. Authors
+/// are credited by themselves.
+fn trailers(commit: &Commit) -> Vec<String> {
+    let message = String::from_utf8_lossy(&commit.message).replace("\r\n", "\n");
+    let Some((_, last)) = message.trim_end().rsplit_once("\n\n") else { return Vec::new() };
+    let trailer = |line: &str| {
+        let (key, value) = line.split_once(": ")?;
+        let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        plain.then(|| (key.to_owned(), format!("{key}: {}", text::one_line(value, 200))))
+    };
+    let all: Option<Vec<(String, String)>> = last.lines().map(trailer).collect();
+    let others = all.unwrap_or_default().into_iter();
+    others.filter(|(key, _)| !key.eq_ignore_ascii_case("co-authored-by")).map(|(_, line)| line).collect()
+}
+
 fn squash_message(title: &str, commits: &[Commit]) -> String {
     let mut message = format!("{title}\n");
     if commits.len() > 1 {
@@ -254,8 +270,17 @@ fn squash_message(title: &str, commits: &[Commit]) -> String {
             }
         }
     }
-    if !others.is_empty() {
+    let mut kept: Vec<String> = Vec::new();
+    for trailer in commits.iter().flat_map(trailers) {
+        if !kept.contains(&trailer) {
+            kept.push(trailer);
+        }
+    }
+    if !others.is_empty() || !kept.is_empty() {
         message.push('\n');
+    }
+    for trailer in kept.iter().take(TRAILERS_MAX) {
+        message.push_str(&format!("{trailer}\n"));
     }
     for author in others.iter().take(CO_AUTHORS_MAX) {
         message.push_str(&format!("Co-authored-by: {author}\n"));

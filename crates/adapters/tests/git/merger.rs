@@ -142,6 +142,28 @@ fn a_squash_credits_everybody() {
 }
 
 #[test]
+fn a_squash_keeps_trailers_and_nothing_that_looks_like_them() {
+    each(|floor| {
+        floor.prepare(1);
+        floor.commit("Ada", 1, "x", "1\n", "add x\n\nNote: this is prose,\nnot a trailer.");
+        floor.commit("Ada", 1, "y", "1\n", "add y\n\nwhy\n\nSigned-off-by: Ada <a@b>\nChange-Id: I1");
+        let message = "add z\n\nSigned-off-by: Ada <a@b>\nReviewed-by: Bob <b@b>\nCo-authored-by: Cy <c@b>";
+        floor.commit("Ada", 1, "z", "1\n", message);
+        let head = floor.push(1);
+        let commit = floor.candidate(1, &head, MergeMethod::Squash).1;
+        let said = floor.git_in(&floor.queue(), &["show", "-s", "--format=%B", commit.as_str()]);
+        let trailers =
+            "Signed-off-by: Ada <a@b>\nChange-Id: I1\nReviewed-by: Bob <b@b>\nCo-authored-by: Cy <c@b>";
+        assert_eq!(said.trim_end(), format!("-m Add it now (#1)\n\n* add x\n* add y\n* add z\n\n{trailers}"));
+        // Rebased, a message stays as it is.
+        floor.human_push("d", "4");
+        let commit = floor.candidate(1, &head, MergeMethod::Rebase).1;
+        let said = floor.git_in(&floor.queue(), &["show", "-s", "--format=%B", commit.as_str()]);
+        assert_eq!(said.trim_end(), message);
+    });
+}
+
+#[test]
 fn conflicts_name_their_files() {
     each(|floor| {
         floor.commit("Ada", 1, "readme", "ours\n", "edit");

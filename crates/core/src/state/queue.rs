@@ -262,7 +262,8 @@ impl Floor {
         let mut entries: Vec<&Entry> =
             self.entries.iter().filter(|e| e.project == *project && e.state.is_live()).collect();
         let place = |e: &&Entry| order.iter().position(|id| *id == e.id).unwrap_or(usize::MAX);
-        entries.sort_by_key(|e| (place(e), e.requested_at, e.id));
+        // Those whose head is still checked come behind the plan, in the order they would enter it.
+        entries.sort_by_key(|e| (place(e), std::cmp::Reverse(e.priority), e.requested_at, e.id));
         entries
     }
 }

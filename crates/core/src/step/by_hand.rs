@@ -169,6 +169,9 @@ impl Turn<'_> {
         let (project, commit) = (entry.project.clone(), entry.head.clone());
         let policy = self.policy(&project);
         let green = Green::judge(&policy, &commit, run, report);
+        if green.is_some() {
+            self.queue_of(&project).took(report.duration_ms);
+        }
         let text = describe(report);
         let state = match (&green, report.verdict) {
             (Some(_), _) => StatusState::Success,

@@ -69,6 +69,10 @@ impl Turn<'_> {
                     let text = format!("the primary branch is at {} and in order again", head.short());
                     self.note(NoteKind::QueueState, project, None, text);
                 }
+                if base.is_some_and(|base| base != *head) {
+                    let text = format!("somebody moved the primary branch to {}", head.short());
+                    self.note(NoteKind::QueueState, project, None, text);
+                }
                 self.plan(project, &Input::Primary { head: head.clone() });
             }
             (found, Some(known)) => self.primary_lost(project, known, found.cloned()),

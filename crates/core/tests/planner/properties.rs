@@ -14,12 +14,14 @@ struct Trouble {
     removals: u32,
     priorities: u32,
     foreign: u32,
+    dropped: u32,
     crashes: u32,
     stale: u32,
     slots: u32,
 }
 
-const ALL: Trouble = Trouble { removals: 15, priorities: 40, foreign: 15, crashes: 60, stale: 40, slots: 10 };
+const ALL: Trouble =
+    Trouble { removals: 15, priorities: 40, foreign: 15, dropped: 15, crashes: 60, stale: 40, slots: 10 };
 
 fn truth(rng: &mut Rng, entries: u64) -> Truth {
     let pairs = |rng: &mut Rng, n: u64| {
@@ -80,6 +82,11 @@ fn play(seed: u64, trouble: Trouble) -> World {
             foreign += 1;
             if rng.permille(500) {
                 world.see_primary();
+            }
+        } else if may(&mut rng, trouble.dropped) {
+            let trials: Vec<TrialId> = world.running.iter().map(|r| r.trial).collect();
+            if let Some(trial) = rng.pick(&trials) {
+                world.tell(Input::Dropped { trial: *trial });
             }
         } else if may(&mut rng, trouble.crashes) {
             let kept = serde_json::to_string(&world.plan).expect("a plan is written");

@@ -246,6 +246,58 @@ fn trouble_is_told_and_what_was_mended_lands() {
     floor.assert_history_green();
 }
 
+/// Everything that a branch may hold beside plain text, and a history that is not a line.
+#[test]
+fn odd_branches_go_the_whole_way() {
+    use std::os::unix::ffi::OsStrExt;
+    let floor = floor(PEOPLE);
+    let repo = floor.path("repo");
+    std::fs::write(repo.join("old-name"), "one\ntwo\nthree\n").expect("written");
+    std::fs::write(repo.join("was.txt"), "plain\n").expect("written");
+    floor.git(&["add", "-A"]);
+    floor.git(&["commit", "--quiet", "-m", "before"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    floor.git(&["checkout", "--quiet", "-b", "side"]);
+    std::fs::write(repo.join("side.txt"), "side\n").expect("written");
+    floor.git(&["add", "-A"]);
+    floor.git(&["commit", "--quiet", "-m", "side"]);
+    floor.git(&["checkout", "--quiet", "-b", "odd", "main"]);
+    floor.git(&["mv", "old-name", "new-name"]);
+    std::fs::write(repo.join("crlf"), "one\r\ntwo\r\n").expect("written");
+    std::fs::write(repo.join(std::ffi::OsStr::from_bytes(b"caf\xe9 \xff")), "bytes\n").expect("written");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
+    std::fs::write(repo.join("big.bin"), pointer).expect("written");
+    std::fs::write(repo.join(".gitattributes"), "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+        .expect("written");
+    std::os::unix::fs::symlink("../outside", repo.join("link")).expect("a link");
+    floor.git(&["add", "-A"]);
+    floor.git(&["update-index", "--chmod=+x", "was.txt"]);
+    let submodule = format!("160000,{},vendored", floor.git(&["rev-parse", "HEAD"]));
+    floor.git(&["update-index", "--add", "--cacheinfo", &submodule]);
+    floor.git(&["commit", "--quiet", "-m", "odd"]);
+    floor.git(&["merge", "--quiet", "--no-ff", "-m", "joined", "side"]);
+    floor.git(&["push", "--quiet", "shopfloor", "odd"]);
+    let wanted = floor.git(&["ls-tree", "-r", "odd"]);
+    floor.git(&["checkout", "--quiet", "--force", "main"]);
+    // Somebody changes the renamed file meanwhile.
+    std::fs::write(repo.join("old-name"), "zero\none\ntwo\nthree\n").expect("written");
+    floor.git(&["commit", "--quiet", "-am", "meanwhile"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    floor.ok(&["merge-queue", "add", "odd", "--approve"]);
+    floor.ok(&["merge-queue", "process"]);
+    let landed = floor.hub(&["ls-tree", "-r", "main"]);
+    let but = |list: &str| {
+        list.lines().filter(|l| !l.ends_with("\tnew-name")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(but(&landed), but(&wanted));
+    assert_eq!(floor.landed("new-name"), "zero\none\ntwo\nthree");
+    for kind in ["160000 commit", "120000 blob", "100755 blob"] {
+        assert!(landed.contains(kind), "{kind}");
+    }
+    assert!(floor.hub(&["rev-parse", "main^2"]) != "", "its merge is one");
+    floor.assert_history_green();
+}
+
 #[test]
 fn its_pull_request_is_heeded_and_closed() {
     let floor = floor(PEOPLE);

@@ -159,6 +159,11 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                 duration_ms: 1,
                 checks: engine.floor().policy(&project).checks,
             }),
+            // Labels that are not as they were set were set by somebody else.
+            Action::EditLabels { issue, add, remove, .. } => {
+                floor.forge().edit_labels(&project, *issue, add, remove).expect("labelled");
+                Outcome::Done
+            }
             _ => Outcome::Done,
         };
         engine.complete(now(), effect, outcome).expect("performed");

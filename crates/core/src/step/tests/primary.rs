@@ -29,8 +29,9 @@ fn a_push_by_somebody_else_voids_what_is_being_tried() {
     touched(&mut scene).ci(CiVerdict::Green);
     // Nothing is published before it is known where the branch is.
     assert!(!scene.has("publish"));
+    let before = scene.noted(NoteKind::QueueState);
     scene.primary(11);
-    assert_eq!(lists(&scene), [[1]]);
+    assert_eq!((lists(&scene), scene.noted(NoteKind::QueueState)), (vec![vec![1]], before + 1));
     scene.chain_seen(11, &[21]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
     // A queue that never needed it does not ask.

@@ -431,6 +431,21 @@ fn a_blocked_change_that_is_green_and_approved_goes_on() {
 }
 
 #[test]
+fn what_failed_or_conflicted_can_be_queued_again() {
+    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false };
+    let mut scene = red_twice();
+    scene.ci(CiVerdict::Green);
+    assert_eq!((status(&scene, 1), scene.state()), ("failed", "working"));
+    scene.event(ask.clone());
+    assert_eq!((status(&scene, 2), scene.state()), ("preparing", "merging"));
+    let mut scene = merging();
+    scene.answer("build_chain", conflict(1));
+    assert_eq!((status(&scene, 1), scene.state()), ("conflicted", "working"));
+    scene.event(ask);
+    assert_eq!((status(&scene, 2), scene.state()), ("preparing", "merging"));
+}
+
+#[test]
 fn one_that_waits_too_long_is_reported_once() {
     let mut scene = merging();
     scene.event(Event::QueuePaused { project: project(), why: Some("w".into()) });

@@ -99,11 +99,16 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
 }
 
 fn print(queue: &QueueView) {
-    let state = queue.paused.as_ref().map_or("works".to_owned(), |why| format!("paused: {why}"));
+    let state = match (&queue.frozen, &queue.paused) {
+        (Some(why), _) => format!("frozen: {why}"),
+        (None, Some(why)) => format!("paused: {why}"),
+        (None, None) => "works".to_owned(),
+    };
     output::line(format!("{}  {state}", queue.project));
-    if let Some(why) = &queue.frozen {
-        output::line(format!("  FROZEN: {why}"));
-        output::line("  put it back where it was, or accept it with `shopfloor merge-queue resume`");
+    if queue.frozen.is_some() {
+        output::line(
+            "  `shopfloor doctor` says how to put it right; `shopfloor merge-queue resume` accepts it",
+        );
     }
     let primary = queue.primary.as_ref().map_or("not known yet", |sha| sha.short());
     let red = if queue.primary_red { ", which fails the checks" } else { "" };
