@@ -29,10 +29,10 @@ mod people;
 mod queue;
 #[path = "factory/races.rs"]
 mod races;
-#[path = "factory/registry.rs"]
-mod registry;
 #[path = "factory/recovery.rs"]
 mod recovery;
+#[path = "factory/registry.rs"]
+mod registry;
 #[path = "factory/rescue.rs"]
 mod rescue;
 #[path = "factory/respawns.rs"]

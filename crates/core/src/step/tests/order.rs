@@ -71,6 +71,8 @@ fn nothing_is_begun_before_all_that_was_read_is_taken_in() {
             open: true,
             deps: vec![],
             created_at: Time(number),
+            revision: 0,
+            version: 0,
             hints: Hints::default(),
         };
         scene.event(Event::Observed { project: project(), observation, cursor: 0, more });

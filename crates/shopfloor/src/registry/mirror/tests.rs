@@ -81,7 +81,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
     let ready = Outcome::WorktreeReady { path: "w".into(), head, notes: vec![] };
     for event in [
         Event::ProjectSet { project: project.clone(), checkout: "c".into(), policy: Policy::default() },
-        Event::Observed { project, observation: issue, cursor: 1 },
+        Event::Observed { project, observation: issue, cursor: 1, more: false },
         Event::Performed { action: prepare, outcome: ready },
     ] {
         engine.submit(Time(1), &event).expect("committed");
