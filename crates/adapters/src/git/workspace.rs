@@ -152,16 +152,16 @@ impl GitWorkspace {
         call.arg(&path).arg(branch).run()?;
         let worktree = self.must_open(tree)?;
         notes.extend(self.put_back(site, tree, &worktree)?);
-        worktree.set_ready()?;
+        worktree.set_ready(&full)?;
         self.put_back_done(site, tree)?;
         self.catch_up(site, &worktree, &full)?;
         Ok(worktree)
     }
 
-    /// A kept worktree that is not on the branch that is worked on now goes over to it, if that leaves
-    /// nothing behind. Else whoever works in it is told.
+    /// A worktree that was kept from work on another branch goes over to the one that is worked on now,
+    /// if that leaves nothing behind. Else whoever works in it is told.
     fn go_over(&self, site: &Site, worktree: &Worktree, branch: &str, full: &str) -> PortResult<()> {
-        if worktree.branch()?.as_deref() == Some(full) {
+        if !worktree.is_for_another(full) {
             return Ok(());
         }
         if site.clone.commit(full)?.is_none() {
@@ -174,6 +174,7 @@ impl GitWorkspace {
         if !left {
             self.release_branch(site, full)?;
             worktree.repo.call("checkout").args(["--quiet", branch, "--"]).run()?;
+            worktree.set_ready(full)?;
         }
         Ok(())
     }
@@ -209,7 +210,7 @@ impl GitWorkspace {
             let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
             call.arg(self.path(tree)).arg(at.as_str()).run()?;
             let worktree = self.must_open(tree)?;
-            worktree.set_ready()?;
+            worktree.set_ready("")?;
             return Ok(worktree);
         };
         if worktree.head()?.as_ref() != Some(at) {

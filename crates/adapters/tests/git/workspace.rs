@@ -241,22 +241,31 @@ fn a_kept_worktree_goes_over_to_another_branch_unless_that_would_leave_something
     each(|floor| {
         let head = floor.commit("Ann", 9, "theirs", "theirs", "half");
         floor.push(9);
-        let kept = floor.prepare(1);
         let go = |issue| floor.workspace.prepare(&floor.tree(issue), "theirs", None).expect("prepared");
+        let on = |issue| {
+            let kept =
+                floor.layout.worktree(&floor.project.name, floor.tree(issue).role, floor.tree(issue).issue);
+            floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim().to_owned()
+        };
+        // What is not committed, or committed there alone, stays where it is.
+        let kept = floor.prepare(1);
+        let loose = floor.write(&kept, "loose", "x");
         // Somebody's branch, which the clone has not seen.
         floor.git_in(&floor.hub(), &["branch", "theirs", head.as_str()]);
-        assert_eq!((go(1).head, go(1).notes), (head.clone(), vec![]));
-        assert_eq!(floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim(), "theirs");
-        // What is not committed, or committed elsewhere, stays where it is.
-        floor.git_in(&kept, &["switch", "--quiet", &branch(1)]);
-        let loose = floor.write(&kept, "loose", "x");
         go(1);
-        assert_eq!(floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim(), branch(1));
+        assert_eq!(on(1), branch(1));
         std::fs::remove_file(loose).expect("removed");
         floor.commit("Ann", 1, "mine", "mine", "mine");
-        floor.git_in(&kept, &["switch", "--quiet", "--create", "aside"]);
         let notes = go(1).notes.join(" ");
         assert!(notes.contains("commits that theirs lacks"), "{notes}");
+        assert_eq!(on(1), branch(1));
+        // One in which nothing is left to lose goes over, once: an agent may go where it likes.
+        let kept = floor.prepare(2);
+        let ready = go(2);
+        assert_eq!((ready.head, ready.notes, on(2)), (head, vec![], "theirs".into()));
+        floor.git_in(&kept, &["switch", "--quiet", "--create", "aside"]);
+        go(2);
+        assert_eq!(on(2), "aside");
     });
 }
 
