@@ -128,6 +128,9 @@ pub enum Observation {
         /// It is of the factory's own reviewer, not of a person.
         #[serde(default)]
         agent: bool,
+        /// Its author has taken it back.
+        #[serde(default)]
+        dismissed: bool,
         id: u64,
     },
     Pr {

@@ -260,6 +260,7 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 text: review_text(&review.text),
                 author: text::one_line(&review.author, 80),
                 agent: [AUTHOR, REVIEW_ACCOUNT].contains(&review.author.as_str()),
+                dismissed: review.dismissed_at.is_some(),
                 id: review.id,
             })
         }

@@ -175,7 +175,9 @@ impl Turn<'_> {
                 self.doubt_dependencies(project, *number);
                 self.heed_issue(project, *number, before);
             }
-            Observation::Review { pr, head, verdict, text, author, agent, id } => {
+            // Its author has said something else since.
+            Observation::Review { dismissed: true, .. } => {}
+            Observation::Review { pr, head, verdict, text, author, agent, id, .. } => {
                 let review = SeenReview {
                     id: *id,
                     head: head.clone(),

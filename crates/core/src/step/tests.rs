@@ -215,7 +215,7 @@ impl Scene {
     fn review_by(&mut self, author: &str, id: u64, head: u32, verdict: Verdict) -> &mut Self {
         let (text, agent) = ("t".into(), author == "agent");
         let (pr, head, author) = (PR, sha(head), author.to_owned());
-        self.observe(Observation::Review { pr, head, verdict, text, author, agent, id })
+        self.observe(Observation::Review { pr, head, verdict, text, author, agent, dismissed: false, id })
     }
 
     /// The head is approved and its candidate is being built.

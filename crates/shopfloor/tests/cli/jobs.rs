@@ -212,6 +212,7 @@ pub fn to_the_queue(floor: &TestFloor) {
             text: String::new(),
             author: "ada".into(),
             agent: false,
+            dismissed: false,
             id: 1,
         },
         cursor: 1_001,

@@ -43,6 +43,7 @@ impl World {
                     text: format!("review {at}"),
                     author: review.author.clone(),
                     agent: review.author == REVIEWER,
+                    dismissed: false,
                     id: at as u64 + 1,
                 }
             }

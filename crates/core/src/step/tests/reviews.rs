@@ -347,3 +347,13 @@ fn what_is_kept_of_reviews_is_bounded() {
     assert_eq!((pull.reviews.len(), pull.reviews.iter().filter(|r| !r.text.is_empty()).count()), (40, 4));
     assert_eq!(pull.objection().map(|r| r.id), Some(1), "a person's word stays");
 }
+
+#[test]
+fn what_its_author_took_back_says_nothing() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review(2, 1, Verdict::Approve);
+    let (text, author, verdict) = ("t".into(), "someone".into(), Verdict::RequestChanges);
+    let (pr, head, agent, dismissed) = (PR, sha(1), false, true);
+    scene.observe(Observation::Review { pr, head, verdict, text, author, agent, dismissed, id: 1 });
+    assert_eq!(scene.state(), "merging");
+}
