@@ -232,6 +232,11 @@ pub enum Action {
         project: ProjectName,
         landed: Vec<LandedEntry>,
     },
+    /// See which of these heads are in the primary branch: somebody may have merged them by hand.
+    FindMerged {
+        project: ProjectName,
+        heads: Vec<JobHead>,
+    },
     /// Remove a job's worktree and, once merged, its branch.
     ReleaseWorktree {
         job: JobId,
@@ -313,6 +318,13 @@ pub struct MovedBranch {
     pub head: Option<Sha>,
 }
 
+/// What a job has on its branch, as last looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobHead {
+    pub job: JobId,
+    pub head: Sha,
+}
+
 /// An entry that was published: its branch's head, and the commit that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedEntry {
@@ -366,6 +378,7 @@ impl Action {
             | Action::Publish { project, .. } => format!("queue:{project}"),
             Action::RetireBranch { project, .. } => format!("branches:{project}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
+            Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
@@ -417,6 +430,7 @@ impl Action {
             Action::BuildChain { .. } => "build_chain",
             Action::Publish { .. } => "publish",
             Action::VerifyLanded { .. } => "verify_landed",
+            Action::FindMerged { .. } => "find_merged",
             Action::ReleaseWorktree { .. } => "release_worktree",
             Action::RetireBranch { .. } => "retire_branch",
             Action::Tidy(_) => "tidy",
@@ -644,6 +658,10 @@ pub enum Outcome {
     /// Somebody else moved the primary branch.
     PrimaryMoved {
         head: Sha,
+    },
+    /// Those that are in the primary branch.
+    FoundMerged {
+        heads: Vec<JobHead>,
     },
     /// These entries' changes are not all in the commits they landed as.
     Landed {

@@ -71,6 +71,8 @@ pub enum Event {
     BranchAsked { project: ProjectName, ask: BranchAsk },
     /// A person wants it out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
+    /// A branch that a job waits with is not where the job left it; `None`: it is gone.
+    BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// Somebody moved the primary branch, or may have.
     PrimaryTouched { project: ProjectName },
     /// A person holds the merge queue; `None`: lets it go on.

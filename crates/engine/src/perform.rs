@@ -152,6 +152,15 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 Err(None) => Outcome::NoPrimary,
             })
         }
+        Action::FindMerged { project, heads } => {
+            let mut found = Vec::new();
+            for head in heads {
+                if ports.workspace.is_merged(project, &head.head)? {
+                    found.push(head.clone());
+                }
+            }
+            Ok(Outcome::FoundMerged { heads: found })
+        }
         Action::VerifyLanded { project, landed } => {
             Ok(Outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? })
         }

@@ -127,7 +127,13 @@ impl Turn<'_> {
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
-            Event::PrimaryTouched { project } => self.primary_touched(project),
+            Event::BranchTouched { project, branch, head } => {
+                self.branch_touched(project, branch, head.as_ref());
+            }
+            Event::PrimaryTouched { project } => {
+                self.look_for_merges(project);
+                self.primary_touched(project);
+            }
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
@@ -263,6 +269,11 @@ impl Turn<'_> {
                 self.chain_built(project, *trial, list, outcome);
             }
             Action::Publish { project, old, new, .. } => self.publish_answered(project, old, new, outcome),
+            Action::FindMerged { .. } => {
+                if let Outcome::FoundMerged { heads } = outcome {
+                    self.merged_by_hand(heads);
+                }
+            }
             Action::VerifyLanded { project, landed } => {
                 if let Outcome::Landed { incomplete } = outcome {
                     self.landing_verified(project, landed, incomplete);
@@ -348,6 +359,7 @@ impl Turn<'_> {
             | Action::SyncCheckout { project, .. }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
+            | Action::FindMerged { project, .. }
             | Action::RetireBranch { project, .. }
             | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);

@@ -1,9 +1,9 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod hubs;
 mod orphans;
 mod panes;
-mod primary;
 mod projects;
 mod socket;
 mod watches;
