@@ -242,12 +242,15 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
             })
         }
         ChangeKind::Pr => {
-            let pr = db.pr_summary(project, PrNumber(change.number))?;
+            let pr = db.pr(project, PrNumber(change.number))?;
+            // The one it was opened for, and those its text names.
+            let mut fixes = BTreeSet::from([pr.issue]);
+            fixes.extend(hints::fixes(&pr.body));
             Ok(Observation::Pr {
                 number: pr.number,
                 open: pr.state == PrState::Open,
                 branch: pr.branch,
-                fixes: vec![pr.issue],
+                fixes: fixes.into_iter().collect(),
             })
         }
         ChangeKind::Review => {

@@ -260,3 +260,21 @@ fn a_pull_request_that_was_given_up_is_found_again() {
     forge.close_pr(&app(), merged, Some(&sha('d'))).unwrap();
     assert_eq!(forge.abandoned_pull(&app(), IssueNumber(1)).unwrap(), last);
 }
+
+#[test]
+fn a_pull_request_is_for_its_issue_and_those_it_names() {
+    let (_dir, forge, mut person) = forge();
+    person.create_issue(&app(), &issue("One", "")).unwrap();
+    let cursor = forge.changes(&app(), 0).unwrap().cursor;
+    let new = NewPrRow {
+        title: "Both".into(),
+        body: "Fixes #1, closes #7".into(),
+        branch: "theirs".into(),
+        head: sha('a'),
+        issue: IssueNumber(1),
+    };
+    let number = person.open_pr(&app(), &new).unwrap();
+    let seen = forge.changes(&app(), cursor).unwrap().observations;
+    let fixes = vec![IssueNumber(1), IssueNumber(7)];
+    assert_eq!(seen, [Observation::Pr { number, open: true, branch: "theirs".into(), fixes }]);
+}
