@@ -14,8 +14,14 @@ fn pull(floor: &Floor, issue: IssueNumber, branch: &str, file: &str) -> PrNumber
     floor.git(&["push", "--quiet", "shopfloor", branch]);
     let head = floor.git(&["rev-parse", "HEAD"]).parse().expect("a commit");
     floor.git(&["checkout", "--quiet", "main"]);
-    let new =
-        NewPr { title: "Half of it".into(), body: "Done so far".into(), branch: branch.into(), head, issue };
+    let new = NewPr {
+        title: "Half of it".into(),
+        body: "Done so far".into(),
+        branch: branch.into(),
+        head,
+        issue,
+        author: "alice".into(),
+    };
     floor.forge().open_pr(&floor.project, &new).expect("a pull request")
 }
 
