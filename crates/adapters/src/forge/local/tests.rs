@@ -272,6 +272,7 @@ fn a_pull_request_is_for_its_issue_and_those_it_names() {
         branch: "theirs".into(),
         head: sha('a'),
         issue: IssueNumber(1),
+        author: "alice".into(),
     };
     let number = person.open_pr(&app(), &new).unwrap();
     let seen = forge.changes(&app(), cursor).unwrap().observations;
