@@ -153,6 +153,16 @@ impl Floor {
         git_in(&self.path("repo"), &self.path("home"), args)
     }
 
+    /// git in the user's checkout, until it works: what a killed daemon had begun there may still run.
+    pub fn git_insists(&self, args: &[&str]) {
+        wait_for(&format!("git {args:?}"), || {
+            let mut git = Command::new("git");
+            git.args(args).current_dir(self.path("repo")).env_clear().stdin(Stdio::null());
+            git.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
+            git.output().expect("git runs").status.success()
+        });
+    }
+
     /// git in the hub.
     pub fn hub(&self, args: &[&str]) -> String {
         git_in(&self.home().join("projects/sample/hub.git"), &self.path("home"), args)
