@@ -190,8 +190,20 @@ impl Dev<'_> {
     }
 
     fn rework(&self, quality: Quality, then: Phase) -> CliResult<()> {
+        self.take_in_others()?;
         self.implement(quality)?;
         self.signal(then, None)
+    }
+
+    /// Somebody else may have pushed to the branch.
+    fn take_in_others(&self) -> CliResult<()> {
+        git(self.client, &["fetch", "--quiet", "origin"])?;
+        let branch = git(self.client, &["symbolic-ref", "--short", "HEAD"])?;
+        let there = format!("origin/{branch}");
+        if !git(self.client, &["branch", "--remotes", "--list", &there])?.is_empty() {
+            git(self.client, &["merge", "--quiet", "--no-edit", "-X", "ours", &there])?;
+        }
+        Ok(())
     }
 
     /// Takes in the primary branch. Where both changed the same lines its version is taken; the

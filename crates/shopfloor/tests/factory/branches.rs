@@ -1,7 +1,7 @@
 //! People's branches: pushed to the hub by hand, queued with `merge-queue add`, landed like any other; and
 //! people's pushes to the primary branch itself.
 
-use crate::floor::{Floor, wait_for};
+use crate::floor::{Floor, run_git, wait_for};
 use serde_json::{Value, json};
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_store::forge::{IssueState, NewIssue, NewPr, PrState};
@@ -67,7 +67,11 @@ fn push_onto(floor: &Floor, base: &str, branch: &str, file: &str, content: &str)
 
 /// A person changes the primary branch.
 pub fn push_primary(floor: &Floor, file: &str) -> String {
-    floor.git(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
+    // The daemon may be bringing the checkout up to date in this moment: then git refuses one of the two.
+    wait_for("the checkout is up to date", || {
+        let pull = ["pull", "--quiet", "--ff-only", "shopfloor", "main"];
+        run_git(&floor.path("repo"), &floor.path("home"), &pull).status.success()
+    });
     std::fs::write(floor.path("repo").join(file), "by hand\n").expect("written");
     floor.git(&["add", file]);
     floor.git(&["commit", "--quiet", "-m", &format!("by hand: {file}")]);

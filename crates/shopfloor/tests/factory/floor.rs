@@ -233,8 +233,9 @@ pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
+/// Git as a person runs it, with nothing of whoever runs the tests.
+pub fn run_git(folder: &Path, home: &Path, args: &[&str]) -> Output {
+    Command::new("git")
         .args(args)
         .current_dir(folder)
         .env_clear()
@@ -242,7 +243,11 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
         .env("HOME", home)
         .stdin(Stdio::null())
         .output()
-        .expect("git runs");
+        .expect("git runs")
+}
+
+pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
+    let output = run_git(folder, home, args);
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }

@@ -62,7 +62,9 @@ fn a_closed_issue_ends_its_job() {
 
 /// A job whose head waits for a person's review.
 fn reviewing() -> (Floor, IssueNumber) {
-    let floor = Floor::new("[agents.dev]\nruntime = \"demo\"\n[review]\nrequired = true\n");
+    // Its reviewers fail, so that a person is asked.
+    let review = "[agents.review]\nruntime = \"generic\"\ncommand = [\"false\"]\n";
+    let floor = Floor::new(&format!("[agents.dev]\nruntime = \"demo\"\n{review}"));
     let issue = floor.issue("Wait", "demo: write mine.txt <<mine");
     let (code, text) = floor.until_idle();
     assert_eq!(code, 3, "{text}");
@@ -102,13 +104,15 @@ fn what_a_person_pushed_to_an_agents_branch_is_not_lost_and_not_passed_over() {
     floor.git(&["push", "--quiet", "shopfloor", &format!("HEAD:{}", job.branch)]);
     let theirs = floor.git(&["rev-parse", "HEAD"]);
     floor.git(&["checkout", "--quiet", "main"]);
-    let (_, text) = floor.until_idle();
-    let told = floor
-        .engine()
-        .floor()
-        .messages
-        .iter()
-        .any(|m| m.text.contains("has commits that the worktree's lacks"));
-    assert!(told, "the agent is told: {text}");
-    assert_eq!(floor.hub(&["rev-parse", &job.branch]), theirs, "nobody pushed over it");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "it waits for a review again: {text}");
+    let told = |text: &str| floor.engine().floor().messages.iter().any(|m| m.text.contains(text));
+    assert!(told("has commits that the worktree's lacks"), "the agent is told: {text}");
+    let head = floor.hub(&["rev-parse", &job.branch]);
+    floor.hub(&["merge-base", "--is-ancestor", &theirs, &head]);
+    assert_eq!(floor.job(issue).head.map(|h| h.to_string()), Some(head), "all of it was checked");
+    floor.ok(&["pr", "review", &job.pr.expect("there is one").to_string(), "--approve"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!((floor.landed("mine.txt"), floor.landed("theirs.txt")), ("mine".into(), "theirs".into()));
 }
