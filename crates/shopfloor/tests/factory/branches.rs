@@ -55,23 +55,23 @@ pub fn push(floor: &Floor, branch: &str, file: &str, content: &str) -> Sha {
 }
 
 fn push_onto(floor: &Floor, base: &str, branch: &str, file: &str, content: &str) -> Sha {
-    floor.git(&["checkout", "--quiet", "-B", "work", base]);
+    floor.git_insists(&["checkout", "--quiet", "-B", "work", base]);
     std::fs::write(floor.path("repo").join(file), format!("{content}\n")).expect("written");
-    floor.git(&["add", file]);
-    floor.git(&["commit", "--quiet", "-m", &format!("{branch}: {content}")]);
+    floor.git_insists(&["add", file]);
+    floor.git_insists(&["commit", "--quiet", "-m", &format!("{branch}: {content}")]);
     floor.git(&["push", "--quiet", "--force", "shopfloor", &format!("HEAD:refs/heads/{branch}")]);
     let head = floor.git(&["rev-parse", "HEAD"]);
-    floor.git(&["checkout", "--quiet", "main"]);
+    floor.git_insists(&["checkout", "--quiet", "main"]);
     head.parse().expect("a commit")
 }
 
 /// A person changes the primary branch.
 pub fn push_primary(floor: &Floor, file: &str) -> String {
-    floor.git(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
+    floor.git_insists(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
     std::fs::write(floor.path("repo").join(file), "by hand\n").expect("written");
-    floor.git(&["add", file]);
-    floor.git(&["commit", "--quiet", "-m", &format!("by hand: {file}")]);
-    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    floor.git_insists(&["add", file]);
+    floor.git_insists(&["commit", "--quiet", "-m", &format!("by hand: {file}")]);
+    floor.git_insists(&["push", "--quiet", "shopfloor", "main"]);
     floor.git(&["rev-parse", "HEAD"])
 }
 
