@@ -84,7 +84,7 @@ impl Layout {
     }
 
     pub fn project(&self, project: &ProjectName) -> PathBuf {
-        self.root.join("projects").join(project.as_str())
+        self.projects().join(project.as_str())
     }
 
     /// The bare repository that is "origin" with the embedded forge.
@@ -119,9 +119,19 @@ impl Layout {
         self.clone_repo(project).join("refs/heads").join(branch)
     }
 
+    /// All projects' folders.
+    pub fn projects(&self) -> PathBuf {
+        self.root.join("projects")
+    }
+
+    /// What is known of the setup of an issue's worktree: its port, the commands' output.
+    pub fn setup(&self, project: &ProjectName, issue: IssueNumber) -> PathBuf {
+        self.project(project).join("setup").join(format!("issue-{issue}"))
+    }
+
     /// The worktree that a path is in, if it is one of the floor's.
     pub fn worktree_of(&self, path: &Path) -> Option<(ProjectName, Role, IssueNumber)> {
-        let below = path.strip_prefix(self.root.join("projects")).ok()?;
+        let below = path.strip_prefix(self.projects()).ok()?;
         let mut parts = below.iter().map(|part| part.to_str());
         let project: ProjectName = parts.next()??.parse().ok()?;
         let ("worktrees", name) = (parts.next()??, parts.next()??) else { return None };

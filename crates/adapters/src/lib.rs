@@ -12,5 +12,6 @@ pub mod hand;
 pub mod host;
 pub mod layout;
 pub mod phase_file;
+pub mod setup;
 pub mod terminal;
 pub mod verify;

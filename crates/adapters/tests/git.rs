@@ -20,5 +20,7 @@ mod repos;
 mod rescue;
 #[path = "git/restore.rs"]
 mod restore;
+#[path = "git/setup.rs"]
+mod setup;
 #[path = "git/workspace.rs"]
 mod workspace;

@@ -46,9 +46,10 @@ fn past(project: &ProjectName, count: u64) -> Floor {
                 created_at: world.now,
                 revision: 0,
                 version: 0,
+                hints: Default::default(),
             };
             // The real forge has none of these: its cursor stays where it is.
-            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0 });
+            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0, more: false });
         }
     }
     assert!(world.floor.jobs.iter().all(|job| !job.is_live()), "every job has ended");

@@ -77,7 +77,7 @@ pub struct StartSession {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Branch and worktree for a job, as they were if they exist.
+    /// Branch and worktree for a job, as they were if they exist, and the project's setup of it.
     PrepareWorktree {
         job: JobId,
         project: ProjectName,
@@ -98,6 +98,8 @@ pub enum Action {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
+        #[serde(default)]
+        branch: String,
     },
     /// Tell a session's inbox that a message waits.
     RingInbox {
@@ -230,6 +232,11 @@ pub enum Action {
         project: ProjectName,
         landed: Vec<LandedEntry>,
     },
+    /// See which of these heads are in the primary branch: somebody may have merged them by hand.
+    FindMerged {
+        project: ProjectName,
+        heads: Vec<JobHead>,
+    },
     /// Remove a job's worktree and, once merged, its branch.
     ReleaseWorktree {
         job: JobId,
@@ -311,6 +318,13 @@ pub struct MovedBranch {
     pub head: Option<Sha>,
 }
 
+/// What a job has on its branch, as last looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobHead {
+    pub job: JobId,
+    pub head: Sha,
+}
+
 /// An entry that was published: its branch's head, and the commit that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedEntry {
@@ -364,6 +378,7 @@ impl Action {
             | Action::Publish { project, .. } => format!("queue:{project}"),
             Action::RetireBranch { project, .. } => format!("branches:{project}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
+            Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
@@ -415,6 +430,7 @@ impl Action {
             Action::BuildChain { .. } => "build_chain",
             Action::Publish { .. } => "publish",
             Action::VerifyLanded { .. } => "verify_landed",
+            Action::FindMerged { .. } => "find_merged",
             Action::ReleaseWorktree { .. } => "release_worktree",
             Action::RetireBranch { .. } => "retire_branch",
             Action::Tidy(_) => "tidy",
@@ -539,6 +555,13 @@ pub enum Outcome {
         #[serde(default)]
         notes: Vec<String>,
     },
+    /// A command of the project's setup failed in the worktree: which one and how, and the end of its
+    /// output.
+    SetupFailed {
+        path: String,
+        why: String,
+        excerpt: String,
+    },
     SessionStarted {
         tmux: String,
         process: ProcessId,
@@ -622,6 +645,9 @@ pub enum Outcome {
     /// A worktree is gone; `rescue` holds what it held, if there was one.
     Released {
         rescue: Option<String>,
+        /// What went wrong beside it.
+        #[serde(default)]
+        note: Option<String>,
     },
     /// How many rescue refs and folders were pruned.
     Tidied {
@@ -632,6 +658,10 @@ pub enum Outcome {
     /// Somebody else moved the primary branch.
     PrimaryMoved {
         head: Sha,
+    },
+    /// Those that are in the primary branch.
+    FoundMerged {
+        heads: Vec<JobHead>,
     },
     /// These entries' changes are not all in the commits they landed as.
     Landed {

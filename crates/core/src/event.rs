@@ -2,6 +2,7 @@
 
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
@@ -19,7 +20,14 @@ pub enum Event {
     ProjectPaused { project: ProjectName, why: String },
     /// What the forge shows of an issue, a pull request or a review. Level-triggered: an
     /// observation may repeat or come late, and says what is, not what changed.
-    Observed { project: ProjectName, observation: Observation, cursor: u64 },
+    Observed {
+        project: ProjectName,
+        observation: Observation,
+        cursor: u64,
+        /// More was read at the same time and follows.
+        #[serde(default)]
+        more: bool,
+    },
     /// An effect was performed.
     Performed { action: Action, outcome: Outcome },
     /// A session's phase file was written. `stamp` tells one writing from the next.
@@ -63,6 +71,8 @@ pub enum Event {
     BranchAsked { project: ProjectName, ask: BranchAsk },
     /// A person wants it out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
+    /// A branch that a job waits with is not where the job left it; `None`: it is gone.
+    BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// Somebody moved the primary branch, or may have.
     PrimaryTouched { project: ProjectName },
     /// A person holds the merge queue; `None`: lets it go on.
@@ -106,6 +116,9 @@ pub enum Observation {
         /// Grows with every change of the issue, ours too: of two observations the lower is the older.
         #[serde(default)]
         version: u64,
+        /// What else its text says.
+        #[serde(default)]
+        hints: Hints,
     },
     Review {
         pr: PrNumber,
@@ -117,11 +130,19 @@ pub enum Observation {
         /// It is of the factory's own reviewer, not of a person.
         #[serde(default)]
         agent: bool,
+        /// Its author has taken it back.
+        #[serde(default)]
+        dismissed: bool,
         id: u64,
     },
     Pr {
         number: PrNumber,
         open: bool,
+        #[serde(default)]
+        branch: String,
+        /// The issues it says it is for.
+        #[serde(default)]
+        fixes: Vec<IssueNumber>,
     },
 }
 

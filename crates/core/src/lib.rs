@@ -12,6 +12,7 @@ pub mod effect;
 pub mod event;
 pub mod guard;
 pub mod hand;
+pub mod hints;
 pub mod ids;
 pub mod liveness;
 pub mod phase;

@@ -109,6 +109,9 @@ pub struct Policy {
     /// How long the worktree of a job that did not merge is kept.
     #[serde(default = "keep_worktrees")]
     pub keep_worktrees: Duration,
+    /// What a project's setup of a worktree may take; nothing, if it has none.
+    #[serde(default)]
+    pub setup_timeout: Duration,
     /// How long the folders of sessions and runs of checks are kept once nothing needs them.
     #[serde(default = "keep_logs")]
     pub keep_logs: Duration,
@@ -210,6 +213,7 @@ impl Default for Policy {
             rescue_keep_for: rescue_keep_for(),
             keep_worktrees: keep_worktrees(),
             keep_logs: keep_logs(),
+            setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
         }

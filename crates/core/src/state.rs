@@ -1,6 +1,7 @@
 //! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
 
 use crate::event::Observation;
+use crate::hints::Hints;
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, Role, RunId, Sha, agent_name,
 };
@@ -75,6 +76,9 @@ pub struct Project {
     pub policy: Policy,
     /// How far the forge was read.
     pub cursor: u64,
+    /// What was read is still being taken in: who is first is not known yet.
+    #[serde(default)]
+    pub reading: bool,
     /// Why nothing new is begun.
     #[serde(default)]
     pub paused: Option<String>,
@@ -112,6 +116,14 @@ pub struct Issue {
     pub version: u64,
     #[serde(default)]
     pub revision: u64,
+    /// What else its text says.
+    #[serde(default)]
+    pub hints: Hints,
+    /// When dependencies that look wrong are looked at again, and what was told of them.
+    #[serde(default)]
+    pub deps_due: Option<Time>,
+    #[serde(default)]
+    pub deps_told: String,
 }
 record!(Issue, "issue", (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(
     "{}/{}",
@@ -282,6 +294,9 @@ pub struct Job {
     pub review_head: Option<Sha>,
     #[serde(default)]
     pub reviewer_wanted: bool,
+    /// Times the project's setup of the worktree failed.
+    #[serde(default)]
+    pub setups_failed: u32,
     /// When the worktree is to be snapshotted next.
     #[serde(default)]
     pub checkpoint_at: Option<Time>,
@@ -375,7 +390,7 @@ impl Floor {
 
     /// Takes in what the forge shows of an issue. Other observations change nothing.
     pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
-        let Observation::Issue { number, title, labels, open, deps, created_at, revision, version } =
+        let Observation::Issue { number, title, labels, open, deps, created_at, revision, version, hints } =
             observation
         else {
             return;
@@ -389,6 +404,7 @@ impl Floor {
         // Whoever changed the labels since has said what they should be.
         let held = known.is_some_and(|i| i.held && i.seen == seen);
         let found_deps = known.map(|i| i.found_deps.clone()).unwrap_or_default();
+        let (deps_due, deps_told) = known.map(|i| (i.deps_due, i.deps_told.clone())).unwrap_or_default();
         let deps: BTreeSet<IssueNumber> = deps.iter().chain(&found_deps).copied().collect();
         self.issues.put(Issue {
             project: project.clone(),
@@ -398,6 +414,9 @@ impl Floor {
             open: *open,
             deps: deps.into_iter().collect(),
             found_deps,
+            hints: hints.clone(),
+            deps_due,
+            deps_told,
             created_at: *created_at,
             edits_pending,
             seen,
@@ -427,11 +446,19 @@ impl Floor {
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
+        let doubts = self.issues.iter().filter_map(|i| i.deps_due);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
         let entries = self.entries.iter().filter_map(|e| match e.state {
             EntryState::Checking { again_at, .. } => again_at,
             _ => None,
         });
-        jobs.chain(messages).chain(sessions).chain(tidy).chain(releases).chain(queues).chain(entries).min()
+        jobs.chain(messages)
+            .chain(sessions)
+            .chain(tidy)
+            .chain(releases)
+            .chain(doubts)
+            .chain(queues)
+            .chain(entries)
+            .min()
     }
 }

@@ -267,6 +267,9 @@ fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<V
     loop {
         let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
         if changes.observations.is_empty() {
+            if let Some(Event::Observed { more, .. }) = events.last_mut() {
+                *more = false;
+            }
             return Ok(events);
         }
         let before = std::mem::replace(&mut cursor, changes.cursor);
@@ -280,7 +283,7 @@ fn page(project: &ProjectName, before: u64, changes: Changes) -> impl Iterator<I
     let (last, after) = (changes.observations.len() - 1, changes.cursor);
     changes.observations.into_iter().enumerate().map(move |(at, observation)| {
         let cursor = if at == last { after } else { before };
-        Event::Observed { project: project.clone(), observation, cursor }
+        Event::Observed { project: project.clone(), observation, cursor, more: true }
     })
 }
 
@@ -292,7 +295,9 @@ mod tests {
 
     #[test]
     fn a_crash_within_a_page_skips_nothing() {
-        let observations = (1..=3).map(|n| Observation::Pr { number: PrNumber(n), open: true }).collect();
+        let observations = (1..=3)
+            .map(|n| Observation::Pr { number: PrNumber(n), open: true, branch: "b".into(), fixes: vec![] })
+            .collect();
         let project = "p".parse().unwrap();
         let cursors: Vec<u64> = page(&project, 4, Changes { cursor: 7, observations })
             .map(|event| match event {

@@ -2,12 +2,12 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Escalation, Forge, NewPr, PortError, PortResult, Ports,
-    PrimaryAt, PublishRequest, Snapshot, Started, Tree, Workspace,
+    Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Forge, NewPr, Outfit, PortError,
+    PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, Outcome, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, branch_for};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -38,14 +38,23 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
         Action::PrepareWorktree { project, issue, branch, .. } => {
-            let ready = ports.workspace.prepare(&tree(project, *issue, Role::Dev), branch, None)?;
-            Ok(Outcome::WorktreeReady { path: ready.path, head: ready.head, notes: ready.notes })
+            let tree = tree(project, *issue, Role::Dev);
+            let Prepared { path, head, mut notes } = ports.workspace.prepare(&tree, branch, None)?;
+            Ok(match ports.setup.set_up(&tree)? {
+                Ok(outfit) => {
+                    notes.extend(outfit.notes);
+                    Outcome::WorktreeReady { path, head, notes }
+                }
+                Err(SetupFailure { why, excerpt }) => Outcome::SetupFailed { path, why, excerpt },
+            })
         }
         Action::StartSession(start) => start_session(ports, start),
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
-        Action::Checkpoint { project, issue, .. } => checkpoint(ports, &tree(project, *issue, Role::Dev)),
+        Action::Checkpoint { project, issue, branch, .. } => {
+            checkpoint(ports, &tree(project, *issue, Role::Dev), branch)
+        }
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
@@ -143,18 +152,29 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 Err(None) => Outcome::NoPrimary,
             })
         }
+        Action::FindMerged { project, heads } => {
+            let mut found = Vec::new();
+            for head in heads {
+                if ports.workspace.is_merged(project, &head.head)? {
+                    found.push(head.clone());
+                }
+            }
+            Ok(Outcome::FoundMerged { heads: found })
+        }
         Action::VerifyLanded { project, landed } => {
             Ok(Outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? })
         }
         Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
-            let proof = RescueProof::obtain(&*ports.workspace, &tree(project, *issue, *role))?;
+            let tree = tree(project, *issue, *role);
+            let note = if *role == Role::Dev { tear_down(ports, &tree)? } else { None };
+            let proof = RescueProof::obtain(&*ports.workspace, &tree)?;
             let rescue = proof.snapshot().map(|s| s.reference.clone());
             ports.workspace.remove(proof)?;
             if let Some(merged) = merged {
                 let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
                 ports.workspace.delete_branch(branch, proof)?;
             }
-            Ok(Outcome::Released { rescue })
+            Ok(Outcome::Released { rescue, note })
         }
         Action::RetireBranch { project, branch, issue, merged } => {
             let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
@@ -191,8 +211,13 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
+    let outfit = match start.role {
+        Role::Dev => ports.setup.set_up(&tree)?.map_err(|failed| PortError::permanent(failed.why))?,
+        Role::Review => Outfit::default(),
+    };
     let mut briefing = brief(&*ports.workspace, &*ports.forge, start, ready.path)?;
-    briefing.notes = ready.notes;
+    briefing.notes = ready.notes.into_iter().chain(outfit.notes).collect();
+    briefing.port = outfit.port;
     Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
 }
 
@@ -208,8 +233,19 @@ pub fn brief(
     if start.resume.is_some() {
         let tree = tree(&start.project, start.issue, start.role);
         briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
-        if let Some(pr) = start.pr {
+    }
+    if start.role == Role::Dev {
+        let known =
+            start.pr.map_or_else(|| forge.abandoned_pull(&start.project, start.issue), |pr| Ok(Some(pr)));
+        if let Some(pr) = known? {
+            let text = forge.pull_text(&start.project, pr)?;
+            // A successor has seen more than that.
+            let change = match start.resume {
+                Some(_) => String::new(),
+                None => workspace.change_of(&start.project, &text.head, WORK_DONE_BYTES_MAX)?,
+            };
             briefing.reviews = forge.review_texts(&start.project, pr)?;
+            briefing.pull = Some(Earlier { number: pr, open: start.pr.is_some(), text, change });
         }
     }
     if let (Role::Review, Some(head)) = (start.role, &start.head) {
@@ -221,6 +257,13 @@ pub fn brief(
         }
     }
     Ok(briefing)
+}
+
+/// The project's last word on a worktree. It may change what is there, so that is kept before; whatever
+/// goes wrong is told and holds nothing up.
+fn tear_down(ports: &Ports, tree: &Tree) -> PortResult<Option<String>> {
+    ports.workspace.snapshot(tree)?;
+    Ok(ports.setup.tear_down(tree).unwrap_or_else(|e| Some(format!("the teardown could not be run: {e}"))))
 }
 
 fn session_started(started: Started, notes: Vec<String>) -> Outcome {
@@ -240,13 +283,13 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     Ok(Outcome::SessionEnded { rescue, last_output, note })
 }
 
-fn checkpoint(ports: &Ports, tree: &Tree) -> PortResult<Outcome> {
+fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
         return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
-    let head = ports.workspace.branch_state(tree, &branch_for(tree.issue))?.head;
+    let head = ports.workspace.branch_state(tree, branch)?.head;
     Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
 }
 

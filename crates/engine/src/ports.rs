@@ -109,6 +109,10 @@ pub trait Workspace: Send + Sync {
         bytes_max: usize,
     ) -> PortResult<String>;
 
+    /// What a commit of origin's brings against the primary branch: its commits and the diff stat, at most
+    /// `bytes_max`. Empty if it is not to be had.
+    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String>;
+
     /// The files that differ from the primary branch, committed or not, at most `max`.
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
 
@@ -237,6 +241,15 @@ pub struct IssueText {
     pub comments: Vec<String>,
 }
 
+/// What is told of a pull request: neutralised and bounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullText {
+    pub title: String,
+    pub head: Sha,
+    /// How the checks of its head stand.
+    pub checks: Vec<String>,
+}
+
 pub struct NewPr<'a> {
     pub issue: IssueNumber,
     pub branch: &'a str,
@@ -254,6 +267,9 @@ pub trait Forge: Send + Sync {
     fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText>;
     /// The latest reviews of a pull request, newest last, for a successor.
     fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>>;
+    fn pull_text(&self, project: &ProjectName, pr: PrNumber) -> PortResult<PullText>;
+    /// The newest pull request of the issue that was closed without a merge.
+    fn abandoned_pull(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>>;
     /// The issue's version then; as in an observation of it.
     fn edit_labels(
         &self,
@@ -294,12 +310,26 @@ pub struct Briefing {
     /// The worktree the agent runs in, and what is out of order in it.
     pub worktree: String,
     pub notes: Vec<String>,
+    /// The worktree's own port.
+    pub port: Option<u16>,
     /// For a successor: what was done, and the latest reviews.
     pub work_done: String,
     pub reviews: Vec<String>,
     /// For a reviewer: the change, and what is new in it since the last review.
     pub change: String,
     pub news: String,
+    /// The pull request there is, or was, whoever made it.
+    pub pull: Option<Earlier>,
+}
+
+/// A pull request of the issue from before: to go on with, or to learn from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    pub number: PrNumber,
+    pub open: bool,
+    pub text: PullText,
+    /// What it changes.
+    pub change: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,6 +340,35 @@ pub struct Started {
     pub runtime: String,
     /// The first prompt, if it has to be typed into the client. It is not typed by this port.
     pub prompt: Option<String>,
+}
+
+/// What a worktree was fitted out with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outfit {
+    /// For what its agent serves while it tries its work; no other worktree of the floor has it.
+    pub port: Option<u16>,
+    /// What the agent should know.
+    pub notes: Vec<String>,
+}
+
+/// A command of a project's setup that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupFailure {
+    /// Which one and how, in a line.
+    pub why: String,
+    /// The end of its output: bounded, redacted and free of control characters.
+    pub excerpt: String,
+}
+
+/// What a project wants done to the worktrees that agents implement issues in.
+pub trait Setup: Send + Sync {
+    /// Gives the worktree its port, copies files into it and runs the setup commands. What was done in
+    /// this very worktree is not done again; what was cut short is.
+    fn set_up(&self, tree: &Tree) -> PortResult<Result<Outfit, SetupFailure>>;
+
+    /// Runs the teardown commands, if the worktree is there, and takes its port back. What failed is
+    /// only told.
+    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>>;
 }
 
 /// Agents in their terminals.
@@ -367,6 +426,7 @@ pub trait Escalations: Send + Sync {
 #[derive(Clone)]
 pub struct Ports {
     pub workspace: Arc<dyn Workspace>,
+    pub setup: Arc<dyn Setup>,
     pub merger: Arc<dyn Merger>,
     pub ci: Arc<dyn Ci>,
     pub forge: Arc<dyn Forge>,

@@ -29,6 +29,8 @@ mod people;
 mod queue;
 #[path = "factory/races.rs"]
 mod races;
+#[path = "factory/recovery.rs"]
+mod recovery;
 #[path = "factory/registry.rs"]
 mod registry;
 #[path = "factory/rescue.rs"]
@@ -41,3 +43,5 @@ mod reviews;
 mod stories;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/worktrees.rs"]
+mod worktrees;

@@ -20,6 +20,8 @@ pub enum Whim {
     TakeAway,
     EditIssue,
     PushPrimary,
+    /// Adds a commit to a branch that a job works on.
+    PushToBranch,
     /// Merges an open pull request by hand, past the queue.
     LandByHand,
     Cancel,
@@ -110,6 +112,22 @@ impl World {
         }
     }
 
+    fn push_to_branch(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let branches: Vec<String> = floor.live_jobs(project).map(|j| j.branch.clone()).collect();
+        let branch = self.rng.pick(&branches)?.clone();
+        let head = *self.git.hub.get(&branch)?;
+        let mut content = self.git.content(head).clone();
+        let mine = Written { at_attempt: self.attempt, ..Written::default() };
+        content.insert(950 + self.rng.below(5), self.git.write(mine));
+        let commit = self.git.commit(vec![head], content, true);
+        self.git.hub.insert(branch.clone(), commit);
+        self.saw("person pushed to a branch");
+        self.say(format!("person pushes c{commit} to {branch}"));
+        // Nobody may have been there to notice.
+        let noticed = self.rng.permille(700);
+        noticed.then(|| Event::BranchTouched { project: project.clone(), branch, head: Some(sha(commit)) })
+    }
+
     fn land_by_hand(&mut self) {
         let open: Vec<u32> = self.forge.prs.values().filter(|p| p.open).map(|p| commit_of(&p.head)).collect();
         let Some(head) = self.rng.pick(&open).copied() else { return };
@@ -184,6 +202,7 @@ impl World {
         match whim {
             Whim::FileIssue => self.file_issue(),
             Whim::PushPrimary => self.push_by_hand(),
+            Whim::PushToBranch => return self.push_to_branch(project, floor),
             Whim::LandByHand => self.land_by_hand(),
             Whim::PushBug => self.push_bug(),
             Whim::Mend => self.mend(),

@@ -50,6 +50,7 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::PushPrimary,
         Whim::PushPrimary,
         Whim::LandByHand,
+        Whim::PushToBranch,
         Whim::Cancel,
         Whim::ReviewSomething,
         Whim::PushBug,

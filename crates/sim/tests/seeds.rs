@@ -65,6 +65,7 @@ const COVERAGE: &[&str] = &[
     "person closed an issue",
     "person relabelled",
     "person pushed",
+    "person pushed to a branch",
     "dependency",
     "odd dependency",
     "garbage phase",

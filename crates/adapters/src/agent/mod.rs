@@ -101,7 +101,7 @@ impl TmuxAgents {
         &self,
         start: &StartSession,
         config: &AgentConfig,
-        worktree: &str,
+        briefing: &Briefing,
         phase_file: &Path,
     ) -> Vec<(OsString, OsString)> {
         let folder = self.layout.session(start.epoch);
@@ -124,7 +124,7 @@ impl TmuxAgents {
         set("SHOPFLOOR_BRANCH", (&start.branch).into());
         set("SHOPFLOOR_PRIMARY_BRANCH", (&config.primary_branch).into());
         set("SHOPFLOOR_PROMPT_FILE", prompt_file(&folder).into());
-        set("SHOPFLOOR_WORKTREE", worktree.into());
+        set("SHOPFLOOR_WORKTREE", (&briefing.worktree).into());
         if config.spec.capabilities.hooks {
             // What may be deleted without asking: see the guard.
             set("TMPDIR", scratch(&folder).into());
@@ -132,6 +132,9 @@ impl TmuxAgents {
         set("PROJECT_NAME", start.project.as_str().into());
         set("ISSUE", start.issue.to_string().into());
         set("PHASE_FILE", phase_file.into());
+        if let Some(port) = briefing.port {
+            set("SHOPFLOOR_PORT", port.to_string().into());
+        }
         if let Some(pr) = start.pr {
             set("SHOPFLOOR_PR", pr.to_string().into());
         }
@@ -181,7 +184,7 @@ impl Agents for TmuxAgents {
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
         make_folder(&scratch(&folder)).map_err(PortError::transient)?;
-        let mut env = self.environment(start, &config, &briefing.worktree, &phase_file);
+        let mut env = self.environment(start, &config, briefing, &phase_file);
         let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
         let argv = launch.prepare(&mut env)?;
         let templates = self.templates(&config);

@@ -91,9 +91,29 @@ fn hazards(briefing: &Briefing) -> String {
     format!("## Look at your worktree first\n\n{}\n", head(&notes, NOTES_BYTES_MAX))
 }
 
-/// What a successor is told of the work so far; nothing for a first session.
+/// What is told of a pull request that is there, or was given up.
+fn earlier(start: &StartSession, briefing: &Briefing, room: &mut usize) -> String {
+    let Some(pull) = &briefing.pull else { return String::new() };
+    let (number, title) = (pull.number, &pull.text.title);
+    let mut out = match pull.open {
+        true => format!(
+            "## There is a pull request already\n\nPull request #{number} ({title}) is open, and {} is its branch: go on with it. Do what its reviews and its checks ask for.\n\n",
+            start.branch
+        ),
+        false => format!(
+            "## An earlier attempt\n\nPull request #{number} ({title}, commit {}) was closed without being merged. Learn from it; repeat nothing that was objected to.\n\n",
+            pull.text.head.short()
+        ),
+    };
+    part(&mut out, room, "What it changes", &pull.change, WORK_BYTES_MAX);
+    part(&mut out, room, "Its checks", &pull.text.checks.join("\n"), NOTES_BYTES_MAX);
+    part(&mut out, room, "Its latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
+    out
+}
+
+/// What a successor is told of the work so far; for a first session, what was there before.
 fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut usize) -> String {
-    let Some(resume) = &start.resume else { return String::new() };
+    let Some(resume) = &start.resume else { return earlier(start, briefing, room) };
     let last = match &resume.record {
         Some(record) => record.summary.clone(),
         None => format!("issue #{}", start.issue),
@@ -110,6 +130,9 @@ fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut us
         );
     }
     part(&mut out, room, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
+    let open = briefing.pull.iter().filter(|pull| pull.open);
+    let checks: Vec<&str> = open.flat_map(|pull| &pull.text.checks).map(String::as_str).collect();
+    part(&mut out, room, "The latest checks", &checks.join("\n"), NOTES_BYTES_MAX);
     part(&mut out, room, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
     out.push_str(unread);
     out
@@ -187,8 +210,8 @@ fn part(out: &mut String, room: &mut usize, title: &str, text: &str, bytes_max: 
 mod tests {
     use super::*;
     use shopfloor_core::effect::{Resume, Unread};
-    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, Role};
-    use shopfloor_engine::ports::IssueText;
+    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, Role};
+    use shopfloor_engine::ports::{Earlier, IssueText, PullText};
 
     fn start(resume: Option<Resume>) -> StartSession {
         StartSession {
@@ -203,6 +226,32 @@ mod tests {
             resume,
             reviewed: None,
             diff_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_pull_request_from_before_is_told_within_the_budget() {
+        let text = PullText {
+            title: "Half".into(),
+            head: "a".repeat(40).parse().unwrap(),
+            checks: vec!["ci: failure".into()],
+        };
+        let pull =
+            |open| Earlier { number: PrNumber(9), open, text: text.clone(), change: "x".repeat(1 << 20) };
+        let render = |open| {
+            let briefing =
+                Briefing { pull: Some(pull(open)), reviews: vec!["do it so".into()], ..Briefing::default() };
+            render(&start(None), &briefing, "main", DeliveryMode::Inbox, &Templates::default())
+                .unwrap()
+                .whole()
+        };
+        let (open, closed) = (render(true), render(false));
+        assert!(open.contains("Pull request #9 (Half) is open, and fix/issue-3 is its branch"), "{open}");
+        assert!(closed.contains("was closed without being merged"), "{closed}");
+        for prompt in [open, closed] {
+            assert!(prompt.contains("ci: failure") && prompt.contains("do it so"), "{prompt}");
+            assert!(prompt.contains("AGENTS.md"), "{prompt}");
+            assert!(prompt.len() < 32 * 1024, "{}", prompt.len());
         }
     }
 

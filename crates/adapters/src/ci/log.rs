@@ -20,7 +20,7 @@ const CUT_MARGIN: usize = 1024;
 const EXCERPT_BYTES: usize = 4 * 1024;
 const BYTES_MIN: usize = 8 * 1024;
 
-pub(super) struct RunLog {
+pub(crate) struct RunLog {
     file: File,
     redactor: Redactor,
     /// How much of the beginning may still be written.
@@ -34,7 +34,7 @@ pub(super) struct RunLog {
 }
 
 impl RunLog {
-    pub(super) fn create(path: &Path, bytes_max: usize, redactor: Redactor) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, bytes_max: usize, redactor: Redactor) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let half = bytes_max.max(BYTES_MIN) / 2;
         Ok(RunLog {
@@ -50,20 +50,20 @@ impl RunLog {
     }
 
     /// Begins a step: what comes now counts for its excerpt.
-    pub(super) fn begin_step(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn begin_step(&mut self, name: &str) -> io::Result<()> {
         self.note(&format!("== step {name} =="))?;
         self.step = Tail::new(4 * EXCERPT_BYTES);
         Ok(())
     }
 
     /// A line of our own.
-    pub(super) fn note(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.end_line()?;
         self.keep(text.as_bytes().to_vec())
     }
 
     /// Something a step printed.
-    pub(super) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while let Some(newline) = bytes.iter().position(|b| *b == b'\n') {
             self.extend_line(&bytes[..newline]);
             self.take_line()?;
@@ -119,7 +119,7 @@ impl RunLog {
     }
 
     /// The useful end of what the current step printed.
-    pub(super) fn excerpt(&mut self) -> io::Result<String> {
+    pub(crate) fn excerpt(&mut self) -> io::Result<String> {
         self.end_line()?;
         let mut lines: Vec<String> = Vec::new();
         let mut room = EXCERPT_BYTES;
@@ -144,7 +144,7 @@ impl RunLog {
     }
 
     /// Writes the end.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.end_line()?;
         if self.tail.dropped > 0 {
             writeln!(self.file, "[… {} bytes left out …]", self.tail.dropped)?;

@@ -2,9 +2,9 @@
 
 mod checkout;
 pub mod local;
-mod log;
-mod record;
-mod step;
+pub(crate) mod log;
+pub(crate) mod record;
+pub(crate) mod step;
 mod trees;
 
 pub use record::digest;

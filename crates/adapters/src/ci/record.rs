@@ -59,7 +59,7 @@ pub(super) fn is_cancelled(folder: &Path) -> bool {
 }
 
 /// The process (and group leader) of the step that runs, or ran when the machine went down.
-pub(super) fn load_process(folder: &Path) -> io::Result<Option<ProcessId>> {
+pub(crate) fn load_process(folder: &Path) -> io::Result<Option<ProcessId>> {
     load(&folder.join("process.json"))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn save_process(folder: &Path, process: ProcessId) -> io::Result<()> 
     save(&folder.join("process.json"), &process)
 }
 
-pub(super) fn remove_process(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove_process(folder: &Path) -> io::Result<()> {
     match fs::remove_file(folder.join("process.json")) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),

@@ -25,7 +25,7 @@ const END_GRACE: Duration = Duration::from_secs(2);
 const SIGKILL: i32 = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StepEnd {
+pub(crate) enum StepEnd {
     Passed,
     /// The exit code, or 128 + the signal.
     Failed(i32),
@@ -36,15 +36,15 @@ pub(super) enum StepEnd {
 }
 
 /// Where and how a run's steps are run.
-pub(super) struct StepPlace<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) tree: &'a Path,
-    pub(super) env: &'a [(OsString, OsString)],
+pub(crate) struct StepPlace<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) tree: &'a Path,
+    pub(crate) env: &'a [(OsString, OsString)],
     /// In every process' environment, and only there.
-    pub(super) marker: &'a [u8],
+    pub(crate) marker: &'a [u8],
 }
 
-pub(super) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
+pub(crate) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
     let deadline = Instant::now() + step.timeout;
     let (output, child_end) = pipe_with(PipeFlags::CLOEXEC)?;
     // Only our end: a child that finds its output non-blocking may lose some.

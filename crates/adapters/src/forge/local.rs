@@ -3,13 +3,13 @@
 //! Invariants: text leaves here neutralised and bounded, whatever was stored; a call that finds
 //! its work done writes nothing, so performing an effect again shows nothing new in `changes`.
 
-use shopfloor_core::deps;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::{FollowUp, Review, StatusState};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult};
+use shopfloor_core::{deps, hints};
+use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult, PullText};
 use shopfloor_store::StoreError;
 use shopfloor_store::forge::{
     BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueFilter, IssueState, NewIssue,
@@ -33,6 +33,8 @@ const COMMENT_BYTES_MAX: usize = 16 * 1024;
 const REVIEWS_MAX: usize = 5;
 const REVIEW_BYTES_MAX: usize = 16 * 1024;
 const STATUS_CHARS_MAX: usize = 300;
+/// What of an issue its pull request repeats.
+const SUMMARY_BYTES_MAX: usize = 2_000;
 /// What the factory posts is cut rather than refused; the note about the cut and a
 /// watermark need room too.
 const POST_BYTES_MAX: usize = BODY_BYTES_MAX - 300;
@@ -96,6 +98,26 @@ impl Forge for LocalForge {
         Ok(reviews.iter().map(show).collect())
     }
 
+    fn pull_text(&self, project: &ProjectName, pr: PrNumber) -> PortResult<PullText> {
+        let mut db = self.db();
+        let found = db.pr_summary(project, pr).map_err(port_error)?;
+        let statuses = db.statuses(project, &found.head).map_err(port_error)?;
+        let show = |status: &shopfloor_store::forge::Status| {
+            let said = text::one_line(&status.description, STATUS_CHARS_MAX);
+            format!("{} on {}: {}, {said}", status.context, found.head.short(), status.state.as_str())
+        };
+        Ok(PullText {
+            title: text::one_line(&found.title, TITLE_CHARS_MAX),
+            checks: statuses.iter().map(show).collect(),
+            head: found.head,
+        })
+    }
+
+    fn abandoned_pull(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
+        let closed = self.db().prs(project, Some(PrState::Closed)).map_err(port_error)?;
+        Ok(closed.iter().rfind(|pr| pr.issue == issue).map(|pr| pr.number))
+    }
+
     fn edit_labels(
         &self,
         project: &ProjectName,
@@ -119,8 +141,8 @@ impl Forge for LocalForge {
         let mut db = self.db();
         let issue = db.issue_without_comments(project, pr.issue).map_err(port_error)?;
         let new = NewPrRow {
-            title: issue.title,
-            body: format!("Fixes #{}", pr.issue),
+            title: pull_title(&issue.title, pr.issue),
+            body: pull_body(&issue.body, pr.issue),
             branch: pr.branch.to_owned(),
             head: pr.head.clone(),
             issue: pr.issue,
@@ -216,11 +238,20 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 created_at: issue.created_at,
                 revision: Digest::new().field(issue.title.as_bytes()).field(issue.body.as_bytes()).finish(),
                 version: issue.version,
+                hints: hints::of_issue(&issue.body),
             })
         }
         ChangeKind::Pr => {
-            let pr = db.pr_summary(project, PrNumber(change.number))?;
-            Ok(Observation::Pr { number: pr.number, open: pr.state == PrState::Open })
+            let pr = db.pr(project, PrNumber(change.number))?;
+            // The one it was opened for, and those its text names.
+            let mut fixes = BTreeSet::from([pr.issue]);
+            fixes.extend(hints::fixes(&pr.body));
+            Ok(Observation::Pr {
+                number: pr.number,
+                open: pr.state == PrState::Open,
+                branch: pr.branch,
+                fixes: fixes.into_iter().collect(),
+            })
         }
         ChangeKind::Review => {
             let pr = PrNumber(change.number);
@@ -232,10 +263,26 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 text: review_text(&review.text),
                 author: text::one_line(&review.author, 80),
                 agent: [AUTHOR, REVIEW_ACCOUNT].contains(&review.author.as_str()),
+                dismissed: review.dismissed_at.is_some(),
                 id: review.id,
             })
         }
     }
+}
+
+/// The issue's title and number, as the commit of a merge would name it.
+fn pull_title(issue: &str, number: IssueNumber) -> String {
+    let suffix = format!(" (#{number})");
+    format!("{}{suffix}", text::one_line(issue, TITLE_CHARS_MAX - suffix.chars().count()))
+}
+
+/// What the issue is about, what it is for, and a mark of who made it.
+fn pull_body(issue: &str, number: IssueNumber) -> String {
+    let issue = text::neutralise(issue);
+    let first = issue.split("\n\n").map(str::trim).find(|part| !part.is_empty() && !part.starts_with('#'));
+    let summary =
+        first.map(|part| format!("{}\n\n", text::head(part, SUMMARY_BYTES_MAX))).unwrap_or_default();
+    format!("{summary}Fixes #{number}\n\n<!-- shopfloor: issue {number} -->")
 }
 
 fn review_text(stored: &str) -> String {

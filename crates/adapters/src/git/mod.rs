@@ -18,10 +18,10 @@ mod publish;
 pub mod repos;
 mod rescue;
 mod restore;
-mod run;
+pub(crate) mod run;
 mod site;
 mod workspace;
-mod worktree;
+pub(crate) mod worktree;
 
 pub use kept::Rescued;
 pub use merger::GitMerger;

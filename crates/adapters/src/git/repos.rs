@@ -89,6 +89,7 @@ refuse() {
     exit 1
 }
 [ -z "${SHOPFLOOR_CI_RUN+set}" ] || refuse "$1" "a project's checks may not push"
+[ -z "${SHOPFLOOR_SETUP+set}" ] || refuse "$1" "a worktree's setup may not push"
 [ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
 own="refs/heads/${SHOPFLOOR_BRANCH:-}"
 [ "$1" = "$own" ] ||

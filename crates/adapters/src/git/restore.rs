@@ -11,7 +11,7 @@ use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::Worktree;
 use super::{hazards, locks};
-use shopfloor_core::ids::{ProjectName, Sha, agent_name, branch_for};
+use shopfloor_core::ids::{ProjectName, Sha, agent_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{PortError, PortResult, Snapshot, Tree, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,9 +84,8 @@ impl GitWorkspace {
     }
 
     /// Makes the issue's worktree hold what the snapshot holds. Only while no agent works there.
-    pub fn restore_in_place(&self, tree: &Tree, rescued: &Rescued) -> PortResult<Restored> {
-        let branch = branch_for(tree.issue);
-        self.prepare(tree, &branch, rescued.head.as_ref())?;
+    pub fn restore_in_place(&self, tree: &Tree, branch: &str, rescued: &Rescued) -> PortResult<Restored> {
+        self.prepare(tree, branch, rescued.head.as_ref())?;
         let site = self.site(&tree.project)?;
         let register = self.register(&tree.project);
         let _held = register.lock().unwrap_or_else(PoisonError::into_inner);

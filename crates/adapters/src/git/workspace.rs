@@ -139,6 +139,7 @@ impl GitWorkspace {
         }
         if let Some(worktree) = self.usable(site, tree, Some(&full), notes)? {
             self.put_back_done(site, tree)?;
+            self.go_over(site, &worktree, branch, &full)?;
             self.catch_up(site, &worktree, &full)?;
             return Ok(worktree);
         }
@@ -151,10 +152,31 @@ impl GitWorkspace {
         call.arg(&path).arg(branch).run()?;
         let worktree = self.must_open(tree)?;
         notes.extend(self.put_back(site, tree, &worktree)?);
-        worktree.set_ready()?;
+        worktree.set_ready(&full)?;
         self.put_back_done(site, tree)?;
         self.catch_up(site, &worktree, &full)?;
         Ok(worktree)
+    }
+
+    /// A worktree that was kept from work on another branch goes over to the one that is worked on now,
+    /// if that leaves nothing behind. Else whoever works in it is told.
+    fn go_over(&self, site: &Site, worktree: &Worktree, branch: &str, full: &str) -> PortResult<()> {
+        if !worktree.is_for_another(full) {
+            return Ok(());
+        }
+        if site.clone.commit(full)?.is_none() {
+            site.fetch()?;
+            site.start_branch(branch, full)?;
+        }
+        let left = hazards::operation(worktree).is_some()
+            || hazards::astray(&site.clone, worktree, full)?.is_some()
+            || worktree.dirty()? > 0;
+        if !left {
+            self.release_branch(site, full)?;
+            worktree.repo.call("checkout").args(["--quiet", branch, "--"]).run()?;
+            worktree.set_ready(full)?;
+        }
+        Ok(())
     }
 
     /// A worktree in which nothing was done begins where the primary branch is now.
@@ -188,7 +210,7 @@ impl GitWorkspace {
             let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
             call.arg(self.path(tree)).arg(at.as_str()).run()?;
             let worktree = self.must_open(tree)?;
-            worktree.set_ready()?;
+            worktree.set_ready("")?;
             return Ok(worktree);
         };
         if worktree.head()?.as_ref() != Some(at) {
@@ -347,6 +369,24 @@ impl Workspace for GitWorkspace {
         bytes_max: usize,
     ) -> PortResult<String> {
         self.site(project)?.review_diff(since, head, bytes_max)
+    }
+
+    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String> {
+        let site = self.site(project)?;
+        if site.clone.commit(head.as_str())?.is_none() {
+            // By its name: no branch may have it any more.
+            let call = site.clone.call("fetch").args(["--quiet", "--no-tags", "origin", head.as_str()]);
+            call.ending(&[0, 1, 128])?;
+        }
+        if site.clone.commit(head.as_str())?.is_none() {
+            return Ok(String::new());
+        }
+        let base = site.base(&site.primary_now()?, head)?;
+        let range = format!("{base}..{head}");
+        let log = site.clone.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
+        let stat = site.clone.call("diff").args(["--no-color", "--no-ext-diff", "--stat=100", &range, "--"]);
+        let (log, stat) = (log.beginning(bytes_max + 1)?, stat.beginning(bytes_max + 1)?);
+        Ok(bounded(&text::neutralise(format!("{}\n\n{}", log.trim_end(), stat.trim_end()).trim()), bytes_max))
     }
 
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {

@@ -7,6 +7,7 @@
 
 use super::hazards;
 use super::run::{Git, GitError, GitResult, Repo, parse_sha};
+use crate::host::atomic::write_atomic;
 use shopfloor_core::ids::Sha;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -69,9 +70,16 @@ impl Worktree {
         self.git_dir.join(READY).exists()
     }
 
-    pub(crate) fn set_ready(&self) -> GitResult<()> {
-        std::fs::write(self.git_dir.join(READY), b"")
+    /// `branch`: the full name of the one it is for; nothing for a review's.
+    pub(crate) fn set_ready(&self, branch: &str) -> GitResult<()> {
+        write_atomic(&self.git_dir.join(READY), branch.as_bytes(), 0o644)
             .map_err(|e| GitError::io(format!("marking {} as ready", self.path.display()), e))
+    }
+
+    /// Whether it was made for another branch than that.
+    pub(crate) fn is_for_another(&self, branch: &str) -> bool {
+        std::fs::read(self.git_dir.join(READY))
+            .is_ok_and(|made| !made.is_empty() && made != branch.as_bytes())
     }
 
     /// The full name of the branch that is checked out; `None` if HEAD is detached.

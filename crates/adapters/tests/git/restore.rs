@@ -97,15 +97,18 @@ fn the_worktree_is_made_as_it_was_and_what_it_held_is_kept() {
         floor.write(&dir, "new", "a file now\n");
         floor.write(&dir, "later", "x");
         let later = files(&dir);
-        let done = floor.workspace.restore_in_place(&tree, &rescued).expect("restored");
+        let done = floor.workspace.restore_in_place(&tree, &branch(1), &rescued).expect("restored");
         assert_eq!((files(&dir), &done.other_head), (before.clone(), &None));
-        let undone = floor.workspace.restore_in_place(&tree, &find(floor, &done.before)).expect("restored");
+        let undone = floor
+            .workspace
+            .restore_in_place(&tree, &branch(1), &find(floor, &done.before))
+            .expect("restored");
         assert_eq!((files(&dir), undone.head), (later, done.head));
 
         // The worktree is released: it is made again.
         let proof = RescueProof::obtain(&floor.workspace, &tree).expect("proof");
         floor.workspace.remove(proof).expect("remove");
-        floor.workspace.restore_in_place(&tree, &rescued).expect("restored");
+        floor.workspace.restore_in_place(&tree, &branch(1), &rescued).expect("restored");
         assert_eq!(files(&dir), before);
     });
 }
@@ -118,7 +121,7 @@ fn ignored_files_and_later_commits_stand() {
         std::fs::remove_dir_all(dir.join("new")).expect("remove");
         floor.write(&dir, ".gitignore", "/new/\n");
         floor.write(&dir, "new/file", "ignored: no snapshot has this");
-        let refused = floor.workspace.restore_in_place(&floor.tree(1), &rescued);
+        let refused = floor.workspace.restore_in_place(&floor.tree(1), &branch(1), &rescued);
         assert!(
             matches!(&refused, Err(PortError::Permanent(why)) if why.contains("new/file")),
             "{refused:?}"
@@ -127,7 +130,7 @@ fn ignored_files_and_later_commits_stand() {
 
         std::fs::remove_dir_all(dir.join("new")).expect("remove");
         let head = floor.commit("Ada", 1, "b", "2", "more");
-        let done = floor.workspace.restore_in_place(&floor.tree(1), &rescued).expect("restored");
+        let done = floor.workspace.restore_in_place(&floor.tree(1), &branch(1), &rescued).expect("restored");
         assert_eq!((&done.head, &done.other_head), (&head, &rescued.head), "commits are not dropped");
         assert!(!dir.join("b").exists(), "its files are as the snapshot has them");
     });

@@ -235,3 +235,50 @@ fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
         assert!(floor.workspace.delete_branch("main", proof().expect("proof")).is_err());
     });
 }
+
+#[test]
+fn a_kept_worktree_goes_over_to_another_branch_unless_that_would_leave_something_behind() {
+    each(|floor| {
+        let head = floor.commit("Ann", 9, "theirs", "theirs", "half");
+        floor.push(9);
+        let go = |issue| floor.workspace.prepare(&floor.tree(issue), "theirs", None).expect("prepared");
+        let on = |issue| {
+            let kept =
+                floor.layout.worktree(&floor.project.name, floor.tree(issue).role, floor.tree(issue).issue);
+            floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim().to_owned()
+        };
+        // What is not committed, or committed there alone, stays where it is.
+        let kept = floor.prepare(1);
+        let loose = floor.write(&kept, "loose", "x");
+        // Somebody's branch, which the clone has not seen.
+        floor.git_in(&floor.hub(), &["branch", "theirs", head.as_str()]);
+        go(1);
+        assert_eq!(on(1), branch(1));
+        std::fs::remove_file(loose).expect("removed");
+        floor.commit("Ann", 1, "mine", "mine", "mine");
+        let notes = go(1).notes.join(" ");
+        assert!(notes.contains("commits that theirs lacks"), "{notes}");
+        assert_eq!(on(1), branch(1));
+        // One in which nothing is left to lose goes over, once: an agent may go where it likes.
+        let kept = floor.prepare(2);
+        let ready = go(2);
+        assert_eq!((ready.head, ready.notes, on(2)), (head, vec![], "theirs".into()));
+        floor.git_in(&kept, &["switch", "--quiet", "--create", "aside"]);
+        go(2);
+        assert_eq!(on(2), "aside");
+    });
+}
+
+#[test]
+fn what_a_commit_brings_is_told_though_no_branch_has_it() {
+    each(|floor| {
+        let head = floor.commit("Ann", 1, "new.txt", "one\n", "half \x1b[31mof it");
+        floor.push(1);
+        let told = floor.workspace.change_of(&floor.project.name, &head, 1000).expect("told");
+        assert!(told.contains("of it") && told.contains("new.txt | 1 +") && !told.contains('\x1b'), "{told}");
+        let cut = floor.workspace.change_of(&floor.project.name, &head, 80).expect("told");
+        assert!(cut.len() <= 80, "{cut}");
+        let nowhere = "1234567890123456789012345678901234567890".parse().expect("a name");
+        assert_eq!(floor.workspace.change_of(&floor.project.name, &nowhere, 1000).expect("told"), "");
+    });
+}

@@ -1,9 +1,9 @@
-//! Reviews of pull requests, kept beside the jobs: a review may come before anybody waits for it, and
-//! outlives the job it came in.
+//! Open pull requests and their reviews, kept beside the jobs: one may be there before its job, and a
+//! review may come before anybody waits for it, and outlives the job it came in.
 
 use super::{Floor, Job};
 use crate::effect::Verdict;
-use crate::ids::{PrNumber, ProjectName, Sha};
+use crate::ids::{IssueNumber, PrNumber, ProjectName, Sha};
 use crate::table::Record;
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +24,19 @@ pub struct SeenReview {
     pub agent: bool,
 }
 
-/// What was seen of a pull request's reviews.
+/// What was seen of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
     pub project: ProjectName,
     pub number: PrNumber,
+    /// As the forge shows it. Empty until it was shown: a review may be seen first.
+    #[serde(default)]
+    pub branch: String,
+    /// The issues it says it is for.
+    #[serde(default)]
+    pub fixes: Vec<IssueNumber>,
     /// In the order of their ids.
+    #[serde(default)]
     pub reviews: Vec<SeenReview>,
 }
 record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
@@ -39,7 +46,12 @@ record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number)
 
 impl Pull {
     pub fn new(project: ProjectName, number: PrNumber) -> Pull {
-        Pull { project, number, reviews: Vec::new() }
+        Pull { project, number, branch: String::new(), fixes: Vec::new(), reviews: Vec::new() }
+    }
+
+    pub fn is_shown(&mut self, branch: &str, fixes: &[IssueNumber]) {
+        self.branch = branch.to_owned();
+        self.fixes = fixes.to_vec();
     }
 
     /// Takes a review in; false if it is known.
@@ -84,6 +96,15 @@ pub enum Standing {
 }
 
 impl Floor {
+    /// The row of a pull request, made if there is none.
+    pub fn pull(&mut self, project: &ProjectName, number: PrNumber) -> &mut Pull {
+        let key = (project.clone(), number);
+        if self.pulls.get(&key).is_none() {
+            self.pulls.put(Pull::new(project.clone(), number));
+        }
+        self.pulls.edit(&key).expect("just put")
+    }
+
     pub fn pull_of(&self, job: &Job) -> Option<&Pull> {
         self.pulls.get(&(job.project.clone(), job.pr?))
     }

@@ -122,6 +122,9 @@ pub struct Message {
     /// The session that has it in its prompt. It counts as taken at that session's first sign.
     #[serde(default)]
     pub in_prompt_of: Option<Epoch>,
+    /// Its agent has signalled a phase since it took it; or it asks for no more than that.
+    #[serde(default)]
+    pub answered: bool,
     /// It is its session's first prompt: it dies with the session.
     #[serde(default)]
     pub prompt: bool,

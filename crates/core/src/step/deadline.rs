@@ -50,6 +50,7 @@ impl Turn<'_> {
         for job in jobs {
             self.job_due(job);
         }
+        self.dependencies_due();
         self.queues_due();
         self.entries_due();
     }
@@ -60,6 +61,10 @@ impl Turn<'_> {
     pub(super) fn resumed(&mut self) {
         self.queues_resumed();
         self.reviews_resumed();
+        let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
+        for project in projects {
+            self.look_for_merges(&project);
+        }
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {

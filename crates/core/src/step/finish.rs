@@ -240,7 +240,8 @@ impl Turn<'_> {
         let output = tail(neutralise(&job.last_output).trim_end(), 4096);
         if !output.is_empty() {
             let fence = fence(&output);
-            body.push_str(&format!("\nThe session's last output:\n\n{fence}text\n{output}\n{fence}\n"));
+            let whose = if job.last_session.is_some() { "session" } else { "setup" };
+            body.push_str(&format!("\nThe {whose}'s last output:\n\n{fence}text\n{output}\n{fence}\n"));
         }
         if let Some(session) = job.last_session {
             let prompt = format!("sessions/e{session}/prompt.md");

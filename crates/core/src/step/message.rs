@@ -27,6 +27,7 @@ fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time)
         taken_at: None,
         deadline: None,
         in_prompt_of: None,
+        answered: false,
         prompt: false,
         receipts: vec![receipt],
         held: None,
@@ -49,6 +50,15 @@ impl Turn<'_> {
         self.queue_message(id, text);
         self.enter(id, JobState::Working, idle);
         self.respawn_if_needed(id);
+    }
+
+    /// Tells it to go on, or how it should: once it is taken there is nothing in it for a successor.
+    pub(super) fn nudge(&mut self, id: JobId, text: &str) {
+        self.tell(id, text);
+        let newest = self.floor.messages.iter().rfind(|m| m.job == id).map(|m| m.id);
+        if let Some(message) = newest.and_then(|m| self.floor.messages.edit(&m)) {
+            message.answered = true;
+        }
     }
 
     /// Tells the job's agent something that leaves the job where it is. If nobody is there to be
@@ -120,6 +130,36 @@ impl Turn<'_> {
             session.is_some_and(|s| s.role == Role::Review)
         };
         message.prompt || reviewer()
+    }
+
+    /// The agent signalled: what it took before has been acted upon.
+    pub(super) fn taken_are_answered(&mut self, id: JobId) {
+        let taken = |m: &&Message| m.job == id && m.state == MessageState::Taken && !m.answered;
+        let taken: Vec<MessageId> = self.floor.messages.iter().filter(taken).map(|m| m.id).collect();
+        for message in taken {
+            if let Some(message) = self.floor.messages.edit(&message) {
+                message.answered = true;
+            }
+        }
+    }
+
+    /// A session is over in the middle of its turn: what it took and did not answer is its successor's.
+    pub(super) fn hand_back(&mut self, epoch: Epoch) {
+        let at = self.now;
+        let taken = |m: &&Message| {
+            m.to == Some(epoch) && m.state == MessageState::Taken && !m.answered && !self.is_own(m)
+        };
+        let taken: Vec<MessageId> = self.floor.messages.iter().filter(taken).map(|m| m.id).collect();
+        for message in taken {
+            let Some(message) = self.floor.messages.edit(&message) else { continue };
+            message.state = MessageState::Queued;
+            message.taken_at = None;
+            message.in_prompt_of = None;
+            if message.receipts.len() < RECEIPTS_MAX {
+                let evidence = format!("session {epoch} took it and ended without a phase");
+                message.receipts.push(Transition { to: Stage::Queued, at, evidence });
+            }
+        }
     }
 
     /// What was for a session that is over, and for no other, is nobody's.

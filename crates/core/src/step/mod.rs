@@ -8,14 +8,17 @@ mod blame;
 mod by_hand;
 mod checks;
 mod deadline;
+mod dependencies;
 mod finish;
 mod message;
+mod overlap;
 mod people;
 mod phase;
 mod primary;
 mod question;
 mod queue;
 mod record;
+mod recovery;
 mod refusal;
 mod review;
 mod reviewer;
@@ -29,6 +32,7 @@ mod trials;
 mod tests;
 
 pub use by_hand::{Hindrance, may_queue};
+pub use overlap::{Overlap, overlap};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 
@@ -57,6 +61,9 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
 /// The session that would be started for an issue now: of its live job, or of one that began.
 pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
     let job = floor.job_of(project, issue).filter(|job| job.is_live());
+    let row = floor.issues.get(&(project.clone(), issue));
+    let pull = row.filter(|_| job.is_none()).and_then(|issue| recovery::open_pull(floor, issue));
+    let branch = job.map(|job| &job.branch).or(pull.map(|pull| &pull.branch));
     let mut copy = floor.clone();
     let turn = Turn { floor: &mut copy, now: Time::default(), step: Step::default() };
     StartSession {
@@ -65,8 +72,8 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         role,
         project: project.clone(),
         issue,
-        branch: branch_for(issue),
-        pr: job.and_then(|job| job.pr),
+        branch: branch.cloned().unwrap_or_else(|| branch_for(issue)),
+        pr: job.and_then(|job| job.pr).or(pull.map(|pull| pull.number)),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
         reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
         diff_bytes: floor.policy(project).review_diff_bytes,
@@ -89,7 +96,9 @@ impl Turn<'_> {
         match event {
             Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
             Event::ProjectPaused { project, why } => self.project_paused(project, why),
-            Event::Observed { project, observation, cursor } => self.observed(project, observation, *cursor),
+            Event::Observed { project, observation, cursor, more } => {
+                self.observed(project, observation, *cursor, *more);
+            }
             Event::Performed { action, outcome } => self.performed(action, outcome),
             Event::PhaseWritten { epoch, stamp, report } => self.phase_written(*epoch, stamp, report),
             Event::PhaseUnreadable { epoch, stamp, first_line } => {
@@ -118,7 +127,13 @@ impl Turn<'_> {
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
-            Event::PrimaryTouched { project } => self.primary_touched(project),
+            Event::BranchTouched { project, branch, head } => {
+                self.branch_touched(project, branch, head.as_ref());
+            }
+            Event::PrimaryTouched { project } => {
+                self.look_for_merges(project);
+                self.primary_touched(project);
+            }
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
@@ -132,13 +147,14 @@ impl Turn<'_> {
 
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
         let known = self.floor.projects.get(project);
-        let (cursor, tidy_at) = known.map_or((0, None), |p| (p.cursor, p.tidy_at));
+        let (cursor, reading, tidy_at) = known.map_or((0, false, None), |p| (p.cursor, p.reading, p.tidy_at));
         let before = known.map(|p| p.policy.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
             policy: policy.clone(),
             cursor,
+            reading,
             paused: None,
             tidy_at,
         });
@@ -153,17 +169,21 @@ impl Turn<'_> {
         self.note(NoteKind::Escalation, project, None, format!("nothing new is begun: {why}"));
     }
 
-    fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64) {
+    fn observed(&mut self, project: &ProjectName, observation: &Observation, cursor: u64, more: bool) {
         let Some(known) = self.floor.projects.edit(project) else { return };
         known.cursor = known.cursor.max(cursor);
+        known.reading = more;
         match observation {
             Observation::Issue { number, .. } => {
                 let before = self.floor.issues.get(&(project.clone(), *number)).map(|i| i.revision);
                 self.floor.see_issue(project, observation);
                 self.reprioritise(project, *number);
+                self.doubt_dependencies(project, *number);
                 self.heed_issue(project, *number, before);
             }
-            Observation::Review { pr, head, verdict, text, author, agent, id } => {
+            // Its author has said something else since.
+            Observation::Review { dismissed: true, .. } => {}
+            Observation::Review { pr, head, verdict, text, author, agent, id, .. } => {
                 let review = SeenReview {
                     id: *id,
                     head: head.clone(),
@@ -175,8 +195,12 @@ impl Turn<'_> {
                 self.review_seen(project, *pr, review);
             }
             // A person closed it, or we did, finishing.
-            Observation::Pr { number, open: false } => self.pr_closed(project, *number),
-            Observation::Pr { .. } => {}
+            Observation::Pr { number, open: false, .. } => {
+                self.pr_closed(project, *number);
+            }
+            Observation::Pr { number, open: true, branch, fixes } => {
+                self.floor.pull(project, *number).is_shown(branch, fixes);
+            }
         }
     }
 
@@ -245,6 +269,11 @@ impl Turn<'_> {
                 self.chain_built(project, *trial, list, outcome);
             }
             Action::Publish { project, old, new, .. } => self.publish_answered(project, old, new, outcome),
+            Action::FindMerged { .. } => {
+                if let Outcome::FoundMerged { heads } = outcome {
+                    self.merged_by_hand(heads);
+                }
+            }
             Action::VerifyLanded { project, landed } => {
                 if let Outcome::Landed { incomplete } = outcome {
                     self.landing_verified(project, landed, incomplete);
@@ -330,6 +359,7 @@ impl Turn<'_> {
             | Action::SyncCheckout { project, .. }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
+            | Action::FindMerged { project, .. }
             | Action::RetireBranch { project, .. }
             | Action::Tidy(Tidy { project, .. }) => {
                 self.note(NoteKind::Escalation, project, None, reason);

@@ -1,10 +1,13 @@
 //! What people do by hand while a job lives: they close, relabel or edit its issue, close its pull
-//! request, or cancel it. They are the authority; a job follows, and nothing of its work is lost.
+//! request, push to its branch, merge it, or cancel it. They are the authority; a job follows, and
+//! nothing of its work, or of theirs, is lost.
 
 use super::Turn;
+use crate::effect::{Action, JobHead};
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName};
-use crate::state::{End, JobState};
+use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
+use crate::state::{End, Goal, Job, JobState};
+use crate::verdict::Green;
 
 /// Labels by which people say what is to become of an issue. They stay when its job ends.
 const WISHES: [&str; 3] = ["backlog", "blocked", "underspecified"];
@@ -50,6 +53,74 @@ impl Turn<'_> {
         self.note_job(NoteKind::IssueEdited, id, "its text was changed while it is worked on");
         if self.job(id).is_some_and(|j| !matches!(j.state, JobState::Merging { .. })) {
             self.inform(id, &format!("ISSUE edited\nSomebody changed the text of issue #{issue}. Read it again (`shopfloor issue show {issue}`) and see that your work still fits."));
+        }
+    }
+
+    /// Somebody pushed to the branch of a job that waits, or deleted it. It is looked at again: what is
+    /// new is checked and reviewed, and what the worktree lacks is told to the agent.
+    pub(super) fn branch_touched(&mut self, project: &ProjectName, branch: &str, head: Option<&Sha>) {
+        let Some(job) = self.floor.live_jobs(project).find(|j| j.branch == branch) else { return };
+        let (id, known) = (job.id, job.head.clone());
+        if known.as_ref() == head {
+            return;
+        }
+        match job.state {
+            JobState::Merging { entry } => self.branch_moved(entry, head),
+            JobState::Checking { goal, .. } | JobState::Retrying { goal, .. } => {
+                self.branch_looked_at_again(id, head);
+                self.publish(id, goal);
+            }
+            JobState::Reviewing { .. } => {
+                self.branch_looked_at_again(id, head);
+                self.publish(id, Goal::Review);
+            }
+            // Whoever works there pushes; the next signal has it looked at.
+            _ => {}
+        }
+    }
+
+    fn branch_looked_at_again(&mut self, id: JobId, head: Option<&Sha>) {
+        let what = head.map_or_else(|| "deleted".to_owned(), |head| format!("moved to {}", head.short()));
+        self.note_job(
+            NoteKind::Worktree,
+            id,
+            format!("the branch was {what} by hand: it is looked at again"),
+        );
+    }
+
+    /// The primary branch is elsewhere: what jobs have on their branches may be in it.
+    pub(super) fn look_for_merges(&mut self, project: &ProjectName) {
+        // The queue finds out by itself. A head that was never fit to be merged may be an empty branch's.
+        let is_fit = |job: &&Job| match job.state {
+            JobState::Checking { .. } | JobState::Retrying { .. } | JobState::Reviewing { .. } => true,
+            JobState::Working | JobState::NeedsHuman { .. } => {
+                job.head.is_some() && job.head.as_ref() == job.green.as_ref().map(Green::commit)
+            }
+            _ => false,
+        };
+        let jobs = self.floor.live_jobs(project).filter(|job| job.pr.is_some()).filter(is_fit);
+        let heads: Vec<JobHead> =
+            jobs.filter_map(|j| Some(JobHead { job: j.id, head: j.head.clone()? })).collect();
+        if !heads.is_empty() {
+            self.act(Action::FindMerged { project: project.clone(), heads });
+        }
+    }
+
+    /// These are in the primary branch, and not by the queue.
+    pub(super) fn merged_by_hand(&mut self, heads: &[JobHead]) {
+        for JobHead { job: id, head } in heads {
+            let Some(job) = self.floor.jobs.edit(id) else { continue };
+            let ends = matches!(
+                job.state,
+                JobState::Merging { .. } | JobState::Finishing { .. } | JobState::Ended { .. }
+            );
+            if ends || job.head.as_ref() != Some(head) {
+                continue;
+            }
+            job.merged = Some(head.clone());
+            self.note_job(NoteKind::MergeComplete, *id, format!("{head}, merged by hand"));
+            self.record_merged(*id);
+            self.finish_merged(*id);
         }
     }
 

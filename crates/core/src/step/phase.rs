@@ -33,6 +33,7 @@ impl Turn<'_> {
         }
         self.seen(epoch);
         if role == Role::Dev {
+            self.taken_are_answered(id);
             self.record_phase(id, report.phase, report.detail.as_deref());
             self.checkpoint(id);
         }
@@ -133,7 +134,7 @@ impl Turn<'_> {
         if job.reminders > max {
             self.block(id, &format!("{verdict}, after {max} reminders"));
         } else {
-            self.tell(id, text);
+            self.nudge(id, text);
         }
     }
 }

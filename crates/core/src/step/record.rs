@@ -138,8 +138,8 @@ impl Turn<'_> {
         let at = self.now + every;
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.checkpoint_at = Some(at);
-        let (project, issue) = (job.project.clone(), job.issue);
-        self.act(Action::Checkpoint { job: id, project, issue });
+        let (project, issue, branch) = (job.project.clone(), job.issue, job.branch.clone());
+        self.act(Action::Checkpoint { job: id, project, issue, branch });
     }
 
     /// Time for another, if there is somebody who may have changed something.

@@ -6,7 +6,7 @@ use super::Turn;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{JobId, PrNumber, ProjectName, Sha};
-use crate::state::{JobState, Pull, SeenReview, Standing};
+use crate::state::{JobState, SeenReview, Standing};
 
 /// Who the factory's reviews were from before its reviewer had a name of its own.
 const OLD_AUTHOR: &str = "shopfloor";
@@ -68,15 +68,11 @@ impl Turn<'_> {
             self.reviewed_by_hand(project, pr, &review.head, review.verdict);
         }
         let key = (project.clone(), pr);
-        if self.floor.pulls.get(&key).is_none() {
-            if !expected {
-                return;
-            }
-            self.floor.pulls.put(Pull::new(project.clone(), pr));
+        if self.floor.pulls.get(&key).is_none() && !expected {
+            return;
         }
         let text = format!("{} by {} of {}", review.verdict.as_str(), review.author, review.head.short());
-        let pull = self.floor.pulls.edit(&key).expect("just put");
-        if !pull.see(review) {
+        if !self.floor.pull(project, pr).see(review) {
             return;
         }
         let Some(id) = job else { return };
@@ -101,10 +97,7 @@ impl Turn<'_> {
             let (Some(mut review), Some(pr)) = (job.review.take(), job.pr) else { continue };
             let key = (job.project.clone(), pr);
             review.agent = review.author == OLD_AUTHOR;
-            if self.floor.pulls.get(&key).is_none() {
-                self.floor.pulls.put(Pull::new(key.0.clone(), pr));
-            }
-            self.floor.pulls.edit(&key).expect("just put").see(review);
+            self.floor.pull(&key.0, pr).see(review);
         }
         self.reviewers_resumed();
     }

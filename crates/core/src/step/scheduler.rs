@@ -1,12 +1,13 @@
 //! Which issue is started next. Claiming is part of the step that decides it, so two claims of one
 //! issue cannot happen: the second sees the first's job.
 
+use super::overlap::overlap;
+use super::recovery::{is_stuck, open_pull};
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
 use crate::state::{Floor, Issue, Job, JobState, Session, SessionState, Stage};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -85,9 +86,10 @@ impl Standing {
         if has("underspecified") {
             return Waiting::Underspecified;
         }
-        // An orphan has no job at all. After a job of ours, `in-progress` is a label that was
+        // An orphan, labelled or with a pull request on our branch, has no job at all. After a job of ours, `in-progress` is a label that was
         // observed late or could not be removed: only `backlog` asks again.
-        let orphaned = has("in-progress") && !self.had_job.contains(&issue.number);
+        let begun = has("in-progress") || is_stuck(floor, issue);
+        let orphaned = begun && !self.had_job.contains(&issue.number);
         if !has("backlog") && !orphaned {
             return Waiting::NotAsked;
         }
@@ -120,6 +122,11 @@ impl<'a> Standings<'a> {
     pub fn of(floor: &'a Floor) -> Self {
         let all = floor.projects.iter().map(|p| (p.name.clone(), Standing::of(floor, &p.name)));
         Standings { floor, projects: all.collect() }
+    }
+
+    /// The same for one issue.
+    pub(super) fn why_of(floor: &Floor, issue: &Issue) -> Waiting {
+        Standing::of(floor, &issue.project).why(floor, issue)
     }
 
     /// Why nothing happens on an issue.
@@ -161,10 +168,34 @@ fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
     walk(floor, issue, issue.number, &mut path, &mut seen).then_some(path)
 }
 
+/// How urgent a ready issue is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// Somebody was at work on it.
+    Orphan,
+    /// It has a pull request that nobody carries on.
+    Stuck,
+    Priority,
+    Plain,
+}
+
+fn class(floor: &Floor, issue: &Issue) -> Class {
+    let has = |label: &str| issue.labels.contains(label);
+    if has("in-progress") {
+        Class::Orphan
+    } else if open_pull(floor, issue).is_some() {
+        Class::Stuck
+    } else if has("priority") {
+        Class::Priority
+    } else {
+        Class::Plain
+    }
+}
+
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
-        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some()) {
+        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some() || p.reading) {
             return;
         }
         let policy = self.policy(project);
@@ -179,24 +210,27 @@ impl Turn<'_> {
         }
     }
 
-    /// Orphaned in-progress issues first, then priority, then the oldest.
+    /// The most urgent class first, in it the oldest; but one that is likely to touch what others are
+    /// changing lets those of its class go first that are not.
     fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
         let standing = Standing::of(self.floor, project);
-        self.floor
-            .issues
-            .iter()
-            .filter(|i| i.project == *project && standing.why(self.floor, i) == Waiting::Ready)
-            .min_by_key(|i| {
-                let has = |label: &str| i.labels.contains(label);
-                (Reverse(has("in-progress")), Reverse(has("priority")), i.created_at, i.number)
-            })
-            .map(|i| i.number)
+        let ready = |i: &&Issue| i.project == *project && standing.why(self.floor, i) == Waiting::Ready;
+        let mut all: Vec<_> =
+            self.floor.issues.iter().filter(ready).map(|i| (class(self.floor, i), i)).collect();
+        all.sort_by_key(|(class, i)| (*class, i.created_at, i.number));
+        let (first, oldest) = *all.first()?;
+        let peers = all.iter().take_while(|(class, _)| *class == first).map(|(_, issue)| *issue);
+        let alone = peers.into_iter().find(|issue| overlap(self.floor, issue).is_none());
+        Some(alone.unwrap_or(oldest).number)
     }
 
     fn claim(&mut self, project: &ProjectName, issue: IssueNumber) {
         let id = JobId(self.number(|c| &mut c.job));
-        let title = self.floor.issues.get(&(project.clone(), issue)).map(|i| i.title.clone());
-        let branch = branch_for(issue);
+        let row = self.floor.issues.get(&(project.clone(), issue));
+        let title = row.map(|i| i.title.clone());
+        let pull = row.and_then(|issue| open_pull(self.floor, issue));
+        let pr = pull.map(|pull| pull.number);
+        let branch = pull.map_or_else(|| branch_for(issue), |pull| pull.branch.clone());
         self.floor.jobs.put(Job {
             id,
             project: project.clone(),
@@ -205,9 +239,9 @@ impl Turn<'_> {
             branch: branch.clone(),
             state: JobState::Preparing,
             created_at: self.now,
-            deadline: Some(self.now + START_WITHIN),
+            deadline: Some(self.now + self.policy(project).setup_timeout + START_WITHIN),
             worktree: None,
-            pr: None,
+            pr,
             head: None,
             green: None,
             session: None,
@@ -227,6 +261,7 @@ impl Turn<'_> {
             questions: 0,
             review_head: None,
             reviewer_wanted: false,
+            setups_failed: 0,
             checkpoint_at: None,
             resume_failed: false,
             cycles: 0,
@@ -241,7 +276,8 @@ impl Turn<'_> {
             last_output: String::new(),
             history: vec![Stage { state: "preparing".into(), at: self.now }],
         });
-        self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}"));
+        let goes_on = pr.map(|pr| format!(", goes on with pull request #{pr}")).unwrap_or_default();
+        self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}"));
         self.act(Action::EditLabels {
             project: project.clone(),
             issue,

@@ -12,9 +12,16 @@ use crate::text::one_line;
 
 const WORKTREE_NOTES_MAX: usize = 10;
 
+/// Times a job's worktree is set up before a person is asked.
+const SETUPS_MAX: u32 = 2;
+
 impl Turn<'_> {
     pub(super) fn worktree_ready(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::WorktreeReady { path, head, notes } = outcome else { return };
+        let (path, head, notes) = match outcome {
+            Outcome::WorktreeReady { path, head, notes } => (path, head, notes),
+            Outcome::SetupFailed { path, why, excerpt } => return self.setup_failed(id, path, why, excerpt),
+            _ => return,
+        };
         self.note_worktree(id, notes);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if job.state != JobState::Preparing {
@@ -23,6 +30,32 @@ impl Turn<'_> {
         job.worktree = Some(path.clone());
         job.head = Some(head.clone());
         self.start_dev(id);
+    }
+
+    /// The project's own commands failed: once more, in case it was an accident, then a person looks.
+    fn setup_failed(&mut self, id: JobId, path: &str, why: &str, excerpt: &str) {
+        let within = self.policy_of(id).setup_timeout + START_WITHIN;
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        if job.state != JobState::Preparing {
+            return;
+        }
+        job.worktree = Some(path.to_owned());
+        job.last_output = excerpt.to_owned();
+        job.setups_failed += 1;
+        let again = Action::PrepareWorktree {
+            job: id,
+            project: job.project.clone(),
+            issue: job.issue,
+            branch: job.branch.clone(),
+        };
+        let failed = job.setups_failed;
+        self.note_worktree(id, &[format!("its setup failed: {why}")]);
+        if failed < SETUPS_MAX {
+            self.enter(id, JobState::Preparing, within);
+            self.act(again);
+        } else {
+            self.block(id, &format!("the setup of its worktree failed {failed} times: {why}"));
+        }
     }
 
     /// People are told what an agent found, or would have found, out of order.
@@ -256,6 +289,7 @@ impl Turn<'_> {
         if self.job(id).is_some_and(needed) {
             // The record tells its successor what it left: it is brought up to date first.
             self.checkpoint(id);
+            self.hand_back(epoch);
         }
         if !collected && role == Role::Review && self.owes_review(epoch) {
             self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));

@@ -239,6 +239,9 @@ impl Turn<'_> {
     pub(super) fn replace(&mut self, id: JobId, epoch: Epoch) {
         self.agent_crashed(epoch);
         self.checkpoint(id);
+        if self.job(id).is_some_and(|j| j.state == JobState::Working) {
+            self.hand_back(epoch);
+        }
         self.end_session(epoch);
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.session = job.session.filter(|s| *s != epoch);
@@ -259,7 +262,7 @@ impl Turn<'_> {
         }
         match role {
             Role::Dev if job.session == Some(epoch) && job.state == JobState::Working => {
-                self.tell(id, CONTINUE);
+                self.nudge(id, CONTINUE);
             }
             Role::Review if job.review_session == Some(epoch) => self.queue_to(id, epoch, CONTINUE),
             _ => {}

@@ -7,6 +7,7 @@ mod deadlines;
 mod finish;
 mod issues;
 mod messages;
+mod order;
 mod people;
 mod phases;
 mod primary;
@@ -21,6 +22,7 @@ mod tidy;
 use super::{Step, step};
 use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
 use crate::event::{Event, Note, NoteKind, Observation};
+use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::{Phase, PhaseReport};
 use crate::planner::{Link, Tree};
@@ -77,7 +79,7 @@ impl Scene {
     }
 
     fn observe(&mut self, observation: Observation) -> &mut Self {
-        self.event(Event::Observed { project: project(), observation, cursor: 0 })
+        self.event(Event::Observed { project: project(), observation, cursor: 0, more: false })
     }
 
     fn issue(&mut self, number: u64, labels: &[&str], deps: &[u64]) -> &mut Self {
@@ -95,6 +97,7 @@ impl Scene {
             created_at: Time(number),
             revision: self.revision,
             version: self.version,
+            hints: Hints::default(),
         })
     }
 
@@ -212,7 +215,7 @@ impl Scene {
     fn review_by(&mut self, author: &str, id: u64, head: u32, verdict: Verdict) -> &mut Self {
         let (text, agent) = ("t".into(), author == "agent");
         let (pr, head, author) = (PR, sha(head), author.to_owned());
-        self.observe(Observation::Review { pr, head, verdict, text, author, agent, id })
+        self.observe(Observation::Review { pr, head, verdict, text, author, agent, dismissed: false, id })
     }
 
     /// The head is approved and its candidate is being built.

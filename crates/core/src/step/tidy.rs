@@ -49,12 +49,15 @@ impl Turn<'_> {
 
     /// A worktree is gone, or could not be removed.
     pub(super) fn worktree_released(&mut self, id: JobId, role: Role, outcome: &Outcome) {
+        if let Outcome::Released { note: Some(note), .. } = outcome {
+            self.note_worktree(id, std::slice::from_ref(note));
+        }
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if job.releasing == 0 {
             return;
         }
         job.releasing -= 1;
-        let Outcome::Released { rescue } = outcome else { return };
+        let Outcome::Released { rescue, .. } = outcome else { return };
         if role == Role::Dev {
             job.worktree = None;
         }

@@ -8,7 +8,7 @@ use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
 use shopfloor_core::state::{Floor, Issue, Job, JobState, Standing};
-use shopfloor_core::step::{Standings, Waiting};
+use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Forge;
@@ -48,7 +48,12 @@ pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
         Waiting::Ready => {
             let at_work = floor.live_jobs(&issue.project).count();
             let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));
-            if at_work >= max {
+            if let Some(Overlap { file, with }) = overlap(floor, issue) {
+                let file = one_line(&file, 100);
+                format!(
+                    "waits: likely touches {file}, which #{with} is changing ({at_work} of {max} slots in use)"
+                )
+            } else if at_work >= max {
                 format!("waits for a free slot ({at_work} of {max} in use)")
             } else {
                 "ready".into()

@@ -3,7 +3,7 @@
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
-use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime};
+use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
 use super::source::{Source, title};
 use shopfloor_core::ci::SkipPaths;
 use std::path::Path;
@@ -12,9 +12,9 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "project", "forge", "ci", "agents", "dev", "review", "merge", "limits", "secrets", "sessions", "git",
-    "defaults", "rescue",
+    "defaults", "rescue", "worktree",
 ];
 
 /// The keys whose values are one word of a few.
@@ -139,6 +139,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["review", "agent_timeout"], config.review.agent_timeout)?;
     deadline(source, &["limits", "idle"], limits.idle)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
+    worktree(source, &config.worktree)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;
     count(source, &["rescue", "keep"], config.rescue.keep, 1..=10_000)?;
     deadline(source, &["rescue", "keep_for"], config.rescue.keep_for)?;
@@ -221,6 +222,27 @@ fn ci(source: &Source<'_>, ci: &Ci) -> Checked {
         ));
     }
     env_names(source, &["ci", "pass_env"], &ci.pass_env)
+}
+
+fn worktree(source: &Source<'_>, worktree: &Worktree) -> Checked {
+    for (key, commands) in [("setup", &worktree.setup), ("teardown", &worktree.teardown)] {
+        if let Some(index) = commands.iter().position(|run| run.trim().is_empty() || run.contains('\0')) {
+            return Err(source.at_key(
+                &["worktree", key, &index.to_string()],
+                format!("`{key}` in [worktree] has a command that runs nothing"),
+            ));
+        }
+    }
+    let is_pattern = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r', '\0']);
+    if let Some(index) = worktree.include.iter().position(|pattern| !is_pattern(pattern)) {
+        return Err(source
+            .at_key(
+                &["worktree", "include", &index.to_string()],
+                "`include` in [worktree] has a pattern that names nothing",
+            )
+            .hint("write patterns as in a .gitignore, such as \".env\" or \"config/*.local\""));
+    }
+    deadline(source, &["worktree", "timeout"], worktree.timeout)
 }
 
 fn agents(source: &Source<'_>, agents: &Agents, path: &[&str]) -> Checked {

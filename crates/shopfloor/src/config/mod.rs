@@ -13,6 +13,7 @@ mod hand;
 pub mod load;
 mod model;
 mod policy;
+mod ports;
 pub mod runtimes;
 pub mod schema;
 pub mod secrets;
@@ -27,6 +28,7 @@ pub use duration::Span;
 pub use error::{ConfigError, Place};
 pub use hand::*;
 pub use model::*;
+pub use ports::PortRange;
 
 #[cfg(test)]
 mod tests;

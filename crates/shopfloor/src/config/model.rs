@@ -3,6 +3,7 @@
 
 use super::duration::Span;
 use super::hand::{HandStep, Verify};
+use super::ports::PortRange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
@@ -28,6 +29,8 @@ pub struct ProjectConfig {
     pub merge: Merge,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub worktree: Worktree,
     #[serde(default)]
     pub rescue: Rescue,
     /// Secrets by name. A value is never written here, only where it is found.
@@ -330,6 +333,40 @@ impl Default for Limits {
             retry_backoff: Span(policy.retry_backoff),
             renotify: Span(policy.renotify_after),
             escalate: Span(policy.escalate_after),
+        }
+    }
+}
+
+/// What is done to an issue's worktree before an agent works in it, and before it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Worktree {
+    /// Command lines for `sh -c`, run one after another in a new worktree. One that was cut short is run
+    /// again, so each must bear that. What it leaves running in the background is ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// The same, before the worktree is removed. What fails is reported and holds nothing up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub teardown: Vec<String>,
+    /// For all commands of one kind together.
+    pub timeout: Span,
+    /// Files that are copied from your checkout into a new worktree: patterns as in a .gitignore, such as
+    /// ".env" and "config/*.local". A file `.worktreeinclude` in your checkout may list more. Only files
+    /// that git ignores are copied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Each worktree gets one of these ports, as `SHOPFLOOR_PORT`, that no other worktree has.
+    pub ports: PortRange,
+}
+
+impl Default for Worktree {
+    fn default() -> Self {
+        Worktree {
+            setup: Vec::new(),
+            teardown: Vec::new(),
+            timeout: Span::mins(10),
+            include: Vec::new(),
+            ports: PortRange::DEFAULT,
         }
     }
 }

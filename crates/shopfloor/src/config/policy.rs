@@ -3,6 +3,7 @@
 use super::model::ProjectConfig;
 use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::policy::Policy;
+use std::time::Duration;
 
 impl ProjectConfig {
     /// The checks, as they are run.
@@ -53,6 +54,11 @@ impl ProjectConfig {
             rescue_keep_for: self.rescue.keep_for.0,
             keep_worktrees: self.rescue.keep_worktrees.0,
             keep_logs: self.rescue.keep_logs.0,
+            setup_timeout: if self.worktree.setup.is_empty() {
+                Duration::ZERO
+            } else {
+                self.worktree.timeout.0
+            },
             renotify_after: limits.renotify.0,
             escalate_after: limits.escalate.0,
         }

@@ -180,6 +180,16 @@ max_jobs = 1
 # How long an agent may show no sign before somebody is told.
 # idle = "2h"
 
+[worktree]
+# Each issue is worked on in a folder of its own. Commands that make it usable, run in it before the
+# agent begins; the same before it is removed. They may be run again, so they must bear that.
+# setup = []
+# teardown = []
+# Files of your checkout that git ignores and the agent needs, such as ".env" or "config/*.local".
+# include = []
+# Each worktree gets a port of its own, as $SHOPFLOOR_PORT.
+# ports = "21000-21999"
+
 [rescue]
 # What agents have not committed is snapshotted at each phase, and this often while they work;
 # `shopfloor rescue list` shows the snapshots.

@@ -1,9 +1,9 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod hubs;
 mod orphans;
 mod panes;
-mod primary;
 mod projects;
 mod socket;
 mod watches;
@@ -21,6 +21,7 @@ use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_core::policy::Policy;
@@ -126,6 +127,7 @@ fn ports(
     let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(context.ci()?)));
     Ok(Ports {
         workspace: Arc::new(GitWorkspace::new(git.clone(), layout.clone(), lookup.clone())),
+        setup: Arc::new(WorktreeSetup::new(git.clone(), layout.clone(), projects.setup_lookup())),
         merger: Arc::new(GitMerger::new(git.clone(), layout.clone(), lookup)),
         ci: Arc::new(ci),
         forge: Arc::new(LocalForge::new(context.forge()?)),

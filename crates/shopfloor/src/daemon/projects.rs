@@ -10,6 +10,7 @@ use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
+use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
@@ -163,6 +164,24 @@ impl Projects {
                 // Checked when it was loaded; what cannot be read skips nothing.
                 skip: SkipPaths::new(&ci.skip_paths).unwrap_or_default(),
                 primary_branch: project.config.project.primary_branch.clone(),
+            })
+        })
+    }
+
+    pub fn setup_lookup(&self) -> SetupConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let worktree = project.config.worktree;
+            Some(SetupConfig {
+                setup: worktree.setup,
+                teardown: worktree.teardown,
+                timeout: worktree.timeout.0,
+                include: worktree.include,
+                ports: worktree.ports.range(),
+                env: clean_env(std::env::vars_os(), &project.config.ci.pass_env),
+                redactor: project.redactor,
+                checkout: project.checkout,
             })
         })
     }

@@ -3,8 +3,8 @@
 //! brought in line with the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
+use super::hubs::HubWatch;
 use super::panes::PaneListener;
-use super::primary::PrimaryWatch;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
@@ -38,7 +38,7 @@ pub struct FloorWatches {
     /// What the attendants were last told of each session.
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
-    primaries: PrimaryWatch,
+    hubs: HubWatch,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -133,7 +133,7 @@ impl FloorWatches {
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
-            primaries: PrimaryWatch::start(layout.clone(), shared.handle.clone())?,
+            hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
             files: FileWatcher::spawn(move |key| for_files.fired(key))?,
@@ -149,7 +149,7 @@ impl FloorWatches {
 impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
-        self.primaries.reconcile(floor);
+        self.hubs.reconcile(floor);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()

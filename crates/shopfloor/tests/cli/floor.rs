@@ -101,9 +101,11 @@ impl TestFloor {
                 created_at: Time(1),
                 revision: 0,
                 version: 0,
+                hints: Default::default(),
             },
             // As far as the forge was read: what it holds now.
             cursor: 1_000,
+            more: false,
         });
     }
 

@@ -212,9 +212,11 @@ pub fn to_the_queue(floor: &TestFloor) {
             text: String::new(),
             author: "ada".into(),
             agent: false,
+            dismissed: false,
             id: 1,
         },
         cursor: 1_001,
+        more: false,
     });
     floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap(), goes_on: true });
 }

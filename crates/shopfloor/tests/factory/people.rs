@@ -59,3 +59,56 @@ fn a_closed_issue_ends_its_job() {
     assert_eq!(code, 0, "{text}");
     assert_eq!(floor.job(issue).reason.as_deref(), Some("the issue was closed"));
 }
+
+/// A job whose head waits for a person's review.
+fn reviewing() -> (Floor, IssueNumber) {
+    let floor = Floor::new("[agents.dev]\nruntime = \"demo\"\n[review]\nrequired = true\n");
+    let issue = floor.issue("Wait", "demo: write mine.txt <<mine");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(floor.job(issue).state.name(), "reviewing", "{text}");
+    (floor, issue)
+}
+
+/// As a person has it who works on an agent's branch.
+fn check_out(floor: &Floor, branch: &str) {
+    floor.git(&["fetch", "--quiet", "shopfloor"]);
+    floor.git(&["checkout", "--quiet", "-B", "theirs", &format!("shopfloor/{branch}")]);
+}
+
+#[test]
+fn what_a_person_merged_and_pushed_is_merged() {
+    let (floor, issue) = reviewing();
+    let job = floor.job(issue);
+    floor.git(&["checkout", "--quiet", "main"]);
+    floor.git(&["fetch", "--quiet", "shopfloor"]);
+    floor.git(&["merge", "--quiet", "--no-ff", "-m", "by hand", &format!("shopfloor/{}", job.branch)]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.job(issue).end(), Some(End::Merged), "{text}");
+    assert_eq!(floor.landed("mine.txt"), "mine");
+    floor.assert_cleaned_up(issue);
+}
+
+#[test]
+fn what_a_person_pushed_to_an_agents_branch_is_not_lost_and_not_passed_over() {
+    let (floor, issue) = reviewing();
+    let job = floor.job(issue);
+    check_out(&floor, &job.branch);
+    std::fs::write(floor.path("repo").join("theirs.txt"), "theirs\n").expect("written");
+    floor.git(&["add", "theirs.txt"]);
+    floor.git(&["commit", "--quiet", "-m", "from a person"]);
+    floor.git(&["push", "--quiet", "shopfloor", &format!("HEAD:{}", job.branch)]);
+    let theirs = floor.git(&["rev-parse", "HEAD"]);
+    floor.git(&["checkout", "--quiet", "main"]);
+    let (_, text) = floor.until_idle();
+    let told = floor
+        .engine()
+        .floor()
+        .messages
+        .iter()
+        .any(|m| m.text.contains("has commits that the worktree's lacks"));
+    assert!(told, "the agent is told: {text}");
+    assert_eq!(floor.hub(&["rev-parse", &job.branch]), theirs, "nobody pushed over it");
+}

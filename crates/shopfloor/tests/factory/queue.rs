@@ -104,10 +104,11 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         created_at: now(),
         revision: 0,
         version: 0,
+        hints: Default::default(),
     };
     let project = floor.project.clone();
     engine
-        .submit(now(), &Event::Observed { project: project.clone(), observation, cursor: 0 })
+        .submit(now(), &Event::Observed { project: project.clone(), observation, cursor: 0, more: false })
         .expect("seen");
     loop {
         let queued = engine.floor().job_of(&project, issue).map(|j| j.state.clone());

@@ -5,7 +5,7 @@ use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{Review, StatusState};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{Epoch, IssueNumber, PrNumber, ProjectName, RunId, Sha};
-use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult};
+use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult, PullText};
 use std::time::Duration;
 
 pub struct FakeForge(pub Shared);
@@ -29,7 +29,11 @@ impl World {
     fn observe(&self, what: Changed) -> Observation {
         match what {
             Changed::Issue(number) => issue_observation(number, &self.forge.issues[&number]),
-            Changed::Pr(number) => Observation::Pr { number, open: self.forge.prs[&number].open },
+            Changed::Pr(number) => {
+                let pr = &self.forge.prs[&number];
+                let (branch, fixes) = (pr.branch.clone(), vec![pr.issue]);
+                Observation::Pr { number, open: pr.open, branch, fixes }
+            }
             Changed::Review(at) => {
                 let review = &self.forge.reviews[at];
                 Observation::Review {
@@ -39,6 +43,7 @@ impl World {
                     text: format!("review {at}"),
                     author: review.author.clone(),
                     agent: review.author == REVIEWER,
+                    dismissed: false,
                     id: at as u64 + 1,
                 }
             }
@@ -56,6 +61,7 @@ fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
         created_at: issue.created_at,
         revision: issue.revision,
         version: issue.version,
+        hints: Default::default(),
     }
 }
 
@@ -99,6 +105,20 @@ impl Forge for FakeForge {
 
     fn review_texts(&self, _project: &ProjectName, _pr: PrNumber) -> PortResult<Vec<String>> {
         self.0.call("review_texts", |_| Ok(Vec::new()))
+    }
+
+    fn pull_text(&self, _project: &ProjectName, pr: PrNumber) -> PortResult<PullText> {
+        self.0.call("pull_text", |world| {
+            let pr = world.forge.prs.get(&pr).ok_or_else(|| PortError::permanent("no such pull request"))?;
+            Ok(PullText { title: "t".into(), head: pr.head.clone(), checks: Vec::new() })
+        })
+    }
+
+    fn abandoned_pull(&self, _project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
+        self.0.call("abandoned_pull", |world| {
+            let given_up = |pr: &crate::forge::Pr| pr.issue == issue && !pr.open;
+            Ok(world.forge.prs.iter().rfind(|(_, pr)| given_up(pr)).map(|(number, _)| *number))
+        })
     }
 
     fn edit_labels(

@@ -160,6 +160,10 @@ impl Workspace for FakeWorkspace {
         self.0.call("review_diff", |_| Ok(format!("{since:?}..{head}")))
     }
 
+    fn change_of(&self, _project: &ProjectName, head: &Sha, _bytes_max: usize) -> PortResult<String> {
+        self.0.call("change_of", |_| Ok(head.to_string()))
+    }
+
     fn changed_files(&self, _tree: &Tree, _max: usize) -> PortResult<Vec<String>> {
         self.0.call("changed_files", |_| Ok(vec!["file".into()]))
     }

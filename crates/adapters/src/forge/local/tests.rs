@@ -1,5 +1,6 @@
 use super::*;
 use shopfloor_core::effect::Verdict;
+use shopfloor_core::hints::Hints;
 use shopfloor_core::time::Time;
 use std::path::Path;
 use tempfile::TempDir;
@@ -55,6 +56,7 @@ fn changes_say_what_is() {
         created_at: Time(7),
         revision: Digest::new().field(b"Two \x1b[31mred").field(b"Depends on #1").finish(),
         version: page.cursor,
+        hints: Hints::default(),
     };
     assert_eq!(page.observations.len(), 2);
     assert_eq!(page.observations[1], expect);
@@ -65,7 +67,9 @@ fn changes_say_what_is() {
 #[test]
 fn a_pull_request_goes_its_way_and_every_call_may_be_repeated() {
     let (_dir, forge, mut person) = forge();
-    person.create_issue(&app(), &issue("Fix the parser", "")).unwrap();
+    person
+        .create_issue(&app(), &issue("Fix the parser", "## What\n\nIt panics.\n\n## Steps\n\n1. Parse"))
+        .unwrap();
     let head = sha('a');
     let mut seen = Vec::new();
     let mut cursor = forge.changes(&app(), 0).unwrap().cursor;
@@ -99,7 +103,8 @@ fn a_pull_request_goes_its_way_and_every_call_may_be_repeated() {
         .collect();
     assert_eq!(kinds, ["pr opened", "review", "issue", "issue", "pr closed", "issue closed"]);
     let pr = person.pr(&app(), PrNumber(2)).unwrap();
-    assert_eq!((pr.title.as_str(), pr.body.as_str()), ("Fix the parser", "Fixes #1"));
+    assert_eq!(pr.title, "Fix the parser (#1)");
+    assert_eq!(pr.body, "It panics.\n\nFixes #1\n\n<!-- shopfloor: issue 1 -->");
     assert_eq!((pr.state, pr.merged_commit), (PrState::Merged, Some(sha('b'))));
     assert_eq!(pr.reviews[0].text, format!("Good\n\nFine.\n\n<!-- reviewed: {head} -->"));
     assert_eq!(
@@ -231,4 +236,46 @@ fn a_long_history_comes_in_pages() {
     let second = forge.changes(&app(), first.cursor).unwrap();
     assert_eq!(second.observations.len(), 5);
     assert_eq!(forge.changes(&app(), second.cursor).unwrap().observations.len(), 0);
+}
+
+#[test]
+fn a_pull_request_that_was_given_up_is_found_again() {
+    let (_dir, forge, mut person) = forge();
+    person.create_issue(&app(), &issue("Fix the parser", "")).unwrap();
+    assert_eq!(forge.abandoned_pull(&app(), IssueNumber(1)).unwrap(), None);
+    for branch in ["fix/issue-1", "second-try"] {
+        let head = sha('a');
+        let pr = forge.open_pr(&app(), &NewPr { branch, ..new_pr(&head) }).unwrap();
+        forge.post_status(&app(), &head, RunId(1), StatusState::Failure, "step \"test\" failed").unwrap();
+        forge.close_pr(&app(), pr, None).unwrap();
+    }
+    let last = forge.abandoned_pull(&app(), IssueNumber(1)).unwrap();
+    assert_eq!(last, Some(PrNumber(3)));
+    let text = forge.pull_text(&app(), PrNumber(3)).unwrap();
+    assert_eq!((text.title.as_str(), text.head), ("Fix the parser (#1)", sha('a')));
+    assert_eq!(text.checks, ["shopfloor/ci on aaaaaaaaaaaa: failure, step \"test\" failed"]);
+    // One that is open, or landed, was not given up.
+    let merged = forge.open_pr(&app(), &new_pr(&sha('c'))).unwrap();
+    assert_eq!(forge.abandoned_pull(&app(), IssueNumber(1)).unwrap(), last);
+    forge.close_pr(&app(), merged, Some(&sha('d'))).unwrap();
+    assert_eq!(forge.abandoned_pull(&app(), IssueNumber(1)).unwrap(), last);
+}
+
+#[test]
+fn a_pull_request_is_for_its_issue_and_those_it_names() {
+    let (_dir, forge, mut person) = forge();
+    person.create_issue(&app(), &issue("One", "")).unwrap();
+    let cursor = forge.changes(&app(), 0).unwrap().cursor;
+    let new = NewPrRow {
+        title: "Both".into(),
+        body: "Fixes #1, closes #7".into(),
+        branch: "theirs".into(),
+        head: sha('a'),
+        issue: IssueNumber(1),
+        author: "alice".into(),
+    };
+    let number = person.open_pr(&app(), &new).unwrap();
+    let seen = forge.changes(&app(), cursor).unwrap().observations;
+    let fixes = vec![IssueNumber(1), IssueNumber(7)];
+    assert_eq!(seen, [Observation::Pr { number, open: true, branch: "theirs".into(), fixes }]);
 }

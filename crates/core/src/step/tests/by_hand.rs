@@ -195,7 +195,7 @@ fn asked_twice_it_is_queued_once_and_sooner() {
 fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
     let with_pr = || BranchAsk { pr: Some((PR, IssueNumber(7))), ..ask() };
     let refuse = Event::BranchRefused { project: project(), branch: BRANCH.into() };
-    let closed = Observation::Pr { number: PR, open: false };
+    let closed = Observation::Pr { number: PR, open: false, branch: String::new(), fixes: vec![] };
     // While its head is checked: that is stopped.
     let mut scene = asked(Policy::default(), with_pr());
     scene.event(refuse.clone());

@@ -43,20 +43,6 @@ fn a_closed_dependency_frees_what_waited_for_it() {
 }
 
 #[test]
-fn orphans_first_then_priority_then_the_oldest() {
-    let mut scene = Scene::working(Policy::default());
-    scene.issue(2, &["backlog"], &[]).issue(3, &["backlog", "priority"], &[]);
-    scene.issue(4, &["in-progress"], &[]).issue(5, &["backlog"], &[]);
-    let mut order = Vec::new();
-    for job in 1..=4 {
-        let issue = scene.floor.jobs.get(&JobId(job)).expect("one after another").issue;
-        scene.event(Event::Cancelled { project: project(), issue }).settle();
-        order.push(scene.floor.jobs.get(&JobId(job + 1)).expect("the next").issue.0);
-    }
-    assert_eq!(order, [4, 3, 2, 5]);
-}
-
-#[test]
 fn slots_are_respected() {
     let mut scene = Scene::new(Policy { max_jobs: 2, ..Policy::default() });
     for number in 1..=4 {

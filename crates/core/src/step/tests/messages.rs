@@ -42,6 +42,35 @@ fn a_successor_gets_what_was_unread_in_its_prompt() {
 }
 
 #[test]
+fn what_was_taken_and_not_answered_is_the_successors_however_often() {
+    let mut scene = told();
+    let first = scene.unread()[0].to_owned();
+    let id = scene.floor.messages.iter().next().expect("a message").id.0;
+    scene.read(id, DEV);
+    for epoch in 1..=2 {
+        assert_eq!(scene.unread(), Vec::<&str>::new());
+        scene.exited(Epoch(epoch), None).end_session().wait(Duration::from_secs(8));
+        let Action::StartSession(start) =
+            &scene.pending[scene.names().iter().position(|n| *n == "start_session").expect("a successor")]
+        else {
+            panic!()
+        };
+        let unread = &start.resume.as_ref().expect("a successor").unread;
+        assert_eq!(
+            unread.iter().map(|u| u.text.lines().next().unwrap_or("")).collect::<Vec<_>>(),
+            [first.as_str()]
+        );
+        scene.start_session();
+        // A sign of it: it has read its prompt.
+        scene.event(Event::MessageTaken { message: MessageId(id), epoch: Epoch(epoch + 1) });
+    }
+    // Answered by a signal: whoever comes next is not told again.
+    scene.checking(Phase::AwaitingCi, 2).ci(CiVerdict::Red);
+    let unread = scene.unread();
+    assert_eq!(unread, ["CI failed"], "only what is new");
+}
+
+#[test]
 fn also_when_the_successor_signals_before_its_start_is_on_record() {
     let mut scene = told();
     scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));

@@ -1,7 +1,8 @@
 //! What people change by hand while a job lives is noticed and respected.
 
 use super::*;
-use crate::state::End;
+use crate::effect::JobHead;
+use crate::state::{End, Job};
 
 /// The labels of issue 1, seen by a job at work, and how the job ends; `None`: it goes on.
 #[track_caller]
@@ -95,6 +96,69 @@ fn a_closed_issue_or_pull_request_ends_the_job() {
     assert_eq!(scene.job().reason.as_deref(), Some("the issue was closed"));
     let mut scene = Scene::working(Policy::default());
     scene.checking(Phase::AwaitingCi, 1);
-    scene.observe(Observation::Pr { number: PR, open: false });
+    scene.observe(Observation::Pr { number: PR, open: false, branch: String::new(), fixes: vec![] });
     assert_eq!(scene.job().reason.as_deref(), Some("the pull request was closed"));
+}
+
+/// Somebody pushes to the branch of issue 1 in a state; which state follows.
+#[track_caller]
+fn pushed(mut scene: Scene, head: Option<u32>, state: &str) {
+    let from = scene.state();
+    let branch = scene.job().branch.clone();
+    scene.event(Event::BranchTouched { project: project(), branch, head: head.map(sha) });
+    assert_eq!(scene.state(), state, "in {from}");
+}
+
+#[test]
+fn a_branch_that_somebody_pushed_to_is_looked_at_again() {
+    let checking = || {
+        let mut scene = Scene::working(Policy::default());
+        scene.checking(Phase::AwaitingCi, 1);
+        scene
+    };
+    pushed(checking(), Some(2), "publishing");
+    pushed(checking(), None, "publishing");
+    pushed(checking(), Some(1), "checking");
+    pushed(Scene::reviewing(Policy::default(), 1), Some(2), "publishing");
+    pushed(Scene::merging(Policy::default(), 1), Some(2), "publishing");
+    // An agent at work pushes as it likes.
+    pushed(Scene::working(Policy::default()), Some(2), "working");
+    // Verdicts of what was there before are of no use.
+    let mut scene = checking();
+    let branch = scene.job().branch.clone();
+    scene.event(Event::BranchTouched { project: project(), branch, head: Some(sha(2)) });
+    scene.branch(2).answer("open_pr", Outcome::PrOpen { pr: PR });
+    assert_eq!((scene.state(), scene.job().head.clone()), ("checking", Some(sha(2))));
+}
+
+#[test]
+fn what_somebody_merged_by_hand_is_merged() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.event(Event::PrimaryTouched { project: project() });
+    let Action::FindMerged { heads, .. } = scene.take("find_merged") else { unreachable!() };
+    let found = |scene: &mut Scene, heads: &[JobHead]| {
+        let action = Action::FindMerged { project: project(), heads: heads.to_vec() };
+        let outcome = Outcome::FoundMerged { heads: heads.to_vec() };
+        scene.event(Event::Performed { action, outcome });
+    };
+    found(&mut scene, &[]);
+    assert_eq!(scene.state(), "reviewing");
+    // Of a head that is not the job's any more it says nothing.
+    found(&mut scene, &[JobHead { job: JOB, head: sha(9) }]);
+    assert_eq!(scene.state(), "reviewing");
+    found(&mut scene, &heads);
+    assert_eq!((scene.state(), scene.job().merged.clone()), ("finishing", Some(sha(1))));
+    scene.settle();
+    assert_eq!(scene.floor.jobs.get(&JOB).and_then(Job::end), Some(End::Merged));
+}
+
+#[test]
+fn what_was_never_fit_to_be_merged_is_not_looked_for() {
+    let mut scene = Scene::working(Policy::default());
+    scene.event(Event::PrimaryTouched { project: project() });
+    assert!(!scene.names().contains(&"find_merged"));
+    // A branch that was emptied is at the primary branch; that is no merge.
+    scene.checking(Phase::AwaitingCi, 1).signal(DEV, Phase::AwaitingCi).branch(0);
+    scene.event(Event::PrimaryTouched { project: project() });
+    assert!(!scene.names().contains(&"find_merged"), "{:?}", scene.names());
 }

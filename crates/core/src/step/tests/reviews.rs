@@ -312,7 +312,7 @@ fn a_review_that_comes_before_the_job_knows_its_pull_request_counts() {
     scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
     assert_eq!((scene.state(), scene.has("start_session")), ("merging", false));
     // And goes with the pull request.
-    scene.observe(Observation::Pr { number: PR, open: false });
+    scene.observe(Observation::Pr { number: PR, open: false, branch: String::new(), fixes: vec![] });
     assert!(scene.floor.pulls.is_empty());
 }
 
@@ -346,4 +346,14 @@ fn what_is_kept_of_reviews_is_bounded() {
     assert!((1..=100).all(|id| pull.see(review(id))) && !pull.see(review(50 + 50)));
     assert_eq!((pull.reviews.len(), pull.reviews.iter().filter(|r| !r.text.is_empty()).count()), (40, 4));
     assert_eq!(pull.objection().map(|r| r.id), Some(1), "a person's word stays");
+}
+
+#[test]
+fn what_its_author_took_back_says_nothing() {
+    let mut scene = Scene::reviewing(by_people(), 1);
+    scene.review(2, 1, Verdict::Approve);
+    let (text, author, verdict) = ("t".into(), "someone".into(), Verdict::RequestChanges);
+    let (pr, head, agent, dismissed) = (PR, sha(1), false, true);
+    scene.observe(Observation::Review { pr, head, verdict, text, author, agent, dismissed, id: 1 });
+    assert_eq!(scene.state(), "merging");
 }

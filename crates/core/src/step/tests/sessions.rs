@@ -158,3 +158,26 @@ fn what_could_not_be_ended_does_not_hold_its_issue_for_ever() {
     scene.event(Event::Resumed).end_session();
     assert_eq!(scene.floor.jobs.len(), 2);
 }
+
+#[test]
+fn a_setup_that_fails_is_tried_once_more_and_then_a_person_reads_its_output() {
+    let failed = || Outcome::SetupFailed {
+        path: "w".into(),
+        why: "`npm ci`: exit code 1".into(),
+        excerpt: "no network".into(),
+    };
+    let mut scene = Scene::new(Policy { setup_timeout: Duration::from_secs(600), ..Policy::default() });
+    scene.issue(1, &["backlog"], &[]).done("edit_labels").answer("prepare_worktree", failed());
+    assert_eq!(scene.state(), "preparing");
+    assert_eq!(scene.job().deadline, Some(scene.now + Duration::from_secs(900)));
+    scene.answer("prepare_worktree", failed());
+    assert!(scene.reason().contains("failed 2 times: `npm ci`"), "{}", scene.reason());
+    let Action::Comment { body, .. } = scene.take("comment") else { panic!("a comment") };
+    assert!(body.contains("The setup's last output") && body.contains("no network"), "{body}");
+    assert!(!scene.has("prepare_worktree"));
+    // One accident is none.
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]).done("edit_labels").answer("prepare_worktree", failed());
+    scene.settle();
+    assert_eq!(scene.state(), "working");
+}

@@ -28,8 +28,8 @@ fn a_worktree_is_kept_for_a_while_and_then_rescued_and_removed() {
     scene.done("tidy").issue(1, &["backlog"], &[]);
     assert_eq!(scene.floor.jobs.len(), 1);
     let rescue = Some("refs/rescue/x/1".to_owned());
-    scene.answer("release_worktree", Outcome::Released { rescue: None });
-    scene.answer("release_worktree", Outcome::Released { rescue });
+    scene.answer("release_worktree", Outcome::Released { rescue: None, note: None });
+    scene.answer("release_worktree", Outcome::Released { rescue, note: None });
     let job = scene.job();
     assert_eq!((job.worktree.as_deref(), job.rescue.as_deref()), (None, Some("refs/rescue/x/1")));
     assert!(scene.notes.iter().any(|n| n.kind == NoteKind::Worktree && n.text.contains("refs/rescue/x/1")));

@@ -157,6 +157,7 @@ fn concerns(
         Action::ClosePr { project: p, pr, .. } => my_pr(p, *pr),
         Action::BuildChain { list, .. } => list.iter().any(|e| my_entry(e.entry)),
         Action::Publish { entries, .. } => entries.iter().any(|e| my_entry(*e)),
+        Action::FindMerged { heads, .. } => heads.iter().any(|h| my_job(h.job)),
         Action::VerifyLanded { landed, .. } => landed.iter().any(|e| my_entry(e.entry)),
         // Of a commit, which may be this job's.
         Action::PostStatus { project: p, commit, .. } => {

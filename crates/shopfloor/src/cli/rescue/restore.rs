@@ -7,7 +7,7 @@ use serde::Serialize;
 use shopfloor_adapters::git::Rescued;
 use shopfloor_adapters::hand::HandSessions;
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::ids::{IssueNumber, Role};
+use shopfloor_core::ids::{IssueNumber, Role, branch_for};
 use shopfloor_core::state::SessionState;
 use shopfloor_engine::ports::Tree;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,9 @@ fn in_place(
     };
     refuse_if_at_work(context, site, issue, elsewhere)?;
     let tree = Tree { project: site.project.clone(), issue, role: Role::Dev };
-    let done = site.workspace.restore_in_place(&tree, found)?;
+    let job = context.engine()?.floor().job_of(&site.project, issue).map(|job| job.branch.clone());
+    let branch = job.unwrap_or_else(|| branch_for(issue));
+    let done = site.workspace.restore_in_place(&tree, &branch, found)?;
     let mut lines = vec![format!("{} holds again what {what} held", done.path.display())];
     lines.push(format!("what it held before is kept at {}", done.before.reference));
     if let Some(other) = &done.other_head {

@@ -53,6 +53,12 @@ delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"
 escalate = "4m"
+[worktree]
+setup = ["make deps"]
+teardown = ["make clean"]
+timeout = "5m"
+include = [".env", "config/*.local"]
+ports = "5000-5009"
 [rescue]
 every = "6m"
 keep = 3

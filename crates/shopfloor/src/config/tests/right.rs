@@ -22,6 +22,8 @@ fn every_key_reaches_its_place() {
     assert_eq!(config.ci.steps[1].timeout, Span::mins(90));
     assert_eq!(config.agent(Role::Dev).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
     assert_eq!((config.merge.slots, config.rescue.push), (3, true));
+    assert_eq!(config.worktree.teardown, ["make clean"]);
+    assert_eq!((config.worktree.include.len(), config.worktree.ports.range()), (2, 5000..=5009));
     let minutes = |n: u64| Duration::from_secs(60 * n);
     assert_eq!(
         config.policy(),
@@ -61,6 +63,7 @@ fn every_key_reaches_its_place() {
             rescue_keep_for: minutes(7),
             keep_worktrees: minutes(8),
             keep_logs: minutes(9),
+            setup_timeout: minutes(5),
             renotify_after: minutes(3),
             escalate_after: minutes(4),
         }

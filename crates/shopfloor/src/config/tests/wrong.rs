@@ -52,7 +52,7 @@ shopfloor.toml:5:9: unknown key `reviewer` in [agents]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, rescue, secrets, steps, verify"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, worktree, rescue, secrets, steps, verify"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
@@ -495,5 +495,31 @@ shopfloor.toml:6:1: [verify.create] has no checks
   6 | checks = []
     | ^^^^^^
   hint: what verifies nothing would verify everything; add a check or remove the table"#,
+    );
+}
+
+#[test]
+fn a_worktrees_setup_says_what_it_means() {
+    check_section(
+        "[worktree]\nports = \"21999-21000\"\n",
+        r#"
+shopfloor.toml:6:9: "21999-21000" is not a range of ports: write "21000-21999", from 1024 up to 65535
+  6 | ports = "21999-21000"
+    |         ^^^^^^^^^^^^^"#,
+    );
+    check_section(
+        "[worktree]\nsetup = [\"make\", \" \"]\n",
+        r#"
+shopfloor.toml:6:18: `setup` in [worktree] has a command that runs nothing
+  6 | setup = ["make", " "]
+    |                  ^^^"#,
+    );
+    check_section(
+        "[worktree]\ninclude = [\"a\\nb\"]\n",
+        r#"
+shopfloor.toml:6:12: `include` in [worktree] has a pattern that names nothing
+  6 | include = ["a\nb"]
+    |            ^^^^^^
+  hint: write patterns as in a .gitignore, such as ".env" or "config/*.local""#,
     );
 }

@@ -70,6 +70,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         created_at: Time(1),
         revision: 0,
         version: 0,
+        hints: Default::default(),
     };
     let prepare = Action::PrepareWorktree {
         job: JobId(1),
@@ -80,7 +81,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
     let ready = Outcome::WorktreeReady { path: "w".into(), head, notes: vec![] };
     for event in [
         Event::ProjectSet { project: project.clone(), checkout: "c".into(), policy: Policy::default() },
-        Event::Observed { project, observation: issue, cursor: 1 },
+        Event::Observed { project, observation: issue, cursor: 1, more: false },
         Event::Performed { action: prepare, outcome: ready },
     ] {
         engine.submit(Time(1), &event).expect("committed");
@@ -102,7 +103,12 @@ fn child() {
     let first = number(engine.floor().records.iter().next().expect("a record"));
     // Ends by itself should the parent die.
     for n in first + 1..first + 100_000 {
-        let action = Action::Checkpoint { job: JobId(1), project: project(), issue: IssueNumber(1) };
+        let action = Action::Checkpoint {
+            job: JobId(1),
+            project: project(),
+            issue: IssueNumber(1),
+            branch: "fix/issue-1".into(),
+        };
         // Longer and shorter ones, so that a part of one is no whole of another.
         let files = (0..n % 50).map(|file| format!("src/file-{file}-of-{n}.rs")).collect();
         let outcome = Outcome::Checkpoint {

@@ -1,0 +1,268 @@
+//! What a project wants done to the worktrees its issues are implemented in: files copied from the
+//! user's checkout, commands run, a port of its own.
+//!
+//! Invariants:
+//! - The setup is done in a worktree once, before its agent's first session: a marker in the worktree's
+//!   own git directory says so, and goes with it. Cut short, or failed, it is done again from its
+//!   beginning; what the project asks for changed, it is done anew.
+//! - Commands get a clean environment, an own process group and a limited time. Nothing of them goes on
+//!   when they end, also when the daemon died in the middle: their processes are known by a variable in
+//!   their environment that names the folder of their log.
+//! - One of them at a time in a worktree.
+
+mod include;
+mod port;
+
+use crate::ci::local::CiStep;
+use crate::ci::log::RunLog;
+use crate::ci::record;
+use crate::ci::step::{self, StepEnd, StepPlace};
+use crate::git::Git;
+use crate::git::worktree::{Found, Worktree};
+use crate::host::atomic::write_atomic;
+use crate::host::process::end_marked_tree;
+use crate::layout::Layout;
+use shopfloor_core::digest::Digest;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_engine::ports::{Outfit, PortError, PortResult, Setup, SetupFailure, Tree};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// In the environment of the commands: the folder of their log. The hub's hook knows it, too.
+const MARKER: &str = "SHOPFLOOR_SETUP";
+/// In a worktree's git directory: for what it was set up.
+const DONE: &str = "shopfloor-setup";
+const LOG_BYTES_MAX: usize = 1024 * 1024;
+const END_GRACE: Duration = Duration::from_secs(2);
+
+/// How a project's worktrees are set up.
+#[derive(Clone, Debug)]
+pub struct SetupConfig {
+    /// Run with `sh -euc`, one after another.
+    pub setup: Vec<String>,
+    pub teardown: Vec<String>,
+    /// For all commands of one kind together.
+    pub timeout: Duration,
+    /// Patterns, as in a `.gitignore`.
+    pub include: Vec<String>,
+    pub ports: RangeInclusive<u16>,
+    pub env: Vec<(OsString, OsString)>,
+    pub redactor: Redactor,
+    /// The user's own checkout.
+    pub checkout: PathBuf,
+}
+
+/// A project's configuration, or `None` for a project this floor does not have.
+pub type SetupConfigs = Arc<dyn Fn(&ProjectName) -> Option<SetupConfig> + Send + Sync>;
+
+pub struct WorktreeSetup {
+    git: Git,
+    layout: Layout,
+    configs: SetupConfigs,
+    /// One at a time gives out ports.
+    ports: Mutex<()>,
+    busy: Mutex<BTreeMap<Tree, Arc<Mutex<()>>>>,
+}
+
+/// How the commands went: what failed and how, with the end of its output.
+type Ran = io::Result<Option<SetupFailure>>;
+
+impl WorktreeSetup {
+    pub fn new(git: Git, layout: Layout, configs: SetupConfigs) -> Self {
+        WorktreeSetup { git, layout, configs, ports: Mutex::default(), busy: Mutex::default() }
+    }
+
+    fn config(&self, project: &ProjectName) -> PortResult<SetupConfig> {
+        (self.configs)(project).ok_or_else(|| {
+            PortError::transient(format!("the configuration of project {project} is not to be had"))
+        })
+    }
+
+    fn turn(&self, tree: &Tree) -> Arc<Mutex<()>> {
+        let mut all = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(tree.clone()).or_default().clone()
+    }
+
+    fn folder(&self, tree: &Tree) -> PathBuf {
+        self.layout.setup(&tree.project, tree.issue)
+    }
+
+    fn worktree(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
+        let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
+        Ok(match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
+            Found::Open(worktree) | Found::Repaired(worktree) => Some(worktree),
+            Found::Absent | Found::Foreign => None,
+        })
+    }
+
+    fn environment(&self, tree: &Tree, config: &SetupConfig, port: Option<u16>) -> Vec<(OsString, OsString)> {
+        let worktree = self.layout.worktree(&tree.project, tree.role, tree.issue);
+        let ours = [
+            ("PROJECT_NAME", OsString::from(tree.project.as_str())),
+            ("ISSUE", tree.issue.to_string().into()),
+            ("SHOPFLOOR_WORKTREE", worktree.into()),
+            ("SHOPFLOOR_CHECKOUT", config.checkout.clone().into()),
+            (MARKER, self.folder(tree).into()),
+        ];
+        let port = port.map(|port| ("SHOPFLOOR_PORT", OsString::from(port.to_string())));
+        let ours = ours.into_iter().chain(port).map(|(name, value)| (OsString::from(name), value));
+        config.env.iter().cloned().chain(ours).collect()
+    }
+
+    /// Runs the commands up to the first that fails, or all of them.
+    fn run(
+        &self,
+        tree: &Tree,
+        config: &SetupConfig,
+        commands: &[String],
+        port: Option<u16>,
+        log: &mut RunLog,
+        all: bool,
+    ) -> Ran {
+        let folder = self.folder(tree);
+        let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
+        let env = self.environment(tree, config, port);
+        let marker = marker(&folder);
+        let place = StepPlace { folder: &folder, tree: &path, env: &env, marker: marker.as_encoded_bytes() };
+        let began = Instant::now();
+        let mut failed = None;
+        for command in commands {
+            let shown = config.redactor.redact(&one_line(command, 80));
+            let timeout = config.timeout.saturating_sub(began.elapsed());
+            let step = CiStep { name: shown.clone(), run: command.clone(), timeout };
+            log.begin_step(&shown)?;
+            let how = match step::run(&place, &step, log)? {
+                StepEnd::Passed => continue,
+                StepEnd::Failed(code) => format!("exit code {code}"),
+                StepEnd::Killed => "killed".to_owned(),
+                StepEnd::TimedOut => format!("not done within {:?}", config.timeout),
+                StepEnd::Cancelled => "cancelled".to_owned(),
+            };
+            log.write(format!("\n[{how}]").as_bytes())?;
+            let why = format!("`{shown}`: {how}; the whole output is in {}", folder.join("log").display());
+            failed.get_or_insert(SetupFailure { why, excerpt: log.excerpt()? });
+            if !all {
+                break;
+            }
+        }
+        Ok(failed)
+    }
+
+    /// A fresh log, with nothing left of whoever wrote the last.
+    fn begin(&self, tree: &Tree, config: &SetupConfig) -> io::Result<RunLog> {
+        let folder = self.folder(tree);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let marker = marker(&folder);
+        end_marked_tree(record::load_process(&folder)?, marker.as_encoded_bytes(), END_GRACE)?;
+        record::remove_process(&folder)?;
+        RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())
+    }
+
+    /// Copies and runs what the project asks for: what the agent should know.
+    fn fit_out(
+        &self,
+        tree: &Tree,
+        worktree: &Worktree,
+        config: &SetupConfig,
+        patterns: &str,
+        port: Option<u16>,
+    ) -> PortResult<Result<Vec<String>, SetupFailure>> {
+        let mut log = self.begin(tree, config).map_err(|e| trouble("set up", worktree, &e))?;
+        let list = self.folder(tree).join("include");
+        let notes = include::copy(&self.git, config, worktree, patterns, &list, &mut log)?;
+        let ran = self.run(tree, config, &config.setup, port, &mut log, false);
+        let ended = log.finish();
+        let failed =
+            ran.and_then(|failed| ended.map(|()| failed)).map_err(|e| trouble("set up", worktree, &e))?;
+        Ok(failed.map_or(Ok(notes), Err))
+    }
+}
+
+impl Setup for WorktreeSetup {
+    fn set_up(&self, tree: &Tree) -> PortResult<Result<Outfit, SetupFailure>> {
+        let config = self.config(&tree.project)?;
+        let turn = self.turn(tree);
+        let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let worktree = self.worktree(tree)?.ok_or_else(|| {
+            let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
+            PortError::transient(format!("there is no worktree {}", path.display()))
+        })?;
+        let port = {
+            let _alone = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+            port::give(&self.layout, &self.folder(tree), &config.ports)?
+        };
+        let patterns = include::patterns(&config).map_err(|e| trouble("set up", &worktree, &e))?;
+        let wanted = digest(&config, &patterns);
+        let done = worktree.git_dir.join(DONE);
+        if wanted.is_empty() || fs::read(&done).is_ok_and(|known| known == wanted.as_bytes()) {
+            return Ok(Ok(Outfit { port: Some(port), notes: Vec::new() }));
+        }
+        Ok(match self.fit_out(tree, &worktree, &config, &patterns, Some(port))? {
+            Ok(notes) => {
+                write_atomic(&done, wanted.as_bytes(), 0o600)
+                    .map_err(|e| trouble("set up", &worktree, &e))?;
+                Ok(Outfit { port: Some(port), notes })
+            }
+            Err(failure) => Err(failure),
+        })
+    }
+
+    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>> {
+        let config = self.config(&tree.project)?;
+        let turn = self.turn(tree);
+        let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = self.folder(tree);
+        let port = port::of(&folder);
+        let mut failed = None;
+        if let Some(worktree) = self.worktree(tree)?
+            && !config.teardown.is_empty()
+        {
+            let run = || -> Ran {
+                let mut log = self.begin(tree, &config)?;
+                let failed = self.run(tree, &config, &config.teardown, port, &mut log, true)?;
+                log.finish()?;
+                Ok(failed)
+            };
+            failed = run().map_err(|e| trouble("torn down", &worktree, &e))?;
+        }
+        // The log of what failed is kept; the port is free either way.
+        let gone = if failed.is_some() { port::take_back(&folder) } else { remove(&folder) };
+        gone.map_err(|e| PortError::transient(format!("{}: {e}", folder.display())))?;
+        Ok(failed.map(|failed| format!("its teardown failed: {}", failed.why)))
+    }
+}
+
+/// What is asked for; empty for nothing.
+fn digest(config: &SetupConfig, patterns: &str) -> String {
+    if config.setup.is_empty() && patterns.is_empty() {
+        return String::new();
+    }
+    let commands = config.setup.iter().fold(Digest::new(), |digest, run| digest.field(run.as_bytes()));
+    format!("{:016x}", commands.field(patterns.as_bytes()).finish())
+}
+
+fn marker(folder: &Path) -> OsString {
+    let mut marker = OsString::from(MARKER);
+    marker.push("=");
+    marker.push(folder);
+    marker
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn trouble(what: &str, worktree: &Worktree, error: &io::Error) -> PortError {
+    PortError::transient(format!("{} cannot be {what}: {error}", worktree.path.display()))
+}

@@ -1,0 +1,147 @@
+//! Watches branches of the hubs, by events of the kernel: git's files are read when they were written, and
+//! no process is started for it. The primary branches are watched, and the branches of jobs that wait.
+//! What the factory itself does there is known beforehand; anything else is news.
+
+use shopfloor_adapters::git::hub;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{ProjectName, Sha};
+use shopfloor_core::state::{Floor, Job, JobState, Queue};
+use shopfloor_engine::{Handle, Input};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub struct HubWatch {
+    layout: Layout,
+    files: FileWatcher,
+    shared: Arc<Shared>,
+    /// Each watching of a branch has a number of its own.
+    numbers: BTreeMap<Name, u64>,
+    last: u64,
+}
+
+type Name = (ProjectName, String);
+
+struct Shared {
+    handle: Handle,
+    branches: Mutex<BTreeMap<u64, Branch>>,
+}
+
+struct Branch {
+    name: Name,
+    hub: PathBuf,
+    known: Known,
+    /// Where it was seen last.
+    seen: Option<Option<Sha>>,
+}
+
+/// Where a branch is expected to be.
+#[derive(Clone, PartialEq, Eq)]
+enum Known {
+    /// The primary branch; where, if the queue needs to know.
+    Primary(Option<Vec<Sha>>),
+    /// A job's branch.
+    Job(Sha),
+}
+
+/// Two files tell of a branch.
+const FILES: u64 = 2;
+
+impl HubWatch {
+    pub fn start(layout: Layout, handle: Handle) -> io::Result<Self> {
+        let shared = Arc::new(Shared { handle, branches: Mutex::default() });
+        let for_files = shared.clone();
+        let files = FileWatcher::spawn(move |key| for_files.look(key / FILES))?;
+        Ok(HubWatch { layout, files, shared, numbers: BTreeMap::new(), last: 0 })
+    }
+
+    pub fn reconcile(&mut self, floor: &Floor) {
+        let mut wanted: BTreeMap<Name, Known> = floor.jobs.iter().filter_map(waiting).collect();
+        for project in floor.projects.iter() {
+            let known = floor.queues.get(&project.name).and_then(Queue::primary_known);
+            let name = (project.name.clone(), project.policy.primary_branch.clone());
+            wanted.insert(name, Known::Primary(known));
+        }
+        let gone: Vec<Name> =
+            self.numbers.keys().filter(|name| !wanted.contains_key(name)).cloned().collect();
+        for name in gone {
+            self.unwatch(&name);
+        }
+        for (name, known) in wanted {
+            match self.numbers.get(&name) {
+                Some(number) => self.shared.expect(*number, known),
+                None => self.watch(name, known),
+            }
+        }
+    }
+
+    /// Arming a watch reports the file once, so nothing that came before is missed.
+    fn watch(&mut self, name: Name, known: Known) {
+        self.last += 1;
+        let hub = self.layout.hub(&name.0);
+        let files = hub::files_of(&hub, &name.1);
+        self.numbers.insert(name.clone(), self.last);
+        self.shared.branches().insert(self.last, Branch { name, hub, known, seen: None });
+        for (n, file) in (0..FILES).zip(files) {
+            let shown = file.display().to_string();
+            if let Err(e) = self.files.watch(self.last * FILES + n, file) {
+                eprintln!("warning: {shown} cannot be watched: {e}");
+            }
+        }
+    }
+
+    fn unwatch(&mut self, name: &Name) {
+        if let Some(old) = self.numbers.remove(name) {
+            self.shared.branches().remove(&old);
+            (0..FILES).for_each(|n| self.files.unwatch(old * FILES + n));
+        }
+    }
+}
+
+/// The branch of a job that waits with it for somebody else.
+fn waiting(job: &Job) -> Option<(Name, Known)> {
+    let waits = matches!(
+        job.state,
+        JobState::Checking { .. }
+            | JobState::Retrying { .. }
+            | JobState::Reviewing { .. }
+            | JobState::Merging { .. }
+    );
+    let head = job.head.clone().filter(|_| waits)?;
+    Some(((job.project.clone(), job.branch.clone()), Known::Job(head)))
+}
+
+impl Shared {
+    fn branches(&self) -> MutexGuard<'_, BTreeMap<u64, Branch>> {
+        self.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expect(&self, number: u64, known: Known) {
+        let mut branches = self.branches();
+        let Some(branch) = branches.get_mut(&number).filter(|branch| branch.known != known) else { return };
+        branch.known = known;
+        drop(branches);
+        // It may have been moved before this was known.
+        self.look(number);
+    }
+
+    fn look(&self, number: u64) {
+        let mut branches = self.branches();
+        let Some(branch) = branches.get_mut(&number) else { return };
+        let head = hub::peek(&branch.hub, &branch.name.1);
+        let before = branch.seen.replace(head.clone());
+        let (project, name) = branch.name.clone();
+        let event = match &branch.known {
+            Known::Primary(Some(known)) if head.as_ref().is_some_and(|head| known.contains(head)) => return,
+            Known::Primary(None) if before.is_none_or(|before| before == head) => return,
+            Known::Primary(_) => Event::PrimaryTouched { project },
+            Known::Job(known) if head.as_ref() == Some(known) => return,
+            Known::Job(_) => Event::BranchTouched { project, branch: name, head },
+        };
+        drop(branches);
+        self.handle.send(Input::Event(event));
+    }
+}
