@@ -430,10 +430,15 @@ impl Floor {
         self.sessions.get(&job.session?)
     }
 
-    /// The oldest message an agent has not taken.
+    /// The oldest message an agent has not taken. What came while it was being started is told after its
+    /// first prompt.
     pub fn next_message(&self, epoch: Epoch) -> Option<&Message> {
-        let waits = |m: &&Message| m.to == Some(epoch) && m.state == MessageState::Queued;
-        self.messages.iter().filter(waits).find(|m| m.in_prompt_of != Some(epoch))
+        let waits = |m: &&Message| {
+            m.to == Some(epoch) && m.state == MessageState::Queued && m.in_prompt_of != Some(epoch)
+        };
+        let mut waiting = self.messages.iter().filter(waits);
+        let first = waiting.next()?;
+        Some(std::iter::once(first).chain(waiting).find(|m| m.prompt).unwrap_or(first))
     }
 
     /// When something has to be done though nothing happens.

@@ -168,8 +168,12 @@ impl World {
         let branches: Vec<(String, u32)> = branches.map(|(name, at)| (name.clone(), *at)).collect();
         let Some((branch, at)) = self.rng.pick(&branches).cloned() else { return };
         if self.rng.permille(300) {
-            // Their own work, thrown away.
-            self.git.commits[at as usize].keep = false;
+            // Their own work, thrown away as far as it did not land.
+            let (primary, mut mine) = (self.git.primary(), at);
+            while !self.git.is_ancestor(mine, primary) {
+                self.git.commits[mine as usize].keep = false;
+                mine = self.git.commits[mine as usize].parents[0];
+            }
             self.git.hub.remove(&branch);
             self.say(format!("person deletes {branch}"));
             return;

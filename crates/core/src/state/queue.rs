@@ -103,6 +103,9 @@ pub struct Publishing {
     /// What makes `new` fit to land; none is needed where nothing changes.
     pub green: Option<Green>,
     pub entries: Vec<(EntryId, Sha)>,
+    /// Why it cannot be carried on. Whether the branch was moved before that, only git knows.
+    #[serde(default)]
+    pub gave_up: Option<String>,
 }
 
 /// An entry that fails on a base of which nobody knows whether it is green.

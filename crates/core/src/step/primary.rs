@@ -11,7 +11,7 @@ use crate::effect::{Action, MovedBranch, Outcome};
 use crate::event::NoteKind;
 use crate::ids::{ProjectName, Sha};
 use crate::planner::Input;
-use crate::state::LostPrimary;
+use crate::state::{LostPrimary, Publishing};
 
 impl Turn<'_> {
     /// Asks where it is, if that was never known.
@@ -26,7 +26,11 @@ impl Turn<'_> {
         let queue = self.queue_of(project);
         queue.finding = true;
         queue.touched = false;
-        let known = queue.plan.base().filter(|_| !queue.accepts).cloned();
+        let known = match &queue.publishing {
+            // Whether it has what was to be published.
+            Some(Publishing { new, gave_up: Some(_), .. }) => Some(new.clone()),
+            _ => queue.plan.base().filter(|_| !queue.accepts).cloned(),
+        };
         self.act(Action::FindPrimary { project: project.clone(), known });
     }
 
@@ -55,6 +59,14 @@ impl Turn<'_> {
             Outcome::Primary { head, goes_on } => (Some(head), *goes_on),
             _ => (None, false),
         };
+        if let Some(wanted) = queue.publishing.clone().filter(|p| p.gave_up.is_some()) {
+            if known == Some(&wanted.new) {
+                self.publication_settled(project, &wanted, found.is_some() && goes_on);
+            }
+            // Where it is otherwise is another question.
+            self.ask_for_primary(project);
+            return;
+        }
         let base = queue.plan.base().cloned();
         // The queue itself may have moved it since the question, or somebody else again.
         let outdated = known.is_some() && known != base.as_ref() && found != base.as_ref();
@@ -94,7 +106,10 @@ impl Turn<'_> {
     pub(super) fn primary_unknown(&mut self, project: &ProjectName, reason: &str) {
         let queue = self.queue_of(project);
         queue.finding = false;
-        if queue.plan.base().is_some() {
+        if let Some(wanted) = queue.publishing.clone().filter(|p| p.gave_up.is_some()) {
+            self.publication_settled(project, &wanted, false);
+        }
+        if self.queue_of(project).plan.base().is_some() {
             self.note(NoteKind::Escalation, project, None, reason);
             self.plan(project, &Input::Tick);
             return;

@@ -274,7 +274,10 @@ impl Scene {
                 Action::EndSession { .. } => {
                     Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
                 }
-                Action::FindPrimary { .. } => Outcome::Primary { head: sha(10), goes_on: true },
+                Action::FindPrimary { ref known, .. } => {
+                    let goes_on = known.as_ref().is_none_or(|known| *known == sha(10));
+                    Outcome::Primary { head: sha(10), goes_on }
+                }
                 Action::PrepareWorktree { .. } => {
                     Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
                 }

@@ -57,7 +57,12 @@ impl Turn<'_> {
                 }
             }
             Order::Publish { old, new, tree, tested, entries } => {
-                self.publish_tested(project, Publishing { old, new, green: None, entries }, &tree, &tested);
+                self.publish_tested(
+                    project,
+                    Publishing { old, new, green: None, entries, gave_up: None },
+                    &tree,
+                    &tested,
+                );
             }
             Order::Fail { entry, on, on_base, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
@@ -331,13 +336,26 @@ impl Turn<'_> {
     }
 
     pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {
+        let known = self.queue_of(project).publishing.as_mut();
+        let Some(publishing) = known.filter(|p| p.old == *old && p.new == *new) else { return };
+        publishing.gave_up = Some(reason.to_owned());
+        self.primary_touched(project);
+    }
+
+    /// It is settled whether what could not be carried on had moved the branch.
+    pub(super) fn publication_settled(&mut self, project: &ProjectName, wanted: &Publishing, moved: bool) {
+        let Publishing { old, new, gave_up, .. } = wanted;
+        if moved {
+            self.publish_answered(project, old, new, &Outcome::Published);
+            return;
+        }
         let Some(publishing) = self.take_publication(project, old, new) else { return };
         for (entry, _) in &publishing.entries {
             self.set_entry(*entry, EntryState::Queued);
         }
         self.plan(project, &Input::Unpublishable { new: new.clone() });
         for (entry, _) in &publishing.entries {
-            self.entry_impossible(*entry, reason);
+            self.entry_impossible(*entry, gave_up.as_deref().unwrap_or_default());
         }
     }
 

@@ -1,7 +1,7 @@
 //! People's branches: pushed to the hub by hand, queued with `merge-queue add`, landed like any other; and
 //! people's pushes to the primary branch itself.
 
-use crate::floor::{Floor, run_git, wait_for};
+use crate::floor::{Floor, wait_for};
 use serde_json::{Value, json};
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_store::forge::{IssueState, NewIssue, NewPr, PrState};
@@ -55,27 +55,23 @@ pub fn push(floor: &Floor, branch: &str, file: &str, content: &str) -> Sha {
 }
 
 fn push_onto(floor: &Floor, base: &str, branch: &str, file: &str, content: &str) -> Sha {
-    floor.git(&["checkout", "--quiet", "-B", "work", base]);
+    floor.git_insists(&["checkout", "--quiet", "-B", "work", base]);
     std::fs::write(floor.path("repo").join(file), format!("{content}\n")).expect("written");
-    floor.git(&["add", file]);
-    floor.git(&["commit", "--quiet", "-m", &format!("{branch}: {content}")]);
+    floor.git_insists(&["add", file]);
+    floor.git_insists(&["commit", "--quiet", "-m", &format!("{branch}: {content}")]);
     floor.git(&["push", "--quiet", "--force", "shopfloor", &format!("HEAD:refs/heads/{branch}")]);
     let head = floor.git(&["rev-parse", "HEAD"]);
-    floor.git(&["checkout", "--quiet", "main"]);
+    floor.git_insists(&["checkout", "--quiet", "main"]);
     head.parse().expect("a commit")
 }
 
 /// A person changes the primary branch.
 pub fn push_primary(floor: &Floor, file: &str) -> String {
-    // The daemon may be bringing the checkout up to date in this moment: then git refuses one of the two.
-    wait_for("the checkout is up to date", || {
-        let pull = ["pull", "--quiet", "--ff-only", "shopfloor", "main"];
-        run_git(&floor.path("repo"), &floor.path("home"), &pull).status.success()
-    });
+    floor.git_insists(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
     std::fs::write(floor.path("repo").join(file), "by hand\n").expect("written");
-    floor.git(&["add", file]);
-    floor.git(&["commit", "--quiet", "-m", &format!("by hand: {file}")]);
-    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    floor.git_insists(&["add", file]);
+    floor.git_insists(&["commit", "--quiet", "-m", &format!("by hand: {file}")]);
+    floor.git_insists(&["push", "--quiet", "shopfloor", "main"]);
     floor.git(&["rev-parse", "HEAD"])
 }
 

@@ -153,7 +153,7 @@ impl Floor {
         git_in(&self.path("repo"), &self.path("home"), args)
     }
 
-    /// git in the user's checkout, until it works: what a killed daemon had begun there may still run.
+    /// git in the user's checkout, until it works: the factory may be bringing that up to date just then.
     pub fn git_insists(&self, args: &[&str]) {
         wait_for(&format!("git {args:?}"), || {
             let mut git = Command::new("git");

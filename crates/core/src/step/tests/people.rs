@@ -162,3 +162,28 @@ fn what_was_never_fit_to_be_merged_is_not_looked_for() {
     scene.event(Event::PrimaryTouched { project: project() });
     assert!(!scene.names().contains(&"find_merged"), "{:?}", scene.names());
 }
+
+#[test]
+fn what_comes_while_a_session_is_started_is_told_after_its_first_prompt() {
+    let mut scene = Scene::new(Policy::default());
+    scene.issue(1, &["backlog"], &[]).done("edit_labels");
+    let ready = Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] };
+    scene.answer("prepare_worktree", ready);
+    scene.revision = 1;
+    scene.issue(1, &["in-progress"], &[]);
+    let started = Outcome::SessionStarted {
+        tmux: "t".into(),
+        process: ProcessId { pid: 1, start: 1 },
+        phase_file: "f".into(),
+        runtime: "claude".into(),
+        prompt: Some("begin".into()),
+        notes: vec![],
+    };
+    scene.answer("start_session", started);
+    let next =
+        |scene: &Scene| scene.floor.next_message(DEV).map(|m| (m.id, m.text.clone())).expect("a message");
+    let (prompt, text) = next(&scene);
+    assert_eq!(text, "begin");
+    scene.read(prompt.0, DEV);
+    assert!(next(&scene).1.starts_with("ISSUE edited"));
+}

@@ -292,8 +292,32 @@ fn a_change_that_is_not_all_there_is_reported() {
 #[test]
 fn a_publication_that_cannot_be_blocks_its_job() {
     let mut scene = Scene::publishing(Policy::default(), 1);
+    // Whether it moved the branch all the same, only git knows.
     scene.impossible("publish");
+    assert_eq!((scene.state(), status(&scene, 1)), ("merging", "merging"));
+    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: false });
     assert_eq!((scene.state(), scene.has("build_chain")), ("finishing", false));
+}
+
+#[test]
+fn a_publication_that_was_made_before_it_was_given_up_has_landed() {
+    for head in [20, 30] {
+        let mut scene = Scene::publishing(Policy::default(), 1);
+        scene.impossible("publish");
+        match scene.pending.last() {
+            Some(Action::FindPrimary { known, .. }) => assert_eq!(*known, Some(sha(20))),
+            other => panic!("{other:?}"),
+        }
+        scene.primary(head);
+        assert_eq!((status(&scene, 1), scene.job().merged.clone()), ("merged", Some(sha(20))));
+        // Somebody may have gone on from there.
+        scene.primary(head);
+        assert_eq!(queue(&scene).plan.base(), Some(&sha(head)));
+    }
+    // One that cannot be found out about has not.
+    let mut scene = Scene::publishing(Policy::default(), 1);
+    scene.impossible("publish").impossible("find_primary");
+    assert_eq!(status(&scene, 1), "failed");
 }
 
 #[test]
