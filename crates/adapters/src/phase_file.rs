@@ -6,7 +6,9 @@
 //! this user.
 
 use crate::host::atomic::write_atomic;
-use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, ftruncate, open};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, ftruncate, open, renameat_with,
+};
 use rustix::io::Errno;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
@@ -21,6 +23,33 @@ const OWNER_ONLY: u32 = 0o600;
 /// `{dir}/dev-session-{project}-{issue}.phase`, or `review-session-…` for a reviewer.
 pub fn path(dir: &Path, role: Role, project: &ProjectName, issue: IssueNumber) -> PathBuf {
     dir.join(format!("{role}-session-{project}-{issue}.phase"))
+}
+
+/// Takes the path for a floor: false if another floor that still exists has it. The protocol's path names
+/// the project and the issue, and two floors may have both in common.
+pub fn claim(path: &Path, floor: &Path) -> bool {
+    let mut mark = path.as_os_str().to_owned();
+    mark.push(".floor");
+    let mark = PathBuf::from(mark);
+    let name = floor.display().to_string();
+    match read(&mark) {
+        Ok(Some((_, owner))) if owner == name => true,
+        Ok(Some((_, owner))) if Path::new(&owner).is_dir() => false,
+        Ok(Some(_)) => write(&mark, &name).is_ok(),
+        Ok(None) => {
+            // Whole or not at all, and not over what somebody else put there meanwhile.
+            let mut draft = mark.as_os_str().to_owned();
+            draft.push(format!(".{}", std::process::id()));
+            let draft = PathBuf::from(draft);
+            if write(&draft, &name).is_ok() {
+                let _ = renameat_with(CWD, &draft, CWD, &mark, RenameFlags::NOREPLACE);
+                let _ = std::fs::remove_file(&draft);
+            }
+            matches!(read(&mark), Ok(Some((_, owner))) if owner == name)
+        }
+        // Another user's, or planted.
+        Err(_) => false,
+    }
 }
 
 /// Makes the file, or empties it, so that a predecessor's phase is not taken for the new session's.

@@ -403,7 +403,9 @@ impl Floor {
         let edits_pending = known.map_or(0, |i| i.edits_pending);
         // Whoever changed the labels since has said what they should be.
         let held = known.is_some_and(|i| i.held && i.seen == seen);
-        let found_deps = known.map(|i| i.found_deps.clone()).unwrap_or_default();
+        // What an agent found in another text is not known of this one.
+        let same = known.filter(|i| i.revision == *revision);
+        let found_deps = same.map(|i| i.found_deps.clone()).unwrap_or_default();
         let (deps_due, deps_told) = known.map(|i| (i.deps_due, i.deps_told.clone())).unwrap_or_default();
         let deps: BTreeSet<IssueNumber> = deps.iter().chain(&found_deps).copied().collect();
         self.issues.put(Issue {

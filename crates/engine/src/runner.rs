@@ -228,7 +228,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let quiet = self.conductor.is_quiet()?;
         let floor = self.conductor.floor();
         Ok(quiet
-            && floor.jobs.iter().filter(|j| j.is_live()).all(waits_for_a_person)
+            && floor.jobs.iter().filter(|j| j.is_live()).all(|j| waits_for_a_person(floor, j))
             && by_hand(floor).filter(|e| e.state.is_live()).all(|e| stands_still(floor, e)))
     }
 
@@ -279,8 +279,9 @@ fn stands_still(floor: &Floor, entry: &Entry) -> bool {
 }
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.
-fn waits_for_a_person(job: &Job) -> bool {
+fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
     match job.state {
+        JobState::Merging { entry } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,
         JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
         _ => false,

@@ -93,8 +93,11 @@ impl TmuxAgents {
         Templates::new(&config.checkout, self.layout.prompts())
     }
 
+    /// The protocol's path, or one of the floor's own where another floor has that. Once chosen it stays.
     fn phase_file(&self, start: &StartSession) -> PathBuf {
-        phase_file::path(&self.phase_dir, start.role, &start.project, start.issue)
+        let own = self.layout.session(start.epoch).join("phase");
+        let path = phase_file::path(&self.phase_dir, start.role, &start.project, start.issue);
+        if own.exists() || !phase_file::claim(&path, self.layout.root()) { own } else { path }
     }
 
     fn environment(

@@ -51,11 +51,24 @@ impl Site {
 
     pub(super) fn have_primary(&self, head: Option<Sha>) -> PortResult<Sha> {
         let branch = &self.project.primary_branch;
-        let head = head.ok_or_else(|| PortError::permanent(format!("origin has no branch {branch}")))?;
+        let head = head.ok_or_else(|| PortError::transient(format!("origin has no branch {branch}")))?;
         if self.clone.resolve(&self.tracking(branch))?.as_ref() != Some(&head) {
             self.fetch()?;
         }
         Ok(head)
+    }
+
+    /// Where origin has a branch if somebody else went on from our head there, else our head. A commit
+    /// that is known here is the agent's own: one that it pushed and then dropped stays dropped.
+    pub(super) fn gone_on(&self, ours: Sha, theirs: Option<&Sha>) -> PortResult<Sha> {
+        let Some(theirs) = theirs.filter(|theirs| **theirs != ours) else { return Ok(ours) };
+        if self.clone.commit(theirs.as_str())?.is_some() {
+            return Ok(ours);
+        }
+        self.fetch()?;
+        let goes_on =
+            self.clone.commit(theirs.as_str())?.is_some() && self.clone.is_ancestor(&ours, theirs)?;
+        Ok(if goes_on { theirs.clone() } else { ours })
     }
 
     /// Makes the branch if there is none, and brings one that merely lags to origin's.
@@ -71,7 +84,7 @@ impl Site {
             (None, None) => {
                 let primary = self.clone.commit(&self.tracking(&self.project.primary_branch))?;
                 let primary = primary.ok_or_else(|| {
-                    PortError::permanent(format!("origin has no branch {}", self.project.primary_branch))
+                    PortError::transient(format!("origin has no branch {}", self.project.primary_branch))
                 })?;
                 (primary, None)
             }

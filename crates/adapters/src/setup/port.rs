@@ -29,7 +29,7 @@ pub(super) fn give(layout: &Layout, folder: &Path, range: &RangeInclusive<u16>) 
     let given = given(layout).map_err(PortError::transient)?;
     let free = range.clone().find(|port| !given.contains(port) && is_free(*port)).ok_or_else(|| {
         let (first, last) = (range.start(), range.end());
-        PortError::permanent(format!(
+        PortError::transient(format!(
             "no port of {first}-{last} is free: widen `ports` in [worktree] of shopfloor.toml"
         ))
     })?;

@@ -142,6 +142,29 @@ fn a_phase_file_is_reset_written_and_read() {
 }
 
 #[test]
+fn a_phase_file_is_one_floors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dev-session-p-1.phase");
+    let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+    fs::create_dir(&one).expect("made");
+    fs::create_dir(&two).expect("made");
+    assert!(phase_file::claim(&path, &one) && phase_file::claim(&path, &one));
+    assert!(!phase_file::claim(&path, &two), "the other has it");
+    // A floor that is gone needs nothing any more.
+    fs::remove_dir(&one).expect("removed");
+    assert!(phase_file::claim(&path, &two) && !phase_file::claim(&path, folder.path()));
+    // Of many at once one gets it.
+    let path = folder.path().join("dev-session-p-2.phase");
+    let floors: Vec<_> = (0..8).map(|n| folder.path().join(format!("floor{n}"))).collect();
+    floors.iter().for_each(|floor| fs::create_dir(floor).expect("made"));
+    let won = std::thread::scope(|scope| {
+        let tries: Vec<_> = floors.iter().map(|f| scope.spawn(|| phase_file::claim(&path, f))).collect();
+        tries.into_iter().map(|t| t.join().expect("no panic")).filter(|won| *won).count()
+    });
+    assert_eq!(won, 1);
+}
+
+#[test]
 fn what_is_planted_at_a_phase_file_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let victim = folder.path().join("victim");

@@ -86,6 +86,9 @@ impl Turn<'_> {
             id,
             format!("the branch was {what} by hand: it is looked at again"),
         );
+        if let Some(head) = head {
+            self.inform(id, &format!("BRANCH moved\nSomebody pushed {head} to your branch; it is checked and reviewed as it is there. If that was not you, fetch and merge it before you change anything."));
+        }
     }
 
     /// The primary branch is elsewhere: what jobs have on their branches may be in it.

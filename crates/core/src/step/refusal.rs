@@ -55,11 +55,10 @@ impl Turn<'_> {
     /// The agent says that the issue is done already; this is what its branch says.
     pub(super) fn nothing_to_do(&mut self, id: JobId, ahead: u32, dirty: u32) {
         if ahead > 0 || dirty > 0 {
-            self.remind(
-                id,
-                &format!("PR not merged yet\nYou say that the issue is done already, but your branch has {ahead} commits and {dirty} changed files of its own. If they belong to it, commit, push and signal awaiting_ci; else remove them and say so again."),
-                "the agent says that nothing is to do, but has changed something",
+            let why = format!(
+                "the agent says that the issue is done already, but its branch has {ahead} commits and {dirty} changed files of its own"
             );
+            self.finish(id, End::Failed, &why);
             return;
         }
         match self.policy_of(id).on_already_done {

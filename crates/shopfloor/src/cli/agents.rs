@@ -5,7 +5,7 @@ use super::{CliResult, Context, Exit, output, view};
 use crate::registry::{Identity, Liveness, chain, id, last_seen, liveness, standing, status};
 use clap::Args;
 use shopfloor_core::ids::{ProjectName, agent_name};
-use shopfloor_core::state::{Agent, AgentStatus, Floor};
+use shopfloor_core::state::{Agent, AgentStatus, End, Floor};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -49,12 +49,23 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
     }
 }
 
+/// Not one that ended as it should, nor one that died and was not needed any more.
+fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
+    match agent.status {
+        AgentStatus::Terminated => false,
+        AgentStatus::Crashed => {
+            floor.job_of(&agent.project, agent.issue).is_none_or(|j| j.end() != Some(End::Merged))
+        }
+        _ => true,
+    }
+}
+
 fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&ProjectName>) {
     let mut agents: Vec<&Agent> = floor
         .agents
         .iter()
         .filter(|a| project.is_none_or(|p| a.project == *p))
-        .filter(|a| args.all || a.status != AgentStatus::Terminated)
+        .filter(|a| args.all || is_of_interest(floor, a))
         .collect();
     agents.sort_by_key(|a| (&a.project, a.issue, a.role.as_str()));
     let now = now();

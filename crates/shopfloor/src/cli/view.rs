@@ -115,7 +115,12 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
             let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);
             match place {
                 Some((position, e)) => {
-                    format!("the merge queue: position {position}, {}", floor.entry_status(e))
+                    let stands = floor.queues.get(&job.project).and_then(|q| {
+                        let lost = q.lost.as_ref().map(|lost| lost.tell());
+                        lost.or(q.paused.as_ref().map(|why| format!("it is paused: {}", one_line(why, 200))))
+                    });
+                    let stands = stands.map(|why| format!("; {why}")).unwrap_or_default();
+                    format!("the merge queue: position {position}, {}{stands}", floor.entry_status(e))
                 }
                 None => "the merge queue".into(),
             }

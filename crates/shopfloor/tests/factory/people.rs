@@ -107,7 +107,7 @@ fn what_a_person_pushed_to_an_agents_branch_is_not_lost_and_not_passed_over() {
     let (code, text) = floor.until_idle();
     assert_eq!(code, 3, "it waits for a review again: {text}");
     let told = |text: &str| floor.engine().floor().messages.iter().any(|m| m.text.contains(text));
-    assert!(told("has commits that the worktree's lacks"), "the agent is told: {text}");
+    assert!(told("BRANCH moved"), "the agent is told: {text}");
     let head = floor.hub(&["rev-parse", &job.branch]);
     floor.hub(&["merge-base", "--is-ancestor", &theirs, &head]);
     assert_eq!(floor.job(issue).head.map(|h| h.to_string()), Some(head), "all of it was checked");
@@ -115,4 +115,31 @@ fn what_a_person_pushed_to_an_agents_branch_is_not_lost_and_not_passed_over() {
     let (code, text) = floor.until_idle();
     assert_eq!(code, 0, "{text}");
     assert_eq!((floor.landed("mine.txt"), floor.landed("theirs.txt")), ("mine".into(), "theirs".into()));
+}
+
+#[test]
+fn a_queue_that_is_held_is_said_and_not_waited_for() {
+    let floor = Floor::new(DEMO);
+    let issue = floor.issue("Held", "demo: write held.txt <<held");
+    assert_eq!(floor.run(&["up", "--until-idle"]).status.code(), Some(0));
+    let issue_2 = floor.issue("Held, too", "demo: write more.txt <<more");
+    floor.ok(&["merge-queue", "pause", "a release"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    assert!(floor.ok(&["explain", &issue_2.to_string()]).contains("it is paused: a release"));
+    assert!(floor.ok(&["status"]).contains("it is paused: a release"));
+    floor.ok(&["merge-queue", "resume"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("more.txt"), "more");
+    let again = floor.run(&["merge-queue", "add", &issue.to_string()]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("is merged already"));
+    let agent = floor.ok(&["explain", &format!("dev-sample-{issue}")]);
+    assert!(agent.contains("status: ended\n"), "{agent}");
+    // A primary branch that is gone cannot be accepted.
+    let main = floor.hub(&["rev-parse", "main"]);
+    floor.hub(&["update-ref", "-d", "refs/heads/main"]);
+    let resumed = floor.run(&["merge-queue", "resume"]);
+    assert!(String::from_utf8_lossy(&resumed.stderr).contains("has no primary branch main"));
+    floor.hub(&["update-ref", "refs/heads/main", &main]);
 }

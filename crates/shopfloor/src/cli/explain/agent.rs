@@ -10,7 +10,7 @@ use shopfloor_core::delivery::Transition;
 use shopfloor_core::ids::{Epoch, agent_name};
 use shopfloor_core::liveness::{Confidence, Status, derive};
 use shopfloor_core::runtime::RuntimeSpec;
-use shopfloor_core::state::{Floor, Message, Session, SessionState};
+use shopfloor_core::state::{AgentStatus, Floor, Message, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use std::time::Duration;
@@ -88,6 +88,12 @@ fn find<'f>(floor: &'f Floor, name: &str) -> Option<&'f Session> {
     by_agent().or_else(|| floor.sessions.iter().find(|s| s.tmux == name)).or_else(by_epoch)
 }
 
+/// Whether it came to its end as it should: then there is nothing to find out.
+fn ended(floor: &Floor, session: &Session) -> bool {
+    let agent = floor.agents.iter().find(|a| a.session == session.epoch);
+    session.state == SessionState::Ended && agent.is_none_or(|a| a.status == AgentStatus::Terminated)
+}
+
 /// The evidence as it is now. Nothing is kept: that is the daemon's to do.
 fn look(context: &Context, session: &Session, spec: &RuntimeSpec, now: Time) -> Dossier {
     let dir = context.layout.session(session.epoch);
@@ -145,14 +151,17 @@ fn explanation(
         tmux_session: session.tmux.clone(),
         runtime: session.runtime.clone(),
         session_state: session.state,
-        status: status.state.to_string(),
+        status: match ended(floor, session) {
+            true => "ended".to_owned(),
+            false => status.state.to_string(),
+        },
         since: output::moment(status.since),
         confidence: status.confidence,
         context_percent: status.context_percent,
         cost_usd: dossier.cost_micros().map(|micros| micros as f64 / 1e6),
         conversation: dossier.conversation().map(|id| one_line(id, 80)),
         predecessor: session.predecessor.map(|epoch| format!("e{epoch}")),
-        chain: chain.collect(),
+        chain: chain.filter(|_| !ended(floor, session)).collect(),
         facts: facts.collect(),
         messages: messages.collect(),
     }
@@ -164,7 +173,11 @@ fn print(shown: &Explanation, status: &Status, now: Time) {
     output::line(format!("{} (session {}, {state}; runtime {runtime})", shown.agent, shown.session));
     let age = output::span(now.since(status.since));
     let sure = format!("{:?}", shown.confidence).to_lowercase();
-    output::line(format!("  status: {} for {age}, confidence {sure}", shown.status));
+    if shown.chain.is_empty() {
+        output::line(format!("  status: {}", shown.status));
+    } else {
+        output::line(format!("  status: {} for {age}, confidence {sure}", shown.status));
+    }
     if let Some(percent) = shown.context_percent {
         output::line(format!("  context: {percent}% used"));
     }
@@ -174,8 +187,10 @@ fn print(shown: &Explanation, status: &Status, now: Time) {
     if let Some(predecessor) = &shown.predecessor {
         output::line(format!("  predecessor: {predecessor}"));
     }
-    output::line("  because:");
-    shown.chain.iter().for_each(fact);
+    if !shown.chain.is_empty() {
+        output::line("  because:");
+        shown.chain.iter().for_each(fact);
+    }
     output::line("  all that is known:");
     shown.facts.iter().for_each(fact);
     for message in &shown.messages {

@@ -3,9 +3,10 @@
 use super::branch::{self, Wish};
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
+use shopfloor_adapters::git::hub;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job, JobState};
+use shopfloor_core::state::{End, Floor, Job, JobState};
 use shopfloor_core::step::may_merge;
 use std::str::FromStr;
 
@@ -121,6 +122,10 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
         return Err(CliError::usage(format!("the job of issue #{issue} carries that change"))
             .hint(format!("`shopfloor pr review {pr} --approve` approves it")));
     }
+    if job.end() == Some(End::Merged) {
+        return Err(CliError::failed(format!("issue #{issue} is merged already"))
+            .hint(format!("`shopfloor explain {issue}` says when and as what")));
+    }
     let urgent = wish.urgent;
     if !matches!(job.state, JobState::Merging { .. }) {
         may_merge(engine.floor(), job).map_err(|why| {
@@ -181,6 +186,12 @@ pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
 }
 
 pub fn resume(context: &Context) -> CliResult<Exit> {
+    let row = context.project()?;
+    let branch = &row.policy.primary_branch;
+    if hub::peek(&context.layout.hub(&row.name), branch).is_none() {
+        return Err(CliError::failed(format!("the hub of {} has no primary branch {branch}", row.name))
+            .hint(format!("put it back first: `git push shopfloor {branch}`")));
+    }
     hold(context, None)
 }
 
