@@ -137,7 +137,7 @@ fn chosen(asked: &Asked, text: &str) -> String {
 }
 
 fn comment(question: &str, asked: &Asked, within: Option<Duration>) -> String {
-    let mut body = format!("The agent asks:\n\n{question}\n\n");
+    let mut body = format!("This waits for a person:\n\n{question}\n\n");
     for (number, option) in (1..).zip(&asked.options) {
         body.push_str(&format!("{number}. {option}\n"));
     }

@@ -371,7 +371,14 @@ impl Shared {
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
                 Ok(None) => {}
-                Err(why) => eprintln!("warning: the configuration of {project} was not taken over: {why}"),
+                Err(why) => {
+                    let text = format!(
+                        "its configuration was not taken over, what was before holds: {}",
+                        one_line(&why, 500)
+                    );
+                    eprintln!("warning: {project}: {text}");
+                    self.send(Event::Escalated { project, text });
+                }
             },
             None => {}
         }
