@@ -109,7 +109,7 @@ impl ProcTable {
     /// (`NAME=value`). Others' processes cannot be read, and are not ours.
     pub(crate) fn marked(&self, marker: &[u8]) -> Vec<u32> {
         let holds = |pid: &u32| {
-            fs::read(format!("/proc/{pid}/environ"))
+            environment(*pid)
                 .is_ok_and(|environment| environment.split(|b| *b == 0).any(|entry| entry == marker))
         };
         self.processes.keys().copied().filter(holds).collect()
@@ -133,6 +133,24 @@ impl ProcTable {
                 return members.iter().map(|pid| self.processes[pid]).collect();
             }
         }
+    }
+}
+
+/// How often an environment that reads as empty is read again.
+const LOOKS_MAX: u32 = 20;
+
+/// What a process was started with. In the middle of an `exec` there is a moment in which the kernel shows
+/// none: a program (a thread of the kernel has no file) without any is looked at again.
+fn environment(pid: u32) -> std::io::Result<Vec<u8>> {
+    let mut looks = 1;
+    loop {
+        let environment = fs::read(format!("/proc/{pid}/environ"))?;
+        let starts = || looks < LOOKS_MAX && fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+        if !environment.is_empty() || !starts() {
+            return Ok(environment);
+        }
+        looks += 1;
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

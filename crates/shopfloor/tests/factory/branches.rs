@@ -402,6 +402,7 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
     floor.hub(&["update-ref", "-d", "refs/heads/main"]);
     wait_for("the queue stands still", || status(&floor)["frozen"].is_string());
     assert!(status(&floor)["frozen"].as_str().is_some_and(|w| w.contains("deleted")));
+    refused(&floor, &["merge-queue", "resume"], 1, &["has no primary branch main", "put it back"]);
     assert_eq!(doctor(&floor)["status"], "fail");
     floor.hub(&["update-ref", "refs/heads/main", &format!("{landed}~1")]);
     wait_for("it is seen where it is", || {

@@ -188,7 +188,9 @@ pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
 pub fn resume(context: &Context) -> CliResult<Exit> {
     let row = context.project()?;
     let branch = &row.policy.primary_branch;
-    if hub::peek(&context.layout.hub(&row.name), branch).is_none() {
+    let engine = context.engine()?;
+    let lost = engine.floor().queues.get(&row.name).is_some_and(|queue| queue.lost.is_some());
+    if lost && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
         return Err(CliError::failed(format!("the hub of {} has no primary branch {branch}", row.name))
             .hint(format!("put it back first: `git push shopfloor {branch}`")));
     }
