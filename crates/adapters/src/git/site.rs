@@ -58,14 +58,17 @@ impl Site {
         Ok(head)
     }
 
-    /// Where origin has a branch if somebody else went on from our head there, else our head. A commit
-    /// that is known here is the agent's own: one that it pushed and then dropped stays dropped.
-    pub(super) fn gone_on(&self, ours: Sha, theirs: Option<&Sha>) -> PortResult<Sha> {
+    /// Where origin has a branch if somebody else went on from our head there, else our head. What the
+    /// branch was before, by its log, is the agent's own: what it pushed and then dropped stays dropped.
+    pub(super) fn gone_on(&self, full: &str, ours: Sha, theirs: Option<&Sha>) -> PortResult<Sha> {
         let Some(theirs) = theirs.filter(|theirs| **theirs != ours) else { return Ok(ours) };
-        if self.clone.commit(theirs.as_str())?.is_some() {
+        let was = self.clone.call("log").args(["--walk-reflogs", "--format=%H", full, "--"]).text()?;
+        if was.lines().any(|commit| commit == theirs.as_str()) {
             return Ok(ours);
         }
-        self.fetch()?;
+        if self.clone.commit(theirs.as_str())?.is_none() {
+            self.fetch()?;
+        }
         let goes_on =
             self.clone.commit(theirs.as_str())?.is_some() && self.clone.is_ancestor(&ours, theirs)?;
         Ok(if goes_on { theirs.clone() } else { ours })

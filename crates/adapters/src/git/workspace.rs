@@ -290,7 +290,7 @@ impl Workspace for GitWorkspace {
         let head = site.clone.commit(&full)?;
         let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
         let mut origin = site.on_origin(&[&full, &site.primary])?;
-        let head = site.gone_on(head, origin[0].as_ref())?;
+        let head = site.gone_on(&full, head, origin[0].as_ref())?;
         let primary = site.have_primary(origin.remove(1))?;
         let range = format!("{primary}..{head}");
         let call = site.clone.call("rev-list").args(["--count", &range, "--"]);

@@ -189,6 +189,32 @@ fn a_push_never_drops_what_others_pushed() {
 }
 
 #[test]
+fn what_others_put_on_top_is_the_branch_and_what_the_agent_dropped_is_not() {
+    each(|floor| {
+        let head =
+            || floor.workspace.branch_state(&floor.tree(1), &branch(1)).expect("state").head.to_string();
+        floor.commit("Ada", 1, "a", "1", "one");
+        floor.push(1);
+        floor.user(&["fetch", "--quiet", "shopfloor"]);
+        floor.user(&["checkout", "--quiet", "-b", "topic", &format!("shopfloor/{}", branch(1))]);
+        floor.user(&["commit", "--quiet", "--allow-empty", "-m", "a human's"]);
+        floor.user(&["push", "--quiet", "shopfloor", &format!("HEAD:{}", branch(1))]);
+        let theirs = floor.user(&["rev-parse", "HEAD"]);
+        // As often as it is asked: the first look may have been cut short after its fetch.
+        assert_eq!([head(), head()], [theirs.trim(), theirs.trim()]);
+
+        floor.commit("Ada", 2, "b", "1", "one");
+        let kept = floor.push(2);
+        floor.commit("Ada", 2, "b", "2", "a mistake");
+        floor.push(2);
+        let dir = floor.prepare(2);
+        floor.git_in(&dir, &["reset", "--quiet", "--hard", "HEAD~1"]);
+        let state = floor.workspace.branch_state(&floor.tree(2), &branch(2)).expect("state");
+        assert_eq!(state.head, kept);
+    });
+}
+
+#[test]
 fn a_successor_is_told_what_was_done() {
     each(|floor| {
         floor.commit("Ada", 1, "a", "committed\n", "one\x1b[31m");
