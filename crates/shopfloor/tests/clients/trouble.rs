@@ -44,6 +44,12 @@ then = [{ bash = "echo half > half.tmp; sleep 1000" }, { text = "Never said." }]
     let before = plant.processes(&first.tmux);
     let (client_pid, conversation) = (first.process.expect("a process").pid, first.conversation.clone());
     assert!(before.contains(&client_pid) && before.len() >= 2, "it and its tool: {before:?}");
+    // What it has not written down yet it cannot remember; then its successor begins without.
+    wait_for("the call is in its transcript", || {
+        let file = format!("--include=*{}*", conversation.as_deref().unwrap_or_default());
+        let grep = Command::new("grep").args(["-rqs", &file, "half.tmp"]).arg(plant.path("home")).status();
+        grep.expect("grep runs").success().then_some(())
+    });
     kill(client_pid);
     let second = plant.live(2);
     assert_eq!(plant.processes(&first.tmux), [0; 0], "its tool died with it");
