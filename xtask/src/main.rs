@@ -3,6 +3,7 @@
 //! Each says what it does as it does it, and exits 0 only if all of it worked.
 
 mod bench;
+mod beside;
 mod clients;
 mod demo;
 mod install;

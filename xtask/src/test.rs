@@ -1,7 +1,7 @@
 //! `cargo xtask test` and `cargo xtask lint`.
 
 use crate::sh::{self, Res, Steps, cargo, say};
-use crate::{clients, install, leak};
+use crate::{beside, clients, install, leak};
 use std::path::Path;
 use std::process::Command;
 
@@ -36,23 +36,30 @@ pub fn run(with_clients: bool) -> Res<()> {
     lint_steps(&mut steps)?;
 
     let nextest = sh::works(cargo().args(["nextest", "--version"]));
-    let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
-    let line = format!("cargo {} --workspace", runner.join(" "));
+    let line =
+        if nextest { "cargo nextest run --workspace" } else { "cargo test --workspace, beside each other" };
     // Built before the run gets its own temporary folder, so that only tests ever see that.
-    steps.step(&format!("{line} --no-run"), || {
+    steps.step("building the tests", || {
+        let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
         sh::run(cargo().args(runner).args(["--workspace", "--no-run"]))
     })?;
     let tmp = sh::scratch("sf-test")?;
-    let tests = steps.step(&line, || {
-        let mut command = cargo();
-        in_folder(&mut command, &tmp).args(runner).args(["--workspace", "--no-fail-fast"]);
+    let prepare = |command: &mut Command| {
+        in_folder(command, &tmp);
         match &clients {
             Some(folder) => command.env(clients::FOLDER, folder),
             None => command.env_remove(clients::FOLDER),
         };
-        sh::run(&mut command)
+    };
+    let tests = steps.step(line, || {
+        if !nextest {
+            return beside::run(&prepare);
+        }
+        let mut command = cargo();
+        prepare(&mut command);
+        sh::run(command.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     });
-    let doctests = match nextest && has_doctests(&sh::root().join("crates")) {
+    let doctests = match has_doctests(&sh::root().join("crates")) {
         true => steps.step("cargo test --workspace --doc", || {
             sh::run(in_folder(cargo().args(["test", "--workspace", "--doc"]), &tmp))
         }),
