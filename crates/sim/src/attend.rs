@@ -134,6 +134,7 @@ impl Attendant {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
+            dialog: None,
         };
         if self.reported.as_ref().is_some_and(|(at, old)| !is_worth(old, &status, now.since(*at))) {
             return Ok(());

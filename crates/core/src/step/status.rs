@@ -10,7 +10,7 @@ use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
-use crate::runtime::ErrorKind;
+use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::{Job, JobState, SessionState, SessionStatus};
 use crate::time::Time;
 use std::time::Duration;
@@ -92,8 +92,16 @@ impl Turn<'_> {
                     return;
                 }
                 let tmux = session.tmux.clone();
-                let text = format!("the {role} agent waits in a dialog ({kind}): `shopfloor attach {tmux}`");
-                self.note_job(NoteKind::NeedsHuman, id, text);
+                let says = status.dialog.as_ref().map(|d| format!(": {}", d.summary())).unwrap_or_default();
+                let waits = match kind {
+                    DialogKind::Asks => format!("asks something{says}"),
+                    kind => format!("waits in a dialog ({kind}){says}"),
+                };
+                self.note_job(
+                    NoteKind::NeedsHuman,
+                    id,
+                    format!("the {role} agent {waits}: `shopfloor attach {tmux}`"),
+                );
             }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
@@ -316,7 +324,11 @@ fn is_news(before: &SessionStatus, now: &SessionStatus) -> bool {
     let failed = matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. });
     // The same error of another turn is another: the turn between may have been too short to be seen.
     let another = before.state != now.state || before.since != now.since;
-    before.state.as_str() != now.state.as_str() || (failed && another)
+    // One dialog after another, of the same kind.
+    let asks = now.dialog.as_ref().filter(|_| matches!(now.state, State::Dialog { .. }));
+    let other = asks
+        .is_some_and(|asks| before.dialog.as_ref().is_none_or(|shown| shown.fingerprint != asks.fingerprint));
+    before.state.as_str() != now.state.as_str() || (failed && another) || other
 }
 
 fn is_notable(state: &State) -> bool {
