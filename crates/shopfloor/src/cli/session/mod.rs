@@ -205,11 +205,11 @@ impl Rescue {
         let root = std::fs::canonicalize(context.layout.root()).ok();
         let layouts = [Some(context.layout.clone()), root.map(shopfloor_adapters::layout::Layout::new)];
         let found = layouts.iter().flatten().find_map(|layout| layout.worktree_of(cwd));
-        let Some((project, role, issue)) = found else { return Ok(None) };
+        let Some(tree) = found else { return Ok(None) };
         let (projects, _) =
             Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
         let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup());
-        Ok(Some(Rescue { workspace, tree: Tree { project, issue, role } }))
+        Ok(Some(Rescue { workspace, tree }))
     }
 
     fn snapshot(&self) -> CliResult<Option<Snapshot>> {
