@@ -200,7 +200,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
 }
 
 fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
-    Tree { project: project.clone(), issue, role }
+    Tree::of_job(project, role, issue)
 }
 
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {

@@ -8,7 +8,7 @@ use crate::store::CrashingStore;
 use crate::world::Shared;
 use shopfloor_core::effect::Action;
 use shopfloor_core::event::{Event, NoteKind};
-use shopfloor_core::ids::{Epoch, MessageId, Role, Sha};
+use shopfloor_core::ids::{Epoch, MessageId, Sha};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::{Queue, SessionState};
 use shopfloor_core::time::Time;
@@ -230,7 +230,7 @@ impl Daemon {
                 }
             }
         }
-        if proc.results > seen.results && proc.tree.role == Role::Review {
+        if proc.results > seen.results && proc.tree.is_review() {
             self.submit(&Event::ResultWritten { epoch })?;
         }
         if !proc.alive {

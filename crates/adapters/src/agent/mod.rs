@@ -213,17 +213,17 @@ impl Agents for TmuxAgents {
     }
 
     fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
-        let name = tmux_name(tree.role, &tree.project, tree.issue, epoch);
+        let name = tree.session(epoch);
         if self.tmux.probe(&name).map_err(port_error)? == Probe::Absent {
             return Ok(String::new());
         }
         let screen = self.tmux.capture(&name, OUTPUT_LINES).map_err(port_error)?;
-        let redactor = self.redactor(&tree.project, tree.role);
+        let redactor = tree.role().map(|role| self.redactor(&tree.project, role)).unwrap_or_default();
         Ok(tail(redactor.redact(&neutralise(&screen)).trim(), OUTPUT_BYTES_MAX))
     }
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
-        self.tmux.end(&tmux_name(tree.role, &tree.project, tree.issue, epoch)).map_err(port_error)
+        self.tmux.end(&tree.session(epoch)).map_err(port_error)
     }
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {

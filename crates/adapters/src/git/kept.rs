@@ -4,10 +4,11 @@ use super::rescue::{RESCUES, SUBJECT};
 use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name, branch_for};
+use shopfloor_core::hand::name::HandName;
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
-use shopfloor_engine::ports::PortResult;
+use shopfloor_engine::ports::{PortResult, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A rescue ref and what it holds.
@@ -30,11 +31,15 @@ pub struct Rescued {
 }
 
 impl Rescued {
-    /// The issue and role of the agent, if the ref is of this project's making.
-    pub fn tree_of(&self, project: &ProjectName) -> Option<(Role, IssueNumber)> {
+    /// Whose it is, if the ref is of this project's making.
+    pub fn tree_of(&self, project: &ProjectName) -> Option<Tree> {
+        if let Some(name) = HandName::parse(&self.agent) {
+            return Some(Tree::of_hand(project, name));
+        }
         [Role::Dev, Role::Review].into_iter().find_map(|role| {
             let issue = self.agent.rsplit_once('-')?.1.parse().ok()?;
-            (agent_name(role, project, issue) == self.agent).then_some((role, issue))
+            let tree = Tree::of_job(project, role, issue);
+            (tree.agent() == self.agent).then_some(tree)
         })
     }
 }
@@ -150,12 +155,11 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
 /// The primary branch is asked first, then the issue's own.
 fn say_where_else(site: &Site, project: &ProjectName, all: &mut [Rescued]) -> GitResult<()> {
     let mut roots = vec![(site.project.primary_branch.clone(), site.tracking(&site.project.primary_branch))];
-    let issues: BTreeSet<IssueNumber> =
-        all.iter().filter_map(|r| r.tree_of(project)).map(|(_, issue)| issue).collect();
+    let issues: BTreeSet<IssueNumber> = all.iter().filter_map(|r| r.tree_of(project)?.issue()).collect();
     roots.extend(issues.into_iter().map(|n| (branch_for(n), format!("refs/heads/{}", branch_for(n)))));
     for (branch, root) in roots {
         let own = |r: &Rescued| {
-            let issue = r.tree_of(project).map(|(_, issue)| issue);
+            let issue = r.tree_of(project).and_then(|tree| tree.issue());
             branch == site.project.primary_branch || issue.is_some_and(|n| branch_for(n) == branch)
         };
         if !all.iter().any(|r| r.also_in.is_none() && own(r)) {

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::commit::{Commit, Stamp, factory};
 use super::run::{Git, GitError, GitResult, Repo, parse_sha};
 use super::worktree::Worktree;
-use shopfloor_core::ids::{Sha, agent_name};
+use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{Snapshot, Tree};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -128,7 +128,7 @@ pub(crate) struct Kept {
 }
 
 fn prefix(tree: &Tree) -> String {
-    format!("{RESCUES}{}/", agent_name(tree.role, &tree.project, tree.issue))
+    format!("{RESCUES}{}/", tree.agent())
 }
 
 pub(crate) fn newest(clone: &Repo, tree: &Tree) -> GitResult<Option<Kept>> {

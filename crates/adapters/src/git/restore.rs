@@ -11,7 +11,7 @@ use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::Worktree;
 use super::{hazards, locks};
-use shopfloor_core::ids::{ProjectName, Sha, agent_name};
+use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{PortError, PortResult, Snapshot, Tree, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -240,7 +240,7 @@ impl GitWorkspace {
 
 /// Names the snapshot that is being put back into a worktree.
 fn pending(tree: &Tree) -> String {
-    format!("refs/shopfloor/restore/{}", agent_name(tree.role, &tree.project, tree.issue))
+    format!("refs/shopfloor/restore/{}", tree.agent())
 }
 
 /// The mode of a file that is not there, and of another repository's commit.

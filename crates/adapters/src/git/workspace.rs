@@ -10,7 +10,7 @@ use super::worktree::{self, Found, Worktree};
 use super::{Projects, checkout, hazards, locks, rescue};
 use crate::layout::Layout;
 use shopfloor_core::effect::Tidy;
-use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
@@ -45,7 +45,7 @@ impl GitWorkspace {
     }
 
     fn path(&self, tree: &Tree) -> PathBuf {
-        self.layout.worktree(&tree.project, tree.role, tree.issue)
+        self.layout.tree(tree)
     }
 
     /// The worktree, if there is one. Anything else in its place is an error: it may be work.
@@ -257,10 +257,10 @@ impl Workspace for GitWorkspace {
         let register = self.register(&tree.project);
         let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let mut notes = Vec::new();
-        let worktree = match (tree.role, at) {
-            (Role::Dev, _) => self.prepare_dev(&site, tree, branch, &mut notes)?,
-            (Role::Review, Some(at)) => self.prepare_review(&site, tree, at, &mut notes)?,
-            (Role::Review, None) => {
+        let worktree = match (tree.is_review(), at) {
+            (false, _) => self.prepare_dev(&site, tree, branch, &mut notes)?,
+            (true, Some(at)) => self.prepare_review(&site, tree, at, &mut notes)?,
+            (true, None) => {
                 return Err(PortError::permanent("a review needs the commit it is about"));
             }
         };
@@ -274,7 +274,7 @@ impl Workspace for GitWorkspace {
         })?;
         let path =
             worktree.path.to_str().ok_or_else(|| PortError::permanent("the floor's path is not UTF-8"))?;
-        if tree.role == Role::Dev {
+        if !tree.is_review() {
             match hazards::operation(&worktree) {
                 Some(operation) => notes.push(operation.note()),
                 None => notes.extend(hazards::astray(&site.clone, &worktree, &branch_ref(branch)?)?),

@@ -151,11 +151,11 @@ impl Floor {
     }
 
     pub fn tree(&self, issue: u64) -> Tree {
-        Tree { project: self.project.name.clone(), issue: IssueNumber(issue), role: Role::Dev }
+        Tree::of_job(&self.project.name, Role::Dev, IssueNumber(issue))
     }
 
     pub fn review_tree(&self, issue: u64) -> Tree {
-        Tree { role: Role::Review, ..self.tree(issue) }
+        Tree::of_job(&self.project.name, Role::Review, IssueNumber(issue))
     }
 
     pub fn prepare(&self, issue: u64) -> PathBuf {

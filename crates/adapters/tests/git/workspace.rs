@@ -105,8 +105,7 @@ fn a_worktree_whose_making_was_cut_short_is_made_anew() {
 #[test]
 fn something_else_in_a_worktrees_place_is_left_alone() {
     each(|floor| {
-        let dir =
-            floor.layout.worktree(&floor.project.name, shopfloor_core::ids::Role::Dev, floor.tree(1).issue);
+        let dir = floor.layout.tree(&floor.tree(1));
         let file = floor.write(&dir, "whose", "?");
         let refused = floor.workspace.prepare(&floor.tree(1), &branch(1), None);
         assert!(matches!(refused, Err(PortError::Permanent(_))), "{refused:?}");
@@ -269,8 +268,7 @@ fn a_kept_worktree_goes_over_to_another_branch_unless_that_would_leave_something
         floor.push(9);
         let go = |issue| floor.workspace.prepare(&floor.tree(issue), "theirs", None).expect("prepared");
         let on = |issue| {
-            let kept =
-                floor.layout.worktree(&floor.project.name, floor.tree(issue).role, floor.tree(issue).issue);
+            let kept = floor.layout.tree(&floor.tree(issue));
             floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim().to_owned()
         };
         // What is not committed, or committed there alone, stays where it is.

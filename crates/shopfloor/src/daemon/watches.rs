@@ -214,7 +214,8 @@ impl FloorWatches {
         if session.role == Role::Dev {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
             let head = record.and_then(|record| record.head.clone());
-            let path = self.layout.clone_branch(&session.project, &branch_for(session.issue));
+            let path =
+                self.layout.clone_repo(&session.project).join("refs/heads").join(branch_for(session.issue));
             let key = branch_key(epoch);
             self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
             self.watch_file(key, path);

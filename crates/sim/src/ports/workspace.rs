@@ -16,7 +16,7 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
     let worktree = git.trees.get(tree)?.clone();
     let head = git.head_of(&worktree);
     let content = git.tree_content(&worktree);
-    let prefix = format!("refs/rescue/{}-{}", tree.role, tree.issue);
+    let prefix = format!("refs/rescue/{}", tree.name());
     if world.mutation == Some(Mutation::RemoveWithoutRescue) {
         return Some(Snapshot { reference: format!("{prefix}/none"), commit: sha(head) });
     }
@@ -101,7 +101,7 @@ impl Workspace for FakeWorkspace {
                 });
             }
             let head = world.git.head_of(&world.git.trees[tree]);
-            let path = format!("work/{}-{}", tree.role, tree.issue);
+            let path = format!("work/{}", tree.name());
             Ok(Prepared { path, head: sha(head), notes: Vec::new() })
         })
     }
@@ -241,7 +241,7 @@ impl Workspace for FakeWorkspace {
                 world.broken("2 no work is lost", format!("worktree {tree:?} removed with {lost:?}"));
             }
             world.git.trees.remove(tree);
-            world.say(format!("worktree {}-{} removed", tree.role, tree.issue));
+            world.say(format!("worktree {} removed", tree.name()));
             Ok(())
         })
     }

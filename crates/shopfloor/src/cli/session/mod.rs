@@ -32,7 +32,7 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::hand::name::HandName;
 use shopfloor_core::hand::watch::FinalState;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::ProjectName;
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::state::Project;
 use shopfloor_core::text::{Redactor, neutralise};
@@ -205,7 +205,7 @@ fn end(
 }
 
 /// The worktree of the floor that a session runs in, if it is one.
-fn own_worktree(context: &Context, hand: &Hand) -> Option<(ProjectName, Role, IssueNumber)> {
+fn own_worktree(context: &Context, hand: &Hand) -> Option<Tree> {
     let cwd = Path::new(&hand.record.as_ref()?.cwd);
     let root = std::fs::canonicalize(context.layout.root()).ok();
     let layouts = [Some(context.layout.clone()), root.map(Layout::new)];
@@ -220,11 +220,11 @@ struct Rescue {
 
 impl Rescue {
     fn of(context: &Context, hand: &Hand) -> CliResult<Option<Rescue>> {
-        let Some((project, role, issue)) = own_worktree(context, hand) else { return Ok(None) };
+        let Some(tree) = own_worktree(context, hand) else { return Ok(None) };
         let (projects, _) =
             Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
         let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup());
-        Ok(Some(Rescue { workspace, tree: Tree { project, issue, role } }))
+        Ok(Some(Rescue { workspace, tree }))
     }
 
     fn snapshot(&self) -> CliResult<Option<Snapshot>> {
