@@ -13,8 +13,12 @@ mod doctor_agents;
 mod floor;
 #[path = "factory/generic.rs"]
 mod generic;
+#[path = "factory/hand_events.rs"]
+mod hand_events;
 #[path = "factory/hand_monitor.rs"]
 mod hand_monitor;
+#[path = "factory/hand_seed.rs"]
+mod hand_seed;
 #[path = "factory/hand_sessions.rs"]
 mod hand_sessions;
 #[path = "factory/hand_verify.rs"]

@@ -132,6 +132,9 @@ impl TmuxAgents {
             // What may be deleted without asking: see the guard.
             set("TMPDIR", scratch(&folder).into());
         }
+        // The seeds' names for what their agents' scripts use.
+        set("PRIMARY_BRANCH", (&config.primary_branch).into());
+        set("PROJECT_REPO_ROOT", (&briefing.worktree).into());
         set("PROJECT_NAME", start.project.as_str().into());
         set("ISSUE", start.issue.to_string().into());
         set("PHASE_FILE", phase_file.into());

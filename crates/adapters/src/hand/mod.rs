@@ -16,9 +16,11 @@ use crate::host::atomic::write_atomic;
 use crate::host::lock::FileLock;
 use crate::host::process::{Liveness, is_same};
 use crate::layout::Layout;
+use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::hand::name::{self, HandName, Parts};
+use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::time::Time;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -181,6 +183,17 @@ impl HandSessions {
         Ok(all.filter(|hand| ended || hand.ended().is_none() || is_there(&hand.probe)).collect())
     }
 
+    /// Every hand session on record, ended or not, oldest first; tmux is not asked.
+    pub fn recorded(&self) -> HandResult<Vec<Hand>> {
+        let mut names = self.folders()?;
+        names.sort_by_key(HandName::number);
+        let hand = |name: HandName| {
+            let record = record::read(&self.layout.hand_session(&name)).ok().flatten();
+            Hand { name, record, probe: Err("tmux was not asked".to_owned()) }
+        };
+        Ok(names.into_iter().map(hand).collect())
+    }
+
     /// The session of that name, or the newest of that stem.
     pub fn find(&self, who: &str) -> HandResult<Option<Hand>> {
         if !name::is_stem(who) {
@@ -241,6 +254,12 @@ impl HandSessions {
     /// Where the session signals its phase, if it does.
     pub fn phase_file(&self, name: &HandName) -> PathBuf {
         self.layout.hand_session(name).join("phase")
+    }
+
+    /// What the session signalled last.
+    pub fn phase(&self, name: &HandName) -> Option<Phase> {
+        let (_, content) = phase_file::read(&self.phase_file(name)).ok().flatten()?;
+        PhaseReport::parse(&content).ok().flatten().map(|report| report.phase)
     }
 
     /// Finishes or removes what somebody who died in the middle left behind.

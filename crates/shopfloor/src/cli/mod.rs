@@ -9,6 +9,7 @@ mod ci;
 mod completions;
 mod config;
 mod context;
+mod deps;
 mod doctor;
 mod down;
 mod error;
@@ -101,6 +102,7 @@ enum Command {
     Hook(hook::HookArgs),
     /// Called by Claude Code: draws its status line, with a clock that shows that it lives
     Statusline,
+    Deps(deps::DepsArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -136,6 +138,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),
         Command::DemoAgent(args) => demo_agent::run(context, &args),
+        Command::Deps(args) => deps::run(context, &args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Down => down::run(context),
         Command::Escalate(args) => escalate::run(context, args),

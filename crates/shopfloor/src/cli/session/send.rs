@@ -15,6 +15,7 @@ use shopfloor_core::runtime::{Meaning, RuntimeSpec, Submit};
 use shopfloor_core::text::neutralise;
 use shopfloor_core::time::Time;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Type a text into a session and press Enter
@@ -65,7 +66,8 @@ pub fn run(context: &Context, args: SendArgs) -> CliResult<Exit> {
         Err(why) => return Err(CliError::failed(format!("nothing was typed: {why}"))),
     }
     let text = if args.text == "-" { body::read_file(Path::new("-"))? } else { args.text };
-    let pane = Terminal { tmux: &hands.tmux, name: hand.name.to_string(), spec: super::runtime_of(&hand)? };
+    let pane =
+        Terminal { tmux: &hands.tmux, name: hand.name.to_string(), spec: super::runtime_of(context, &hand)? };
     let receipts = match pane.spec.submit.clone() {
         Some(submit) => pane.deliver(&text, &submit, Duration::from_secs(args.timeout))?,
         None => pane.type_in(&text)?,
@@ -84,7 +86,7 @@ pub fn run(context: &Context, args: SendArgs) -> CliResult<Exit> {
 struct Terminal<'a> {
     tmux: &'a Tmux,
     name: String,
-    spec: RuntimeSpec,
+    spec: Arc<RuntimeSpec>,
 }
 
 impl Terminal<'_> {
