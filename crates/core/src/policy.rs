@@ -118,6 +118,9 @@ pub struct Policy {
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
+    /// How long something may fail, and be tried again, before people are asked to look.
+    #[serde(default = "trouble_after")]
+    pub trouble_after: Duration,
 }
 
 fn one() -> usize {
@@ -134,6 +137,10 @@ fn review_diff_bytes() -> usize {
 
 fn merge_alarm() -> Duration {
     Duration::from_secs(2 * 3600)
+}
+
+fn trouble_after() -> Duration {
+    Duration::from_secs(4 * 3600)
 }
 
 fn infra_retries_max() -> u32 {
@@ -216,6 +223,7 @@ impl Default for Policy {
             setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
+            trouble_after: trouble_after(),
         }
     }
 }

@@ -24,20 +24,38 @@ use std::sync::Arc;
 /// Why a port could not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PortError {
-    /// It may work later: the engine tries again, with backoff, a bounded number of times.
+    /// Weather: it may work later. The engine tries again, with a growing pause, for as long as it takes.
     #[error("{0}")]
     Transient(String),
-    /// Trying again would not help; the core is told.
-    #[error("{0}")]
-    Permanent(String),
+    /// It is known that trying again would not help, and why; the core is told.
+    #[error("{why}")]
+    Permanent { cause: Final, why: String },
+}
+
+/// How it is known that a failure is final. Whatever is none of these is weather, however lasting it looks:
+/// a disk, a lock, a server, a program that is gone. Who mends it need not tell anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Final {
+    /// A hook, or a rule of the factory's own, does not allow this very thing.
+    Refused,
+    /// It does not go on from what is there: somebody else was first.
+    Rejected,
+    /// The branch, commit, issue or pull request it is about is not there, and nothing here makes it.
+    Missing,
+    /// Something of somebody else's stands in its place, and is not touched.
+    InTheWay,
+    /// The configuration asks for what cannot be.
+    Config,
+    /// A command of the project's own failed.
+    Setup,
 }
 
 impl PortError {
     pub fn transient(e: impl ToString) -> Self {
         PortError::Transient(e.to_string())
     }
-    pub fn permanent(e: impl ToString) -> Self {
-        PortError::Permanent(e.to_string())
+    pub fn permanent(cause: Final, why: impl ToString) -> Self {
+        PortError::Permanent { cause, why: why.to_string() }
     }
 }
 

@@ -47,5 +47,7 @@ mod reviews;
 mod stories;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/weather.rs"]
+mod weather;
 #[path = "factory/worktrees.rs"]
 mod worktrees;

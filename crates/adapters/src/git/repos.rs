@@ -150,9 +150,9 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
     let new = PathBuf::from(new);
     let format = match git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text() {
         Ok(format) => format,
-        Err(e) if e.is_transient() => return Err(e),
         // There is no checkout (any more) to go by.
-        Err(_) => "sha1".to_owned(),
+        Err(e) if is_nowhere(&e) => "sha1".to_owned(),
+        Err(e) => return Err(e),
     };
     git.call("init")
         .args(["--quiet", "--bare", "--template="])
@@ -206,12 +206,15 @@ pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
             let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
             Ok(PathBuf::from(OsString::from_vec(line.to_vec())))
         }
-        Err(e) if e.says("not a git repository") || e.says("cannot change to") => {
-            Err(CheckoutProblem::NotARepository(path.to_owned()).into())
-        }
+        Err(e) if is_nowhere(&e) => Err(CheckoutProblem::NotARepository(path.to_owned()).into()),
         Err(e) if e.says("must be run in a work tree") => Err(CheckoutProblem::Bare(path.to_owned()).into()),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Git was asked in a folder that is not there, or in no repository.
+pub(super) fn is_nowhere(error: &GitError) -> bool {
+    error.says("not a git repository") || error.says("cannot change to")
 }
 
 /// The branch the user most likely means: the one checked out, else `main`, else `master`.

@@ -13,7 +13,7 @@ use super::worktree::Worktree;
 use super::{hazards, locks};
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{Final, PortError, PortResult, Snapshot, Tree, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -39,11 +39,21 @@ impl GitWorkspace {
         match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Ok(true) => {}
-            Ok(false) => return Err(PortError::permanent(format!("{} is not empty", dir.display()))),
-            Err(e) => return Err(PortError::permanent(format!("{} cannot be used: {e}", dir.display()))),
+            Ok(false) => {
+                return Err(PortError::permanent(Final::InTheWay, format!("{} is not empty", dir.display())));
+            }
+            Err(e) => {
+                return Err(PortError::permanent(
+                    Final::InTheWay,
+                    format!("{} cannot be used: {e}", dir.display()),
+                ));
+            }
         }
         let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else {
-            return Err(PortError::permanent(format!("{} cannot be written to", dir.display())));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{} cannot be written to", dir.display()),
+            ));
         };
         let io = |e| GitError::io(format!("writing {}", dir.display()), e);
         let mut new = OsString::from(".");
@@ -74,7 +84,7 @@ impl GitWorkspace {
         let site = self.site(project)?;
         let full = branch_ref(branch)?;
         if site.on_origin(&[&full])?.remove(0).is_some() || site.clone.commit(&full)?.is_some() {
-            return Err(PortError::permanent(format!("there is a branch {branch} already")));
+            return Err(PortError::permanent(Final::InTheWay, format!("there is a branch {branch} already")));
         }
         // Expected to be absent: one made in this instant is not moved.
         let lease = format!("--force-with-lease={full}:");
@@ -91,11 +101,14 @@ impl GitWorkspace {
         let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let worktree = self.must_open(tree)?;
         if let Some(operation) = hazards::operation(&worktree) {
-            return Err(PortError::permanent(format!(
-                "{} is in progress in {}: end it first, or restore to another folder",
-                operation.what,
-                worktree.path.display()
-            )));
+            return Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "{} is in progress in {}: end it first, or restore to another folder",
+                    operation.what,
+                    worktree.path.display()
+                ),
+            ));
         }
         let before = self.keep(&site, &worktree, tree)?;
         let now = rescue::held_by(&site.clone, &before.commit)?.tree;
@@ -113,7 +126,9 @@ impl GitWorkspace {
         self.apply(&worktree, &now, &rescued.tree)?;
         // What is restored stands there as changes that are not committed.
         worktree.repo.call("reset").args(["--quiet", "--mixed"]).run()?;
-        let head = worktree.head()?.ok_or_else(|| PortError::permanent("the branch has no commit"))?;
+        let head = worktree
+            .head()?
+            .ok_or_else(|| PortError::permanent(Final::Missing, "the branch has no commit"))?;
         Ok(Restored { path: worktree.path, before, head, other_head })
     }
 
@@ -129,10 +144,13 @@ impl GitWorkspace {
             .take(5)
             .collect();
         if !in_the_way.is_empty() {
-            return Err(PortError::permanent(format!(
-                "ignored files are in the way, which no snapshot holds: {}; move them away first",
-                in_the_way.join(", ")
-            )));
+            return Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "ignored files are in the way, which no snapshot holds: {}; move them away first",
+                    in_the_way.join(", ")
+                ),
+            ));
         }
         for path in &gone {
             if changes[*path].old_mode != GITLINK {

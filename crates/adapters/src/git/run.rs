@@ -11,7 +11,7 @@
 use super::call::{Call, TIME_LIMIT};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
-use shopfloor_engine::ports::PortError;
+use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,27 +45,17 @@ impl GitError {
         GitError::Io { what: what.into(), source }
     }
 
-    /// Whether the same call may work later: a lock another git holds, a full disk, a signal.
-    pub fn is_transient(&self) -> bool {
-        const PASSING: [&str; 10] = [
-            ".lock'",
-            // Another git is just making a worktree of the same clone.
-            "/commondir: ",
-            "cannot lock ref",
-            "No space left on device",
-            "Disk quota exceeded",
-            "Resource temporarily unavailable",
-            "Cannot allocate memory",
-            "Too many open files",
-            "Could not resolve host",
-            "Connection ",
+    /// How it is known that the same call will never work. Anything else may pass: locks, a full disk, a
+    /// server, another git in the middle of something (which says the oddest things).
+    pub fn is_final(&self) -> Option<Final> {
+        const KNOWN: [(&str, Final); 5] = [
+            ("hook declined", Final::Refused),
+            ("non-fast-forward", Final::Rejected),
+            ("fetch first", Final::Rejected),
+            ("stale info", Final::Rejected),
+            ("shallow update not allowed", Final::Refused),
         ];
-        match self {
-            GitError::Start { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
-            GitError::Failed { code: None, .. } | GitError::TimedOut { .. } | GitError::Io { .. } => true,
-            GitError::Failed { stderr, .. } => PASSING.iter().any(|sign| stderr.contains(sign)),
-            GitError::Answer { .. } => false,
-        }
+        KNOWN.iter().find(|(sign, _)| self.says(sign)).map(|(_, cause)| *cause)
     }
 
     /// Whether git itself said this.
@@ -76,7 +66,10 @@ impl GitError {
 
 impl From<GitError> for PortError {
     fn from(error: GitError) -> Self {
-        if error.is_transient() { PortError::transient(error) } else { PortError::permanent(error) }
+        match error.is_final() {
+            Some(cause) => PortError::permanent(cause, error),
+            None => PortError::transient(error),
+        }
     }
 }
 
@@ -292,7 +285,7 @@ pub(crate) fn branch_ref(branch: &str) -> Result<String, PortError> {
         || branch.split('/').any(bad_part);
     if bad {
         let shown = text::one_line(branch, 80);
-        return Err(PortError::permanent(format!("{shown:?} is not a valid branch name")));
+        return Err(PortError::permanent(Final::Refused, format!("{shown:?} is not a valid branch name")));
     }
     Ok(format!("refs/heads/{branch}"))
 }
@@ -314,17 +307,28 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_worth_another_try_and_a_bad_object_is_not() {
+    fn only_what_is_known_to_be_final_is() {
         let failed = |stderr: &str| GitError::Failed {
             command: "git x".into(),
             code: Some(128),
             stderr: stderr.into(),
         };
-        assert!(failed("fatal: Unable to create '/x/index.lock': File exists.").is_transient());
-        assert!(failed("error: No space left on device").is_transient());
-        assert!(
-            failed("fatal: failed to read /x/clone.git/worktrees/issue-1/commondir: Success").is_transient()
-        );
-        assert!(!failed("fatal: bad object 123").is_transient());
+        for weather in [
+            "fatal: Unable to create '/x/index.lock': File exists.",
+            "error: No space left on device",
+            "fatal: failed to read /x/clone.git/worktrees/issue-1/commondir: Success",
+            "fatal: bad object worktrees/review-2/HEAD\nerror: /x/hub.git did not send all necessary objects",
+            "fatal: unable to access 'https://example.org/': The requested URL returned error: 503",
+            "something that no git has said before",
+        ] {
+            assert!(matches!(PortError::from(failed(weather)), PortError::Transient(_)), "{weather}");
+        }
+        for (says, cause) in [
+            (" ! [remote rejected] a -> b (pre-receive hook declined)", Final::Refused),
+            (" ! [rejected] a -> b (non-fast-forward)", Final::Rejected),
+            (" ! [rejected] a -> b (stale info)", Final::Rejected),
+        ] {
+            assert_eq!(failed(says).is_final(), Some(cause), "{says}");
+        }
     }
 }

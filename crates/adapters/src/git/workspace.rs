@@ -12,7 +12,9 @@ use crate::layout::Layout;
 use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{
+    BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
+};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,17 +62,20 @@ impl GitWorkspace {
             Found::Absent => Ok(None),
             Found::Open(worktree) => Ok(Some((worktree, false))),
             Found::Repaired(worktree) => Ok(Some((worktree, true))),
-            Found::Foreign => Err(PortError::permanent(format!(
-                "{} exists but is not a worktree of project {}: look at what is in it and move it away",
-                path.display(),
-                tree.project
-            ))),
+            Found::Foreign => Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "{} exists but is not a worktree of project {}: look at what is in it and move it away",
+                    path.display(),
+                    tree.project
+                ),
+            )),
         }
     }
 
     pub(super) fn must_open(&self, tree: &Tree) -> PortResult<Worktree> {
         self.open(tree)?.ok_or_else(|| {
-            PortError::permanent(format!("there is no worktree {}", self.path(tree).display()))
+            PortError::transient(format!("there is no worktree {}", self.path(tree).display()))
         })
     }
 
@@ -133,9 +138,10 @@ impl GitWorkspace {
     ) -> PortResult<Worktree> {
         let full = branch_ref(branch)?;
         if full == site.primary {
-            return Err(PortError::permanent(format!(
-                "{branch} is the primary branch: no agent works on it"
-            )));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{branch} is the primary branch: no agent works on it"),
+            ));
         }
         if let Some(worktree) = self.usable(site, tree, Some(&full), notes)? {
             self.put_back_done(site, tree)?;
@@ -204,7 +210,10 @@ impl GitWorkspace {
             site.fetch()?;
         }
         if site.clone.commit(at.as_str())?.is_none() {
-            return Err(PortError::permanent(format!("commit {} is not on origin", at.short())));
+            return Err(PortError::permanent(
+                Final::Missing,
+                format!("commit {} is not on origin", at.short()),
+            ));
         }
         let Some(worktree) = existing else {
             let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
@@ -247,7 +256,10 @@ impl GitWorkspace {
             worktree.repo.call("checkout").args(["--quiet", "--detach"]).run()?;
             return Ok(());
         }
-        Err(PortError::permanent(format!("{full} is checked out in {}", other.path.display())))
+        Err(PortError::permanent(
+            Final::InTheWay,
+            format!("{full} is checked out in {}", other.path.display()),
+        ))
     }
 }
 
@@ -261,7 +273,7 @@ impl Workspace for GitWorkspace {
             (false, _) => self.prepare_dev(&site, tree, branch, &mut notes)?,
             (true, Some(at)) => self.prepare_review(&site, tree, at, &mut notes)?,
             (true, None) => {
-                return Err(PortError::permanent("a review needs the commit it is about"));
+                return Err(PortError::permanent(Final::Refused, "a review needs the commit it is about"));
             }
         };
         // An agent may have left a branch without a commit checked out; then the branch speaks.
@@ -270,10 +282,15 @@ impl Workspace for GitWorkspace {
             None => site.clone.commit(&branch_ref(branch)?)?,
         };
         let head = head.ok_or_else(|| {
-            PortError::permanent(format!("{} has no commit checked out", worktree.path.display()))
+            PortError::permanent(
+                Final::Missing,
+                format!("{} has no commit checked out", worktree.path.display()),
+            )
         })?;
-        let path =
-            worktree.path.to_str().ok_or_else(|| PortError::permanent("the floor's path is not UTF-8"))?;
+        let path = worktree
+            .path
+            .to_str()
+            .ok_or_else(|| PortError::permanent(Final::Config, "the floor's path is not UTF-8"))?;
         if !tree.is_review() {
             match hazards::operation(&worktree) {
                 Some(operation) => notes.push(operation.note()),
@@ -288,7 +305,8 @@ impl Workspace for GitWorkspace {
         let site = self.site(&tree.project)?;
         let full = branch_ref(branch)?;
         let head = site.clone.commit(&full)?;
-        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
+        let head =
+            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
         let mut origin = site.on_origin(&[&full, &site.primary])?;
         let head = site.gone_on(&full, head, origin[0].as_ref())?;
         let primary = site.have_primary(origin.remove(1))?;
@@ -318,18 +336,20 @@ impl Workspace for GitWorkspace {
         let site = self.site(&tree.project)?;
         let full = branch_ref(branch)?;
         if full == site.primary {
-            return Err(PortError::permanent(format!("only the merge queue moves {branch}")));
+            return Err(PortError::permanent(Final::Refused, format!("only the merge queue moves {branch}")));
         }
         let head = site.clone.commit(&full)?;
-        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
+        let head =
+            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
         let pushed = site.clone.call("push").args(["--quiet", "origin"]).arg(format!("{head}:{full}")).run();
         match pushed {
             Ok(_) => Ok(head),
-            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => {
-                Err(PortError::permanent(format!(
+            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => Err(PortError::permanent(
+                Final::Rejected,
+                format!(
                     "origin's {branch} has commits that the worktree's lacks: fetch, then merge or rebase onto origin/{branch}"
-                )))
-            }
+                ),
+            )),
             Err(e) => Err(e.into()),
         }
     }
@@ -449,7 +469,10 @@ impl Workspace for GitWorkspace {
         let site = self.site(proof.project())?;
         let full = branch_ref(branch)?;
         if full == site.primary {
-            return Err(PortError::permanent(format!("{branch} is the primary branch: it is not deleted")));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{branch} is the primary branch: it is not deleted"),
+            ));
         }
         let head = &proof.merged().head;
         if site.on_origin(&[&full])?.remove(0).as_ref() == Some(head) {
@@ -460,9 +483,10 @@ impl Workspace for GitWorkspace {
             let holder = worktree::list(&site.clone)?.into_iter().find(|w| w.branch.as_ref() == Some(&full));
             if let Some(holder) = holder {
                 let path = holder.path.display();
-                return Err(PortError::permanent(format!(
-                    "{branch} is checked out in {path}, so it is kept"
-                )));
+                return Err(PortError::permanent(
+                    Final::InTheWay,
+                    format!("{branch} is checked out in {path}, so it is kept"),
+                ));
             }
             let line = format!("delete {full}\0{head}\0");
             site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;

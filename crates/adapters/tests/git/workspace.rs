@@ -108,7 +108,7 @@ fn something_else_in_a_worktrees_place_is_left_alone() {
         let dir = floor.layout.tree(&floor.tree(1));
         let file = floor.write(&dir, "whose", "?");
         let refused = floor.workspace.prepare(&floor.tree(1), &branch(1), None);
-        assert!(matches!(refused, Err(PortError::Permanent(_))), "{refused:?}");
+        assert!(matches!(refused, Err(PortError::Permanent { .. })), "{refused:?}");
         assert!(floor.workspace.snapshot(&floor.tree(1)).is_err());
         // Not even when a repository lies above it.
         floor.git_in(floor.layout.root(), &["init", "--quiet", "."]);
@@ -136,7 +136,10 @@ fn a_branch_checked_out_elsewhere_is_freed_or_named() {
         let other = floor.prepare(2);
         floor.git_in(&other, &["checkout", "--quiet", "-b", &branch(3)]);
         let refused = floor.workspace.prepare(&floor.tree(3), &branch(3), None);
-        assert!(matches!(&refused, Err(PortError::Permanent(why)) if why.contains("issue-2")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(PortError::Permanent { why, .. }) if why.contains("issue-2")),
+            "{refused:?}"
+        );
     });
 }
 
@@ -164,7 +167,7 @@ fn a_review_is_of_its_commit() {
         let missing: Sha = "0123456789abcdef0123456789abcdef01234567".parse().expect("sha");
         assert!(matches!(
             floor.workspace.prepare(&tree, &branch(1), Some(&missing)),
-            Err(PortError::Permanent(_))
+            Err(PortError::Permanent { .. })
         ));
     });
 }
@@ -180,7 +183,10 @@ fn a_push_never_drops_what_others_pushed() {
         floor.user(&["push", "--quiet", "shopfloor", &format!("HEAD:{}", branch(1))]);
         floor.commit("Ada", 1, "a", "2", "two");
         let refused = floor.workspace.push(&floor.tree(1), &branch(1));
-        assert!(matches!(&refused, Err(PortError::Permanent(why)) if why.contains("lacks")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(PortError::Permanent { why, .. }) if why.contains("lacks")),
+            "{refused:?}"
+        );
         for bad in ["main", "--mirror", "a b", "HEAD:main"] {
             assert!(floor.workspace.push(&floor.tree(1), bad).is_err(), "{bad}");
         }

@@ -6,8 +6,9 @@
 //! - A client that is found frozen three times in a row is replaced; one that lives never is.
 
 use super::Turn;
+use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, Role};
+use crate::ids::{Epoch, JobId, MessageId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
 use crate::runtime::{DialogKind, ErrorKind};
@@ -281,6 +282,11 @@ impl Turn<'_> {
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
+        // It could not be told that a message waits, and that is still tried.
+        let bell = Action::RingInbox { epoch: session.epoch, message: MessageId::default() };
+        if self.floor.trouble(&session.project, &bell.lane()).is_some() {
+            return Some(self.now + policy.delivery_timeout);
+        }
         let status = session.status.as_ref()?;
         let at = match status.state {
             State::LimitedUntil { until } => until + policy.delivery_timeout,

@@ -31,6 +31,7 @@ mod rescue;
 mod session;
 mod status;
 mod statusline;
+mod troubles;
 mod up;
 mod verify;
 mod view;
