@@ -101,8 +101,8 @@ impl Launcher<'_> {
         let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new);
         let file = trust::claude_file(home, config);
         let skips = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
-        let clone = self.layout.clone_repo(&self.start.project);
-        trust::seed_claude(&file, &clone, skips).map(|_| ()).map_err(|e| {
+        // Each worktree is a repository of its own, and trusted as that.
+        trust::seed_claude(&file, self.cwd, skips).map(|_| ()).map_err(|e| {
             PortError::transient(format!(
                 "the worktrees cannot be marked as trusted in {}: {e}",
                 file.display()

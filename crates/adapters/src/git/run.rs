@@ -13,6 +13,7 @@ use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -111,25 +112,25 @@ impl Git {
     /// A bare repository of the factory's own. The user's global configuration does not apply:
     /// what the queue computes must not depend on it.
     pub(crate) fn bare(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None }
     }
 
     /// A bare repository whose objects are of use only until they are handed on, or made again. They are
     /// written out but the disk is not waited for: whoever hands them on syncs after that, and what a
     /// journalling file system shows of them after a power failure is whole.
     pub(crate) fn scratch(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None }
     }
 
-    /// The agents' clone, bare too, but worked in with the user's configuration (filters,
-    /// credential helpers).
+    /// The keeper of what agents' trees held, bare too, but worked in with the user's configuration
+    /// (filters, credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None }
     }
 
     /// A working tree, found from its folder and never from a folder above it.
     pub(crate) fn tree(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None }
     }
 
     /// A folder seen as the working tree of a git directory that does not know it as that.
@@ -137,6 +138,7 @@ impl Git {
         Repo {
             git: self.clone(),
             place: Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() },
+            lent: None,
         }
     }
 
@@ -179,6 +181,8 @@ enum Place {
 pub(crate) struct Repo {
     git: Git,
     place: Place,
+    /// Object stores that are looked into beside its own, as git's variable has them.
+    lent: Option<OsString>,
 }
 
 impl Repo {
@@ -189,8 +193,23 @@ impl Repo {
         }
     }
 
+    /// The same, with the objects of others to look into. What is written goes to its own store.
+    pub(crate) fn lending<'a>(&self, stores: impl IntoIterator<Item = &'a Path>) -> Repo {
+        let mut all = Vec::new();
+        for store in stores {
+            if !all.is_empty() {
+                all.push(b':');
+            }
+            all.extend_from_slice(&quoted(store.as_os_str()));
+        }
+        Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), ..self.clone() }
+    }
+
     pub(crate) fn call(&self, subcommand: &str) -> Call {
         let mut call = self.git.call(subcommand);
+        if let Some(lent) = &self.lent {
+            call.command().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
+        }
         match &self.place {
             Place::Bare(dir) => {
                 call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -270,6 +289,21 @@ pub(crate) fn parse_sha(command: &str, text: &str) -> GitResult<Sha> {
     text.trim()
         .parse()
         .map_err(|_| GitError::Answer { command: command.to_owned(), answer: text::one_line(text, 200) })
+}
+
+/// A value as git quotes it, in its configuration files and in lists of paths.
+pub(super) fn quoted(value: &OsStr) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for byte in value.as_bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+    out
 }
 
 /// The full name of a branch, if git would accept it as one (see git-check-ref-format).

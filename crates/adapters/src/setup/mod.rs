@@ -18,7 +18,7 @@ use crate::ci::log::RunLog;
 use crate::ci::record;
 use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::git::Git;
-use crate::git::worktree::{Found, Worktree};
+use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
 use crate::host::process::end_marked_tree;
 use crate::layout::Layout;
@@ -96,11 +96,7 @@ impl WorktreeSetup {
     }
 
     fn worktree(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
-        let path = self.layout.tree(tree);
-        Ok(match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
-            Found::Open(worktree) | Found::Repaired(worktree) => Some(worktree),
-            Found::Absent | Found::Foreign => None,
-        })
+        Ok(Worktree::find(&self.git, &self.layout, tree)?.open())
     }
 
     fn environment(&self, tree: &Tree, config: &SetupConfig, port: Option<u16>) -> Vec<(OsString, OsString)> {

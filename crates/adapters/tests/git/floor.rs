@@ -203,6 +203,12 @@ impl Floor {
         self.layout.queue_repo(&self.project.name)
     }
 
+    /// The repository of an issue's own tree.
+    pub fn repository(&self, issue: u64) -> PathBuf {
+        self.layout.repository(&self.tree(issue))
+    }
+
+    /// Keeps what trees held.
     pub fn clone_repo(&self) -> PathBuf {
         self.layout.clone_repo(&self.project.name)
     }

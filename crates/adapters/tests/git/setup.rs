@@ -98,7 +98,8 @@ fn only_files_that_git_ignores_here_and_there_are_copied_and_nobody_keeps_them_f
         fs::remove_file(to.join("config")).expect("removed");
         assert_eq!(floor.git_in(&to, &["status", "--porcelain"]), "");
         let snapshot = floor.workspace.snapshot(&floor.tree(1)).expect("kept").expect("there is a worktree");
-        let kept = floor.git_in(&to, &["ls-tree", "-r", "--name-only", snapshot.commit.as_str()]);
+        let kept =
+            floor.git_in(&floor.clone_repo(), &["ls-tree", "-r", "--name-only", snapshot.commit.as_str()]);
         assert!(!kept.contains(".env") && !kept.contains("secret"), "{kept}");
     });
 }
