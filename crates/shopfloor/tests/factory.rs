@@ -17,12 +17,16 @@ mod generic;
 mod hand_events;
 #[path = "factory/hand_monitor.rs"]
 mod hand_monitor;
+#[path = "factory/hand_people.rs"]
+mod hand_people;
 #[path = "factory/hand_seed.rs"]
 mod hand_seed;
 #[path = "factory/hand_sessions.rs"]
 mod hand_sessions;
 #[path = "factory/hand_verify.rs"]
 mod hand_verify;
+#[path = "factory/hand_worktree.rs"]
+mod hand_worktree;
 #[path = "factory/kills.rs"]
 mod kills;
 #[path = "factory/matrix.rs"]

@@ -1,6 +1,7 @@
 //! Git: the trees agents work in ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]) and
 //! the floor's repositories of a project ([`repos`]). All of it runs the git program.
 
+pub mod abandon;
 mod call;
 mod capture;
 mod chain;

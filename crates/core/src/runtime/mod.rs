@@ -41,6 +41,9 @@ pub struct RuntimeSpec {
     /// How a conversation is taken up again; there if and only if `resume` is a capability.
     #[serde(default)]
     pub resume: Option<Launch>,
+    /// How another session goes on from a conversation, for clients that can.
+    #[serde(default)]
+    pub fork: Option<Launch>,
     #[serde(default)]
     pub version: Option<VersionCheck>,
     /// When it refuses to run as root.

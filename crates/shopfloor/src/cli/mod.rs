@@ -22,6 +22,7 @@ mod init;
 mod issue;
 mod marker;
 mod merge_queue;
+mod next;
 pub(crate) mod output;
 pub mod phase;
 mod pr;
@@ -86,6 +87,7 @@ enum Command {
     Cancel(cancel::CancelArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
+    Next(next::NextArgs),
     Events(events::EventsArgs),
     Pr(pr::PrArgs),
     Prompt(prompt::PromptArgs),
@@ -152,6 +154,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Man(args) => completions::man(args),
         Command::Marker(args) => marker::run(context, args),
         Command::MergeQueue(args) => merge_queue::run(context, args),
+        Command::Next(args) => next::run(context, &args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
         Command::Prompt(args) => prompt::run(context, args),

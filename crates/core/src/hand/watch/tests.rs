@@ -31,6 +31,7 @@ pub(in crate::hand) fn client() -> RuntimeSpec {
         },
         launch: Launch::default(),
         resume: None,
+        fork: None,
         version: None,
         root: None,
         setup: Default::default(),

@@ -9,17 +9,21 @@ mod attach;
 mod build_cmd;
 mod capture;
 mod check;
+mod finish;
+mod fork;
 mod kill;
 mod leader;
 mod list;
 mod monitor;
 mod name;
+mod resting;
 mod result;
 mod send;
 mod spawn;
 mod state_file;
 mod watcher;
 
+pub use resting::{Resting, resting};
 pub use state_file::StateFile;
 
 use super::{CliError, CliResult, Context, Exit, now};
@@ -59,6 +63,8 @@ enum SessionCommand {
     KillAll(kill::KillAllArgs),
     Attach(attach::AttachArgs),
     Send(send::SendArgs),
+    Fork(fork::ForkArgs),
+    Finish(finish::FinishArgs),
     Capture(capture::CaptureArgs),
     Monitor(monitor::MonitorArgs),
     #[command(visible_alias = "tmux-status-check")]
@@ -79,6 +85,8 @@ pub fn run(context: &Context, args: SessionArgs) -> CliResult<Exit> {
         SessionCommand::Send(args) => send::run(context, args),
         SessionCommand::Capture(args) => capture::run(context, &args),
         SessionCommand::Check(args) => check::run(context, &args),
+        SessionCommand::Fork(args) => fork::run(context, args),
+        SessionCommand::Finish(args) => finish::run(context, &args),
         SessionCommand::Lead(args) => leader::run(&args),
         SessionCommand::Monitor(args) => monitor::run(context, args),
     }
@@ -218,13 +226,17 @@ struct Rescue {
     tree: Tree,
 }
 
+/// Git as the agents' workplace.
+fn workspace(context: &Context) -> CliResult<GitWorkspace> {
+    let (projects, _) =
+        Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
+    Ok(GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup()))
+}
+
 impl Rescue {
     fn of(context: &Context, hand: &Hand) -> CliResult<Option<Rescue>> {
         let Some(tree) = own_worktree(context, hand) else { return Ok(None) };
-        let (projects, _) =
-            Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
-        let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup());
-        Ok(Some(Rescue { workspace, tree }))
+        Ok(Some(Rescue { workspace: workspace(context)?, tree }))
     }
 
     fn snapshot(&self) -> CliResult<Option<Snapshot>> {

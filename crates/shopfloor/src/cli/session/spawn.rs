@@ -5,12 +5,14 @@ use super::{PartArgs, build_cmd};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
 use clap::Args;
 use shopfloor_adapters::git::repos;
-use shopfloor_adapters::hand::{Record, Spawn, Stand};
+use shopfloor_adapters::hand::{Hand, HandSessions, Record, Spawn, Stand};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::host::process::identify;
+use shopfloor_core::effect::ProcessId;
 use shopfloor_core::ids::Role;
 use shopfloor_core::state::Project;
 use shopfloor_core::text::one_line;
+use shopfloor_engine::ports::{Tree, Workspace};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +29,14 @@ pub struct SpawnArgs {
     #[arg(long, value_name = "LINE", conflicts_with = "argv", allow_hyphen_values = true)]
     command: Option<String>,
     /// The folder to run in [default: this one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "worktree")]
     cwd: Option<PathBuf>,
+    /// In a worktree of its own, on a branch of its own; `session finish` ends it
+    #[arg(long)]
+    worktree: bool,
+    /// That worktree's branch: one that the hub has, or a new one [default: hand/ and the session's name]
+    #[arg(long, value_name = "BRANCH", requires = "worktree")]
+    branch: Option<String>,
     /// Whose screens it shows: claude, codex, or generic for any other program
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
@@ -54,19 +62,65 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         .filter(|cwd| cwd.is_dir())
         .ok_or_else(|| CliError::usage(format!("{} is not a folder", cwd.display())))?;
     let passed = pass_env(context, &project, &args.parts.step, args.pass_env);
-    let by = identify(std::process::id()).ok_or_else(|| CliError::failed("/proc cannot be read"))?;
-    let record = super::sessions(context).spawn(Spawn {
+    let hands = super::sessions(context);
+    let branch = match (args.worktree, args.branch) {
+        (false, _) => None,
+        (true, None) => Some(String::new()),
+        (true, Some(branch)) => Some(check_branch(context, &hands, &project, branch)?),
+    };
+    let spawn = Spawn {
         parts: args.parts.parts(&project.name),
         runtime: &runtime,
         cwd: &cwd,
+        branch: branch.as_deref(),
+        forked_from: None,
         argv,
         leader: super::leader::argv()?,
         env: environment(context, &project, &cwd, passed, state_file),
         now: now(),
-        by,
-    })?;
+        by: this_process()?,
+    };
+    let record = match branch.is_some() {
+        false => hands.spawn(spawn)?,
+        true => {
+            let workspace = super::workspace(context)?;
+            hands.spawn_in(spawn, |name, branch| {
+                let tree = Tree::of_hand(&project.name, name.clone());
+                workspace.prepare(&tree, branch, None).map(|_| ()).map_err(|e| e.to_string())
+            })?
+        }
+    };
     show(context, &record);
     Ok(Exit::Fine)
+}
+
+pub(super) fn this_process() -> CliResult<ProcessId> {
+    identify(std::process::id()).ok_or_else(|| CliError::failed("/proc cannot be read"))
+}
+
+/// A branch that somebody else works on, or that only the merge queue moves, is not for a hand session.
+fn check_branch(
+    context: &Context,
+    hands: &HandSessions,
+    project: &Project,
+    branch: String,
+) -> CliResult<String> {
+    let refuse = |why: String| Err(CliError::usage(format!("{} {why}", one_line(&branch, 80))));
+    if branch == project.policy.primary_branch {
+        return refuse("is the primary branch: only the merge queue moves it".to_owned());
+    }
+    if let Some(job) = context.engine()?.floor().live_jobs(&project.name).find(|job| job.branch == branch) {
+        return refuse(format!("is what the agent of issue #{} works on", job.issue));
+    }
+    let same = |hand: &Hand| {
+        hand.record.as_ref().is_some_and(|record| {
+            record.has_tree() && record.project == project.name && record.branch.as_ref() == Some(&branch)
+        })
+    };
+    if let Some(other) = hands.recorded()?.iter().find(|hand| same(hand)) {
+        return refuse(format!("is the branch of {}, which is not finished", other.name));
+    }
+    Ok(branch)
 }
 
 /// What to run, and the step's runtime if the configuration has it.
@@ -103,7 +157,12 @@ fn command(
 }
 
 /// The names of the variables that it may see. Who reads shopfloor.toml's names and finds one unset is told.
-fn pass_env(context: &Context, project: &Project, step: &str, mut asked: Vec<String>) -> Vec<String> {
+pub(super) fn pass_env(
+    context: &Context,
+    project: &Project,
+    step: &str,
+    mut asked: Vec<String>,
+) -> Vec<String> {
     match super::project_config(context, project) {
         Ok(config) => {
             let of_step = config.steps.get(step).and_then(|step| step.pass_env.clone());
@@ -119,7 +178,7 @@ fn pass_env(context: &Context, project: &Project, step: &str, mut asked: Vec<Str
 }
 
 /// Clean, with `shopfloor` on the PATH and this floor as its home.
-fn environment(
+pub(super) fn environment(
     context: &Context,
     project: &Project,
     cwd: &Path,
@@ -148,7 +207,7 @@ fn environment(
     env
 }
 
-fn show(context: &Context, record: &Record) {
+pub(super) fn show(context: &Context, record: &Record) {
     if !context.json {
         return output::line(&record.name);
     }
@@ -165,6 +224,8 @@ fn show(context: &Context, record: &Record) {
         "cycle": record.cycle,
         "runtime": record.runtime,
         "cwd": record.cwd,
+        "branch": record.branch,
+        "forked_from": record.forked_from,
         "pid": process.map(|process| process.pid),
     }));
 }
