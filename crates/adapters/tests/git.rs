@@ -12,6 +12,8 @@ mod hazards;
 mod hub;
 #[path = "git/merger.rs"]
 mod merger;
+#[path = "git/own.rs"]
+mod own;
 #[path = "git/prune.rs"]
 mod prune;
 #[path = "git/repos.rs"]

@@ -9,7 +9,7 @@
 use super::run::{Git, GitError, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, checkout, hazards, linked, refs, repos, rescue};
+use super::{Projects, checkout, hazards, linked, parts, refs, repos, rescue};
 use crate::layout::Layout;
 use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
@@ -141,10 +141,11 @@ impl Workspace for GitWorkspace {
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
         let site = self.site(&tree.project)?;
         let worktree = self.must_open(tree)?;
-        let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
+        let held = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?;
+        let look = held.look(&site);
+        let content = held.content;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let look = site.looking_into(Some(&worktree));
         let base = look.base(&primary, &head)?;
         let show = |subcommand: &str, args: &[&str]| {
             look.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
@@ -163,6 +164,10 @@ impl Workspace for GitWorkspace {
         for (title, body) in parts {
             let body = text::neutralise(body.trim_end());
             all.push_str(&format!("{title}:\n{}\n\n", if body.is_empty() { "(none)" } else { &body }));
+            // Before what may be long: whoever goes on must not take it for all there is.
+            if title == "Not committed" {
+                all.push_str(&parts::told(&content.parts, &look, bytes_max / 4)?);
+            }
         }
         Ok(bounded(&all, bytes_max))
     }
@@ -232,7 +237,7 @@ impl Workspace for GitWorkspace {
             Found::Absent | Found::Foreign => return self.clear_record(&site, tree),
             // Its folder is gone; what its repository has beside is kept all the same.
             Found::Folderless(worktree) => {
-                rescue::keep_refs(&site, &worktree, tree)?;
+                rescue::keep_refs(&self.git, &site, &worktree, tree)?;
                 return self.discard(&site, &worktree);
             }
             Found::Open(worktree) | Found::Repaired(worktree) => worktree,
