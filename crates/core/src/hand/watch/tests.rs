@@ -131,6 +131,7 @@ fn a_dialog_or_an_error_that_stays_needs_somebody() {
     for (meaning, says) in [
         (Meaning::Dialog(DialogKind::Permission), "a dialog (permission)"),
         (Meaning::Error(ErrorKind::Auth), "an error (auth)"),
+        (Meaning::Dialog(DialogKind::Asks), "it asks something"),
     ] {
         let at = |at| showing(at, meaning, Composer::None, 1);
         let found = finds(&mut watch(client()), &[at(10 * S), at(20 * S), at(30 * S)]).unwrap();
