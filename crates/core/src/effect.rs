@@ -11,7 +11,7 @@
 mod outcome;
 mod subject;
 
-pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Verdict};
+pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict};
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::planner::{Link, Tree, TrialId};
@@ -259,6 +259,10 @@ pub enum Action {
         merged: Merged,
     },
     Tidy(Tidy),
+    /// Take the user's own commits on their primary branch in.
+    TakeCheckout {
+        project: ProjectName,
+    },
     /// Fast-forward the user's own checkout, if it is clean and on the primary branch.
     SyncCheckout {
         project: ProjectName,
@@ -386,7 +390,9 @@ impl Action {
             Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
-            Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
+            Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
+                format!("checkout:{project}")
+            }
         }
     }
 
@@ -440,6 +446,7 @@ impl Action {
             Action::RetireBranch { .. } => "retire_branch",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
+            Action::TakeCheckout { .. } => "take_checkout",
         }
     }
 }

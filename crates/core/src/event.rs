@@ -3,7 +3,7 @@
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::hints::Hints;
-use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
+use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha};
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
 use crate::policy::Policy;
@@ -73,6 +73,8 @@ pub enum Event {
     BranchRefused { project: ProjectName, branch: String },
     /// A branch that a job waits with is not where the job left it; `None`: it is gone.
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
+    /// The primary branch of the user's checkout is not where the hub's is.
+    CheckoutTouched { project: ProjectName },
     /// Somebody moved the primary branch, or may have.
     PrimaryTouched { project: ProjectName },
     /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
@@ -89,6 +91,8 @@ pub enum Event {
     TroubleOver { project: ProjectName, lane: String },
     /// A person holds the merge queue; `None`: lets it go on.
     QueuePaused { project: ProjectName, why: Option<String> },
+    /// Numbers that are in use already though the store does not know it: it was put back from a copy.
+    NumbersSeen { epoch: Epoch, run: RunId },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.

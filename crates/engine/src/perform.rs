@@ -192,6 +192,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
             Ok(Outcome::Tidied { rescues, folders })
         }
+        Action::TakeCheckout { project } => {
+            Ok(Outcome::CheckoutTaken { taken: ports.workspace.take_checkout(project)? })
+        }
         Action::SyncCheckout { project, .. } => {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
             Ok(Outcome::Checkout { updated, note })

@@ -7,7 +7,7 @@
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{
     ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, MovedBranch, ProcessId, Review,
-    StartSession, StatusState, Tidy,
+    StartSession, StatusState, Taken, Tidy,
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::hand::name::HandName;
@@ -238,9 +238,13 @@ pub trait Workspace: Send + Sync {
     /// Keeps the head of a merged branch that had no pull request, on origin.
     fn pin_merged(&self, project: &ProjectName, head: &Sha) -> PortResult<()>;
 
-    /// Fast-forwards the user's checkout if it is clean and on the primary branch: whether it was
-    /// updated, and what to tell the user.
+    /// Brings the user's checkout to origin's primary branch if it is clean and on its own, which has
+    /// nothing that did not land: whether it was, and what to tell the user. Moves no other branch.
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)>;
+
+    /// Takes the user's own commits on their primary branch to origin: its primary branch goes forward to
+    /// them where it can; else they are put there as a branch.
+    fn take_checkout(&self, project: &ProjectName) -> PortResult<Taken>;
 }
 
 pub struct BuildRequest<'a> {

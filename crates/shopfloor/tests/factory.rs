@@ -7,6 +7,8 @@ mod branches;
 mod client;
 #[path = "factory/clients.rs"]
 mod clients;
+#[path = "factory/daemon.rs"]
+mod daemon;
 #[path = "factory/doctor_agents.rs"]
 mod doctor_agents;
 #[path = "factory/floor.rs"]
@@ -31,6 +33,8 @@ mod hand_worktree;
 mod kills;
 #[path = "factory/matrix.rs"]
 mod matrix;
+#[path = "factory/newcomer.rs"]
+mod newcomer;
 #[path = "factory/people.rs"]
 mod people;
 #[path = "factory/queue.rs"]

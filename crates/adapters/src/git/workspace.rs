@@ -6,12 +6,13 @@
 //! in its repository has no say in what is asked here: the factory looks at its commits from the keeper,
 //! and publishes them from there.
 
+use super::checkout::Checkout;
 use super::run::{Git, GitError, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, checkout, hazards, linked, parts, refs, repos, rescue};
+use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue};
 use crate::layout::Layout;
-use shopfloor_core::effect::Tidy;
+use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
@@ -39,6 +40,11 @@ impl GitWorkspace {
         let (hub, keeper) = (self.layout.hub(name), self.layout.clone_repo(name));
         repos::borrow(&keeper, &hub)?;
         Ok(Site { hub: self.git.bare(&hub), keeper: self.git.shared(&keeper), project, primary })
+    }
+
+    fn checkout<'a>(&'a self, hub: &'a Path, project: &'a GitProject) -> Checkout<'a> {
+        let intent = self.layout.checkout_move(&project.name);
+        Checkout { git: &self.git, hub, project, intent }
     }
 
     pub(super) fn path(&self, tree: &Tree) -> PathBuf {
@@ -297,8 +303,12 @@ impl Workspace for GitWorkspace {
 
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
         let site = self.site(project)?;
-        let hub = self.layout.hub(project);
-        checkout::sync(&self.git, Path::new(&hub), &site.project)
+        self.checkout(&self.layout.hub(project), &site.project).sync()
+    }
+
+    fn take_checkout(&self, project: &ProjectName) -> PortResult<Taken> {
+        let site = self.site(project)?;
+        self.checkout(&self.layout.hub(project), &site.project).take()
     }
 }
 

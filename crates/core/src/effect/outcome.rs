@@ -2,6 +2,7 @@
 
 use super::{ChainLink, Conflict, JobHead, MovedBranch};
 use crate::ids::{EntryId, PrNumber, Sha};
+use crate::planner::Tree;
 use serde::{Deserialize, Serialize};
 
 /// How a run of the checks ended. Only `Green` is green.
@@ -79,6 +80,20 @@ pub struct ProcessId {
     pub pid: u32,
     /// The kernel's start time of the process, in clock ticks since boot.
     pub start: u64,
+}
+
+/// What became of the commits that the user's primary branch has and origin's has not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "taken", rename_all = "snake_case")]
+pub enum Taken {
+    /// There are none.
+    Nothing,
+    /// Origin's primary branch went forward to them.
+    Forwarded { head: Sha },
+    /// Both have what the other lacks: they are on origin as this branch.
+    Parted { branch: String, head: Sha, tree: Tree, title: String, by: String },
+    /// They went through the merge queue as other commits.
+    Landed { head: Sha },
 }
 
 fn yes() -> bool {
@@ -215,6 +230,9 @@ pub enum Outcome {
     Checkout {
         updated: bool,
         note: String,
+    },
+    CheckoutTaken {
+        taken: Taken,
     },
     /// The action cannot be done, and doing it again would not help.
     Impossible {

@@ -6,6 +6,7 @@
 
 mod blame;
 mod by_hand;
+mod checkout;
 mod checks;
 mod deadline;
 mod dependencies;
@@ -132,6 +133,7 @@ impl Turn<'_> {
             Event::BranchTouched { project, branch, head } => {
                 self.branch_touched(project, branch, head.as_ref());
             }
+            Event::CheckoutTouched { project } => self.checkout_touched(project),
             Event::PrimaryTouched { project } => {
                 self.look_for_merges(project);
                 self.primary_touched(project);
@@ -141,6 +143,10 @@ impl Turn<'_> {
             }
             Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
+            Event::NumbersSeen { epoch, run } => {
+                self.number_from(|c| &mut c.epoch, epoch.0);
+                self.number_from(|c| &mut c.run, run.0);
+            }
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
@@ -295,11 +301,18 @@ impl Turn<'_> {
                     self.note(NoteKind::Checkout, project, None, note.clone());
                 }
             }
+            Action::TakeCheckout { project } => {
+                if let Outcome::CheckoutTaken { taken } = outcome {
+                    self.checkout_taken(project, taken);
+                }
+            }
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
             | Action::CancelCi { .. }
-            | Action::RetireBranch { .. }
             | Action::Tidy(_) => {}
+            Action::RetireBranch { project, branch, merged, .. } => {
+                self.branch_retired(project, branch, &merged.commit);
+            }
         }
     }
 
@@ -368,6 +381,7 @@ impl Turn<'_> {
             }
             Action::PostStatus { project, .. }
             | Action::SyncCheckout { project, .. }
+            | Action::TakeCheckout { project }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
             | Action::FindMerged { project, .. }
@@ -429,13 +443,22 @@ impl Turn<'_> {
 
     /// The next number of a kind.
     fn number(&mut self, pick: fn(&mut Counters) -> &mut u64) -> u64 {
+        let number = pick(self.counters());
+        *number += 1;
+        *number
+    }
+
+    /// The next number of a kind is higher than that.
+    fn number_from(&mut self, pick: fn(&mut Counters) -> &mut u64, taken: u64) {
+        let number = pick(self.counters());
+        *number = taken.max(*number);
+    }
+
+    fn counters(&mut self) -> &mut Counters {
         if self.floor.counters.get(&()).is_none() {
             self.floor.counters.put(Counters::default());
         }
-        let counters = self.floor.counters.edit(&()).expect("just put");
-        let number = pick(counters);
-        *number += 1;
-        *number
+        self.floor.counters.edit(&()).expect("just put")
     }
 
     fn job(&self, id: JobId) -> Option<&Job> {

@@ -74,7 +74,18 @@ impl From<std::io::Error> for CliError {
 impl From<StoreError> for CliError {
     fn from(e: StoreError) -> Self {
         let (exit, hint) = match &e {
-            StoreError::Busy => (Exit::Busy, Some("try again; `shopfloor doctor` shows who holds it")),
+            StoreError::Busy => (
+                Exit::Busy,
+                Some(
+                    "somebody holds floor.db, a backup perhaps: try again when it is done; `shopfloor doctor` shows who",
+                ),
+            ),
+            StoreError::Replaced(_) => (
+                Exit::Failed,
+                Some(
+                    "nothing more is done. Put the store back and run `shopfloor up`; its sessions and worktrees are still there",
+                ),
+            ),
             StoreError::Fenced => (Exit::Busy, Some("only one daemon may run on a floor")),
             StoreError::Newer { .. } => {
                 (Exit::Failed, Some("this store was written by a newer shopfloor: use that version"))

@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod deps;
 mod doctor;
+mod door;
 mod down;
 mod error;
 mod escalate;

@@ -66,7 +66,7 @@ struct WaitingView {
 
 /// Whether a daemon answers, and which process it is.
 pub fn daemon(context: &Context) -> CliResult<Daemon> {
-    // `pong PID`; a daemon that ends while it is asked answers nothing.
+    // `pong PID`
     let answer = context.ask_daemon("ping")?.unwrap_or_default();
     let mut words = answer.split_whitespace();
     let running = words.next() == Some("pong");

@@ -1,7 +1,9 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod checkouts;
 mod hubs;
+mod numbers;
 mod orphans;
 mod panes;
 mod projects;
@@ -30,13 +32,19 @@ use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
 const TASKS_MAX: usize = 32;
 
-/// Between two looks at a full disk.
-const FULL_PAUSE: Duration = Duration::from_secs(5);
+/// Between two tries to write to a store that cannot be written to.
+const STORE_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long one try waits for whoever holds the store. Short: meanwhile nothing else is heard.
+const STORE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a daemon may hold the floor without answering: it is starting, or ending.
+const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
 /// A floor that is taken and ready to run.
 pub struct Daemon {
@@ -51,17 +59,16 @@ impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(context: &Context, until: Until) -> CliResult<Daemon> {
         let mut engine = context.engine()?;
-        let lock_path = context.layout.daemon_lock();
-        let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
-            let who = lock::holder(&lock_path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}"))
-                .hint("`shopfloor status` shows what it does, `shopfloor down` ends it")
-        })?;
+        let lock = take_lock(context)?;
+        let git = context.git()?;
+        // Wherever it was started: that folder may go. The floor's own does not while the floor is there.
+        std::env::set_current_dir(context.layout.root())?;
+        engine.store().set_patience(STORE_PATIENCE)?;
         engine.take_lease()?;
+        numbers::pass_over(context, &mut engine)?;
         install_self(context)?;
 
         let floor_config = context.floor_config()?;
-        let git = context.git()?;
         let (projects, paused) = Projects::load(&floor_config, context.runtimes()?, engine.floor())?;
         for project in projects.all() {
             let project = project.git();
@@ -76,6 +83,11 @@ impl Daemon {
             engine.submit(crate::cli::now(), event)?;
         }
 
+        // What was committed in a checkout meanwhile is taken in before anything is said to be done.
+        for event in checkouts::touched(context, &git, engine.floor()) {
+            engine.submit(crate::cli::now(), &event)?;
+        }
+
         let path = std::env::var_os("PATH").unwrap_or_default();
         let panes = PaneListener::default();
         let tmux = Tmux::new(context.layout.tmux_socket(), path)
@@ -88,16 +100,45 @@ impl Daemon {
             until,
             clock: crate::cli::now,
             warn: |why| eprintln!("warning: {why}"),
-            full_pause: FULL_PAUSE,
+            store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
-            FloorWatches::new(context.layout.clone(), tmux.clone(), projects.clone(), handle, &panes).map_err(
-                |e| CliError::failed(format!("the kernel's file and process events are not to be had: {e}")),
+            FloorWatches::new(
+                context.layout.clone(),
+                git.clone(),
+                tmux.clone(),
+                projects.clone(),
+                handle,
+                &panes,
             )
+            .map_err(|e| {
+                CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
+            })
         })?;
         stop_on_signals(runner.handle())?;
         let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
+    }
+}
+
+/// Takes the floor, or says who has it. Whoever holds it and does not answer is dying, or just starting: that
+/// is waited for.
+fn take_lock(context: &Context) -> CliResult<FileLock> {
+    let path = context.layout.daemon_lock();
+    let began = Instant::now();
+    loop {
+        if let Some(lock) = FileLock::exclusive(&path)? {
+            return Ok(lock);
+        }
+        let answers = context.ask_daemon("ping")?.is_some();
+        if answers || began.elapsed() > SILENT_HOLDER {
+            let who = lock::holder(&path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            let what = if answers { "" } else { " and does not answer" };
+            return Err(CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}{what}"))
+                .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
+        }
+        // No event tells that a lock is free.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -3,12 +3,13 @@
 //! brought in line with the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
+use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
 use super::panes::PaneListener;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
-use shopfloor_adapters::git::branch_file;
+use shopfloor_adapters::git::{Git, branch_file};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
@@ -24,7 +25,8 @@ use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 pub struct FloorWatches {
@@ -41,6 +43,7 @@ pub struct FloorWatches {
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
     hubs: HubWatch,
+    checkouts: CheckoutWatch,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -77,6 +80,21 @@ enum Key {
     Told {
         epoch: Epoch,
     },
+    /// The store's file, and which it was.
+    Store {
+        path: PathBuf,
+        was: Option<FileId>,
+    },
+}
+
+/// Of no session and no project.
+const STORE_KEY: u64 = u64::MAX;
+
+/// A file's device and inode.
+type FileId = (u64, u64);
+
+fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 #[derive(Clone)]
@@ -115,6 +133,7 @@ fn branch_key(epoch: Epoch) -> u64 {
 impl FloorWatches {
     pub(super) fn new(
         layout: Layout,
+        git: Git,
         tmux: Tmux,
         configs: Projects,
         handle: Handle,
@@ -133,12 +152,17 @@ impl FloorWatches {
         let shared = Arc::new(Shared { handle, tmux, configs, attendants, keys: Mutex::default() });
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
+        let files = FileWatcher::spawn(move |key| for_files.fired(key))?;
+        let store = layout.database();
+        shared.put(STORE_KEY, Key::Store { was: file_id(&store), path: store.clone() });
+        files.watch(STORE_KEY, store)?;
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
             hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
+            checkouts: CheckoutWatch::start(layout.clone(), git, shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
-            files: FileWatcher::spawn(move |key| for_files.fired(key))?,
+            files,
             shared,
             sessions: BTreeMap::new(),
             projects: BTreeMap::new(),
@@ -152,6 +176,7 @@ impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
         self.hubs.reconcile(floor);
+        self.checkouts.reconcile(floor);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()
@@ -216,7 +241,7 @@ impl FloorWatches {
         if session.role == Role::Dev {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
             let head = record.and_then(|record| record.head.clone());
-            let job = floor.job_of(&session.project, session.issue);
+            let job = floor.jobs.get(&session.job);
             let branch = job.map_or_else(|| branch_for(session.issue), |job| job.branch.clone());
             let tree = Tree::of_job(&session.project, session.role, session.issue);
             let path = branch_file(&self.layout, &tree, &branch);
@@ -372,6 +397,11 @@ impl Shared {
                     self.send(Event::Committed { epoch, head: now });
                 }
             }
+            // The store itself finds out that it is not the one that is open any more.
+            Some(Key::Store { path, was }) if file_id(&path) != was => {
+                self.handle.send(Input::Poke);
+            }
+            Some(Key::Store { .. }) => {}
             Some(Key::Told { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
