@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Sessions replaced for a full context, and questions, in a job's life.
 const CYCLES_MAX: u32 = 10;
 const QUESTIONS_MAX: u32 = 10;
-/// What an agent needs for a message at most, with the deadlines of its delivery.
-const TURN_MAX: Duration = Duration::from_secs(2 * 3600);
+/// How long a message may keep its agent busy, with the deadlines of its delivery and a successor.
+const TURN_MAX: Duration = Duration::from_secs(12 * 3600);
 
 /// What the checker remembers from step to step.
 #[derive(Default)]

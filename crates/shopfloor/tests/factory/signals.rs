@@ -3,7 +3,7 @@
 
 use crate::floor::Floor;
 use shopfloor_core::effect::Verdict;
-use shopfloor_core::state::{End, JobState};
+use shopfloor_core::state::{End, JobState, WorkPhase, WorkRecord};
 use std::path::Path;
 
 fn config(dev: &str, review: &str) -> String {
@@ -180,4 +180,83 @@ sleep 1000
     let comments = floor.forge().issue(&floor.project, issue).expect("the issue").comments;
     assert!(comments.iter().any(|c| c.body.contains("Answer to question q1: Take B")), "{comments:?}");
     crate::floor::wait_for("nothing left there", || files(&phases).is_empty());
+}
+
+fn record(floor: &Floor, issue: shopfloor_core::ids::IssueNumber) -> WorkRecord {
+    let engine = floor.engine();
+    engine.floor().records.iter().find(|r| r.current_bead == issue).expect("a record").clone()
+}
+
+#[test]
+fn a_successor_after_a_failed_merge_is_told_of_it_and_its_record_says_so() {
+    // The first change forbids the second, which was begun before: green by itself, red on top.
+    let dev = r#"
+set -eu
+if [ "$ISSUE" = 1 ]; then
+  until [ -e "$SHOPFLOOR_HOME/begun" ]; do sleep 0.1; done
+  printf '#!/bin/sh\ntest ! -e second.txt\n' > check.sh
+  git commit -qam forbid
+  shopfloor phase awaiting_review
+  sleep 1000
+fi
+if [ -e "$SHOPFLOOR_HOME/begun" ]; then
+  cp "$SHOPFLOOR_PROMPT_FILE" "$SHOPFLOOR_HOME/successor.md"
+  shopfloor phase failed --detail enough
+  sleep 1000
+fi
+echo x > second.txt; git add -A; git commit -qm second
+base=$(git ls-remote origin main)
+touch "$SHOPFLOOR_HOME/begun"
+until [ "$(git ls-remote origin main)" != "$base" ]; do sleep 0.1; done
+shopfloor phase awaiting_review
+while first=$(shopfloor inbox wait | head -n 1); do
+  case "$first" in
+    MERGE_FAILED) shopfloor phase done ;;
+    "PR not merged yet") kill -9 $$ ;;
+  esac
+done
+"#;
+    let floor = Floor::new(&format!("{}[review]\nrequired = false\n", config(dev, "exit 0")));
+    let first = floor.issue("Forbid", "");
+    let second = floor.issue("Forbidden", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(floor.job(first).end(), Some(End::Merged));
+    assert!(floor.job(second).reason.is_some_and(|why| why.contains("enough")), "{text}");
+    let told = std::fs::read_to_string(floor.home().join("successor.md")).expect("a successor");
+    for expect in ["Resume from phase: implementation", "It came back with MERGE_FAILED", "MERGE_FAILED\n"] {
+        assert!(told.contains(expect), "{expect}: {told}");
+    }
+    for overtaken in ["merges without a review", "tests: passed", "The latest reviews", "The latest checks"] {
+        assert!(!told.contains(overtaken), "{overtaken}: {told}");
+    }
+    let record = record(&floor, second);
+    assert_eq!(record.work_phase, WorkPhase::Implementation);
+    assert!(record.tests_status.starts_with("failed on top of the primary branch"), "{record:?}");
+    assert!(record.resumption_instructions.contains("Next: take the primary branch in"), "{record:?}");
+}
+
+#[test]
+fn a_base_that_moved_under_an_agent_that_did_nothing_is_not_its_work() {
+    let dev = r#"
+set -eu
+if [ -e "$SHOPFLOOR_HOME/begun" ]; then shopfloor phase failed --detail enough; sleep 1000; fi
+base=$(git ls-remote origin main)
+touch "$SHOPFLOOR_HOME/begun"
+until [ "$(git ls-remote origin main)" != "$base" ]; do sleep 0.1; done
+kill -9 $$
+"#;
+    let floor = Floor::new(&config(dev, "exit 0"));
+    let issue = floor.issue("Nothing", "");
+    floor.up();
+    crate::floor::wait_for("an agent", || floor.home().join("begun").exists());
+    floor.git(&["commit", "--quiet", "--allow-empty", "-m", "elsewhere"]);
+    std::fs::write(floor.path("repo/other.txt"), "other\n").expect("written");
+    floor.git(&["add", "other.txt"]);
+    floor.git(&["commit", "--quiet", "-m", "something else"]);
+    floor.git_insists(&["push", "--quiet", "shopfloor", "main"]);
+    crate::floor::wait_for("its end", || !floor.job(issue).is_live());
+    let record = record(&floor, issue);
+    assert_eq!((record.work_phase, record.files_modified), (WorkPhase::Investigation, vec![]));
+    assert_eq!(record.sessions.len(), 2);
 }
