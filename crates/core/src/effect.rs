@@ -16,6 +16,7 @@ pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Tak
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
+use crate::state::Rework;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,9 @@ pub struct WorkSummary {
     pub summary: String,
     pub tests: String,
     pub files: Vec<String>,
+    /// Why it is the agent's turn again.
+    #[serde(default)]
+    pub rework: Option<Rework>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,9 @@ pub struct StartSession {
     pub reviewed: Option<Sha>,
     #[serde(default)]
     pub diff_bytes: usize,
+    /// For a review: what was wrong with the result of the reviewer before.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +162,8 @@ pub enum Action {
         epoch: Epoch,
         pr: PrNumber,
         head: Sha,
-        /// It has reviewed other commits before: it has to say that this is of `head`.
+        /// It has reviewed other commits before, or may have found an old result in its place: it has to
+        /// say that this is of `head`.
         #[serde(default)]
         moved: bool,
     },
@@ -195,13 +203,16 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
     },
-    /// Puts a job's bad end on the record that people and other tools read, once.
+    /// Puts a job's trouble, or its bad end, on the record that people and other tools read, once.
     Escalate {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
         trigger: String,
         context: String,
+        /// Which one of that trigger's it is: a commit, a question. The same is recorded once.
+        #[serde(default)]
+        about: String,
         at: Time,
     },
     ClosePr {

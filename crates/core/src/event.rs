@@ -193,6 +193,8 @@ pub enum NoteKind {
     /// The checks failed and, on the same change, did not fail again.
     CiFlake,
     ReviewResult,
+    /// A reviewer's result cannot be used, and why.
+    ReviewUnusable,
     QueueState,
     MergeReady,
     MergeConflict,
@@ -234,6 +236,7 @@ impl NoteKind {
             NoteKind::CiFlake => "CI_FLAKE",
             NoteKind::QueueState => "QUEUE_STATE",
             NoteKind::ReviewResult => "REVIEW_RESULT",
+            NoteKind::ReviewUnusable => "REVIEW_UNUSABLE",
             NoteKind::MergeReady => "MERGE_READY",
             NoteKind::MergeConflict => "MERGE_CONFLICT",
             NoteKind::MergeFailed => "MERGE_FAILED",

@@ -45,15 +45,17 @@ macro_rules! record {
     };
 }
 
+mod memo;
 mod pull;
 mod queue;
 mod record;
 mod session;
 
+pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
-pub use record::{WorkPhase, WorkRecord};
-pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
+pub use record::{Rework, WorkPhase, WorkRecord};
+pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -345,6 +347,8 @@ pub struct Job {
     /// The end of what its newest dev session printed, for the diagnosis.
     pub last_output: String,
     pub history: Vec<Stage>,
+    #[serde(default)]
+    pub memo: Memo,
 }
 record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
 

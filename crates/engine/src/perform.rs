@@ -111,13 +111,14 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.close_issue(project, *issue)?;
             Ok(Outcome::Done)
         }
-        Action::Escalate { job, project, issue, trigger, context, at } => {
+        Action::Escalate { job, project, issue, trigger, context, about, at } => {
             ports.escalations.record(&Escalation {
                 job: *job,
                 project,
                 issue: *issue,
                 trigger,
                 context,
+                about,
                 at: *at,
             })?;
             Ok(Outcome::Done)
@@ -290,12 +291,19 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
 
 fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
-        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
+        return Ok(Outcome::Checkpoint {
+            rescue: None,
+            head: None,
+            ahead: None,
+            files: Vec::new(),
+            note: None,
+        });
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
-    let head = ports.workspace.branch_state(tree, branch)?.head;
-    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
+    let state = ports.workspace.branch_state(tree, branch)?;
+    let (head, ahead) = (Some(state.head), Some(state.ahead));
+    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head, ahead, files, note })
 }
 
 /// Sends a snapshot away, if that is wanted. It is kept here either way, so trouble is only told.

@@ -503,7 +503,7 @@ pub trait Agents: Send + Sync {
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
-/// A job's bad end, as it is put on record.
+/// A job's trouble or bad end, as it is put on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escalation<'a> {
     pub job: JobId,
@@ -511,12 +511,14 @@ pub struct Escalation<'a> {
     pub issue: IssueNumber,
     pub trigger: &'a str,
     pub context: &'a str,
+    /// Which one of that trigger's it is; empty for one of a kind.
+    pub about: &'a str,
     pub at: Time,
 }
 
 /// What people and other tools are told outside of the forge.
 pub trait Escalations: Send + Sync {
-    /// Records it once for each job and trigger.
+    /// Records it once for each job, trigger and what it is about.
     fn record(&self, escalation: &Escalation<'_>) -> PortResult<()>;
 }
 

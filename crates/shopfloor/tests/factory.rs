@@ -51,6 +51,8 @@ mod rescue;
 mod respawns;
 #[path = "factory/reviews.rs"]
 mod reviews;
+#[path = "factory/signals.rs"]
+mod signals;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

@@ -9,12 +9,16 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
 use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
+use shopfloor_core::time::Time;
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Sessions replaced for a full context, and questions, in a job's life.
 const CYCLES_MAX: u32 = 10;
 const QUESTIONS_MAX: u32 = 10;
+/// How long a message may keep its agent busy, with the deadlines of its delivery and a successor.
+const TURN_MAX: Duration = Duration::from_secs(12 * 3600);
 
 /// What the checker remembers from step to step.
 #[derive(Default)]
@@ -366,11 +370,15 @@ impl Checker {
         }
     }
 
-    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune.
+    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune. An agent
+    /// that waits for a review is told once that nobody writes one; what it does then is its own.
     pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
-        for entry in entries.iter().filter(|e| e.kind == "event") {
+        let is_told = |e: &&Entry| e.kind == "MESSAGE_QUEUED" && e.text == "no review, escalating";
+        let told: Vec<Time> = entries.iter().filter(is_told).map(|e| e.at).collect();
+        let woken = |e: &&Entry| told.iter().any(|at| (*at..*at + TURN_MAX).contains(&e.at));
+        for entry in entries.iter().filter(|e| e.kind == "event" && !woken(e)) {
             let tick = entry.body.contains("\"event\":\"tick\"");
-            let telling = ["\"action\":\"comment\"", "\"event\":\"observed\""];
+            let telling = ["\"action\":\"comment\"", "\"action\":\"escalate\"", "\"event\":\"observed\""];
             let pruning = ["\"action\":\"tidy\"", "\"action\":\"release_worktree\""];
             let telling = telling.iter().chain(&pruning).any(|what| entry.body.contains(what));
             if !tick && !telling {

@@ -25,7 +25,7 @@ use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
-use shopfloor_engine::ports::{Agents, Briefing, Final, PortError, PortResult, Started, Tree};
+use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -147,6 +147,9 @@ impl TmuxAgents {
         if start.role == Role::Review {
             set("SHOPFLOOR_RESULT_FILE", result_file(&self.layout, start.epoch).into());
         }
+        if let Some(head) = start.head.as_ref().filter(|_| start.role == Role::Review) {
+            set("SHOPFLOOR_COMMIT", head.as_str().into());
+        }
         env
     }
 }
@@ -193,6 +196,8 @@ impl Agents for TmuxAgents {
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
         make_folder(&scratch(&folder)).map_err(PortError::transient)?;
+        // Numbers begin anew with a new store: what another of this number left is not its result.
+        remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
         let mut env = self.environment(start, &config, briefing, &phase_file);
         let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
         let argv = launch.prepare(&mut env)?;
@@ -226,7 +231,14 @@ impl Agents for TmuxAgents {
     }
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
-        self.tmux.end(&tree.session(epoch)).map_err(port_error)
+        self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
+        // Nobody is left to write it, and a successor begins with an empty one. Another floor of that
+        // name may have its place. What cannot be removed is in nobody's way.
+        if let Owner::Job { issue, role } = tree.owner {
+            let path = phase_file::path(&self.phase_dir, role, &tree.project, issue);
+            let _ = phase_file::release(&path, self.layout.root());
+        }
+        Ok(())
     }
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
@@ -256,11 +268,7 @@ impl Agents for TmuxAgents {
     ) -> PortResult<String> {
         let file = result_file(&self.layout, epoch);
         let away = file.with_file_name(format!("result-{}.json", reviewed.short()));
-        match std::fs::rename(&file, away) {
-            Ok(()) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(PortError::transient(e)),
-        }
+        unless_absent(std::fs::rename(&file, away)).map_err(PortError::transient)?;
         Ok(self.redactor(project, Role::Review).redact(news))
     }
 
@@ -268,6 +276,22 @@ impl Agents for TmuxAgents {
         let may_go = |n: u64| tidy.sessions.contains(&Epoch(n)) || n < tidy.sessions_below.0;
         prune::numbered(&self.layout.sessions(), "e", tidy.folders_before, may_go)
             .map_err(PortError::transient)
+    }
+}
+
+/// It need not be there.
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        // Whatever made it one: it is not in the way for long.
+        Ok(meta) if meta.is_dir() => unless_absent(std::fs::remove_dir_all(path)),
+        _ => unless_absent(std::fs::remove_file(path)),
+    }
+}
+
+fn unless_absent(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 

@@ -145,6 +145,9 @@ pub enum Outcome {
     Checkpoint {
         rescue: Option<String>,
         head: Option<Sha>,
+        /// Commits that the primary branch does not have; older programs did not say.
+        #[serde(default)]
+        ahead: Option<u32>,
         files: Vec<String>,
         /// What went wrong beside it.
         #[serde(default)]

@@ -85,8 +85,20 @@ pub struct Session {
     /// When it is replaced if it has left no review.
     #[serde(default)]
     pub review_due: Option<Time>,
+    #[serde(default)]
+    pub verdict: VerdictDuty,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
+
+/// For a review: what its result has to be, and how it stands with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerdictDuty {
+    /// Whatever was in its result's place was removed before it began: what is there is its own.
+    pub cleared: bool,
+    /// It left nothing usable, and that was acted upon.
+    pub failed: bool,
+}
 
 /// What a session's evidence says of it. The evidence itself stays where it is collected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::effect::Action;
-use crate::ids::{Epoch, JobId, MessageId, ProjectName};
+use crate::ids::{Epoch, JobId, MessageId, ProjectName, Sha};
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
@@ -127,18 +127,7 @@ impl Turn<'_> {
             }
             JobState::NeedsHuman { .. } => self.question_due(id),
             JobState::Retrying { goal, head } => self.check(id, goal, head),
-            JobState::Reviewing { head } => {
-                let text = format!("no review of {} in {}", head.short(), minutes(policy.review_timeout));
-                self.escalate_job(id, &text);
-                let (project, issue, pr) = (job_project(self, id), job_issue(self, id), job_pr(self, id));
-                self.act(Action::Comment {
-                    project,
-                    issue,
-                    marker: format!("no-review-{id}-{}", head.short()),
-                    body: format!("Pull request #{pr} waits for a review: {text}. Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."),
-                });
-                self.enter(id, JobState::Reviewing { head }, policy.review_timeout);
-            }
+            JobState::Reviewing { head } => self.no_review(id, &head),
             // Effects under way: the engine repeats them until they work. That they fail is told
             // elsewhere; else somebody is told, again and again, that it takes long.
             state @ (JobState::Preparing
@@ -160,16 +149,28 @@ impl Turn<'_> {
             JobState::Ended { .. } => {}
         }
     }
-}
 
-fn job_project(turn: &Turn<'_>, id: JobId) -> crate::ids::ProjectName {
-    turn.job(id).expect("a due job exists").project.clone()
-}
-fn job_issue(turn: &Turn<'_>, id: JobId) -> crate::ids::IssueNumber {
-    turn.job(id).expect("a due job exists").issue
-}
-fn job_pr(turn: &Turn<'_>, id: JobId) -> crate::ids::PrNumber {
-    turn.job(id).and_then(|j| j.pr).unwrap_or_default()
+    /// Nobody reviews: that is said each time, and done something about once for each head.
+    fn no_review(&mut self, id: JobId, head: &Sha) {
+        let within = self.policy_of(id).review_timeout;
+        let text = format!("no review of {} in {}", head.short(), minutes(within));
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let told = job.memo.review_late.replace(head.clone()).as_ref() == Some(head);
+        let (project, issue, pr) = (job.project.clone(), job.issue, job.pr.unwrap_or_default());
+        if told {
+            self.escalate_job(id, &text);
+        } else {
+            self.escalate_on_record(id, "review_timeout", head.short(), &text);
+            self.act(Action::Comment {
+                project,
+                issue,
+                marker: format!("no-review-{id}-{}", head.short()),
+                body: format!("Pull request #{pr} waits for a review: {text}. Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."),
+            });
+            self.inform(id, &format!("no review, escalating\nNobody has reviewed commit {head} in {}. People were told. Wait: there is nothing for you to do.", minutes(within)));
+        }
+        self.enter(id, JobState::Reviewing { head: head.clone() }, within);
+    }
 }
 
 pub(super) fn minutes(d: Duration) -> String {

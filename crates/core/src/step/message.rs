@@ -143,6 +143,26 @@ impl Turn<'_> {
         }
     }
 
+    /// Something newer has come: what was told of that name is nobody's to act upon. What is being typed
+    /// just now is left alone.
+    pub(super) fn overtake(&mut self, id: JobId, name: &str) {
+        let old = |m: &&Message| m.job == id && !m.answered && m.text.lines().next() == Some(name);
+        let old: Vec<(MessageId, bool)> = self
+            .floor
+            .messages
+            .iter()
+            .filter(old)
+            .map(|m| (m.id, m.state == MessageState::Queued && m.receipts.len() <= 1))
+            .collect();
+        for (message, untouched) in old {
+            if untouched {
+                self.superseded(message);
+            } else if let Some(message) = self.floor.messages.edit(&message) {
+                message.answered = true;
+            }
+        }
+    }
+
     /// A session is over in the middle of its turn: what it took and did not answer is its successor's.
     pub(super) fn hand_back(&mut self, epoch: Epoch) {
         let at = self.now;

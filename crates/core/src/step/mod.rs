@@ -78,6 +78,7 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         branch: branch.cloned().unwrap_or_else(|| branch_for(issue)),
         pr: job.and_then(|job| job.pr).or(pull.map(|pull| pull.number)),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
+        trouble: job.filter(|_| role == Role::Review).and_then(|job| job.memo.review_trouble.clone()),
         reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
         diff_bytes: floor.policy(project).review_diff_bytes,
         resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
@@ -107,9 +108,7 @@ impl Turn<'_> {
             Event::PhaseUnreadable { epoch, stamp, first_line } => {
                 self.phase_unreadable(*epoch, stamp, first_line);
             }
-            Event::ResultWritten { epoch } => {
-                self.result_written(*epoch);
-            }
+            Event::ResultWritten { epoch } => self.result_written(*epoch),
             Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
@@ -429,6 +428,16 @@ impl Turn<'_> {
     /// Somebody is told that a job is in trouble.
     fn escalate_job(&mut self, job: JobId, text: &str) {
         self.note_job(NoteKind::Escalation, job, text);
+    }
+
+    /// The same, and it is put on the record that other tools read: once for each trigger and what it is
+    /// `about`.
+    fn escalate_on_record(&mut self, id: JobId, trigger: &str, about: &str, text: &str) {
+        self.escalate_job(id, text);
+        let Some(job) = self.job(id) else { return };
+        let (project, issue) = (job.project.clone(), job.issue);
+        let (trigger, about, context) = (trigger.to_owned(), about.to_owned(), text.to_owned());
+        self.act(Action::Escalate { job: id, project, issue, trigger, context, about, at: self.now });
     }
 
     fn act(&mut self, action: Action) {

@@ -33,7 +33,10 @@ impl Turn<'_> {
         }
         self.seen(epoch);
         if role == Role::Dev {
-            self.taken_are_answered(id);
+            // Whose turn it is has something left to do: `done` is no answer to that.
+            if report.phase != Phase::Done || self.job(id).is_some_and(|j| j.state != JobState::Working) {
+                self.taken_are_answered(id);
+            }
             self.record_phase(id, report.phase, report.detail.as_deref());
             self.checkpoint(id);
         }
@@ -41,7 +44,7 @@ impl Turn<'_> {
             Role::Dev => self.dev_phase(id, report),
             Role::Review => match report.phase {
                 Phase::Done => {
-                    self.result_written(epoch);
+                    self.collect_review(epoch);
                 }
                 Phase::Failed => {
                     let why = report.detail.as_deref().unwrap_or("no reason given").to_owned();

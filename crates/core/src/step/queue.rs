@@ -9,7 +9,7 @@ use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
 use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Standing};
-use crate::text::fence;
+use crate::text::{fence, one_line};
 use std::time::Duration;
 
 /// An approved change that does not land within this is reported. It is not the check's own limit:
@@ -306,6 +306,8 @@ impl Turn<'_> {
             false => format!("\n\nWhere they conflict:\n\n{fence}\n{}\n{fence}", hunks.trim_end()),
         };
         self.note_job(NoteKind::MergeConflict, job, files.join(", "));
+        let next = format!("merge {} into the branch and resolve {}", with.short(), files.join(", "));
+        self.record_rework(job, "MERGE_CONFLICT", &next, None);
         self.merge_trouble(
             job,
             &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again.{shown}"),
@@ -319,6 +321,9 @@ impl Turn<'_> {
         self.set_entry(id, EntryState::Failed { reason: reason.to_owned() });
         self.note_entry(NoteKind::MergeFailed, id, reason);
         let Some(job) = job else { return };
+        let next = format!("take the primary branch in and mend what fails on top of it: {reason}");
+        let tests = format!("failed on top of the primary branch: {}", one_line(reason, 200));
+        self.record_rework(job, "MERGE_FAILED", &next, Some(tests));
         self.merge_trouble(job, message, "the change keeps failing on top of the primary branch");
     }
 
@@ -348,6 +353,8 @@ impl Turn<'_> {
         if job.merge_rounds > max {
             self.block(id, &format!("{verdict}, after {max} rounds"));
         } else {
+            // The approval has led to this: it is no news any more.
+            self.overtake(id, "Review: APPROVE");
             self.tell(id, text);
         }
     }

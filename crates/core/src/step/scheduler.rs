@@ -7,7 +7,7 @@ use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
-use crate::state::{Floor, Issue, Job, JobState, Session, SessionState, Stage};
+use crate::state::{Floor, Issue, Job, JobState, Memo, Session, SessionState, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -275,6 +275,7 @@ impl Turn<'_> {
             rescue: None,
             last_output: String::new(),
             history: vec![Stage { state: "preparing".into(), at: self.now }],
+            memo: Memo::default(),
         });
         let goes_on = pr.map(|pr| format!(", goes on with pull request #{pr}")).unwrap_or_default();
         self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}"));

@@ -1,13 +1,16 @@
 //! Sessions: started with a fresh epoch, fenced by it, replaced when they die.
 
 use super::Turn;
+use super::reviewer::is_done;
 use super::scheduler::START_WITHIN;
 use crate::effect::{Action, Outcome, Resume, StartSession, Unread, WorkSummary};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
 use crate::liveness::State;
 use crate::runtime::ErrorKind;
-use crate::state::{Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
+use crate::state::{
+    Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState, VerdictDuty,
+};
 use crate::text::one_line;
 
 const WORKTREE_NOTES_MAX: usize = 10;
@@ -82,8 +85,10 @@ impl Turn<'_> {
         let predecessor = self.job(id)?.last_session?;
         let phase = self.floor.sessions.get(&predecessor).and_then(|s| s.phase).map(|p| p.to_string());
         let record = self.work_summary(id);
+        // What it signalled has come back since.
+        let rework = record.as_ref().is_some_and(|r| r.rework.is_some());
         // One that died before it signalled anything has still got somewhere.
-        let phase = phase.or_else(|| record.as_ref().map(|r| r.phase.clone()));
+        let phase = phase.filter(|_| !rework).or_else(|| record.as_ref().map(|r| r.phase.clone()));
         let unread = self.unread(id).into_iter().filter_map(|m| self.floor.messages.get(&m));
         Some(Resume {
             predecessor,
@@ -111,6 +116,7 @@ impl Turn<'_> {
             summary: record.work_summary.clone(),
             tests: record.tests_status.clone(),
             files: record.files_modified.clone(),
+            rework: record.rework.clone(),
         })
     }
 
@@ -156,6 +162,7 @@ impl Turn<'_> {
             next_head: None,
             moved: false,
             review_due: None,
+            verdict: VerdictDuty { cleared: true, ..VerdictDuty::default() },
             typed: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });
@@ -184,6 +191,7 @@ impl Turn<'_> {
             reviewed: self.reviewed_before(id).filter(|_| role == Role::Review),
             diff_bytes: self.policy_of(id).review_diff_bytes,
             head: (role == Role::Review).then_some(job.head).flatten(),
+            trouble: job.memo.review_trouble.filter(|_| role == Role::Review),
             resume,
         }));
         epoch
@@ -283,7 +291,8 @@ impl Turn<'_> {
         self.note_job(kind, id, format!("{role} session {epoch}: {how}"));
         // What it left (its pane, its last words, processes) is cleared away before any successor.
         // A reviewer's result is read first.
-        let collected = role == Role::Review && self.result_written(epoch);
+        let done = self.floor.sessions.get(&epoch).is_some_and(is_done);
+        let collected = role == Role::Review && done && self.collect_review(epoch);
         let needed =
             |j: &Job| j.session == Some(epoch) && matches!(j.state, JobState::Working | JobState::Starting);
         if self.job(id).is_some_and(needed) {

@@ -120,16 +120,38 @@ pub fn main() -> ExitCode {
     if let Some(exit) = hook::at_once(std::env::args_os().skip(1)) {
         return exit;
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let json = cli.json;
     let result = Context::from_environment(cli.home, cli.project, cli.json)
         .and_then(|context| run(&context, cli.command));
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            error.print();
+            error.print(json);
             error.exit.into()
         }
     }
+}
+
+/// What is not understood, or only asks for help. Nobody but the words themselves says whether a program
+/// wants to know.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
+    if !(json && error.use_stderr()) {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let (message, hint) = match text.split_once("\n\n") {
+        Some((message, rest)) => (message, Some(rest.trim().to_owned())),
+        None => (text, None),
+    };
+    let error = CliError { exit: Exit::Usage, message: message.trim().to_owned(), hint };
+    error.print(json);
+    error.exit.into()
 }
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {

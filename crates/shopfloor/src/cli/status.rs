@@ -8,7 +8,7 @@ use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job};
+use shopfloor_core::state::{Floor, Job, LostPrimary, Project};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 
@@ -52,6 +52,36 @@ struct ProjectView {
     name: ProjectName,
     checkout: String,
     primary_branch: String,
+    /// Why nothing new is begun.
+    paused: Option<String>,
+    /// Why its merge queue is held, by a person or until the primary branch is put right.
+    queue_paused: Option<String>,
+    queue_frozen: Option<String>,
+}
+
+impl ProjectView {
+    fn new(floor: &Floor, project: &Project) -> ProjectView {
+        let queue = floor.queues.get(&project.name);
+        ProjectView {
+            name: project.name.clone(),
+            checkout: project.checkout.clone(),
+            primary_branch: project.policy.primary_branch.clone(),
+            paused: project.paused.clone(),
+            queue_paused: queue.and_then(|q| q.paused.clone()),
+            queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
+        }
+    }
+
+    /// What people should know of it, a line each.
+    fn troubles(&self) -> Vec<String> {
+        let line = |what: &str, why: &str| format!("{what}: {}", one_line(why, 200));
+        let paused = self.paused.as_deref().map(|why| line("nothing new is begun", why));
+        let held = self.queue_paused.as_deref().map(|why| {
+            format!("{} (`shopfloor merge-queue resume`)", line("the merge queue is paused", why))
+        });
+        let frozen = self.queue_frozen.as_deref().map(|why| line("the merge queue is frozen", why));
+        [paused, held, frozen].into_iter().flatten().collect()
+    }
 }
 
 /// An open issue that nobody works on.
@@ -91,11 +121,7 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         troubles::print(&floor, &troubles);
         return Ok(Exit::Fine);
     }
-    let projects = floor.projects.iter().filter(|p| mine(&p.name)).map(|p| ProjectView {
-        name: p.name.clone(),
-        checkout: p.checkout.clone(),
-        primary_branch: p.policy.primary_branch.clone(),
-    });
+    let projects = floor.projects.iter().filter(|p| mine(&p.name)).map(|p| ProjectView::new(&floor, p));
     let home = context.layout.root().display().to_string();
     output::json(&StatusView {
         floor: FloorView { home, daemon, projects: projects.collect() },
@@ -145,6 +171,9 @@ fn print_human(context: &Context, daemon: &Daemon, floor: &Floor, jobs: &[&Job],
     });
     for project in floor.projects.iter() {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
+        for trouble in ProjectView::new(floor, project).troubles() {
+            output::line(format!("        {trouble}"));
+        }
     }
     let several = floor.projects.len() > 1;
     let name = |project: &ProjectName, issue: IssueNumber| {

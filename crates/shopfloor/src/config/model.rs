@@ -429,6 +429,16 @@ pub struct FloorConfig {
     pub limits: FloorLimits,
     pub git: Git,
     pub defaults: Defaults,
+    pub compat: Compat,
+}
+
+/// Getting on with tools that were made for the system the phase protocol comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compat {
+    /// Beside the phase files: a question is answered by what is written to `dev-escalation-reply`, and
+    /// `ci-result-{project}-{issue}.txt` and `dev-renotify-{project}-{issue}` are kept up to date.
+    pub seed_files: bool,
 }
 
 /// Agents' sessions.

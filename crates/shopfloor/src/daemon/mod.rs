@@ -7,6 +7,7 @@ mod numbers;
 mod orphans;
 mod panes;
 mod projects;
+mod seed_files;
 mod socket;
 mod watches;
 
@@ -17,12 +18,14 @@ pub use watches::FloorWatches;
 use crate::cli::{CliError, CliResult, Context, Exit};
 use crate::config::FloorConfig;
 use panes::PaneListener;
+use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
@@ -93,7 +96,13 @@ impl Daemon {
         let tmux = Tmux::new(context.layout.tmux_socket(), path)
             .connect(panes.callback())
             .map_err(|e| CliError::failed(e.to_string()))?;
-        let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
+        let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
+        let seeds =
+            floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), context.layout.root()));
+        let mut ports = ports(context, &projects, &git, &tmux, phase_dir)?;
+        if let Some(seeds) = seeds.clone() {
+            ports.ci = Arc::new(SeedCi { inner: ports.ci, seeds });
+        }
         orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
@@ -103,15 +112,16 @@ impl Daemon {
             store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
-            FloorWatches::new(
+            let seeds = seeds.map(|seeds| SeedWatch::start(seeds, projects.clone(), handle.clone()));
+            let watches = FloorWatches::new(
                 context.layout.clone(),
                 git.clone(),
                 tmux.clone(),
                 projects.clone(),
                 handle,
                 &panes,
-            )
-            .map_err(|e| {
+            );
+            seeds.transpose().and_then(|seeds| Ok(watches?.with_seeds(seeds))).map_err(|e| {
                 CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
             })
         })?;

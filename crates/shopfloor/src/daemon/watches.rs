@@ -6,14 +6,15 @@ use super::Projects;
 use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
 use super::panes::PaneListener;
+use super::seed_files::SeedWatch;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
 use shopfloor_adapters::git::{Git, branch_file};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
-use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_adapters::phase_file;
+use shopfloor_adapters::phase_file::{self, Look};
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
@@ -28,6 +29,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 pub struct FloorWatches {
     layout: Layout,
@@ -44,6 +46,7 @@ pub struct FloorWatches {
     mirror: Mirror,
     hubs: HubWatch,
     checkouts: CheckoutWatch,
+    seeds: Option<SeedWatch>,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -102,8 +105,8 @@ struct PhaseKey {
     epoch: Epoch,
     project: ProjectName,
     path: PathBuf,
-    /// The newest writing that was passed on.
-    stamp: Option<String>,
+    /// Knows what was passed on.
+    reader: phase_file::Reader,
 }
 
 /// The keys of one session's watches.
@@ -152,7 +155,7 @@ impl FloorWatches {
         let shared = Arc::new(Shared { handle, tmux, configs, attendants, keys: Mutex::default() });
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
-        let files = FileWatcher::spawn(move |key| for_files.fired(key))?;
+        let files = FileWatcher::spawn_patient(move |key| for_files.fired(key))?;
         let store = layout.database();
         shared.put(STORE_KEY, Key::Store { was: file_id(&store), path: store.clone() });
         files.watch(STORE_KEY, store)?;
@@ -161,14 +164,21 @@ impl FloorWatches {
             hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
             checkouts: CheckoutWatch::start(layout.clone(), git, shared.handle.clone())?,
             layout,
-            exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
+            exits: ExitWatcher::spawn(move |key| {
+                for_exits.fired(key);
+            })?,
             files,
             shared,
             sessions: BTreeMap::new(),
             projects: BTreeMap::new(),
             configs: 0,
             briefs: BTreeMap::new(),
+            seeds: None,
         })
+    }
+
+    pub(super) fn with_seeds(self, seeds: Option<SeedWatch>) -> Self {
+        FloorWatches { seeds, ..self }
     }
 }
 
@@ -177,6 +187,9 @@ impl Watches for FloorWatches {
         self.mirror.reconcile(floor);
         self.hubs.reconcile(floor);
         self.checkouts.reconcile(floor);
+        if let Some(seeds) = &mut self.seeds {
+            seeds.reconcile(floor);
+        }
         let gone: Vec<Epoch> = self
             .sessions
             .keys()
@@ -227,8 +240,17 @@ impl FloorWatches {
             let key = phase_key(epoch);
             let project = session.project.clone();
             let stamp = session.phase_stamp.clone();
-            self.shared.put(key, Key::Phase(PhaseKey { epoch, project, path: PathBuf::from(path), stamp }));
-            self.watch_file(key, PathBuf::from(path));
+            let path = PathBuf::from(path);
+            self.shared.put(
+                key,
+                Key::Phase(PhaseKey {
+                    epoch,
+                    project,
+                    path: path.clone(),
+                    reader: phase_file::Reader::after(stamp),
+                }),
+            );
+            self.watch_when(key, path, When::Written);
             keys.push(key);
         }
         if self.shared.configs.tells(&session.runtime) {
@@ -254,15 +276,19 @@ impl FloorWatches {
             let key = result_key(epoch);
             let path = result_file(&self.layout, epoch);
             self.shared.put(key, Key::Result { epoch, path: path.clone() });
-            self.watch_file(key, path);
+            self.watch_when(key, path, When::Written);
             keys.push(key);
         }
         self.sessions.insert(epoch, Watched(keys));
     }
 
     fn watch_file(&self, key: u64, path: PathBuf) {
+        self.watch_when(key, path, When::Changed);
+    }
+
+    fn watch_when(&self, key: u64, path: PathBuf, when: When) {
         let shown = path.display().to_string();
-        if let Err(e) = self.files.watch(key, path) {
+        if let Err(e) = self.files.watch_when(key, path, when) {
             eprintln!("warning: {shown} cannot be watched: {e}");
         }
     }
@@ -367,13 +393,14 @@ impl Shared {
         // What it signalled last came before its end.
         let phase = self.keys().get(&phase_key(epoch)).cloned();
         if let Some(Key::Phase(phase)) = phase {
-            self.phase(phase_key(epoch), phase);
+            self.phase(phase_key(epoch), phase, true);
         }
         self.send(Event::SessionExited { epoch, status });
     }
 
-    /// On a watcher's thread: something happened to what the key stands for.
-    fn fired(&self, key: u64) {
+    /// On a watcher's thread: something happened to what the key stands for. When it is to be looked at
+    /// again, if it is.
+    fn fired(&self, key: u64) -> Option<Duration> {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
@@ -384,7 +411,7 @@ impl Shared {
                 };
                 self.exited(epoch, status);
             }
-            Some(Key::Phase(phase)) => self.phase(key, phase),
+            Some(Key::Phase(phase)) => return self.phase(key, phase, false),
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
@@ -417,25 +444,30 @@ impl Shared {
             },
             None => {}
         }
+        None
     }
 
-    fn phase(&self, key: u64, watched: PhaseKey) {
-        let (stamp, content) = match phase_file::read(&watched.path) {
-            Ok(Some(read)) => read,
-            Ok(None) => return,
+    /// Reads a phase file and passes on what it says, once. When to look again at what may be half of it:
+    /// unless it is final, since nobody is left to write more.
+    fn phase(&self, key: u64, mut watched: PhaseKey, is_final: bool) -> Option<Duration> {
+        let look = watched.reader.look(&watched.path, is_final, Instant::now());
+        let (stamp, content) = match look {
+            Ok(Look::Nothing) => return None,
+            Ok(Look::Half(wait)) => {
+                self.put(key, Key::Phase(watched));
+                return Some(wait);
+            }
+            Ok(Look::Whole { stamp, content }) => (stamp, content),
             Err(e) => {
                 eprintln!("warning: the phase file {} cannot be read: {e}", watched.path.display());
-                return;
+                return None;
             }
         };
-        if watched.stamp.as_ref() == Some(&stamp) {
-            return;
-        }
         let epoch = watched.epoch;
         // Reasons and questions end up in the journal, in comments and on screens.
         let redactor = self.configs.get(&watched.project).map(|p| p.redactor).unwrap_or_default();
         let content = redactor.redact(&content);
-        self.put(key, Key::Phase(PhaseKey { stamp: Some(stamp.clone()), ..watched }));
+        self.put(key, Key::Phase(watched));
         match PhaseReport::parse(&content) {
             Ok(Some(report)) => self.send(Event::PhaseWritten { epoch, stamp, report }),
             Ok(None) => {}
@@ -444,5 +476,6 @@ impl Shared {
                 self.send(Event::PhaseUnreadable { epoch, stamp, first_line });
             }
         }
+        None
     }
 }

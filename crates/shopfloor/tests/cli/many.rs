@@ -2,7 +2,7 @@
 
 use crate::floor::{TestFloor, name, now};
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, Role, Seq, agent_name, tmux_name};
-use shopfloor_core::state::{Agent, AgentStatus, Session, SessionState};
+use shopfloor_core::state::{Agent, AgentStatus, Session, SessionState, VerdictDuty};
 use shopfloor_store::sqlite::SqliteStore;
 use shopfloor_store::{Commit, NewEntry, Row, Store};
 use std::time::Instant;
@@ -57,6 +57,7 @@ fn fill(floor: &TestFloor) {
             next_head: None,
             moved: false,
             review_due: None,
+            verdict: VerdictDuty::default(),
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

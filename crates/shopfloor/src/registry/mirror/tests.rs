@@ -114,6 +114,7 @@ fn child() {
         let outcome = Outcome::Checkpoint {
             rescue: Some(format!("refs/rescue/{RECORD}/{n}")),
             head: None,
+            ahead: None,
             files,
             note: None,
         };
