@@ -227,8 +227,11 @@ impl Turn<'_> {
         head: &Sha,
         outcome: &Outcome,
     ) {
-        let done = |s: &Session| s.reviewed.as_ref() == Some(head);
-        if !self.waits_for_review(id, epoch, head) || self.floor.sessions.get(&epoch).is_some_and(done) {
+        // It says that it is done after it has written: the second look finds what the first has taken.
+        if self.floor.sessions.get(&epoch).is_some_and(|s| s.reviewed.as_ref() == Some(head)) {
+            return;
+        }
+        if !self.waits_for_review(id, epoch, head) {
             self.stale(id, format!("review of session {epoch} is not waited for any more"));
             return;
         }

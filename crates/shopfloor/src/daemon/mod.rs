@@ -5,6 +5,7 @@ mod hubs;
 mod orphans;
 mod panes;
 mod projects;
+mod signs;
 mod socket;
 mod watches;
 
