@@ -93,6 +93,12 @@ pub fn reset(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// When the writing was made that a stamp of [`read`] stands for, in milliseconds.
+pub fn written_at(stamp: &str) -> Option<u64> {
+    let (seconds, nanos) = stamp.split('-').nth(1)?.split_once('.')?;
+    Some(u64::from_str_radix(seconds, 16).ok()? * 1000 + nanos.parse::<u64>().ok()? / 1_000_000)
+}
+
 /// The file's content, at most [`PHASE_FILE_BYTES_MAX`] bytes of it, after a stamp that changes
 /// whenever the file is written or replaced. `None`: there is no file.
 pub fn read(path: &Path) -> io::Result<Option<(String, String)>> {

@@ -46,6 +46,8 @@ pub enum Event {
     MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
     /// What a session's client shows of how far its work is.
     WorkSeen { epoch: Epoch, phase: WorkPhase },
+    /// A session that tells nothing of itself wrote to its terminal. Told now and then while it does.
+    OutputSeen { epoch: Epoch },
     /// A session's branch is at another commit: mostly its agent has committed.
     Committed { epoch: Epoch, head: Sha },
     /// A session's evidence says something else than before, or still the same after a while.

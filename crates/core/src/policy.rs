@@ -88,6 +88,9 @@ pub struct Policy {
     pub review_diff_bytes: usize,
     /// An agent at work that shows no sign.
     pub idle_timeout: Duration,
+    /// An agent whose turn has ended while work of its goes on in the background.
+    #[serde(default = "background_timeout")]
+    pub background_timeout: Duration,
     /// A message that its agent does not take.
     pub delivery_timeout: Duration,
     /// Before the first respawn; doubles with each.
@@ -129,6 +132,10 @@ fn one() -> usize {
 
 fn reviewer_timeout() -> Duration {
     Duration::from_secs(30 * 60)
+}
+
+fn background_timeout() -> Duration {
+    Duration::from_secs(4 * 3600)
 }
 
 fn review_diff_bytes() -> usize {
@@ -211,6 +218,7 @@ impl Default for Policy {
             reviewer_timeout: reviewer_timeout(),
             review_diff_bytes: review_diff_bytes(),
             idle_timeout: 120 * MINUTE,
+            background_timeout: background_timeout(),
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),
             retries_max: retries_max(),

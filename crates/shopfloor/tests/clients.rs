@@ -35,3 +35,5 @@ mod people;
 mod plant;
 #[path = "clients/trouble.rs"]
 mod trouble;
+#[path = "clients/waiting.rs"]
+mod waiting;

@@ -53,6 +53,8 @@ mod respawns;
 mod reviews;
 #[path = "factory/signals.rs"]
 mod signals;
+#[path = "factory/signs.rs"]
+mod signs;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

@@ -8,7 +8,7 @@
 //! Looks that would see the same again are left out: what is held up is looked at when something
 //! stirs at its terminal.
 
-use crate::client::Glance;
+use crate::client::{Client, Glance};
 use crate::store::CrashingStore;
 use crate::world::{Mutation, Shared};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
@@ -28,6 +28,8 @@ type Floor = Conductor<CrashingStore>;
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Steps taken without waiting; more would be a fault of ours.
 const STEPS_MAX: usize = 16;
+/// The invariant of those who work.
+const WORKS: &str = "8 a working agent is never reminded, judged idle or ended";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 fn recipe() -> Recipe {
@@ -152,10 +154,19 @@ impl Attendant {
             State::Failed { error } => error.as_str(),
             state => state.as_str(),
         });
+        if world.clients.get(&self.epoch).is_some_and(Client::is_misjudged) {
+            let text = format!("session {} works, and by what it told it is idle", self.epoch);
+            world.broken(WORKS, text);
+        }
         let (Some(before), Some(after), Some(session)) = (before, after, session) else { return Ok(()) };
+        // Who works is not reminded, and who waits for its own work works.
+        let works = matches!(glance.state, State::Working { .. } | State::Background { .. });
+        if works && before.reminders != after.reminders {
+            world.broken(WORKS, format!("session {} works, and is reminded", self.epoch));
+        }
         // A limit or a failed request is nobody's fault.
         let counted = |j: &shopfloor_core::state::Job| (j.respawns, j.ci_fixes, j.reminders, j.review_rounds);
-        let blameless = matches!(glance.state, State::LimitedUntil { .. } | State::Failed { .. });
+        let blameless = works || matches!(glance.state, State::LimitedUntil { .. } | State::Failed { .. });
         if blameless && counted(&before) != counted(after) {
             let text = format!("{} of session {} counts against its agent", glance.state, self.epoch);
             world.broken("7 every wait has a deadline", text);

@@ -13,7 +13,7 @@ use crate::world::World;
 use shopfloor_core::delivery::{Delivery, Pane};
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Activity, State};
+use shopfloor_core::liveness::{Activity, HookEvent, HookState, Stand as HookStand, State, Task};
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::{Composer, DialogKind, ErrorKind};
 use shopfloor_core::time::Time;
@@ -45,8 +45,14 @@ pub enum Stand {
     Ready,
     Turn,
     Idle,
-    Limited { until: Time },
-    Failed { error: ErrorKind },
+    /// Its turn is over, and work that it began is not.
+    Background,
+    Limited {
+        until: Time,
+    },
+    Failed {
+        error: ErrorKind,
+    },
     Frozen,
 }
 
@@ -59,6 +65,10 @@ pub struct Client {
     pub since: Time,
     /// It shows no composer yet.
     pub shut: bool,
+    /// What its hooks have told so far, by the numbers of its turns; and whether one was lost.
+    hooks: HookState,
+    turn: u64,
+    deaf: bool,
     /// How often a phase had been written when its turn began.
     writes: u64,
     pub dialog: Option<(DialogKind, Time)>,
@@ -108,6 +118,9 @@ impl Client {
             stand: Stand::Starting,
             since: now,
             shut: true,
+            hooks: HookState::new(now),
+            turn: 0,
+            deaf: false,
             writes: 0,
             dialog: None,
             stalled: None,
@@ -130,6 +143,24 @@ impl Client {
     /// Whether its agent gets on with its work.
     pub fn works(&self) -> bool {
         self.stand == Stand::Turn && self.dialog.is_none() && self.stalled.is_none()
+    }
+
+    fn tells(&mut self, event: &HookEvent, now: Time) {
+        self.hooks = self.hooks.after(event, now);
+    }
+
+    fn prompt_hook(&self) -> HookEvent {
+        HookEvent::UserPromptSubmit { prompt: String::new(), turn: Some(self.turn.to_string()) }
+    }
+
+    /// Whether what it told, all of it, has it idle though it works.
+    pub fn is_misjudged(&self) -> bool {
+        let rests = self.hooks.stand == HookStand::Idle;
+        match self.stand {
+            Stand::Turn => rests && !self.deaf,
+            Stand::Background => rests && self.hooks.tasks.is_empty(),
+            _ => false,
+        }
     }
 
     fn pane(&self) -> Pane {
@@ -158,6 +189,10 @@ impl Client {
                 return (State::ContextLow { percent: Some(90) }, self.since, None);
             }
             (Stand::Idle, _) if writes > self.writes => return (State::Idle, self.since, None),
+            (Stand::Background, _) => {
+                let what = "1 task: shell \"tests\"".to_owned();
+                return (State::Background { what }, self.since, None);
+            }
             (Stand::Turn, None) => return (working, self.since, None),
             (Stand::Turn, Some(since)) => (working, State::NoProgress, after(since, NO_PROGRESS)),
             (Stand::Idle, _) => (State::Idle, State::IdlePrompt, after(self.since, IDLE_FOR)),
@@ -283,16 +318,19 @@ impl World {
         let pieces = std::mem::take(&mut client.composer);
         if client.stand == Stand::Turn && queues {
             client.waiting.push(pieces);
+            let event = client.prompt_hook();
+            let now = self.now;
+            self.client(epoch).expect("just seen").tells(&event, now);
             self.saw("prompt queued by the client");
         } else {
-            self.take_prompt(epoch, &pieces);
+            self.take_prompt(epoch, &pieces, false);
         }
         self.stirred.insert(epoch);
     }
 
-    /// A turn begins with what was submitted.
-    fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece]) {
-        let lost = self.rng.permille(8);
+    /// A turn begins with what was submitted, or was queued: of that its hook has told before.
+    fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece], queued: bool) {
+        let (lost, now) = (self.rng.permille(8), self.now);
         let World { clients, procs, rng, .. } = self;
         let (Some(client), Some(proc)) = (clients.get_mut(&epoch), procs.get_mut(&epoch)) else { return };
         let text = pieces.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join("\n");
@@ -324,6 +362,14 @@ impl World {
         }
         client.writes = proc.writes;
         client.stalled = None;
+        client.turn += 1;
+        if !queued {
+            client.deaf = lost;
+        }
+        if !queued && !lost {
+            let event = client.prompt_hook();
+            client.tells(&event, now);
+        }
         let ours = pieces.iter().any(|p| p.message.is_some());
         for text in wrong {
             self.broken(DELIVERY, text);
@@ -350,11 +396,45 @@ impl World {
     /// The turn has ended well, or at least by itself.
     pub fn turn_over(&mut self, epoch: Epoch) {
         self.stand(epoch, Stand::Idle);
+        self.tell_stop(epoch, vec![]);
         let Some(client) = self.client(epoch) else { return };
         if !client.waiting.is_empty() {
             let next = client.waiting.remove(0);
-            self.take_prompt(epoch, &next);
+            self.take_prompt(epoch, &next, true);
         }
+    }
+
+    fn tell_stop(&mut self, epoch: Epoch, tasks: Vec<Task>) {
+        let now = self.now;
+        if let Some(client) = self.client(epoch) {
+            let turn = Some(client.turn.to_string());
+            client.tells(&HookEvent::Stop { turn, tasks }, now);
+        }
+    }
+
+    /// The turn is over, and a shell goes on in the background, for minutes to hours.
+    pub fn wait_in_background(&mut self, epoch: Epoch) {
+        self.turn_over(epoch);
+        if self.client(epoch).is_none_or(|c| c.stand != Stand::Idle) {
+            return;
+        }
+        self.tell_stop(epoch, vec![Task::new("shell", "tests")]);
+        self.saw("work in the background");
+        self.say(format!("session {epoch} waits for work in the background"));
+        self.stand(epoch, Stand::Background);
+    }
+
+    /// Its work in the background is over: it begins a turn by itself.
+    pub fn background_over(&mut self, epoch: Epoch) {
+        let now = self.now;
+        let Some(client) = self.client(epoch).filter(|c| c.stand == Stand::Background) else { return };
+        client.turn += 1;
+        client.deaf = false;
+        let event = client.prompt_hook();
+        client.tells(&event, now);
+        self.saw("work in the background over");
+        self.stand(epoch, Stand::Turn);
+        self.begin_turn(epoch);
     }
 
     /// The turn is broken off: what waited for its end is back in the composer.

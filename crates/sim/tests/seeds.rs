@@ -168,6 +168,8 @@ const COVERAGE: &[&str] = &[
     "client froze",
     "frozen client replaced",
     "stopped in the middle",
+    "work in the background",
+    "work in the background over",
     "context cycled",
     "agent cannot work",
 ];

@@ -13,6 +13,7 @@ mod result;
 pub mod settings;
 pub mod spool;
 pub mod templates;
+pub mod transcript;
 pub mod trust;
 
 use crate::host::atomic::write_atomic;

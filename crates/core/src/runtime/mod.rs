@@ -92,6 +92,8 @@ pub enum TranscriptKind {
     Opaque,
     /// Codex's rollout file: it says how each turn ended, which no hook does.
     Rollout,
+    /// Claude Code's: when turns begin and end, and what is put in its queue and taken out again.
+    Turns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -90,11 +90,20 @@ pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Rea
     }
     let composer_at = composer_row(spec, all);
     let turn = last_turn(spec, all, composer_at);
+    let above = &all[..composer_at.unwrap_or(all.len())];
+    let end: Vec<&str> = above
+        .iter()
+        .rev()
+        .copied()
+        .find(|row| row.starts_with(|c| c != ' ') && !is_frame(row))
+        .into_iter()
+        .collect();
     let region = |place: Where| -> &[&str] {
         match place {
             Where::Screen => &rows,
             Where::LastLines(count) => &rows[rows.len().saturating_sub(count)..],
             Where::LastTurn => &turn,
+            Where::TurnEnd => end.as_slice(),
             Where::Title => &[],
         }
     };

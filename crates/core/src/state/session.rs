@@ -41,6 +41,9 @@ pub struct Session {
     pub created_at: Time,
     pub last_seen: Time,
     pub exit_status: Option<i32>,
+    /// It ended otherwise than it should: by itself in an error, killed, or replaced as frozen.
+    #[serde(default)]
+    pub crashed: bool,
     pub predecessor: Option<Epoch>,
     /// For a review: the commit under review.
     #[serde(default)]
@@ -141,6 +144,9 @@ pub struct Message {
     /// Its agent has signalled a phase since it took it; or it asks for no more than that.
     #[serde(default)]
     pub answered: bool,
+    /// It says what is amiss: once it is taken it counts as a reminder.
+    #[serde(default)]
+    pub reminder: bool,
     /// It is its session's first prompt: it dies with the session.
     #[serde(default)]
     pub prompt: bool,

@@ -3,6 +3,7 @@
 use super::Turn;
 use crate::effect::Action;
 use crate::ids::{Epoch, JobId, MessageId, ProjectName, Sha};
+use crate::liveness::State;
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
@@ -114,13 +115,19 @@ impl Turn<'_> {
             JobState::Working => {
                 let since = job.history.last().map_or(job.created_at, |stage| stage.at);
                 if let Some(at) = self.patience(job.session, since) {
-                    self.escalate_job(id, "the agent still waits");
+                    let background = |s: &Session| {
+                        s.status.as_ref().is_some_and(|s| matches!(s.state, State::Background { .. }))
+                    };
+                    // That is told when its own time is over.
+                    if !self.floor.session_of(job).is_some_and(background) {
+                        self.escalate_job(id, "the agent still waits");
+                    }
                     if let Some(job) = self.floor.jobs.edit(&id) {
                         job.deadline = Some(at);
                     }
                     return;
                 }
-                if self.extended(id) {
+                if self.background_over(id) || self.extended(id) {
                     return;
                 }
                 self.silent(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));

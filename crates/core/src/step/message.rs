@@ -28,6 +28,7 @@ fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time)
         deadline: None,
         in_prompt_of: None,
         answered: false,
+        reminder: false,
         prompt: false,
         receipts: vec![receipt],
         held: None,
@@ -59,6 +60,35 @@ impl Turn<'_> {
         if let Some(message) = newest.and_then(|m| self.floor.messages.edit(&m)) {
             message.answered = true;
         }
+    }
+
+    /// The newest message of a job is a reminder, which counts when it is sent: in an inbox it is at once;
+    /// one that is typed is when the client has taken it.
+    pub(super) fn is_reminder(&mut self, id: JobId) {
+        let newest = self.floor.messages.iter().rfind(|m| m.job == id).map(|m| (m.id, m.to));
+        let Some((message, to)) = newest else { return };
+        let typed = to.and_then(|epoch| self.floor.sessions.get(&epoch)).is_some_and(|s| s.typed);
+        if !typed {
+            self.reminded(id, to);
+        } else if let Some(message) = self.floor.messages.edit(&message) {
+            message.reminder = true;
+        }
+    }
+
+    fn reminded(&mut self, id: JobId, to: Option<Epoch>) {
+        match to.and_then(|epoch| self.floor.sessions.edit(&epoch)) {
+            Some(reviewer) if reviewer.role == Role::Review => reviewer.nudges += 1,
+            _ => {
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.reminders += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a reminder is on its way to the job's dev agent.
+    pub(super) fn reminder_is_due(&self, id: JobId) -> bool {
+        self.unread(id).iter().any(|m| self.floor.messages.get(m).is_some_and(|m| m.reminder))
     }
 
     /// Tells the job's agent something that leaves the job where it is. If nobody is there to be
@@ -206,11 +236,14 @@ impl Turn<'_> {
 
     pub(super) fn take(&mut self, message: MessageId) {
         let now = self.now;
-        if let Some(message) = self.floor.messages.edit(&message) {
-            message.state = MessageState::Taken;
-            message.taken_at = Some(now);
-            message.deadline = None;
-            message.held = None;
+        let Some(message) = self.floor.messages.edit(&message) else { return };
+        message.state = MessageState::Taken;
+        message.taken_at = Some(now);
+        message.deadline = None;
+        message.held = None;
+        let (id, to, reminder) = (message.job, message.to, message.reminder);
+        if reminder {
+            self.reminded(id, to);
         }
     }
 

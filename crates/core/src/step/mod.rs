@@ -115,6 +115,7 @@ impl Turn<'_> {
             Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
             Event::Committed { epoch, head } => self.committed(*epoch, head),
             Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
+            Event::OutputSeen { epoch } => self.output_seen(*epoch),
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }

@@ -64,16 +64,13 @@ impl Turn<'_> {
             JobState::Finishing { .. } | JobState::Ended { .. } => return,
             JobState::Merging { .. } if report.phase != Phase::Failed => {
                 // Approved and queued. Only the queue merges, so there is nothing to do but wait.
-                let max = self.policy_of(id).reminders_max;
-                if report.phase == Phase::Done
-                    && let Some(job) = self.floor.jobs.edit(&id)
-                    && job.reminders < max
-                {
-                    job.reminders += 1;
+                let more = job.reminders < self.policy_of(id).reminders_max;
+                if report.phase == Phase::Done && more && job.session.is_some() && !self.reminder_is_due(id) {
                     self.inform(
                         id,
                         "PR not merged yet\nIt is in the merge queue, which merges it. Wait: nothing is left for you to do.",
                     );
+                    self.is_reminder(id);
                 }
                 return;
             }
@@ -129,15 +126,19 @@ impl Turn<'_> {
         self.act(action);
     }
 
-    /// Tells the agent what is amiss, a bounded number of times.
+    /// Tells the agent what is amiss, a bounded number of times. What it has not read yet is no
+    /// reminder; one at a time is on its way, and has its own deadline.
     pub(super) fn remind(&mut self, id: JobId, text: &str, verdict: &str) {
-        let max = self.policy_of(id).reminders_max;
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        job.reminders += 1;
-        if job.reminders > max {
-            self.block(id, &format!("{verdict}, after {max} reminders"));
+        let policy = self.policy_of(id);
+        let Some(job) = self.job(id) else { return };
+        if self.reminder_is_due(id) {
+            self.enter(id, JobState::Working, policy.idle_timeout);
+            self.respawn_if_needed(id);
+        } else if job.reminders >= policy.reminders_max {
+            self.block(id, &format!("{verdict}, after {} reminders", job.reminders));
         } else {
             self.nudge(id, text);
+            self.is_reminder(id);
         }
     }
 }

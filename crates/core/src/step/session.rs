@@ -148,6 +148,7 @@ impl Turn<'_> {
             created_at: self.now,
             last_seen: self.now,
             exit_status: None,
+            crashed: false,
             predecessor,
             head: (role == Role::Review).then(|| job.head.clone()).flatten(),
             runtime: String::new(),
@@ -242,9 +243,9 @@ impl Turn<'_> {
         }
         if let Some(prompt) = prompt {
             self.queue_prompt(start.job, start.epoch, prompt);
-            if start.role == Role::Review {
-                self.expect_review(start.epoch);
-            }
+        }
+        if start.role == Role::Review {
+            self.expect_review(start.epoch);
         }
         let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
         if signalled {
@@ -269,8 +270,13 @@ impl Turn<'_> {
     pub(super) fn session_exited(&mut self, epoch: Epoch, status: Option<i32>) {
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let (id, role) = (session.job, session.role);
-        // Its end was ordered: what is to follow follows from that.
+        // Its end was ordered, or is known: what is to follow follows from that. How it ended may be
+        // known later than that it did.
         if matches!(session.state, SessionState::Exited | SessionState::Ending | SessionState::Ended) {
+            let unknown = session.crashed && session.exit_status.is_none();
+            if let Some(session) = self.floor.sessions.edit(&epoch).filter(|_| unknown && status.is_some()) {
+                session.exit_status = status;
+            }
             return;
         }
         if session.state == SessionState::Unended {
@@ -285,6 +291,7 @@ impl Turn<'_> {
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.state = SessionState::Exited;
             session.exit_status = status;
+            session.crashed = !clean;
         }
         let how = status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
         let kind = if clean { NoteKind::AgentTerminated } else { NoteKind::AgentCrashed };
@@ -361,7 +368,10 @@ impl Turn<'_> {
         let session = self.job(id).and_then(|j| self.floor.session_of(j));
         let waits = |s: &Session| {
             let state = s.status.as_ref().map(|status| &status.state);
-            matches!(state, Some(State::Dialog { .. } | State::LimitedUntil { .. }))
+            matches!(
+                state,
+                Some(State::Dialog { .. } | State::LimitedUntil { .. } | State::Background { .. })
+            )
         };
         let Some(epoch) = session.filter(|s| !waits(s)).map(|s| s.epoch) else {
             self.block(id, why);
@@ -484,6 +494,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn agent_crashed(&mut self, epoch: Epoch) {
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.crashed = true;
+        }
         self.set_agent(epoch, AgentStatus::Crashed);
     }
 }

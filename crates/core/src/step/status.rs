@@ -2,10 +2,13 @@
 //!
 //! - A dialog, a limit and a failed request are waits, not failures: nothing is counted against the
 //!   agent, and its session lives on.
+//! - An agent that waits for its own work in the background is waited for, for hours; then somebody is
+//!   told, and it counts as one that has stopped.
 //! - What only a person can put right (a login, a bill) is asked of a person, once.
 //! - A client that is found frozen three times in a row is replaced; one that lives never is.
 
 use super::Turn;
+use super::deadline::minutes;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, Role};
@@ -108,6 +111,7 @@ impl Turn<'_> {
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
             State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
             State::IdlePrompt if turn => self.idle_without_review(id, epoch),
+            State::Background { .. } if turn && role == Role::Dev => self.in_background(id, status.since),
             State::Working { .. } => self.gets_on(id, epoch, turn && role == Role::Dev),
             _ => {}
         }
@@ -124,6 +128,64 @@ impl Turn<'_> {
         {
             job.extensions = 0;
             job.deadline = Some(at);
+        }
+    }
+
+    /// Work of its goes on without it: that has a deadline of its own.
+    fn in_background(&mut self, id: JobId, since: Time) {
+        let at = since + self.policy_of(id).background_timeout;
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.deadline = Some(at);
+        }
+    }
+
+    /// The agent's deadline is over, and it was waiting for its own work all the time: whether it was.
+    pub(super) fn background_over(&mut self, id: JobId) -> bool {
+        let Some(job) = self.job(id) else { return false };
+        let (Some(epoch), Some(status)) = (job.session, self.status_of(job)) else { return false };
+        let State::Background { what } = status.state.clone() else { return false };
+        let policy = self.policy_of(id);
+        let within = minutes(policy.background_timeout);
+        self.escalate_job(
+            id,
+            &format!("the agent has waited for its own background work for {within}: {what}"),
+        );
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.deadline = Some(self.now + policy.idle_timeout);
+        }
+        self.idle_without_phase(id, epoch);
+        true
+    }
+
+    /// It writes to its terminal: all that is known of an agent that tells nothing. It is told every
+    /// quarter of the time it is given, so a quarter more is given: silence is never counted too long.
+    pub(super) fn output_seen(&mut self, epoch: Epoch) {
+        let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.state == SessionState::Live) else {
+            return;
+        };
+        session.last_seen = self.now;
+        let (id, role) = (session.job, session.role);
+        self.agent_seen(epoch);
+        let policy = self.policy_of(id);
+        let in_time = |given: Duration| self.now + given + given / 4;
+        match role {
+            Role::Dev => {
+                let at = in_time(policy.idle_timeout);
+                if let Some(job) = self.floor.jobs.edit(&id)
+                    && job.session == Some(epoch)
+                    && job.state == JobState::Working
+                {
+                    job.deadline = job.deadline.max(Some(at));
+                }
+            }
+            Role::Review => {
+                let at = in_time(policy.reviewer_timeout);
+                if let Some(session) = self.floor.sessions.edit(&epoch)
+                    && session.review_due.is_some()
+                {
+                    session.review_due = session.review_due.max(Some(at));
+                }
+            }
         }
     }
 
@@ -196,8 +258,7 @@ impl Turn<'_> {
         let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.resume_at.is_none()) else {
             return;
         };
-        session.nudges += 1;
-        if session.nudges > max {
+        if session.nudges >= max {
             self.reviewer_failed(
                 id,
                 epoch,
@@ -209,6 +270,7 @@ impl Turn<'_> {
                 epoch,
                 "RESULT missing\nYou stopped without a review. Write your verdict as JSON to the file named by $SHOPFLOOR_RESULT_FILE, then run `shopfloor phase done`.",
             );
+            self.is_reminder(id);
         }
     }
 
@@ -292,6 +354,7 @@ impl Turn<'_> {
             State::LimitedUntil { until } => until + policy.delivery_timeout,
             // A person has to come; that is told when it begins, and may take a night.
             State::Dialog { .. } => since.max(status.since) + policy.escalate_after,
+            State::Background { .. } => status.since + policy.background_timeout,
             _ => return None,
         };
         (at > self.now).then_some(at)
@@ -327,7 +390,8 @@ impl Turn<'_> {
 
 /// Whether something else is to be done now. One tool after another is all work.
 fn is_news(before: &SessionStatus, now: &SessionStatus) -> bool {
-    let failed = matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. });
+    let failed =
+        matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. } | State::Background { .. });
     // The same error of another turn is another: the turn between may have been too short to be seen.
     let another = before.state != now.state || before.since != now.since;
     // One dialog after another, of the same kind.
@@ -342,6 +406,7 @@ fn is_notable(state: &State) -> bool {
         state,
         State::Dialog { .. }
             | State::LimitedUntil { .. }
+            | State::Background { .. }
             | State::ContextLow { .. }
             | State::Failed { .. }
             | State::Stuck

@@ -4,11 +4,13 @@
 //! What there is to do follows from the floor (which sessions live, which message is next) and from
 //! files in the sessions' folders; a daemon that starts anew goes on with the same. Nothing is forked,
 //! and nothing is polled that can tell by itself: hooks, status lines and phases come by inotify,
-//! titles by tmux's subscription. Only the screen of an open turn is looked at now and then, over the
-//! connection that is there anyway.
+//! titles and that something was written by tmux's subscription. A screen is looked at over the connection
+//! that is there anyway: that of an open turn now and then, and at once when something was written there
+//! and no title says that it works on.
 
 mod courier;
 mod dossier;
+mod log;
 mod session;
 
 pub use dossier::Dossier;
@@ -40,6 +42,10 @@ pub enum News {
     Title {
         tmux: String,
         title: String,
+    },
+    /// Something was written to a pane, by the name of its session.
+    Output {
+        tmux: String,
     },
 }
 
@@ -137,6 +143,11 @@ impl Hall {
             News::Title { tmux, title } => {
                 let (epoch, session) = self.sessions.iter_mut().find(|(_, s)| s.brief.tmux == tmux)?;
                 session.title(&title).then_some(*epoch)
+            }
+            News::Output { tmux } => {
+                let session = self.sessions.values_mut().find(|s| s.brief.tmux == tmux)?;
+                session.output();
+                None
             }
         }
     }

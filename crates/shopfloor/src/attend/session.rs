@@ -8,9 +8,11 @@ use shopfloor_core::delivery::{Input, Pane};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Activity, Confidence, Source, State, Status, observe};
+use shopfloor_core::liveness::{
+    Activity, Confidence, Source, State, Status, What, derive, is_in_doubt, observe,
+};
 use shopfloor_core::phase::Phase;
-use shopfloor_core::runtime::{Readiness, RuntimeSpec};
+use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec};
 use shopfloor_core::state::{SessionStatus, WorkPhase};
 use shopfloor_core::time::Time;
 use std::path::PathBuf;
@@ -70,6 +72,8 @@ pub struct Attendant {
     next: Time,
     courier_next: Option<Time>,
     looked: Option<Time>,
+    /// Something was written to the pane since it was looked at.
+    stirred: bool,
 }
 
 impl Attendant {
@@ -101,6 +105,7 @@ impl Attendant {
             next: now,
             courier_next: None,
             looked: None,
+            stirred: false,
         }
     }
 
@@ -124,7 +129,50 @@ impl Attendant {
     pub fn title(&mut self, title: &str) -> bool {
         let before = self.dossier.title_meaning();
         self.dossier.see_title(&self.spec, title, (self.clock)());
-        before != self.dossier.title_meaning()
+        let other = before != self.dossier.title_meaning();
+        self.stirred |= other;
+        other
+    }
+
+    /// Something was written to the pane. It is looked at soon, unless its title says that it works.
+    pub fn output(&mut self) {
+        self.stirred = true;
+        let now = (self.clock)();
+        let status = derive(&self.dossier.evidence, now, &self.spec);
+        if let Some(every) = self.look_every(&status) {
+            self.next = self.next.min(self.looked.map_or(now, |at| at + every).max(now));
+        }
+    }
+
+    /// How often the screen is worth a look as things stand; `None` if it is not.
+    fn look_every(&self, status: &Status) -> Option<Duration> {
+        let (timing, evidence) = (&self.spec.timing, &self.dossier.evidence);
+        let doubt = is_in_doubt(evidence, &status.state);
+        if !is_open(&status.state) && !doubt {
+            return None;
+        }
+        let shown = evidence.newest(Source::Screen).and_then(|fact| match &fact.what {
+            What::Screen(reading) => reading.meaning(),
+            _ => None,
+        });
+        let dialog = matches!(status.state, State::Dialog { .. });
+        // A dialog that was told of and is not drawn yet; what may be one, if it stands still.
+        let drawn_soon = dialog
+            && status.dialog.is_none()
+            && (self.clock)().since(status.since) < timing.settle() + timing.settle();
+        let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
+        let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
+        Some(match (drawn_soon || maybe, self.stirred && !works) {
+            (true, _) => timing.still(),
+            (false, true) => timing.glance(),
+            (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
+            (false, false) => timing.look(),
+        })
+    }
+
+    /// When what the screen shows counts against the last hook: before, it may not be redrawn yet.
+    fn settled(&self) -> Option<Time> {
+        self.dossier.evidence.moved(Source::Hook).map(|at| at + self.spec.timing.settle())
     }
 
     /// Something was written for us, or time has passed.
@@ -144,9 +192,9 @@ impl Attendant {
             self.dossier.see_worktree(&self.brief.worktree, now);
         }
         let mut status = observe(&mut self.dossier.evidence, now, &self.spec);
-        let look =
-            is_open(&status.state) && self.looked.is_none_or(|at| now.since(at) >= self.spec.timing.look());
-        if look && self.look().is_ok() {
+        let unsettled = self.settled().is_some_and(|at| now >= at && self.looked < Some(at));
+        let due = |every| unsettled || self.looked.is_none_or(|at| now.since(at) >= every);
+        if self.look_every(&status).is_some_and(due) && self.look().is_ok() {
             status = observe(&mut self.dossier.evidence, now, &self.spec);
         }
         self.report(&status, now, tell);
@@ -155,12 +203,10 @@ impl Attendant {
             tell(Event::WorkSeen { epoch: self.brief.epoch, phase });
         }
         self.deliver(&status, caught.prompts, tell);
-        let pause = match status.state {
-            State::Idle => Duration::from_millis(self.spec.timing.idle_gap_ms),
-            ref state if is_open(state) => self.spec.timing.look(),
-            _ => WEIGH_EVERY,
-        };
-        self.next = now + pause;
+        self.next = now + self.look_every(&status).unwrap_or(WEIGH_EVERY);
+        if let Some(at) = self.settled().filter(|at| *at > now) {
+            self.next = self.next.min(at);
+        }
         if caught.anything {
             self.keep();
         }
@@ -183,6 +229,7 @@ impl Attendant {
         let typed = people.map(|c| Time(c.activity_time * 1000)).max();
         let reading = self.dossier.see_screen(&self.spec, &text, now);
         self.looked = Some(now);
+        self.stirred = false;
         let status = observe(&mut self.dossier.evidence, now, &self.spec);
         let dialog = match status.state {
             State::Dialog { kind } => Some(kind),

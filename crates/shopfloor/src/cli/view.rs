@@ -141,8 +141,10 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
 /// Until when an agent that could go on has to wait, and what for.
 fn parked(floor: &Floor, job: &Job) -> Option<String> {
     let session = floor.session_of(job)?;
-    match session.status.as_ref()?.state {
-        State::LimitedUntil { until } => Some(format!("parked until {}: rate limit", output::clock(until))),
+    let status = session.status.as_ref()?;
+    match &status.state {
+        State::LimitedUntil { until } => Some(format!("parked until {}: rate limit", output::clock(*until))),
+        State::Background { what } => Some(format!("its own background work, {}", one_line(what, 100))),
         _ => {
             let at = output::clock(session.resume_at?);
             Some(format!("parked until {at}: its last request failed, and is tried again"))

@@ -301,6 +301,9 @@ pub struct Limits {
     pub on_already_done: OnAlreadyDone,
     /// An agent at work that shows no sign for this long is looked after.
     pub idle: Span,
+    /// An agent that waits for its own work in the background (tests in a shell, an agent it sent off) may
+    /// do so for this long before somebody is told and it counts as idle.
+    pub background: Span,
     /// A message to an agent must be taken within this time.
     pub delivery: Span,
     /// Before the first replacement of a dead session; doubles with each.
@@ -330,6 +333,7 @@ impl Default for Limits {
             on_failed: policy.on_failed,
             on_already_done: policy.on_already_done,
             idle: Span(policy.idle_timeout),
+            background: Span(policy.background_timeout),
             delivery: Span(policy.delivery_timeout),
             respawn_backoff: Span(policy.respawn_backoff),
             retries: policy.retries_max,

@@ -45,6 +45,7 @@ impl ProjectConfig {
             reviewer_timeout: self.review.agent_timeout.0,
             review_diff_bytes: self.review.diff_kb as usize * 1024,
             idle_timeout: limits.idle.0,
+            background_timeout: limits.background.0,
             delivery_timeout: limits.delivery.0,
             respawn_backoff: limits.respawn_backoff.0,
             retries_max: limits.retries,

@@ -182,7 +182,7 @@ fn found_hook(path: &str, content: &str) -> String {
     match payload {
         Ok(payload) => {
             let turn = HookState::new(Time(0))
-                .after(&HookEvent::UserPromptSubmit { prompt: "x".into() }, Time(1))
+                .after(&HookEvent::UserPromptSubmit { prompt: "x".into(), turn: None }, Time(1))
                 .after(&payload.event, Time(2));
             format!("{}, then {}", payload.event, stand(&turn.stand))
         }
@@ -199,6 +199,7 @@ fn stand(stand: &Stand) -> &'static str {
         Stand::Permission { .. } => "permission",
         Stand::Question => "question",
         Stand::Compacting => "compacting",
+        Stand::Queued => "queued",
         Stand::Idle => "idle",
         Stand::Interrupted => "interrupted",
         Stand::Failed { .. } => "failed",

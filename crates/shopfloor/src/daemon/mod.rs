@@ -8,6 +8,7 @@ mod orphans;
 mod panes;
 mod projects;
 mod seed_files;
+mod signs;
 mod socket;
 mod watches;
 

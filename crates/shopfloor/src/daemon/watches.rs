@@ -7,6 +7,7 @@ use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
 use super::panes::PaneListener;
 use super::seed_files::SeedWatch;
+use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
@@ -49,12 +50,17 @@ pub struct FloorWatches {
     seeds: Option<SeedWatch>,
 }
 
+/// How long it may take tmux to learn how a program ended that the kernel has told us of. Nobody waits
+/// longer to be told; what comes later is filled in.
+const COLLECTED_WITHIN: Duration = Duration::from_millis(50);
+
 /// What the watchers' threads need to turn a key into an event.
 pub(super) struct Shared {
     handle: Handle,
     tmux: Tmux,
     configs: Projects,
     attendants: Attendants,
+    signs: Signs,
     keys: Mutex<BTreeMap<u64, Key>>,
 }
 
@@ -152,7 +158,14 @@ impl FloorWatches {
                 events.send(Input::Event(event));
             },
         )?;
-        let shared = Arc::new(Shared { handle, tmux, configs, attendants, keys: Mutex::default() });
+        let shared = Arc::new(Shared {
+            handle,
+            tmux,
+            configs,
+            attendants,
+            signs: Signs::default(),
+            keys: Mutex::default(),
+        });
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
         let files = FileWatcher::spawn_patient(move |key| for_files.fired(key))?;
@@ -224,6 +237,9 @@ fn is_watched(session: &Session) -> bool {
 impl FloorWatches {
     fn watch(&mut self, floor: &Floor, session: &Session) {
         let epoch = session.epoch;
+        if !self.shared.configs.tells(&session.runtime) {
+            self.shared.signs.watch(floor, session);
+        }
         // It may be one of a daemon before this one.
         self.shared.tmux.want_connection();
         let mut keys = Vec::new();
@@ -335,6 +351,7 @@ impl FloorWatches {
         if self.briefs.remove(&epoch).is_some() {
             self.shared.attendants.tell(News::Gone(epoch));
         }
+        self.shared.signs.unwatch(epoch);
         for key in self.sessions.remove(&epoch).map(|w| w.0).unwrap_or_default() {
             self.exits.unwatch(key);
             self.files.unwatch(key);
@@ -379,6 +396,12 @@ impl Shared {
         if let PaneEvent::Appeared { session, title } | PaneEvent::Title { session, title } = event {
             self.attendants.tell(News::Title { tmux: session.clone(), title: title.clone() });
         }
+        if let PaneEvent::Output { session } = event {
+            match self.signs.written(session, crate::cli::now()) {
+                Some(event) => self.send(event),
+                None => self.attendants.tell(News::Output { tmux: session.clone() }),
+            }
+        }
         let PaneEvent::Died { session, status } = event else { return };
         let dead = self.keys().values().find_map(|key| match key {
             Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
@@ -404,12 +427,16 @@ impl Shared {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
-                // That it is gone is proven; how it ended is tmux's to say, if it knows.
-                let status = match self.tmux.probe(&tmux) {
+                // That it is gone is proven; how it ended is tmux's to say, once it has collected it.
+                let known = || match self.tmux.probe(&tmux) {
                     Ok(Probe::Dead { status }) => status,
                     _ => None,
                 };
-                self.exited(epoch, status);
+                let again = || {
+                    std::thread::sleep(COLLECTED_WITHIN / 5);
+                    known()
+                };
+                self.exited(epoch, known().or_else(|| (0..5).find_map(|_| again())));
             }
             Some(Key::Phase(phase)) => return self.phase(key, phase, false),
             // It is watched before it exists: a file that is not there says nothing.

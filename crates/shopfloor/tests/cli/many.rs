@@ -41,6 +41,7 @@ fn fill(floor: &TestFloor) {
             created_at: now(),
             last_seen: now(),
             exit_status: None,
+            crashed: false,
             predecessor: None,
             head: None,
             runtime: "generic".into(),

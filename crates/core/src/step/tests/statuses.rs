@@ -4,7 +4,7 @@ use super::*;
 use crate::delivery::{Stage, Transition};
 use crate::liveness::{Activity, Confidence, State};
 use crate::runtime::{DialogKind, ErrorKind};
-use crate::state::{SessionStatus, WorkPhase};
+use crate::state::{SessionState, SessionStatus, WorkPhase};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -382,4 +382,55 @@ fn the_work_record_follows_tools_phases_and_checks() {
     scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));
     assert_eq!(phase(&scene), WorkPhase::Implementation);
     assert_eq!(scene.floor.records.iter().next().expect("a record").sessions, [DEV, Epoch(2)]);
+}
+
+fn background() -> State {
+    State::Background { what: "1 task: shell".into() }
+}
+
+#[test]
+fn work_in_the_background_is_waited_for_and_told_of_when_its_time_is_over() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, background());
+    // Longer than an agent may be silent; nothing is asked, told or ended.
+    let before = scene.floor.messages.len();
+    scene.wait(3 * HOUR);
+    assert_eq!((scene.state(), scene.floor.messages.len()), ("working", before));
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    scene.wait(HOUR);
+    assert_eq!(scene.noted(NoteKind::Escalation), 1, "somebody is told");
+    assert_eq!(scene.floor.messages.len(), before + 1, "and it counts as one that has stopped");
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    // Its work ends and it goes on by itself: as if nothing had been.
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, background()).wait(HOUR);
+    scene.works(DEV).wait(HOUR);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+}
+
+#[test]
+fn only_a_reminder_that_was_taken_counts() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, State::IdlePrompt);
+    let reminders = |scene: &Scene| scene.floor.jobs.iter().next().expect("a job").reminders;
+    assert_eq!(reminders(&scene), 0, "planned");
+    // It goes on and stops again before it was typed: no second one beside it.
+    scene.works(DEV).status(DEV, State::IdlePrompt);
+    assert_eq!((reminders(&scene), scene.floor.messages.len()), (0, 2));
+    scene.moved(2, DEV, Stage::TurnStarted);
+    assert_eq!(reminders(&scene), 1, "sent");
+}
+
+#[test]
+fn what_is_printed_is_a_sign_of_life() {
+    let mut scene = Scene::working(Policy::default());
+    for _ in 0..20 {
+        scene.wait(HOUR).event(Event::OutputSeen { epoch: DEV });
+    }
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    scene.wait(3 * HOUR);
+    assert_ne!(scene.session(DEV).state, SessionState::Live, "and silence is none");
 }

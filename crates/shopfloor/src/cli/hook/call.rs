@@ -60,6 +60,7 @@ fn tell(session: &OwnSession, payload: HookPayload) -> Result<(), String> {
         at: session.at,
         conversation: payload.session_id,
         transcript: payload.transcript_path,
+        subagent: payload.subagent,
         event: payload.event,
     };
     spool::append(&session.dir, &told).map_err(|e| format!("{} was not kept: {e}", told.event))

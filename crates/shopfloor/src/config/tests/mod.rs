@@ -49,6 +49,7 @@ reminders = 5
 on_failed = "backlog"
 on_already_done = "close"
 idle = "1m"
+background = "1h"
 delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"

@@ -54,6 +54,7 @@ fn every_key_reaches_its_place() {
             reviewer_timeout: minutes(10),
             review_diff_bytes: 8 * 1024,
             idle_timeout: minutes(1),
+            background_timeout: Duration::from_secs(3600),
             delivery_timeout: minutes(2),
             respawn_backoff: Duration::from_millis(500),
             retries_max: Policy::default().retries_max,
