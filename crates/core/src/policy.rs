@@ -86,6 +86,9 @@ pub struct Policy {
     /// How much of a change's diff a reviewer is shown.
     #[serde(default = "review_diff_bytes")]
     pub review_diff_bytes: usize,
+    /// A person who types at an agent's terminal has it until they typed nothing for this long.
+    #[serde(default = "handback")]
+    pub handback: Duration,
     /// An agent at work that shows no sign.
     pub idle_timeout: Duration,
     /// A message that its agent does not take.
@@ -133,6 +136,10 @@ fn reviewer_timeout() -> Duration {
 
 fn review_diff_bytes() -> usize {
     25 * 1024
+}
+
+fn handback() -> Duration {
+    Duration::from_secs(15 * 60)
 }
 
 fn merge_alarm() -> Duration {
@@ -210,6 +217,7 @@ impl Default for Policy {
             review_timeout: 180 * MINUTE,
             reviewer_timeout: reviewer_timeout(),
             review_diff_bytes: review_diff_bytes(),
+            handback: handback(),
             idle_timeout: 120 * MINUTE,
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),

@@ -73,13 +73,17 @@ impl Turn<'_> {
     ) {
         let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
         let id = job.id;
-        match &job.state {
+        let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {
-                let answer = chosen(asked, text);
-                self.tell(id, &format!("Answer: {answer}"));
+                Some(chosen(asked, text))
             }
+            _ => None,
+        };
+        match answer {
+            Some(answer) => self.tell(id, &format!("Answer: {answer}")),
+            None if self.answered_at_terminal(id, text, meant) => {}
             // First answer wins: a second finds the job at work, or at another question.
-            _ => self.stale(id, "an answer came, but that question is not open"),
+            None => self.stale(id, "an answer came, but that question is not open"),
         }
     }
 

@@ -7,12 +7,15 @@
 //! titles by tmux's subscription. Only the screen of an open turn is looked at now and then, over the
 //! connection that is there anyway.
 
+mod clerk;
 mod courier;
 mod dossier;
+mod people;
 mod session;
 
 pub use dossier::Dossier;
-pub use session::{Brief, Due};
+pub use people::seats;
+pub use session::{Brief, Due, ToAnswer};
 
 use session::Attendant;
 use shopfloor_adapters::layout::Layout;

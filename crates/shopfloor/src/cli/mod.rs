@@ -16,6 +16,7 @@ mod error;
 mod escalate;
 mod events;
 mod explain;
+mod held;
 mod hook;
 pub mod inbox;
 mod init;
@@ -24,14 +25,17 @@ mod marker;
 mod merge_queue;
 mod next;
 pub(crate) mod output;
+mod pause;
 pub mod phase;
 mod pr;
 mod prompt;
 mod questions;
 mod rescue;
+mod resume;
 mod session;
 mod status;
 mod statusline;
+mod take;
 mod troubles;
 mod up;
 mod verify;
@@ -85,6 +89,9 @@ enum Command {
     Questions(questions::QuestionsArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
+    Take(take::TakeArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
     Next(next::NextArgs),
@@ -137,6 +144,9 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Answer(args) => answer::run(context, args),
         Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
+        Command::Take(args) => take::run(context, args),
+        Command::Pause(args) => pause::run(context, args),
+        Command::Resume(args) => resume::run(context, args),
         Command::Ci(args) => ci::run(context, args),
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),

@@ -52,6 +52,8 @@ struct ProjectView {
     name: ProjectName,
     checkout: String,
     primary_branch: String,
+    /// Why a person paused its agents.
+    paused: Option<String>,
 }
 
 /// An open issue that nobody works on.
@@ -95,6 +97,7 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         name: p.name.clone(),
         checkout: p.checkout.clone(),
         primary_branch: p.policy.primary_branch.clone(),
+        paused: p.pause.as_ref().map(|pause| pause.why.clone()),
     });
     let home = context.layout.root().display().to_string();
     output::json(&StatusView {
@@ -145,6 +148,14 @@ fn print_human(context: &Context, daemon: &Daemon, floor: &Floor, jobs: &[&Job],
     });
     for project in floor.projects.iter() {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
+        if let Some(pause) = &project.pause {
+            let age = output::span(now().since(pause.since));
+            output::line(format!(
+                "        paused for {age} ({}): `shopfloor resume {}` lets its agents go on",
+                one_line(&pause.why, 80),
+                project.name
+            ));
+        }
     }
     let several = floor.projects.len() > 1;
     let name = |project: &ProjectName, issue: IssueNumber| {

@@ -4,6 +4,7 @@
 mod hubs;
 mod orphans;
 mod panes;
+mod people;
 mod projects;
 mod socket;
 mod watches;
