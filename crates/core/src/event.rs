@@ -7,7 +7,7 @@ use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionI
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
 use crate::policy::Policy;
-use crate::state::{SessionStatus, WorkPhase};
+use crate::state::{AnswerEnd, SessionStatus, WorkPhase};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,20 @@ pub enum Event {
     Committed { epoch: Epoch, head: Sha },
     /// A session's evidence says something else than before, or still the same after a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
+    /// What became of a person's answer to a dialog of a session's client.
+    DialogAnswered { epoch: Epoch, question: QuestionId, end: AnswerEnd },
+    /// A person's terminal that is attached to a session sent a key then.
+    PersonTyped { epoch: Epoch, at: Time },
+    /// No person's terminal is attached to it any more.
+    PersonLeft { epoch: Epoch },
+    /// A person takes a job from its agent.
+    Taken { project: ProjectName, issue: IssueNumber },
+    /// They hand it back.
+    HandedBack { project: ProjectName, issue: IssueNumber },
+    /// A person stops the agents of a project, or of all.
+    WorkPaused { project: Option<ProjectName>, why: String },
+    /// They let them go on.
+    WorkResumed { project: Option<ProjectName> },
     /// A person answered a question.
     Answered {
         project: ProjectName,
@@ -209,6 +223,8 @@ pub enum NoteKind {
     MessageSuperseded,
     StaleSignal,
     NeedsHuman,
+    /// A person has it, or has no more.
+    Held,
     Escalation,
     /// The text of an issue was changed while it is worked on.
     IssueEdited,
@@ -249,6 +265,7 @@ impl NoteKind {
             NoteKind::MessageSuperseded => "MESSAGE_SUPERSEDED",
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
+            NoteKind::Held => "HELD",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",

@@ -86,6 +86,9 @@ pub struct Policy {
     /// How much of a change's diff a reviewer is shown.
     #[serde(default = "review_diff_bytes")]
     pub review_diff_bytes: usize,
+    /// A person who types at an agent's terminal has it until they typed nothing for this long.
+    #[serde(default = "handback")]
+    pub handback: Duration,
     /// An agent at work that shows no sign.
     pub idle_timeout: Duration,
     /// An agent whose turn has ended while work of its goes on in the background.
@@ -140,6 +143,10 @@ fn background_timeout() -> Duration {
 
 fn review_diff_bytes() -> usize {
     25 * 1024
+}
+
+fn handback() -> Duration {
+    Duration::from_secs(15 * 60)
 }
 
 fn merge_alarm() -> Duration {
@@ -217,6 +224,7 @@ impl Default for Policy {
             review_timeout: 180 * MINUTE,
             reviewer_timeout: reviewer_timeout(),
             review_diff_bytes: review_diff_bytes(),
+            handback: handback(),
             idle_timeout: 120 * MINUTE,
             background_timeout: background_timeout(),
             delivery_timeout: 30 * MINUTE,

@@ -45,12 +45,16 @@ macro_rules! record {
     };
 }
 
+mod ask;
+mod hold;
 mod memo;
 mod pull;
 mod queue;
 mod record;
 mod session;
 
+pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
+pub use hold::{Held, Hold, Pause};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
@@ -84,6 +88,9 @@ pub struct Project {
     /// Why nothing new is begun.
     #[serde(default)]
     pub paused: Option<String>,
+    /// A person stopped its agents.
+    #[serde(default)]
+    pub pause: Option<Pause>,
     /// When what is old is pruned next.
     #[serde(default)]
     pub tidy_at: Option<Time>,
@@ -334,6 +341,12 @@ pub struct Job {
     /// An end that was asked for while a publication was under way.
     #[serde(default)]
     pub end_wanted: Option<(End, String)>,
+    /// Since when a person has it, by command.
+    #[serde(default)]
+    pub taken: Option<Time>,
+    /// A reviewer is to start as soon as one may.
+    #[serde(default)]
+    pub reviewer_put_off: bool,
     /// When the worktree of a job that ended without a merge is removed, and how many removals are
     /// under way.
     #[serde(default)]
@@ -470,9 +483,10 @@ impl Floor {
         let live = self.jobs.iter().filter(|j| j.is_live());
         let jobs = live.flat_map(|j| [j.deadline, j.checkpoint_at]).flatten();
         let live = self.sessions.iter().filter(|s| s.state == SessionState::Live);
-        let sessions = live.flat_map(|s| [s.resume_at, s.review_due]).flatten();
-        let messages =
-            self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
+        let sessions =
+            live.flat_map(|s| [s.resume_at, s.review_due, s.hold.as_ref().map(|hold| hold.until)]).flatten();
+        let queued = self.messages.iter().filter(|m| m.state == MessageState::Queued);
+        let messages = queued.flat_map(|m| [m.deadline, m.told_at()]).flatten();
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let troubles = self.projects.iter().flat_map(|p| p.troubles.iter().filter_map(|t| t.ask_at));
         let releases = self.jobs.iter().filter_map(|j| j.release_at);

@@ -298,12 +298,32 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
     if floor.trouble_of(job).is_some_and(Trouble::is_asked) {
         return true;
     }
+    // Nothing of it goes on before they say so. One who only types there leaves by themselves.
+    let at_rest = matches!(job.state, JobState::Working | JobState::Respawning)
+        || (matches!(job.state, JobState::Reviewing { .. }) && job.reviewer_put_off);
+    if at_rest && floor.job_held(job).is_some() {
+        return true;
+    }
+    if asks_a_person(floor, job) {
+        return true;
+    }
     match job.state {
         JobState::Merging { entry } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,
         JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
         _ => false,
     }
+}
+
+/// Whether the agent whose turn it is waits in a dialog that nobody has answered.
+fn asks_a_person(floor: &Floor, job: &Job) -> bool {
+    let whose = match job.state {
+        JobState::Working => job.session,
+        JobState::Reviewing { .. } => job.review_session,
+        _ => None,
+    };
+    let asks = whose.and_then(|epoch| floor.sessions.get(&epoch)?.asks.as_ref());
+    asks.is_some_and(|ask| ask.answer.is_none())
 }
 
 fn badly_ended(floor: &Floor) -> usize {

@@ -1,6 +1,8 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/boss.rs"]
+mod boss;
 #[path = "factory/branches.rs"]
 mod branches;
 #[path = "factory/client.rs"]

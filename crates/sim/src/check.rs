@@ -1,5 +1,6 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod people;
 mod reviews;
 mod sessions;
 
@@ -39,6 +40,9 @@ pub struct Checker {
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
+    /// Live sessions that a person has, or that are paused, and until when.
+    held: BTreeMap<Epoch, (Time, bool)>,
+    newest_message: MessageId,
     /// Entries that were found approved, and whether they were to be published then.
     queued: BTreeMap<EntryId, bool>,
 }
@@ -78,6 +82,7 @@ impl Checker {
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
         self.what_is_queued_is_approved(world, floor);
+        self.the_person_is_the_boss(world, floor, entries);
         self.nobody_is_blocked_by_weather(world, floor);
     }
 
@@ -317,6 +322,8 @@ impl Checker {
             };
             if let JobState::Finishing { remaining, .. } = &job.state
                 && outbox.iter().filter(mine).count() == 0
+                // A person types there: it ends when they leave.
+                && !floor.sessions.iter().any(|s| s.job == job.id && s.end_put_off)
             {
                 let text = format!("job {} waits for {remaining:?}, which nobody does", job.id);
                 world.broken("7 every wait has a deadline", text);

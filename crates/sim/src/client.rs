@@ -12,10 +12,10 @@ use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::delivery::{Delivery, Pane};
 use shopfloor_core::effect::StartSession;
-use shopfloor_core::ids::{Epoch, MessageId};
+use shopfloor_core::ids::{Epoch, MessageId, QuestionId};
 use shopfloor_core::liveness::{Activity, HookEvent, HookState, Stand as HookStand, State, Task};
 use shopfloor_core::phase::Phase;
-use shopfloor_core::runtime::{Composer, DialogKind, ErrorKind};
+use shopfloor_core::runtime::{Composer, DialogKind, DialogOption, DialogView, ErrorKind};
 use shopfloor_core::time::Time;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -79,6 +79,10 @@ pub struct Client {
     waiting: Vec<Vec<Piece>>,
     /// Somebody's terminal is attached, and when it last sent a key.
     pub person: Option<Time>,
+    /// Dialogs it has shown, and the question whose answer was typed or about to be; the latter is in the
+    /// session's folder.
+    pub dialogs: u32,
+    pub begun: Option<QuestionId>,
     /// Shows a long paste as a stand-in.
     stands_in: bool,
     /// Little context is left.
@@ -99,6 +103,9 @@ pub struct Client {
 
 /// What somebody who attends to a session finds.
 pub struct Glance {
+    /// When a person who is attached last typed.
+    pub person: Option<Time>,
+    pub dialog: Option<DialogView>,
     pub prompts: Vec<String>,
     pub read: usize,
     pub state: State,
@@ -127,6 +134,8 @@ impl Client {
             composer: Vec::new(),
             waiting: Vec::new(),
             person: None,
+            dialogs: 0,
+            begun: None,
             stands_in: rng.permille(500),
             low: rng.permille(30),
             troubles: rng.below(4).saturating_sub(1) as u32,
@@ -163,6 +172,23 @@ impl Client {
         }
     }
 
+    pub fn dialog_view(&self) -> Option<DialogView> {
+        let (kind, _) = self.dialog?;
+        let option = |number, label: &str| DialogOption {
+            number,
+            label: label.to_owned(),
+            description: String::new(),
+            selected: number == 1,
+        };
+        Some(DialogView {
+            title: format!("dialog {}", self.dialogs),
+            text: format!("dialog {}: {kind}?", self.dialogs),
+            options: vec![option(1, "Yes"), option(2, "No")],
+            numbered: true,
+            fingerprint: format!("dialog-{}", self.dialogs),
+        })
+    }
+
     fn pane(&self) -> Pane {
         let text: Vec<&str> = self.composer.iter().map(|p| p.text.as_str()).collect();
         let composer = match text.as_slice() {
@@ -172,7 +198,14 @@ impl Client {
             all => Composer::Draft(all.concat()),
         };
         let busy = matches!(self.stand, Stand::Turn | Stand::Frozen);
-        Pane { dialog: self.dialog.map(|(kind, _)| kind), composer, busy, human_typed: self.person }
+        Pane {
+            dialog: self.dialog.map(|(kind, _)| kind),
+            composer,
+            busy,
+            human_typed: self.person,
+            elsewhere: false,
+            taken: false,
+        }
     }
 
     fn state(&self, now: Time, watched_from: Time, writes: u64) -> (State, Time, Option<Time>) {
@@ -232,11 +265,31 @@ impl World {
         let client = self.clients.get(&epoch)?;
         let (state, since, again) = client.state(self.now, watched_from, proc.writes);
         let prompts = client.spool[read..].to_vec();
-        Some(Glance { prompts, read: client.spool.len(), state, since, again })
+        let (person, dialog) = (client.person, client.dialog_view());
+        Some(Glance { person, dialog, prompts, read: client.spool.len(), state, since, again })
     }
 
     pub fn look_at(&mut self, epoch: Epoch) -> Result<Pane, String> {
-        self.client(epoch).map(|client| client.pane()).ok_or_else(|| "there is no such session".into())
+        let taken = self.has_a_person(epoch);
+        let pane = self.client(epoch).map(|client| client.pane());
+        pane.map(|pane| Pane { taken, ..pane }).ok_or_else(|| "there is no such session".into())
+    }
+
+    /// Whether a person is attached and typed not long ago.
+    pub fn has_a_person(&self, epoch: Epoch) -> bool {
+        let typed = self.clients.get(&epoch).and_then(|client| client.person);
+        typed.is_some_and(|at| self.now.since(at) < self.policy.handback)
+    }
+
+    /// The factory answers a dialog for a person who saw it as `fingerprint`.
+    pub fn answer_dialog(&mut self, epoch: Epoch, fingerprint: &str) {
+        self.say(format!("an answer is typed into session {epoch}"));
+        let shown = self.clients[&epoch].dialog_view().map(|view| view.fingerprint);
+        if shown.as_deref() != Some(fingerprint) {
+            self.broken(DELIVERY, format!("an answer to {fingerprint} was typed into {shown:?}"));
+        }
+        self.saw("dialog answered by the factory");
+        self.stir(epoch, Stir::Closes);
     }
 
     /// What forbids any key.
@@ -246,7 +299,8 @@ impl World {
             return Some("while a dialog is up");
         }
         let typing = client.person.is_some_and(|at| self.now.since(at) < TYPING);
-        typing.then_some("while a person types")
+        let theirs = self.has_a_person(epoch).then_some("while a person has the session");
+        typing.then_some("while a person types").or(theirs)
     }
 
     /// The terminal itself may refuse.

@@ -243,12 +243,18 @@ impl Sim {
                 self.submit_from_outside(&event);
             }
             Wake::Person(whim) => {
-                if whim == Whim::Pause {
+                let undone = match whim {
+                    Whim::Pause => Some(Whim::Resume),
+                    Whim::TakeJob => Some(Whim::HandBack),
+                    Whim::PauseWork => Some(Whim::ResumeWork),
+                    _ => None,
+                };
+                if let Some(later) = undone {
                     let (now, minutes) = {
                         let mut world = self.world.lock();
                         (world.now, world.rng.range(1, 300))
                     };
-                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(Whim::Resume));
+                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(later));
                 }
                 self.refresh();
                 let event = self.world.lock().whim(whim, &self.project, self.cli.floor());

@@ -170,6 +170,7 @@ impl World {
         let now = self.now;
         let Some(client) = self.client(epoch) else { return };
         client.dialog = Some((kind, now));
+        client.dialogs += 1;
         self.stirred.insert(epoch);
         self.say(format!("session {epoch} shows a dialog ({kind})"));
         let (low, high) = match self.rng.below(100) {

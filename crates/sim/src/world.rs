@@ -32,6 +32,7 @@ pub enum Mutation {
     OneNameForAllTrees,
     EndsAnything,
     TypesWithoutLooking,
+    AnswersWithoutLooking,
     IgnoresConfirmations,
     ForgetsTheRecord,
     /// The confirmations that were read count as read before they were told.

@@ -1,5 +1,6 @@
 //! Sessions and the messages to them.
 
+use super::{Answered, Hold, SessionAsk};
 use crate::delivery::Transition;
 use crate::effect::ProcessId;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Sha};
@@ -73,6 +74,19 @@ pub struct Session {
     /// When the dialog came up that a person was last told of. A client may hide one for a while.
     #[serde(default)]
     pub dialog_told: Option<Time>,
+    /// What its terminal asks a person, and what became of the newest answer.
+    #[serde(default)]
+    pub asks: Option<SessionAsk>,
+    #[serde(default)]
+    pub answered: Option<Answered>,
+    /// A person types at its terminal; and when one last handed it back.
+    #[serde(default)]
+    pub hold: Option<Hold>,
+    #[serde(default)]
+    pub handed_back: Option<Time>,
+    /// Its end was ordered while a person has it, and follows.
+    #[serde(default)]
+    pub end_put_off: bool,
     /// A reviewer that was told once that its result is of no use.
     #[serde(default)]
     pub repaired: bool,
@@ -153,8 +167,20 @@ pub struct Message {
     /// How far it came, with the evidence for each step.
     #[serde(default)]
     pub receipts: Vec<Transition>,
-    /// What is in its way.
+    /// What is in its way, since when something is, and whether somebody was told.
     #[serde(default)]
     pub held: Option<String>,
+    #[serde(default)]
+    pub held_since: Option<Time>,
+    #[serde(default)]
+    pub held_told: bool,
+}
+
+impl Message {
+    /// When somebody is told that it cannot be typed.
+    pub(crate) fn told_at(&self) -> Option<Time> {
+        let since = self.held_since.filter(|_| !self.held_told)?;
+        Some(since + crate::step::HELD_FOR)
+    }
 }
 record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());

@@ -13,6 +13,8 @@ const LONG_AGAIN: Duration = Duration::from_secs(3600);
 impl Turn<'_> {
     pub(super) fn tick(&mut self) {
         let now = self.now;
+        self.holds_due();
+        self.held_messages_due();
         let due = |deadline: Option<crate::time::Time>| deadline.is_some_and(|d| d <= now);
         let messages: Vec<MessageId> = self
             .floor
@@ -110,6 +112,13 @@ impl Turn<'_> {
     fn job_due(&mut self, id: JobId) {
         let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
+        let suspended = matches!(job.state, JobState::Working | JobState::Respawning)
+            || matches!(&job.state, JobState::Finishing { .. } if self.waits_for_a_person_to_leave(id));
+        if let Some(until) = self.job_held_until(id).filter(|_| suspended) {
+            // A person has it: nothing is judged by the time that takes.
+            self.floor.jobs.edit(&id).expect("just read").deadline = Some(until);
+            return;
+        }
         match job.state.clone() {
             JobState::Respawning => self.start_successor(id),
             JobState::Working => {

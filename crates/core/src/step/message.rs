@@ -32,10 +32,12 @@ fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time)
         prompt: false,
         receipts: vec![receipt],
         held: None,
+        held_since: None,
+        held_told: false,
     }
 }
 
-fn first_line(message: &Message) -> String {
+pub(super) fn first_line(message: &Message) -> String {
     if message.prompt {
         "the first prompt".into()
     } else {
@@ -234,6 +236,17 @@ impl Turn<'_> {
         }
     }
 
+    /// What a session was not told for no fault of its own has its time anew.
+    pub(super) fn put_off_messages(&mut self, epoch: Epoch, deadline: Time) {
+        let waits = |m: &&Message| m.to == Some(epoch) && m.state == MessageState::Queued;
+        let waiting = self.floor.messages.iter().filter(waits).filter(|m| m.deadline.is_some());
+        for message in waiting.map(|m| m.id).collect::<Vec<_>>() {
+            if let Some(message) = self.floor.messages.edit(&message) {
+                message.deadline = message.deadline.max(Some(deadline));
+            }
+        }
+    }
+
     pub(super) fn take(&mut self, message: MessageId) {
         let now = self.now;
         let Some(message) = self.floor.messages.edit(&message) else { return };
@@ -289,6 +302,7 @@ impl Turn<'_> {
             row.receipts.push(to.clone());
         }
         row.held = None;
+        self.mind_held(message, None);
         match to.to {
             Stage::Queued | Stage::Typed | Stage::Submitted => {}
             Stage::TurnStarted => self.message_taken(message, epoch),
@@ -300,6 +314,7 @@ impl Turn<'_> {
         let Some(row) = self.floor.messages.edit(&message) else { return };
         if row.to == Some(epoch) && row.state == MessageState::Queued {
             row.held = why.map(str::to_owned);
+            self.mind_held(message, why);
         }
     }
 

@@ -10,7 +10,9 @@ mod checkout;
 mod checks;
 mod deadline;
 mod dependencies;
+mod dialog;
 mod finish;
+mod hold;
 mod message;
 mod overlap;
 mod people;
@@ -32,6 +34,8 @@ mod trouble;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use dialog::HELD_FOR;
 
 pub use by_hand::{Hindrance, may_queue};
 pub use overlap::{Overlap, overlap};
@@ -119,6 +123,13 @@ impl Turn<'_> {
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }
+            Event::DialogAnswered { epoch, question, end } => self.dialog_answered(*epoch, *question, end),
+            Event::PersonTyped { epoch, at } => self.person_typed(*epoch, *at),
+            Event::PersonLeft { epoch } => self.person_left(*epoch),
+            Event::Taken { project, issue } => self.taken(project, *issue),
+            Event::HandedBack { project, issue } => self.handed_back(project, *issue),
+            Event::WorkPaused { project, why } => self.work_paused(project.as_ref(), why),
+            Event::WorkResumed { project } => self.work_resumed(project.as_ref()),
             Event::Answered { project, issue, text, question } => {
                 self.answered(project, *issue, text, *question);
             }
@@ -162,6 +173,7 @@ impl Turn<'_> {
         let (cursor, reading, tidy_at) = known.map_or((0, false, None), |p| (p.cursor, p.reading, p.tidy_at));
         let troubles = known.map(|p| p.troubles.clone()).unwrap_or_default();
         let before = known.map(|p| p.policy.clone());
+        let pause = known.map_or_else(|| self.floor_pause(), |known| known.pause.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
@@ -169,6 +181,7 @@ impl Turn<'_> {
             cursor,
             reading,
             paused: None,
+            pause,
             tidy_at,
             troubles,
         });

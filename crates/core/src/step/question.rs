@@ -76,7 +76,7 @@ impl Turn<'_> {
     ) {
         let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
         let id = job.id;
-        match &job.state {
+        let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {
                 let (answer, question) = (chosen(asked, text), asked.id);
                 self.act(Action::Comment {
@@ -88,10 +88,15 @@ impl Turn<'_> {
                         head(&neutralise(&answer), ANSWER_BYTES_MAX)
                     ),
                 });
-                self.tell(id, &format!("Answer: {answer}"));
+                Some(answer)
             }
+            _ => None,
+        };
+        match answer {
+            Some(answer) => self.tell(id, &format!("Answer: {answer}")),
+            None if self.answered_at_terminal(id, text, meant) => {}
             // First answer wins: a second finds the job at work, or at another question.
-            _ => self.stale(id, "an answer came, but that question is not open"),
+            None => self.stale(id, "an answer came, but that question is not open"),
         }
     }
 

@@ -34,7 +34,7 @@ pub enum Waiting {
     Settling,
     /// It has a job already.
     AtWork,
-    /// Its project's configuration cannot be read.
+    /// Its project's configuration cannot be read, or a person paused it.
     Paused(String),
     Closed,
 }
@@ -73,7 +73,8 @@ impl Standing {
         if self.at_work.contains(&issue.number) {
             return Waiting::AtWork;
         }
-        if let Some(why) = floor.projects.get(&issue.project).and_then(|p| p.paused.clone()) {
+        let project = floor.projects.get(&issue.project);
+        if let Some(why) = project.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone()))) {
             return Waiting::Paused(why);
         }
         if issue.edits_pending > 0 || issue.held {
@@ -195,7 +196,12 @@ fn class(floor: &Floor, issue: &Issue) -> Class {
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
-        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some() || p.reading) {
+        if self
+            .floor
+            .projects
+            .get(project)
+            .is_none_or(|p| p.paused.is_some() || p.pause.is_some() || p.reading)
+        {
             return;
         }
         let policy = self.policy(project);
@@ -268,6 +274,8 @@ impl Turn<'_> {
             extensions: 0,
             successor_due: false,
             end_wanted: None,
+            taken: None,
+            reviewer_put_off: false,
             release_at: None,
             releasing: 0,
             merged: None,

@@ -32,6 +32,9 @@ impl Turn<'_> {
         }
         job.worktree = Some(path.clone());
         job.head = Some(head.clone());
+        if self.may_not_start(id) {
+            return self.put_start_off(id);
+        }
         self.start_dev(id);
     }
 
@@ -121,6 +124,12 @@ impl Turn<'_> {
     }
 
     pub(super) fn start_reviewer(&mut self, id: JobId) {
+        if self.is_paused(id) {
+            if let Some(job) = self.floor.jobs.edit(&id) {
+                job.reviewer_put_off = true;
+            }
+            return;
+        }
         let epoch = self.start(id, Role::Review, None);
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.review_session = Some(epoch);
@@ -158,6 +167,11 @@ impl Turn<'_> {
             resume_at: None,
             nudges: 0,
             dialog_told: None,
+            asks: None,
+            answered: None,
+            hold: None,
+            handed_back: None,
+            end_put_off: false,
             repaired: false,
             reviewed: None,
             next_head: None,
@@ -268,7 +282,11 @@ impl Turn<'_> {
 
     /// A process is proven gone.
     pub(super) fn session_exited(&mut self, epoch: Epoch, status: Option<i32>) {
-        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        // Nobody can be typing there any more.
+        session.hold = None;
+        session.asks = None;
+        session.end_put_off = false;
         let (id, role) = (session.job, session.role);
         // Its end was ordered, or is known: what is to follow follows from that. How it ended may be
         // known later than that it did.
@@ -350,6 +368,9 @@ impl Turn<'_> {
 
     /// Starts a successor once nothing of its predecessor is left in the worktree.
     pub(super) fn start_successor(&mut self, id: JobId) {
+        if self.may_not_start(id) {
+            return self.put_start_off(id);
+        }
         let left = |s: &Session| s.job == id && s.role == Role::Dev && s.state != SessionState::Ended;
         let left = self.floor.sessions.iter().any(left);
         if let Some(job) = self.floor.jobs.edit(&id) {
@@ -359,6 +380,18 @@ impl Turn<'_> {
             self.enter(id, JobState::Respawning, START_WITHIN);
         } else {
             self.start_dev(id);
+        }
+    }
+
+    /// It waits until a person hands the job back, or lets the project go on.
+    fn put_start_off(&mut self, id: JobId) {
+        let until = self.job_held_until(id);
+        if self.job(id).is_some_and(|j| j.state != JobState::Respawning) {
+            self.enter(id, JobState::Respawning, START_WITHIN);
+        }
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.successor_due = false;
+            job.deadline = until.or(job.deadline);
         }
     }
 
@@ -411,6 +444,7 @@ impl Turn<'_> {
 
     /// Orders a session's end, once. The action, also if it was ordered before and is under way.
     pub(super) fn end_session(&mut self, epoch: Epoch) -> Option<Action> {
+        let held = self.is_held_from_its_end(epoch);
         let session = self.floor.sessions.edit(&epoch)?;
         let action = Action::EndSession {
             job: session.job,
@@ -422,6 +456,7 @@ impl Turn<'_> {
         match session.state {
             SessionState::Ended => return None,
             SessionState::Ending => {}
+            SessionState::Live if held => session.end_put_off = true,
             SessionState::Starting | SessionState::Live | SessionState::Exited | SessionState::Unended => {
                 session.state = SessionState::Ending;
                 self.act(action.clone());

@@ -14,7 +14,7 @@ use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
-use crate::runtime::{DialogKind, ErrorKind};
+use crate::runtime::ErrorKind;
 use crate::state::{Job, JobState, SessionState, SessionStatus};
 use crate::time::Time;
 use std::time::Duration;
@@ -76,9 +76,28 @@ impl Turn<'_> {
         if !current {
             return;
         }
-        if strikes >= STRIKES {
+        self.mind_dialog(id, epoch, status);
+        if self.is_held(epoch) {
+            // Who has it sees for themselves; only what a client asks is shown to all.
+            if let Some(session) = self.floor.sessions.edit(&epoch) {
+                session.strikes = 0;
+            }
+        } else if strikes >= STRIKES {
             self.frozen(id, epoch, role);
         } else if news {
+            self.status_changed(id, epoch, role, status);
+        }
+    }
+
+    /// What a session's status asks for, though it is not new: it was left alone until now.
+    pub(super) fn status_stands(&mut self, epoch: Epoch, status: &SessionStatus) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let (id, role) = (session.job, session.role);
+        let current = self.job(id).is_some_and(|job| match role {
+            Role::Dev => job.session == Some(epoch),
+            Role::Review => job.review_session == Some(epoch),
+        });
+        if current {
             self.status_changed(id, epoch, role, status);
         }
     }
@@ -90,23 +109,6 @@ impl Turn<'_> {
             Role::Review => self.owes_review(epoch),
         };
         match &status.state {
-            State::Dialog { kind } => {
-                let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-                if session.dialog_told.replace(status.since) == Some(status.since) {
-                    return;
-                }
-                let tmux = session.tmux.clone();
-                let says = status.dialog.as_ref().map(|d| format!(": {}", d.summary())).unwrap_or_default();
-                let waits = match kind {
-                    DialogKind::Asks => format!("asks something{says}"),
-                    kind => format!("waits in a dialog ({kind}){says}"),
-                };
-                self.note_job(
-                    NoteKind::NeedsHuman,
-                    id,
-                    format!("the {role} agent {waits}: `shopfloor attach {tmux}`"),
-                );
-            }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
             State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
@@ -321,8 +323,12 @@ impl Turn<'_> {
 
     /// A limit is over, or the pause after a failed request.
     pub(super) fn resume_due(&mut self, epoch: Epoch) {
+        let held = self.held_until(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-        session.resume_at = None;
+        session.resume_at = held;
+        if held.is_some() {
+            return;
+        }
         let (id, role) = (session.job, session.role);
         let busy = session.status.as_ref().is_some_and(|status| status.state.in_turn());
         let waiting = self.floor.next_message(epoch).is_some();
@@ -342,6 +348,9 @@ impl Turn<'_> {
 
     /// Until when a session has a good reason for silence.
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
+        if let Some(until) = self.held_until(epoch?) {
+            return Some(until);
+        }
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
         // It could not be told that a message waits, and that is still tried.

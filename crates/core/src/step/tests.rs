@@ -4,7 +4,9 @@
 mod by_hand;
 mod checks;
 mod deadlines;
+mod dialogs;
 mod finish;
+mod hold;
 mod issues;
 mod messages;
 mod order;

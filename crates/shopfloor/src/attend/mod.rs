@@ -8,13 +8,16 @@
 //! that is there anyway: that of an open turn now and then, and at once when something was written there
 //! and no title says that it works on.
 
+mod clerk;
 mod courier;
 mod dossier;
 mod log;
+mod people;
 mod session;
 
 pub use dossier::Dossier;
-pub use session::{Brief, Due};
+pub use people::seats;
+pub use session::{Brief, Due, ToAnswer};
 
 use session::Attendant;
 use shopfloor_adapters::layout::Layout;

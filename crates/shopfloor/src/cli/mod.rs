@@ -17,6 +17,7 @@ mod error;
 mod escalate;
 mod events;
 mod explain;
+mod held;
 mod hook;
 pub mod inbox;
 mod init;
@@ -25,14 +26,17 @@ mod marker;
 mod merge_queue;
 mod next;
 pub(crate) mod output;
+mod pause;
 pub mod phase;
 mod pr;
 mod prompt;
 mod questions;
 mod rescue;
+mod resume;
 mod session;
 mod status;
 mod statusline;
+mod take;
 mod troubles;
 mod up;
 mod verify;
@@ -86,6 +90,9 @@ enum Command {
     Questions(questions::QuestionsArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
+    Take(take::TakeArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
     Next(next::NextArgs),
@@ -160,6 +167,9 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Answer(args) => answer::run(context, args),
         Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
+        Command::Take(args) => take::run(context, args),
+        Command::Pause(args) => pause::run(context, args),
+        Command::Resume(args) => resume::run(context, args),
         Command::Ci(args) => ci::run(context, args),
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),

@@ -52,8 +52,11 @@ struct ProjectView {
     name: ProjectName,
     checkout: String,
     primary_branch: String,
-    /// Why nothing new is begun.
+    /// Why nothing new is begun: by a person, or by its configuration.
     paused: Option<String>,
+    /// A person paused it since then.
+    #[serde(skip)]
+    since: Option<Time>,
     /// Why its merge queue is held, by a person or until the primary branch is put right.
     queue_paused: Option<String>,
     queue_frozen: Option<String>,
@@ -66,7 +69,8 @@ impl ProjectView {
             name: project.name.clone(),
             checkout: project.checkout.clone(),
             primary_branch: project.policy.primary_branch.clone(),
-            paused: project.paused.clone(),
+            paused: project.pause.as_ref().map(|pause| pause.why.clone()).or_else(|| project.paused.clone()),
+            since: project.pause.as_ref().map(|pause| pause.since),
             queue_paused: queue.and_then(|q| q.paused.clone()),
             queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
         }
@@ -75,7 +79,13 @@ impl ProjectView {
     /// What people should know of it, a line each.
     fn troubles(&self) -> Vec<String> {
         let line = |what: &str, why: &str| format!("{what}: {}", one_line(why, 200));
-        let paused = self.paused.as_deref().map(|why| line("nothing new is begun", why));
+        let paused = self.paused.as_deref().map(|why| match self.since {
+            Some(since) => {
+                let (age, why) = (output::span(now().since(since)), one_line(why, 80));
+                format!("paused for {age} ({why}): `shopfloor resume {}` lets its agents go on", self.name)
+            }
+            None => line("nothing new is begun", why),
+        });
         let held = self.queue_paused.as_deref().map(|why| {
             format!("{} (`shopfloor merge-queue resume`)", line("the merge queue is paused", why))
         });

@@ -139,6 +139,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["review", "agent_timeout"], config.review.agent_timeout)?;
     deadline(source, &["limits", "idle"], limits.idle)?;
     deadline(source, &["limits", "background"], limits.background)?;
+    deadline(source, &["sessions", "handback"], config.sessions.handback)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
     worktree(source, &config.worktree)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;

@@ -4,6 +4,7 @@
 use super::duration::Span;
 use super::hand::{HandStep, Verify};
 use super::ports::PortRange;
+use super::sessions::ProjectSessions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
@@ -29,6 +30,8 @@ pub struct ProjectConfig {
     pub merge: Merge,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub sessions: ProjectSessions,
     #[serde(default)]
     pub worktree: Worktree,
     #[serde(default)]

@@ -44,6 +44,7 @@ impl ProjectConfig {
             review_timeout: self.review.timeout.0,
             reviewer_timeout: self.review.agent_timeout.0,
             review_diff_bytes: self.review.diff_kb as usize * 1024,
+            handback: self.sessions.handback.0,
             idle_timeout: limits.idle.0,
             background_timeout: limits.background.0,
             delivery_timeout: limits.delivery.0,

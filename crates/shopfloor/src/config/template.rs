@@ -185,6 +185,10 @@ max_jobs = 1
 # long you are asked to look.
 # trouble = "4h"
 
+[sessions]
+# Who attaches to an agent's terminal and types has it until they detach, or typed nothing for this long.
+# handback = "15m"
+
 [worktree]
 # Each issue is worked on in a folder of its own. Commands that make it usable, run in it before the
 # agent begins; the same before it is removed. They may be run again, so they must bear that.

@@ -43,6 +43,10 @@ struct Screen {
     context: Option<u8>,
     /// Minutes of the day (UTC) of a limit's reset.
     until: Option<String>,
+    /// Where the terminal's cursor was, column and row, and whether a paste went into the composer there.
+    cursor: Option<(usize, usize)>,
+    #[serde(default)]
+    typed_into: bool,
 }
 
 #[derive(Deserialize)]
@@ -116,6 +120,11 @@ pub fn run(client: &str, spec: &RuntimeSpec) -> Vec<Verdict> {
             let reading = screen::read(spec, content, RECORDED_AT, 0);
             let expected = expected_screen(row);
             judge(path, &row.of, expected, found_screen(&reading));
+            if let Some(cursor) = row.cursor {
+                let says = |typed| if typed { "typed into" } else { "not typed into" }.to_owned();
+                let found = says(screen::is_typed_into(spec, content, cursor));
+                judge(path, &row.of, says(row.typed_into), found);
+            }
         } else if let Some(row) = table.hooks.get(*path) {
             judge(path, &row.of, format!("{}, then {}", row.is, row.then), found_hook(path, content));
         } else {

@@ -6,6 +6,7 @@ mod hubs;
 mod numbers;
 mod orphans;
 mod panes;
+mod people;
 mod projects;
 mod seed_files;
 mod signs;

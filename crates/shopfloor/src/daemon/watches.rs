@@ -6,9 +6,10 @@ use super::Projects;
 use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
 use super::panes::PaneListener;
+use super::people::People;
 use super::seed_files::SeedWatch;
 use super::signs::Signs;
-use crate::attend::{Attendants, Brief, Due, News};
+use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
 use shopfloor_adapters::git::{Git, branch_file};
@@ -21,7 +22,7 @@ use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
-use shopfloor_core::state::{Floor, Session, SessionState};
+use shopfloor_core::state::{About, Floor, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
@@ -61,6 +62,7 @@ pub(super) struct Shared {
     configs: Projects,
     attendants: Attendants,
     signs: Signs,
+    people: People,
     keys: Mutex<BTreeMap<u64, Key>>,
 }
 
@@ -164,6 +166,7 @@ impl FloorWatches {
             configs,
             attendants,
             signs: Signs::default(),
+            people: People::default(),
             keys: Mutex::default(),
         });
         panes.listen(&shared);
@@ -203,6 +206,7 @@ impl Watches for FloorWatches {
         if let Some(seeds) = &mut self.seeds {
             seeds.reconcile(floor);
         }
+        self.shared.people.reconcile(floor);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()
@@ -227,6 +231,14 @@ impl Watches for FloorWatches {
             }
         }
     }
+}
+
+/// What a person answered to the dialog that a session shows.
+fn answer_of(session: &Session) -> Option<ToAnswer> {
+    let ask = session.asks.as_ref()?;
+    let About::Dialog { view: Some(view), .. } = &ask.about else { return None };
+    let text = ask.answer.clone()?;
+    Some(ToAnswer { question: ask.id, fingerprint: view.fingerprint.clone(), text })
 }
 
 /// Also one that could not be ended: its end is still waited for.
@@ -315,11 +327,15 @@ impl FloorWatches {
             return;
         }
         let next = floor.next_message(session.epoch).filter(|_| session.typed);
+        let answer = answer_of(session);
         let known = self.briefs.get(&session.epoch);
         // Most commits are of other sessions: compared before anything is copied.
         let same = known.is_some_and(|b| {
             b.phase_stamp == session.phase_stamp
                 && b.process == session.process
+                && b.handed_back == session.handed_back
+                && b.answer == answer
+                && b.held.is_some() == floor.held(session).is_some()
                 && b.due.as_ref().map(|due| due.message) == next.map(|m| m.id)
         });
         if same {
@@ -342,6 +358,10 @@ impl FloorWatches {
             phase_stamp: session.phase_stamp.clone(),
             conversation: session.conversation.clone(),
             due,
+            held: floor.held(session).map(|held| held.to_string()),
+            handback: floor.policy(&session.project).handback,
+            handed_back: session.handed_back,
+            answer,
         };
         self.briefs.insert(session.epoch, brief.clone());
         self.shared.attendants.tell(News::Brief(brief));
@@ -402,14 +422,25 @@ impl Shared {
                 None => self.attendants.tell(News::Output { tmux: session.clone() }),
             }
         }
-        let PaneEvent::Died { session, status } = event else { return };
-        let dead = self.keys().values().find_map(|key| match key {
-            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
-            _ => None,
-        });
-        if let Some(epoch) = dead {
+        if let PaneEvent::Appeared { session, .. } | PaneEvent::Used { session } = event
+            && let Some(epoch) = self.epoch_of(session)
+            && let Some(event) = self.people.look(&self.tmux, epoch, session, crate::cli::now())
+        {
+            self.send(event);
+        }
+        if let PaneEvent::Died { session, status } = event
+            && let Some(epoch) = self.epoch_of(session)
+        {
             self.exited(epoch, Some(*status));
         }
+    }
+
+    /// The session of that name in tmux, if it is watched.
+    fn epoch_of(&self, session: &str) -> Option<Epoch> {
+        self.keys().values().find_map(|key| match key {
+            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
+            _ => None,
+        })
     }
 
     fn exited(&self, epoch: Epoch, status: Option<i32>) {

@@ -41,6 +41,9 @@ method = "squash"
 rounds = 4
 slots = 3
 alarm = "30m"
+[sessions]
+handback = "20m"
+
 [limits]
 max_jobs = 7
 ci_fixes = 0

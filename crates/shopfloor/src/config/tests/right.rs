@@ -53,6 +53,7 @@ fn every_key_reaches_its_place() {
             review_timeout: minutes(60),
             reviewer_timeout: minutes(10),
             review_diff_bytes: 8 * 1024,
+            handback: minutes(20),
             idle_timeout: minutes(1),
             background_timeout: Duration::from_secs(3600),
             delivery_timeout: minutes(2),
