@@ -11,6 +11,7 @@ use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::state::{Floor, Job, LostPrimary, Project};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
+use shopfloor_core::time::Time;
 
 /// Show the floor: the daemon, jobs, the merge queue, and what waits and why
 #[derive(Args)]
