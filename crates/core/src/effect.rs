@@ -43,7 +43,7 @@ pub struct Resume {
     pub conversation: Option<String>,
     /// What the work record says: how far it is and how to go on.
     #[serde(default)]
-    pub record: Option<WorkSummary>,
+    pub record: Option<Box<WorkSummary>>,
 }
 
 /// What a successor is told of the work record.

@@ -34,7 +34,7 @@ impl World {
             return;
         }
         self.procs.get_mut(&epoch).expect("just seen").review_acts += 1;
-        if proc.decided.is_some() && proc.decided == proc.head {
+        if proc.result.is_some() && proc.decided.is_some() && proc.decided == proc.head {
             // It was reminded: it had only not said so.
             self.signal(epoch, Phase::Done);
             return;

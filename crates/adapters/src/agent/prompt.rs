@@ -331,7 +331,7 @@ mod tests {
                 phase: "implementation".into(),
                 unread: vec![],
                 conversation: None,
-                record: Some(record),
+                record: Some(Box::new(record)),
             };
             let briefing = Briefing { reviews: vec!["APPROVE by her".into()], ..Briefing::default() };
             let start = start(Some(resume));

@@ -111,16 +111,16 @@ impl Turn<'_> {
         session.conversation.clone().filter(|_| usable)
     }
 
-    fn work_summary(&self, id: JobId) -> Option<WorkSummary> {
+    fn work_summary(&self, id: JobId) -> Option<Box<WorkSummary>> {
         let job = self.job(id)?;
         let record = self.floor.records.get(&agent_name(Role::Dev, &job.project, job.issue))?;
-        Some(WorkSummary {
+        Some(Box::new(WorkSummary {
             phase: record.work_phase.to_string(),
             summary: record.work_summary.clone(),
             tests: record.tests_status.clone(),
             files: record.files_modified.clone(),
             rework: record.rework.clone(),
-        })
+        }))
     }
 
     pub(super) fn start_reviewer(&mut self, id: JobId) {
