@@ -89,6 +89,12 @@ pub enum Event {
     TroubleOver { project: ProjectName, lane: String },
     /// A person holds the merge queue; `None`: lets it go on.
     QueuePaused { project: ProjectName, why: Option<String> },
+    /// Something that agents need may have been mended: a key, a login, a program; or a person says so.
+    /// `None`: of any project.
+    StaffTouched {
+        #[serde(default)]
+        project: Option<ProjectName>,
+    },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.

@@ -47,6 +47,8 @@ mod rescue;
 mod respawns;
 #[path = "factory/reviews.rs"]
 mod reviews;
+#[path = "factory/staff.rs"]
+mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

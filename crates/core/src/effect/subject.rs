@@ -33,6 +33,7 @@ impl Action {
             | Action::ReleaseWorktree { project, .. }
             | Action::RetireBranch { project, .. }
             | Action::SyncCheckout { project, .. }
+            | Action::CheckAgents { project }
             | Action::Tidy(Tidy { project, .. }) => Some(project),
         }
     }

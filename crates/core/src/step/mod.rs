@@ -24,6 +24,7 @@ mod review;
 mod reviewer;
 mod scheduler;
 mod session;
+mod staff;
 mod status;
 mod tidy;
 mod trials;
@@ -141,6 +142,7 @@ impl Turn<'_> {
             }
             Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
+            Event::StaffTouched { project } => self.staff_touched(project.as_ref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
@@ -169,6 +171,7 @@ impl Turn<'_> {
         if let Some(before) = before {
             self.terms_changed(project, &before, policy);
         }
+        self.look_at_staff(project);
     }
 
     fn project_paused(&mut self, project: &ProjectName, why: &str) {
@@ -223,6 +226,7 @@ impl Turn<'_> {
         }
         match action {
             Action::PrepareWorktree { job, .. } => self.worktree_ready(*job, outcome),
+            Action::CheckAgents { project } => self.staff_seen(project, outcome),
             Action::StartSession(start) => self.session_started(start, outcome),
             Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
             Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
@@ -380,6 +384,8 @@ impl Turn<'_> {
                 self.escalate_job(*job, &reason)
             }
             Action::Checkpoint { job, .. } => self.stale(*job, reason),
+            // Whoever is started next finds out.
+            Action::CheckAgents { project } => self.staff_seen(project, &Outcome::Done),
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
         }

@@ -123,7 +123,7 @@ impl Turn<'_> {
             Standing::Refused(review) if news => self.refused(id, &review, &text),
             Standing::Refused(review) => self.remind(
                 id,
-                &format!("Review: REQUEST_CHANGES\nYour change is as it was when {} reviewed it, at commit {}. Address the review, commit, push and signal awaiting_review again.\n\n{text}", review.author, review.head),
+                &format!("Review: REQUEST_CHANGES\nYour change is as it was when {} reviewed it, at commit {}. Address the review, commit and signal awaiting_review again.\n\n{text}", review.author, review.head),
                 "the agent asks for a review of what was reviewed",
             ),
             Standing::Objected { objection, .. } if news => self.ask_objector(id, &head, &objection),
@@ -168,7 +168,7 @@ impl Turn<'_> {
         } else {
             self.tell(
                 id,
-                &format!("Review: REQUEST_CHANGES\n{} reviewed commit {}. Address this, commit, push and signal awaiting_review again.\n\n{text}", review.author, review.head),
+                &format!("Review: REQUEST_CHANGES\n{} reviewed commit {}. Address this, commit and signal awaiting_review again.\n\n{text}", review.author, review.head),
             );
         }
     }

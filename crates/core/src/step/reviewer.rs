@@ -16,7 +16,7 @@ use crate::state::{Job, JobState, MessageState, Session, SessionState, Standing}
 use crate::text::fence;
 
 /// How often a head's reviewer that leaves nothing usable is replaced before a person is asked.
-const REVIEWERS_MAX: u32 = 2;
+pub(super) const REVIEWERS_MAX: u32 = 2;
 
 impl Turn<'_> {
     /// Makes sure that somebody reviews exactly this head.

@@ -6,7 +6,7 @@ use super::recovery::{is_stuck, open_pull};
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
+use crate::ids::{IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::state::{Floor, Issue, Job, JobState, Session, SessionState, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub enum Waiting {
     AtWork,
     /// Its project's configuration cannot be read.
     Paused(String),
+    /// Its project's agents cannot work.
+    Held(String),
     Closed,
 }
 
@@ -75,6 +77,9 @@ impl Standing {
         }
         if let Some(why) = floor.projects.get(&issue.project).and_then(|p| p.paused.clone()) {
             return Waiting::Paused(why);
+        }
+        if let Some(hold) = floor.hold(&issue.project, Role::Dev) {
+            return Waiting::Held(hold.why.clone());
         }
         if issue.edits_pending > 0 || issue.held {
             return Waiting::Settling;
@@ -198,6 +203,9 @@ impl Turn<'_> {
         if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some() || p.reading) {
             return;
         }
+        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.hold(Role::Dev).is_some()) {
+            return;
+        }
         let policy = self.policy(project);
         let room = |floor: &Floor| {
             let on_floor = || floor.jobs.iter().filter(|j| j.is_live()).count();
@@ -266,6 +274,8 @@ impl Turn<'_> {
             resume_failed: false,
             cycles: 0,
             extensions: 0,
+            held: false,
+            stillborn: 0,
             successor_due: false,
             end_wanted: None,
             release_at: None,

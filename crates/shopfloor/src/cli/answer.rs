@@ -4,7 +4,7 @@ use super::output;
 use super::{CliError, CliResult, Context, Exit};
 use clap::Args;
 use shopfloor_core::event::{Event, NoteKind};
-use shopfloor_core::ids::{IssueNumber, QuestionId};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId};
 use shopfloor_core::state::JobState;
 use std::str::FromStr;
 
@@ -47,6 +47,11 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         return Err(CliError::usage("the answer is empty").hint("say what the agent should do"));
     }
     let engine = context.engine()?;
+    if let Meant::Question(id) = args.question
+        && let Some((project, _)) = engine.floor().holds().find(|(_, hold)| hold.question == id)
+    {
+        return try_again(context, project.clone());
+    }
     let (project, question) = match args.question {
         // Its number is unique on the floor: the folder one is in does not matter.
         Meant::Question(question) => (None, Some(question)),
@@ -75,6 +80,17 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         output::json(&serde_json::json!({ "issue": issue.0, "answered": true }));
     } else {
         output::line("answered");
+    }
+    Ok(Exit::Fine)
+}
+
+/// A project's agents could not work: whatever is said, somebody thinks that they can.
+fn try_again(context: &Context, project: ProjectName) -> CliResult<Exit> {
+    context.submit(&Event::StaffTouched { project: Some(project.clone()) })?;
+    if context.json {
+        output::json(&serde_json::json!({ "project": project, "answered": true }));
+    } else {
+        output::line(format!("{project} is tried again: `shopfloor status` shows what comes of it"));
     }
     Ok(Exit::Fine)
 }

@@ -5,7 +5,7 @@ use super::{CliResult, Context, Exit, output, view};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job, JobState};
+use shopfloor_core::state::{Floor, Hold, Job, JobState};
 use shopfloor_core::text::one_line;
 
 /// Show the questions that wait for an answer, oldest first
@@ -18,7 +18,8 @@ pub struct QuestionsArgs {}
 struct QuestionView {
     id: String,
     project: ProjectName,
-    issue: IssueNumber,
+    /// None: it is about the project's agents.
+    issue: Option<IssueNumber>,
     question: String,
     options: Vec<String>,
     /// Taken at the deadline if nobody has answered.
@@ -33,11 +34,14 @@ pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
     let mine = |job: &&Job| only.as_ref().is_none_or(|p| *p == job.project);
     let mut open: Vec<&Job> = engine.floor().jobs.iter().filter(mine).collect();
     open.sort_by_key(|job| view::since(job));
+    let holds = engine.floor().holds().filter(|(project, _)| only.as_ref().is_none_or(|p| p == *project));
     if context.json {
-        output::json(&open.into_iter().filter_map(question).collect::<Vec<_>>());
+        let holds = holds.map(|(project, hold)| held(project, hold));
+        output::json(&holds.chain(open.into_iter().filter_map(question)).collect::<Vec<_>>());
         return Ok(Exit::Fine);
     }
-    let shown = open.into_iter().filter(|job| print(engine.floor(), job)).count();
+    let held = holds.map(|(project, hold)| print_hold(project, hold)).count();
+    let shown = held + open.into_iter().filter(|job| print(engine.floor(), job)).count();
     if shown == 0 {
         output::line("no questions");
     } else {
@@ -51,13 +55,40 @@ fn question(job: &Job) -> Option<QuestionView> {
     Some(QuestionView {
         id: format!("q{}", asked.id),
         project: job.project.clone(),
-        issue: job.issue,
+        issue: Some(job.issue),
         question: question.clone(),
         options: asked.options.clone(),
         default: asked.default.clone(),
         deadline: asked.due.map(output::moment),
         asked_at: output::moment(view::since(job)),
     })
+}
+
+fn held(project: &ProjectName, hold: &Hold) -> QuestionView {
+    QuestionView {
+        id: format!("q{}", hold.question),
+        project: project.clone(),
+        issue: None,
+        question: asks(hold),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: output::moment(hold.since),
+    }
+}
+
+fn asks(hold: &Hold) -> String {
+    format!(
+        "The {} agents cannot work: {}. Mend it; it is noticed, and any answer has it tried at once.",
+        hold.role, hold.why
+    )
+}
+
+fn print_hold(project: &ProjectName, hold: &Hold) {
+    let age = output::span(now().since(hold.since));
+    output::line(format!("q{}  project {project}, since {age} ago", hold.question));
+    output::quoted(&asks(hold));
+    output::line("");
 }
 
 /// Whether the job has a question.

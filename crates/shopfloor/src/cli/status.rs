@@ -7,8 +7,8 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::state::{Floor, Hold, Job, Project};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 
@@ -52,6 +52,31 @@ struct ProjectView {
     name: ProjectName,
     checkout: String,
     primary_branch: String,
+    /// Why nothing new is begun.
+    paused: Option<String>,
+    /// Which of its agents cannot work.
+    held: Vec<HoldView>,
+    /// Variables that its configuration passes on and that the daemon has not.
+    unset: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub struct HoldView {
+    role: Role,
+    why: String,
+    question: String,
+    since: String,
+}
+
+impl HoldView {
+    fn new(hold: &Hold) -> Self {
+        HoldView {
+            role: hold.role,
+            why: hold.why.clone(),
+            question: format!("q{}", hold.question),
+            since: output::moment(hold.since),
+        }
+    }
 }
 
 /// An open issue that nobody works on.
@@ -95,6 +120,9 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         name: p.name.clone(),
         checkout: p.checkout.clone(),
         primary_branch: p.policy.primary_branch.clone(),
+        paused: p.paused.clone(),
+        held: floor.holds().filter(|(of, _)| **of == p.name).map(|(_, hold)| HoldView::new(hold)).collect(),
+        unset: floor.staff.get(&p.name).map(|staff| staff.unset.clone()).unwrap_or_default(),
     });
     let home = context.layout.root().display().to_string();
     output::json(&StatusView {
@@ -145,6 +173,9 @@ fn print_human(context: &Context, daemon: &Daemon, floor: &Floor, jobs: &[&Job],
     });
     for project in floor.projects.iter() {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
+        for line in troubles(floor, project) {
+            output::line(format!("        {line}"));
+        }
     }
     let several = floor.projects.len() > 1;
     let name = |project: &ProjectName, issue: IssueNumber| {
@@ -167,6 +198,25 @@ fn print_human(context: &Context, daemon: &Daemon, floor: &Floor, jobs: &[&Job],
             &waiting.iter().map(row).collect::<Vec<_>>(),
         );
     }
+}
+
+/// What keeps a whole project from going on, a line each.
+fn troubles(floor: &Floor, project: &Project) -> Vec<String> {
+    let paused = project.paused.iter().map(|why| format!("paused: {}", one_line(why, 200)));
+    let staff = floor.staff.get(&project.name);
+    let held = staff.into_iter().flat_map(|staff| &staff.holds).map(|hold| {
+        let age = output::span(now().since(hold.since));
+        format!(
+            "held for {age}, q{}: {} agents cannot work: {}",
+            hold.question,
+            hold.role,
+            one_line(&hold.why, 300)
+        )
+    });
+    let unset = staff
+        .filter(|staff| !staff.unset.is_empty())
+        .map(|staff| format!("not set for its agents: {}", one_line(&staff.unset.join(", "), 200)));
+    paused.chain(held).chain(unset).collect()
 }
 
 fn job_row(floor: &Floor, job: &Job, name: &impl Fn(&ProjectName, IssueNumber) -> String) -> Vec<String> {

@@ -1,15 +1,18 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod caller;
 mod hubs;
+mod mending;
 mod orphans;
 mod panes;
 mod projects;
 mod socket;
+mod surroundings;
 mod watches;
 
-pub use projects::Projects;
-pub use socket::Socket;
+pub use projects::{Projects, Unusable};
+pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
@@ -62,17 +65,25 @@ impl Daemon {
 
         let floor_config = context.floor_config()?;
         let git = context.git()?;
-        let (projects, paused) = Projects::load(&floor_config, context.runtimes()?, engine.floor())?;
+        let (projects, unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        for Unusable { project, error } in &unusable {
+            eprintln!("warning: nothing new is begun in {project}: {}", error.message);
+            let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };
+            let told = engine.floor().projects.get(project).and_then(|p| p.paused.as_ref());
+            if told != Some(&error.message) {
+                engine.submit(crate::cli::now(), &event)?;
+            }
+        }
+        if let Some(last) = unusable.into_iter().next_back().filter(|_| projects.all().is_empty()) {
+            return Err(last.error);
+        }
         for project in projects.all() {
             let project = project.git();
             repos::ensure(&git, &context.layout, &project)
                 .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         // What the configuration says now is what the floor decides by.
-        for event in projects.events(engine.floor()).iter().chain(&paused) {
-            if let Event::ProjectPaused { project, why } = event {
-                eprintln!("warning: nothing new is begun in {project}: {why}");
-            }
+        for event in &projects.events(engine.floor()) {
             engine.submit(crate::cli::now(), event)?;
         }
 
@@ -96,7 +107,7 @@ impl Daemon {
             )
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
+        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
 }

@@ -4,6 +4,7 @@
 
 use super::Projects;
 use super::hubs::HubWatch;
+use super::mending::Mending;
 use super::panes::PaneListener;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
@@ -41,6 +42,7 @@ pub struct FloorWatches {
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
     hubs: HubWatch,
+    mending: Mending,
 }
 
 /// What the watchers' threads need to turn a key into an event.
@@ -136,6 +138,7 @@ impl FloorWatches {
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
             hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
+            mending: Mending::start(shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
             files: FileWatcher::spawn(move |key| for_files.fired(key))?,
@@ -152,6 +155,7 @@ impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
         self.hubs.reconcile(floor);
+        self.mending.reconcile(floor, &self.shared.configs);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()

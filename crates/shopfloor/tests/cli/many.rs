@@ -46,6 +46,7 @@ fn fill(floor: &TestFloor) {
             runtime: "generic".into(),
             conversation: None,
             typed: false,
+            stillborn: false,
             resumed: false,
             status: None,
             strikes: 0,
