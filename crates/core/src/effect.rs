@@ -11,7 +11,7 @@
 mod outcome;
 mod subject;
 
-pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict};
+pub use outcome::{AgentTrouble, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict};
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::planner::{Link, Tree, TrialId};
@@ -97,6 +97,10 @@ pub enum Action {
         branch: String,
     },
     StartSession(StartSession),
+    /// Look whether the project's agents could be started: clients, keys, settings.
+    CheckAgents {
+        project: ProjectName,
+    },
     /// Snapshot the worktree, end the session's process tree, verify.
     EndSession {
         job: JobId,
@@ -400,6 +404,7 @@ impl Action {
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
+            Action::CheckAgents { project } => format!("agents:{project}"),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
                 format!("checkout:{project}")
@@ -432,6 +437,7 @@ impl Action {
         match self {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
+            Action::CheckAgents { .. } => "check_agents",
             Action::EndSession { .. } => "end_session",
             Action::Checkpoint { .. } => "checkpoint",
             Action::RingInbox { .. } => "ring_inbox",

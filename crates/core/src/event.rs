@@ -109,6 +109,12 @@ pub enum Event {
     QueuePaused { project: ProjectName, why: Option<String> },
     /// Numbers that are in use already though the store does not know it: it was put back from a copy.
     NumbersSeen { epoch: Epoch, run: RunId },
+    /// Something that agents need may have been mended: a key, a login, a program; or a person says so.
+    /// `None`: of any project.
+    StaffTouched {
+        #[serde(default)]
+        project: Option<ProjectName>,
+    },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.

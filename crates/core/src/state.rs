@@ -26,6 +26,7 @@ pub struct Floor {
     pub messages: Table<Message>,
     pub records: Table<WorkRecord>,
     pub pulls: Table<Pull>,
+    pub staff: Table<Staff>,
 }
 
 macro_rules! record {
@@ -52,6 +53,7 @@ mod pull;
 mod queue;
 mod record;
 mod session;
+mod staff;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
@@ -60,6 +62,7 @@ pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
+pub use staff::{Found, Staff, StaffHold};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,6 +338,11 @@ pub struct Job {
     pub cycles: u32,
     #[serde(default)]
     pub extensions: u32,
+    /// It waits until its project's agents can work; and how many sessions in a row never began to.
+    #[serde(default)]
+    pub held: bool,
+    #[serde(default)]
+    pub stillborn: u32,
     /// A successor is to start as soon as nothing is left of its predecessor.
     #[serde(default)]
     pub successor_due: bool,
@@ -489,6 +497,7 @@ impl Floor {
         let messages = queued.flat_map(|m| [m.deadline, m.told_at()]).flatten();
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let troubles = self.projects.iter().flat_map(|p| p.troubles.iter().filter_map(|t| t.ask_at));
+        let staff = self.staff.iter().filter_map(Staff::wake_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
         let doubts = self.issues.iter().filter_map(|i| i.deps_due);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
@@ -500,6 +509,7 @@ impl Floor {
             .chain(sessions)
             .chain(tidy)
             .chain(troubles)
+            .chain(staff)
             .chain(releases)
             .chain(doubts)
             .chain(queues)

@@ -6,7 +6,7 @@ use crate::ports::{
     PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::{Action, Outcome, StartSession};
+use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
 
 /// How much of the work done so far a successor is shown.
@@ -49,6 +49,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             })
         }
         Action::StartSession(start) => start_session(ports, start),
+        Action::CheckAgents { project } => check_agents(ports, project),
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
@@ -207,11 +208,25 @@ fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
     Tree::of_job(project, role, issue)
 }
 
+fn check_agents(ports: &Ports, project: &ProjectName) -> PortResult<Outcome> {
+    let mut troubles = Vec::new();
+    for role in [Role::Dev, Role::Review] {
+        let why = ports.agents.trouble(project, role)?;
+        troubles.extend(why.map(|why| AgentTrouble { role, why }));
+    }
+    Ok(Outcome::AgentsChecked { troubles, unset: ports.agents.unset(project) })
+}
+
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     // First of all: what runs already must not be prepared for.
-    if let Some(started) = ports.agents.adopt(start)? {
+    let adopted = ports.agents.adopt(start);
+    if let Ok(Some(started)) = adopted {
         return Ok(session_started(started, Vec::new()));
     }
+    if let Some(why) = ports.agents.trouble(&start.project, start.role)? {
+        return Ok(Outcome::AgentUnusable { why });
+    }
+    adopted?;
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;

@@ -471,6 +471,10 @@ pub trait Setup: Send + Sync {
 
 /// Agents in their terminals.
 pub trait Agents: Send + Sync {
+    /// What keeps a session of that role from being started, whatever it is for, and what to do about it.
+    fn trouble(&self, project: &ProjectName, role: Role) -> PortResult<Option<String>>;
+    /// What the project's configuration passes on to its agents and the environment has not.
+    fn unset(&self, project: &ProjectName) -> Vec<String>;
     /// The session of this epoch, if it was started before: by a daemon that died before it could
     /// say so. Also one that has ended since.
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>>;

@@ -35,6 +35,8 @@ mod pane;
 mod people;
 #[path = "clients/plant.rs"]
 mod plant;
+#[path = "clients/staff.rs"]
+mod staff;
 #[path = "clients/trouble.rs"]
 mod trouble;
 #[path = "clients/waiting.rs"]

@@ -57,6 +57,8 @@ mod reviews;
 mod signals;
 #[path = "factory/signs.rs"]
 mod signs;
+#[path = "factory/staff.rs"]
+mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/terminals.rs"]

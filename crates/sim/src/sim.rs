@@ -523,6 +523,8 @@ impl Sim {
             world.say("quiet");
         }
         let quiet_from = self.checker.position;
+        // What is held is tried again, ever more rarely: that is no idleness.
+        let held = self.cli.floor().holds().next().is_some();
         while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake())
             && wake < end
         {
@@ -544,7 +546,9 @@ impl Sim {
         }
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         let mut world = self.world.lock();
-        self.checker.idle_is_quiet(&mut world, &entries);
+        if !held {
+            self.checker.idle_is_quiet(&mut world, &entries);
+        }
         self.checker.at_the_end(&mut world, self.cli.floor(), &self.project);
     }
 }

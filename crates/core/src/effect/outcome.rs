@@ -1,7 +1,7 @@
 //! What came of an action: the answers that ports give, as the core takes them in.
 
 use super::{ChainLink, Conflict, JobHead, MovedBranch};
-use crate::ids::{EntryId, PrNumber, Sha};
+use crate::ids::{EntryId, PrNumber, Role, Sha};
 use crate::planner::Tree;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,13 @@ impl Verdict {
             Verdict::Discuss => "DISCUSS",
         }
     }
+}
+
+/// Why a role's agents cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTrouble {
+    pub role: Role,
+    pub why: String,
 }
 
 /// What a reviewer said of one commit.
@@ -236,6 +243,16 @@ pub enum Outcome {
     },
     CheckoutTaken {
         taken: Taken,
+    },
+    /// What keeps agents from being started, and what the configuration names and the environment has not.
+    AgentsChecked {
+        troubles: Vec<AgentTrouble>,
+        #[serde(default)]
+        unset: Vec<String>,
+    },
+    /// No session of that role could be started, whatever it is for.
+    AgentUnusable {
+        why: String,
     },
     /// The action cannot be done, and doing it again would not help.
     Impossible {

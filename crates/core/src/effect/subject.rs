@@ -34,6 +34,7 @@ impl Action {
             | Action::RetireBranch { project, .. }
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }
+            | Action::CheckAgents { project }
             | Action::Tidy(Tidy { project, .. }) => Some(project),
         }
     }

@@ -57,6 +57,9 @@ pub struct Session {
     /// Its messages are typed into its terminal; else it takes them from its inbox.
     #[serde(default)]
     pub typed: bool,
+    /// It ended before it took its prompt.
+    #[serde(default)]
+    pub stillborn: bool,
     /// It was to take up its predecessor's conversation.
     #[serde(default)]
     pub resumed: bool,

@@ -57,7 +57,7 @@ impl Turn<'_> {
             };
             self.remind(
                 id,
-                &format!("CI failed\nThe branch {branch} has no commits beyond the primary branch, so there is nothing to check.{loose} Commit your work, push it and signal awaiting_ci again."),
+                &format!("CI failed\nThe branch {branch} has no commits beyond the primary branch, so there is nothing to check.{loose} Commit your work and signal awaiting_ci again."),
                 "the agent signals, but its branch is empty",
             );
             return;
@@ -252,7 +252,7 @@ fn ci_message(report: &CiReport, commit: &Sha) -> String {
         _ => "CI failed",
     };
     format!(
-        "{first}\nCommit {commit}: {}. Fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
+        "{first}\nCommit {commit}: {}. Fix it, commit and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
         describe(report),
         report.log,
         report.excerpt

@@ -57,6 +57,7 @@ impl Turn<'_> {
             self.job_due(job);
         }
         self.troubles_due();
+        self.staff_due();
         self.dependencies_due();
         self.queues_due();
         self.entries_due();
@@ -71,7 +72,9 @@ impl Turn<'_> {
         let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
             self.look_for_merges(&project);
+            self.look_at_staff(&project);
         }
+        self.staff_touched(None);
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {

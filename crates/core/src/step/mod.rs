@@ -27,6 +27,7 @@ mod review;
 mod reviewer;
 mod scheduler;
 mod session;
+mod staff;
 mod status;
 mod tidy;
 mod trials;
@@ -158,6 +159,7 @@ impl Turn<'_> {
                 self.number_from(|c| &mut c.epoch, epoch.0);
                 self.number_from(|c| &mut c.run, run.0);
             }
+            Event::StaffTouched { project } => self.staff_touched(project.as_ref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
@@ -188,6 +190,7 @@ impl Turn<'_> {
         if let Some(before) = before {
             self.terms_changed(project, &before, policy);
         }
+        self.look_at_staff(project);
     }
 
     fn project_paused(&mut self, project: &ProjectName, why: &str) {
@@ -242,6 +245,7 @@ impl Turn<'_> {
         }
         match action {
             Action::PrepareWorktree { job, .. } => self.worktree_ready(*job, outcome),
+            Action::CheckAgents { project } => self.staff_seen(project, outcome),
             Action::StartSession(start) => self.session_started(start, outcome),
             Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
             Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
@@ -407,6 +411,8 @@ impl Turn<'_> {
                 self.escalate_job(*job, &reason)
             }
             Action::Checkpoint { job, .. } => self.stale(*job, reason),
+            // Whoever is started next finds out.
+            Action::CheckAgents { project } => self.staff_seen(project, &Outcome::Done),
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
         }

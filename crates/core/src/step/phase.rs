@@ -85,7 +85,7 @@ impl Turn<'_> {
             }
             Phase::Done => self.remind(
                 id,
-                "PR not merged yet\nYour work is not in the primary branch. Commit and push it, then signal awaiting_ci; after \"CI passed\" signal awaiting_review. The merge queue merges an approved change.",
+                "PR not merged yet\nYour work is not in the primary branch. Commit it, then signal awaiting_ci; after \"CI passed\" signal awaiting_review. The merge queue merges an approved change.",
                 "the agent says it is done, but nothing is merged",
             ),
             Phase::Failed => {

@@ -310,7 +310,7 @@ impl Turn<'_> {
         self.record_rework(job, "MERGE_CONFLICT", &next, None);
         self.merge_trouble(
             job,
-            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again.{shown}"),
+            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit and signal awaiting_ci again.{shown}"),
             "the change keeps conflicting with the primary branch",
         );
     }

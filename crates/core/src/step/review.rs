@@ -126,7 +126,7 @@ impl Turn<'_> {
                 let SeenReview { author, head, verdict, .. } = &review;
                 self.remind(
                     id,
-                    &format!("Review: {}\nYour change is as it was when {author} reviewed it, at commit {head}. Address the review, commit, push and signal awaiting_review again.\n\n{text}", verdict.as_str()),
+                    &format!("Review: {}\nYour change is as it was when {author} reviewed it, at commit {head}. Address the review, commit and signal awaiting_review again.\n\n{text}", verdict.as_str()),
                     "the agent asks for a review of what was reviewed",
                 );
             }
@@ -182,7 +182,7 @@ impl Turn<'_> {
         let first = format!("Review: {}", verdict.as_str());
         self.tell(
             id,
-            &format!("{first}\n{author} reviewed commit {head}. {ask}, commit, push and signal awaiting_review again. If a person has to decide, signal needs_human.\n\n{text}"),
+            &format!("{first}\n{author} reviewed commit {head}. {ask}, commit and signal awaiting_review again. If a person has to decide, signal needs_human.\n\n{text}"),
         );
     }
 

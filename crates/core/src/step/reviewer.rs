@@ -21,7 +21,7 @@ use crate::state::{Job, JobState, MessageState, Session, SessionState, Standing}
 use crate::text::{fence, one_line};
 
 /// How often a head's reviewer that leaves nothing usable is replaced before a person is asked.
-const REVIEWERS_MAX: u32 = 2;
+pub(super) const REVIEWERS_MAX: u32 = 2;
 /// It quotes what an agent wrote.
 const TROUBLE_CHARS_MAX: usize = 300;
 

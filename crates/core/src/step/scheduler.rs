@@ -6,7 +6,7 @@ use super::recovery::{is_stuck, open_pull};
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
+use crate::ids::{IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::state::{Floor, Issue, Job, JobState, Memo, Session, SessionState, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub enum Waiting {
     AtWork,
     /// Its project's configuration cannot be read, or a person paused it.
     Paused(String),
+    /// Its project's agents cannot work.
+    Held(String),
     Closed,
 }
 
@@ -76,6 +78,9 @@ impl Standing {
         let project = floor.projects.get(&issue.project);
         if let Some(why) = project.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone()))) {
             return Waiting::Paused(why);
+        }
+        if let Some(hold) = floor.hold(&issue.project, Role::Dev) {
+            return Waiting::Held(hold.why.clone());
         }
         if issue.edits_pending > 0 || issue.held {
             return Waiting::Settling;
@@ -204,6 +209,9 @@ impl Turn<'_> {
         {
             return;
         }
+        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.hold(Role::Dev).is_some()) {
+            return;
+        }
         let policy = self.policy(project);
         let room = |floor: &Floor| {
             let on_floor = || floor.jobs.iter().filter(|j| j.is_live()).count();
@@ -272,6 +280,8 @@ impl Turn<'_> {
             resume_failed: false,
             cycles: 0,
             extensions: 0,
+            held: false,
+            stillborn: 0,
             successor_due: false,
             end_wanted: None,
             taken: None,

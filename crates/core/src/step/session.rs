@@ -73,6 +73,10 @@ impl Turn<'_> {
 
     /// Starts the job's dev session, as a successor if there was one before.
     pub(super) fn start_dev(&mut self, id: JobId) {
+        if self.lacks_staff(id, Role::Dev) {
+            self.wait_for_staff(id);
+            return;
+        }
         let resume = self.resume_of(id);
         let epoch = self.start(id, Role::Dev, resume);
         self.record_session(id, epoch);
@@ -130,6 +134,9 @@ impl Turn<'_> {
             }
             return;
         }
+        if self.lacks_staff(id, Role::Review) {
+            return;
+        }
         let epoch = self.start(id, Role::Review, None);
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.review_session = Some(epoch);
@@ -179,6 +186,7 @@ impl Turn<'_> {
             review_due: None,
             verdict: VerdictDuty { cleared: true, ..VerdictDuty::default() },
             typed: false,
+            stillborn: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });
         let identity = agent_name(role, &job.project, job.issue);
@@ -213,6 +221,10 @@ impl Turn<'_> {
     }
 
     pub(super) fn session_started(&mut self, start: &StartSession, outcome: &Outcome) {
+        if let Outcome::AgentUnusable { why } = outcome {
+            self.session_unusable(start, why);
+            return;
+        }
         let Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes } = outcome else {
             return;
         };
@@ -305,6 +317,7 @@ impl Turn<'_> {
         let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
         self.set_agent(epoch, agent);
+        let never_begins = self.is_stillborn(epoch);
         self.forget_own(epoch);
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.state = SessionState::Exited;
@@ -317,7 +330,7 @@ impl Turn<'_> {
         // What it left (its pane, its last words, processes) is cleared away before any successor.
         // A reviewer's result is read first.
         let done = self.floor.sessions.get(&epoch).is_some_and(is_done);
-        let collected = role == Role::Review && done && self.collect_review(epoch);
+        let collected = role == Role::Review && !never_begins && done && self.collect_review(epoch);
         let needed =
             |j: &Job| j.session == Some(epoch) && matches!(j.state, JobState::Working | JobState::Starting);
         if self.job(id).is_some_and(needed) {
@@ -325,7 +338,7 @@ impl Turn<'_> {
             self.checkpoint(id);
             self.hand_back(epoch);
         }
-        if !collected && role == Role::Review && self.owes_review(epoch) {
+        if !collected && role == Role::Review && self.owes_review(epoch) && !never_begins {
             self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));
         } else if !collected {
             self.end_session(epoch);
@@ -418,7 +431,7 @@ impl Turn<'_> {
         self.enter(id, JobState::Respawning, pause);
     }
 
-    fn set_agent(&mut self, epoch: Epoch, status: AgentStatus) {
+    pub(super) fn set_agent(&mut self, epoch: Epoch, status: AgentStatus) {
         let now = self.now;
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let identity = agent_name(session.role, &session.project, session.issue);
@@ -457,6 +470,9 @@ impl Turn<'_> {
         let Outcome::SessionEnded { rescue, last_output, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
         self.session_gone(id, epoch);
+        if let Some(session) = self.floor.sessions.get(&epoch).cloned() {
+            self.last_words(&session, last_output);
+        }
         let dev = matches!(action, Action::EndSession { role: Role::Dev, .. });
         if let Some(job) = self.floor.jobs.edit(&id)
             && dev
@@ -502,7 +518,11 @@ impl Turn<'_> {
         self.take_prompt(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.last_seen = now;
+        let signalled = session.phase.is_some();
         self.agent_seen(epoch);
+        if signalled {
+            self.proves(epoch);
+        }
     }
 
     pub(super) fn agent_seen(&mut self, epoch: Epoch) {

@@ -9,12 +9,13 @@
 
 use super::Turn;
 use super::deadline::minutes;
+use super::staff::is_answered;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
-use crate::runtime::ErrorKind;
+use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::{Job, JobState, SessionState, SessionStatus};
 use crate::time::Time;
 use std::time::Duration;
@@ -68,6 +69,9 @@ impl Turn<'_> {
             };
             self.note_job(kind, id, format!("session {epoch}: {}", status.state));
         }
+        if is_answered(&status.state) {
+            self.proves(epoch);
+        }
         let Some(job) = self.job(id) else { return };
         let current = match role {
             Role::Dev => job.session == Some(epoch),
@@ -109,6 +113,10 @@ impl Turn<'_> {
             Role::Review => self.owes_review(epoch),
         };
         match &status.state {
+            // Nobody can log in there for the others; once somebody has, this one goes on too.
+            State::Dialog { kind: DialogKind::Login } if turn => {
+                self.client_fails(id, epoch, role, cause(ErrorKind::Auth));
+            }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
             State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
@@ -199,12 +207,13 @@ impl Turn<'_> {
 
     fn turn_failed(&mut self, id: JobId, epoch: Epoch, role: Role, error: ErrorKind) {
         match error {
-            ErrorKind::Auth
-            | ErrorKind::Billing
-            | ErrorKind::ModelNotFound
-            | ErrorKind::InvalidRequest
-            | ErrorKind::Root
-            | ErrorKind::NoConversation => self.cannot_work(id, epoch, role, cause(error)),
+            // Whatever the issue is: no other agent of this role could work either.
+            ErrorKind::Auth | ErrorKind::Billing | ErrorKind::ModelNotFound | ErrorKind::Root => {
+                self.client_fails(id, epoch, role, cause(error));
+            }
+            ErrorKind::InvalidRequest | ErrorKind::NoConversation => {
+                self.cannot_work(id, epoch, role, cause(error));
+            }
             ErrorKind::ContextFull | ErrorKind::Compaction => match role {
                 Role::Dev => self.cycle(id, epoch),
                 Role::Review => self.reviewer_failed(id, epoch, cause(error)),
@@ -249,7 +258,7 @@ impl Turn<'_> {
         if self.unread(id).is_empty() && !resumes {
             self.remind(
                 id,
-                "PHASE missing\nYou stopped without saying where you are. Commit and push your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
+                "PHASE missing\nYou stopped without saying where you are. Commit your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
                 "the agent stopped without a phase",
             );
         }

@@ -61,6 +61,11 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         return Err(CliError::usage("the answer is empty").hint("say what the agent should do"));
     }
     let engine = context.engine()?;
+    if let Meant::Question(id) = args.question
+        && let Some((project, _)) = engine.floor().holds().find(|(_, hold)| hold.question == id)
+    {
+        return try_again(context, project.clone());
+    }
     let project = match args.question {
         // Its number is unique on the floor: the folder one is in does not matter.
         Meant::Question(_) => None,
@@ -152,4 +157,15 @@ fn typed(context: &Context, epoch: Epoch, question: QuestionId) -> CliResult<Opt
             None => std::thread::sleep(LOOK_EVERY),
         }
     }
+}
+
+/// A project's agents could not work: whatever is said, somebody thinks that they can.
+fn try_again(context: &Context, project: ProjectName) -> CliResult<Exit> {
+    context.submit(&Event::StaffTouched { project: Some(project.clone()) })?;
+    if context.json {
+        output::json(&serde_json::json!({ "project": project, "answered": true }));
+    } else {
+        output::line(format!("{project} is tried again: `shopfloor status` shows what comes of it"));
+    }
+    Ok(Exit::Fine)
 }

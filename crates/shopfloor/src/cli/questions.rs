@@ -5,7 +5,7 @@ use super::{CliResult, Context, Exit, output, view};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId};
-use shopfloor_core::state::{About, Floor, Job, JobState, Session};
+use shopfloor_core::state::{About, Floor, Job, JobState, Session, StaffHold};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 
@@ -20,7 +20,8 @@ pub struct QuestionsArgs {}
 pub struct Question {
     pub id: QuestionId,
     project: ProjectName,
-    issue: IssueNumber,
+    /// None: it is about the project's agents.
+    issue: Option<IssueNumber>,
     title: String,
     pub kind: String,
     pub text: String,
@@ -44,7 +45,8 @@ pub struct ChoiceView {
 pub struct QuestionView {
     id: String,
     project: ProjectName,
-    issue: IssueNumber,
+    /// None: it is about the project's agents.
+    issue: Option<IssueNumber>,
     kind: String,
     question: String,
     options: Vec<String>,
@@ -76,14 +78,15 @@ pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
 /// Every open question of a floor, oldest first.
 pub fn all(floor: &Floor) -> Vec<Question> {
     let sessions = floor.sessions.iter().filter_map(|session| of_session(floor, session));
-    let mut open: Vec<Question> = floor.jobs.iter().filter_map(of_job).chain(sessions).collect();
+    let holds = floor.holds().map(|(project, hold)| of_hold(project, hold));
+    let mut open: Vec<Question> = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(holds).collect();
     open.sort_by_key(|question| question.asked_at);
     open
 }
 
 /// The questions about an issue's job.
 pub fn of_issue(floor: &Floor, job: &Job) -> Vec<Question> {
-    all(floor).into_iter().filter(|q| q.project == job.project && q.issue == job.issue).collect()
+    all(floor).into_iter().filter(|q| q.project == job.project && q.issue == Some(job.issue)).collect()
 }
 
 fn numbered(labels: Vec<String>) -> Vec<ChoiceView> {
@@ -96,7 +99,7 @@ fn of_job(job: &Job) -> Option<Question> {
     Some(Question {
         id: asked.id,
         project: job.project.clone(),
-        issue: job.issue,
+        issue: Some(job.issue),
         title: job.title.clone(),
         kind: "question".to_owned(),
         text: question.clone(),
@@ -106,6 +109,25 @@ fn of_job(job: &Job) -> Option<Question> {
         asked_at: view::since(job),
         session: None,
     })
+}
+
+fn of_hold(project: &ProjectName, hold: &StaffHold) -> Question {
+    Question {
+        id: hold.question,
+        project: project.clone(),
+        issue: None,
+        title: String::new(),
+        kind: "agents".to_owned(),
+        text: format!(
+            "The {} agents cannot work: {}. Mend it; it is noticed, and any answer has it tried at once.",
+            hold.role, hold.why
+        ),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: hold.since,
+        session: None,
+    }
 }
 
 fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
@@ -124,7 +146,7 @@ fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
     Some(Question {
         id: ask.id,
         project: session.project.clone(),
-        issue: session.issue,
+        issue: Some(session.issue),
         title: floor.jobs.get(&session.job).map(|job| job.title.clone()).unwrap_or_default(),
         kind: format!("{} {}", session.role, ask.kind()),
         text: ask.text(),
@@ -143,7 +165,10 @@ impl Question {
         let age = output::span(now().since(self.asked_at));
         let whose =
             self.session.as_ref().map(|name| format!(", {} in {name}", self.kind)).unwrap_or_default();
-        output::line(format!("q{}  {project}#{} {title}{whose}, asked {age} ago", self.id, self.issue));
+        output::line(match self.issue {
+            Some(issue) => format!("q{}  {project}#{issue} {title}{whose}, asked {age} ago", self.id),
+            None => format!("q{}  project {}, since {age} ago", self.id, self.project),
+        });
         self.print_text();
         if let Some(due) = self.deadline {
             let left = output::span(due.since(now()));

@@ -7,8 +7,8 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job, LostPrimary, Project};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::state::{Floor, Job, LostPrimary, Project, StaffHold};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -61,11 +61,37 @@ struct ProjectView {
     /// Why its merge queue is held, by a person or until the primary branch is put right.
     queue_paused: Option<String>,
     queue_frozen: Option<String>,
+    /// Which of its agents cannot work.
+    held: Vec<HoldView>,
+    /// Variables that its configuration passes on and that the daemon has not.
+    unset: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct HoldView {
+    role: Role,
+    why: String,
+    question: String,
+    since: String,
+    #[serde(skip)]
+    age: String,
+}
+
+impl HoldView {
+    fn new(hold: &StaffHold) -> Self {
+        HoldView {
+            role: hold.role,
+            why: hold.why.clone(),
+            question: format!("q{}", hold.question),
+            since: output::moment(hold.since),
+            age: output::span(now().since(hold.since)),
+        }
+    }
 }
 
 impl ProjectView {
     fn new(floor: &Floor, project: &Project) -> ProjectView {
-        let queue = floor.queues.get(&project.name);
+        let (queue, staff) = (floor.queues.get(&project.name), floor.staff.get(&project.name));
         ProjectView {
             name: project.name.clone(),
             checkout: project.checkout.clone(),
@@ -74,6 +100,8 @@ impl ProjectView {
             since: project.pause.as_ref().map(|pause| pause.since),
             queue_paused: queue.and_then(|q| q.paused.clone()),
             queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
+            held: staff.into_iter().flat_map(|staff| &staff.holds).map(HoldView::new).collect(),
+            unset: staff.map(|staff| staff.unset.clone()).unwrap_or_default(),
         }
     }
 
@@ -91,7 +119,11 @@ impl ProjectView {
             format!("{} (`shopfloor merge-queue resume`)", line("the merge queue is paused", why))
         });
         let frozen = self.queue_frozen.as_deref().map(|why| line("the merge queue is frozen", why));
-        [paused, held, frozen].into_iter().flatten().collect()
+        let agents = self.held.iter().map(|HoldView { role, why, question, age, .. }| {
+            format!("held for {age}, {question}: {role} agents cannot work: {}", one_line(why, 300))
+        });
+        let unset = (!self.unset.is_empty()).then(|| line("not set for its agents", &self.unset.join(", ")));
+        [paused, held, frozen].into_iter().flatten().chain(agents).chain(unset).collect()
     }
 }
 

@@ -46,6 +46,7 @@ pub fn why(floor: &Floor, issue: &Issue) -> String {
 pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
     match waiting {
         Waiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
+        Waiting::Held(why) => format!("its project is held: {}", one_line(&why, 120)),
         Waiting::Ready => {
             let at_work = floor.live_jobs(&issue.project).count();
             let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));
@@ -95,6 +96,9 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
     if let Some(trouble) = floor.trouble_of(job).filter(|_| job.is_live()) {
         let (what, why) = (trouble.what.replace('_', " "), one_line(&trouble.why, 200));
         return Some(format!("{what} to work, which fails and is tried again: {why}"));
+    }
+    if let Some(hold) = floor.hold_of(job) {
+        return Some(format!("held, q{}: {}", hold.question, one_line(&hold.why, 200)));
     }
     let held = held::told(floor, job).filter(|_| job.is_live());
     let state = waits_in_its_state(floor, job);

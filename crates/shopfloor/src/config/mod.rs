@@ -12,6 +12,7 @@ mod error;
 mod hand;
 pub mod load;
 mod model;
+pub mod needs;
 mod policy;
 mod ports;
 pub mod runtimes;

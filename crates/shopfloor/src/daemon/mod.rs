@@ -1,8 +1,10 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod caller;
 mod checkouts;
 mod hubs;
+mod mending;
 mod numbers;
 mod orphans;
 mod panes;
@@ -11,10 +13,11 @@ mod projects;
 mod seed_files;
 mod signs;
 mod socket;
+mod surroundings;
 mod watches;
 
-pub use projects::Projects;
-pub use socket::Socket;
+pub use projects::{Projects, Unusable};
+pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
@@ -74,17 +77,25 @@ impl Daemon {
         install_self(context)?;
 
         let floor_config = context.floor_config()?;
-        let (projects, paused) = Projects::load(&floor_config, context.runtimes()?, engine.floor())?;
+        let (projects, unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        for Unusable { project, error } in &unusable {
+            eprintln!("warning: nothing new is begun in {project}: {}", error.message);
+            let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };
+            let told = engine.floor().projects.get(project).and_then(|p| p.paused.as_ref());
+            if told != Some(&error.message) {
+                engine.submit(crate::cli::now(), &event)?;
+            }
+        }
+        if let Some(last) = unusable.into_iter().next_back().filter(|_| projects.all().is_empty()) {
+            return Err(last.error);
+        }
         for project in projects.all() {
             let project = project.git();
             repos::ensure(&git, &context.layout, &project)
                 .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         // What the configuration says now is what the floor decides by.
-        for event in projects.events(engine.floor()).iter().chain(&paused) {
-            if let Event::ProjectPaused { project, why } = event {
-                eprintln!("warning: nothing new is begun in {project}: {why}");
-            }
+        for event in &projects.events(engine.floor()) {
             engine.submit(crate::cli::now(), event)?;
         }
 
@@ -128,7 +139,7 @@ impl Daemon {
             })
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
+        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
 }

@@ -5,6 +5,7 @@
 use super::Projects;
 use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
+use super::mending::Mending;
 use super::panes::PaneListener;
 use super::people::People;
 use super::seed_files::SeedWatch;
@@ -49,6 +50,7 @@ pub struct FloorWatches {
     hubs: HubWatch,
     checkouts: CheckoutWatch,
     seeds: Option<SeedWatch>,
+    mending: Mending,
 }
 
 /// How long it may take tmux to learn how a program ended that the kernel has told us of. Nobody waits
@@ -179,6 +181,7 @@ impl FloorWatches {
             mirror: Mirror::start(layout.clone())?,
             hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
             checkouts: CheckoutWatch::start(layout.clone(), git, shared.handle.clone())?,
+            mending: Mending::start(shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| {
                 for_exits.fired(key);
@@ -207,6 +210,7 @@ impl Watches for FloorWatches {
             seeds.reconcile(floor);
         }
         self.shared.people.reconcile(floor);
+        self.mending.reconcile(floor, &self.shared.configs);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()

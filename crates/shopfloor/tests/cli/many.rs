@@ -47,6 +47,7 @@ fn fill(floor: &TestFloor) {
             runtime: "generic".into(),
             conversation: None,
             typed: false,
+            stillborn: false,
             resumed: false,
             status: None,
             strikes: 0,

@@ -9,7 +9,7 @@ use crate::state::{SessionState, SessionStatus, WorkPhase};
 const HOUR: Duration = Duration::from_secs(3600);
 
 impl Scene {
-    fn status(&mut self, epoch: Epoch, state: State) -> &mut Self {
+    pub(super) fn status(&mut self, epoch: Epoch, state: State) -> &mut Self {
         let status = SessionStatus {
             state,
             since: self.now,
@@ -104,7 +104,7 @@ fn a_prompt_that_cannot_be_typed_is_tried_with_a_successor() {
 #[test]
 fn who_never_got_its_first_prompt_is_told_nothing_else() {
     let mut scene = Scene::typed();
-    scene.status(DEV, State::Failed { error: ErrorKind::Auth }).wait(HOUR / 2);
+    scene.status(DEV, State::Failed { error: ErrorKind::InvalidRequest }).wait(HOUR / 2);
     assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("needs_human", 1));
     scene.end_session();
     scene.event(Event::Answered {
@@ -260,9 +260,9 @@ fn a_turn_that_fails_at_once_is_tried_again_though_nobody_saw_it_work() {
 }
 
 #[test]
-fn a_login_is_a_persons_to_mend_and_nothing_burns() {
+fn a_refused_request_is_a_persons_to_mend_and_nothing_burns() {
     let mut scene = Scene::working(Policy::default());
-    scene.status(DEV, State::Failed { error: ErrorKind::Auth });
+    scene.status(DEV, State::Failed { error: ErrorKind::InvalidRequest });
     assert_eq!(scene.state(), "needs_human");
     scene.event(Event::Answered {
         project: project(),
@@ -328,7 +328,7 @@ fn a_reviewers_trouble_is_not_the_developers() {
     scene.status(REVIEWER, State::Failed { error: ErrorKind::RateLimit }).wait(Duration::from_secs(60));
     assert_eq!(scene.floor.next_message(REVIEWER).expect("it is told").text.lines().next(), Some("Continue"));
     assert_eq!(scene.state(), "reviewing");
-    scene.status(REVIEWER, State::Failed { error: ErrorKind::Auth });
+    scene.status(REVIEWER, State::Failed { error: ErrorKind::InvalidRequest });
     assert!(scene.has("end_session"));
     scene.end_session();
     assert!(scene.has("start_session"), "another reviewer is tried");

@@ -174,6 +174,7 @@ fn concerns(
         Action::RetireBranch { project: p, issue: i, .. } => p == project && *i == Some(issue),
         Action::SyncCheckout { .. }
         | Action::TakeCheckout { .. }
+        | Action::CheckAgents { .. }
         | Action::FindPrimary { .. }
         | Action::CancelCi { .. }
         | Action::Tidy(_) => false,
