@@ -122,9 +122,9 @@ impl Attendant {
         if self.is(Mutation::KeepsTheSpoolTooSoon) {
             self.keep();
         }
+        self.answer(floor, &glance, now)?;
         self.report(floor, &glance, now)?;
         self.tell_of_people(floor, &glance, now)?;
-        self.answer(floor, &glance, now)?;
         let again = self.deliver(floor, &glance, now)?;
         self.keep();
         let soon = now + Duration::from_millis(1);

@@ -2,6 +2,7 @@
 
 use crate::forge::{Changed, Issue, Review};
 use crate::git::{Written, commit_of, sha};
+use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
@@ -333,6 +334,10 @@ impl World {
         let ask = session.asks.as_ref().expect("just seen");
         self.saw("person answered a client");
         self.say(format!("person answers q{} of session {}", ask.id, session.epoch));
+        if self.rng.permille(250) {
+            // Somebody at the terminal is faster.
+            self.stir(session.epoch, Stir::Closes);
+        }
         let (project, question) = (project.clone(), Some(ask.id));
         Some(Event::Answered { project, issue: session.issue, text: "1".into(), question })
     }

@@ -27,8 +27,14 @@ impl Turn<'_> {
     pub(super) fn mind_dialog(&mut self, id: JobId, epoch: Epoch, status: &SessionStatus) {
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         let State::Dialog { kind } = status.state else {
-            if session.asks.as_ref().is_some_and(|ask| matches!(ask.about, About::Dialog { .. })) {
-                session.asks = None;
+            let is_dialog = |ask: &mut SessionAsk| matches!(ask.about, About::Dialog { .. });
+            if let Some(ask) = session.asks.take_if(is_dialog)
+                && ask.answer.is_some()
+            {
+                // Somebody was faster, at its terminal.
+                let end = AnswerEnd::Refused { why: "the dialog was gone before it was typed".into() };
+                let (question, fingerprint, since) = (ask.id, String::new(), ask.since);
+                session.answered = Some(Answered { question, end, fingerprint, since });
             }
             return;
         };
@@ -101,7 +107,13 @@ impl Turn<'_> {
     /// What became of an answer at its terminal.
     pub(super) fn dialog_answered(&mut self, epoch: Epoch, question: QuestionId, end: &AnswerEnd) {
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-        let Some(ask) = session.asks.clone().filter(|ask| ask.id == question) else { return };
+        let Some(ask) = session.asks.clone().filter(|ask| ask.id == question) else {
+            // The dialog was seen to be gone before this was told.
+            if let Some(known) = session.answered.as_mut().filter(|known| known.question == question) {
+                known.end = end.clone();
+            }
+            return;
+        };
         let About::Dialog { view, .. } = &ask.about else { return };
         let fingerprint = view.as_ref().map(|view| view.fingerprint.clone()).unwrap_or_default();
         session.answered = Some(Answered { question, end: end.clone(), fingerprint, since: ask.since });

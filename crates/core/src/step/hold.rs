@@ -10,6 +10,7 @@
 //!   forge ends at once.
 
 use super::Turn;
+use super::scheduler::START_WITHIN;
 use crate::event::NoteKind;
 use crate::ids::{Epoch, IssueNumber, JobId, ProjectName};
 use crate::state::{Held, Hold, JobState, Pause, Session, SessionState};
@@ -63,6 +64,18 @@ impl Turn<'_> {
     pub(super) fn is_paused(&self, id: JobId) -> bool {
         let project = self.job(id).and_then(|job| self.floor.projects.get(&job.project));
         project.is_some_and(|project| project.pause.is_some())
+    }
+
+    /// It waits until a person hands the job back, or lets the project go on.
+    pub(super) fn put_start_off(&mut self, id: JobId) {
+        let until = self.job_held_until(id);
+        if self.job(id).is_some_and(|j| j.state != JobState::Respawning) {
+            self.enter(id, JobState::Respawning, START_WITHIN);
+        }
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.successor_due = false;
+            job.deadline = until.or(job.deadline);
+        }
     }
 
     /// A person's terminal, which is attached, sent a key at that time.

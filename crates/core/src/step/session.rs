@@ -383,18 +383,6 @@ impl Turn<'_> {
         }
     }
 
-    /// It waits until a person hands the job back, or lets the project go on.
-    fn put_start_off(&mut self, id: JobId) {
-        let until = self.job_held_until(id);
-        if self.job(id).is_some_and(|j| j.state != JobState::Respawning) {
-            self.enter(id, JobState::Respawning, START_WITHIN);
-        }
-        if let Some(job) = self.floor.jobs.edit(&id) {
-            job.successor_due = false;
-            job.deadline = until.or(job.deadline);
-        }
-    }
-
     /// A session that should work gave no sign for too long: it is replaced. One that waits for a person
     /// is not: its successor would come to wait as well.
     pub(super) fn silent(&mut self, id: JobId, why: &str) {

@@ -52,7 +52,7 @@ shopfloor.toml:5:9: unknown key `reviewer` in [agents]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, worktree, rescue, secrets, steps, verify"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, sessions, worktree, rescue, secrets, steps, verify"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
