@@ -62,8 +62,11 @@ impl Turn<'_> {
         let entry = EntryId(self.number(|c| &mut c.entry));
         let Some(job) = self.job(id) else { return };
         let Some(pr) = job.pr else { return };
-        let approved = matches!(self.floor.review_standing(job, &head), Standing::Approved(_));
-        if self.policy_of(id).review_required && !approved {
+        let approved_by = match self.floor.review_standing(job, &head) {
+            Standing::Approved(review) => Some(one_line(&review.author, 80)),
+            _ => None,
+        };
+        if self.policy_of(id).review_required && approved_by.is_none() {
             self.escalate_job(id, &format!("{} is not queued: it is not approved", head.short()));
             return;
         }
@@ -78,6 +81,7 @@ impl Turn<'_> {
             by_hand: None,
             branch: job.branch.clone(),
             head: head.clone(),
+            approved_by,
             state: EntryState::Queued,
             requested_at: self.now,
             priority,

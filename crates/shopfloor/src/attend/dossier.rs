@@ -217,8 +217,12 @@ impl Dossier {
     /// Something that changes with every commit, checkout and `git add` in the worktree, without a
     /// process: git's own files.
     pub fn see_worktree(&mut self, worktree: &Path, now: Time) {
-        let git = std::fs::read_to_string(worktree.join(".git")).unwrap_or_default();
-        let Some(dir) = git.strip_prefix("gitdir: ").map(|dir| PathBuf::from(dir.trim())) else { return };
+        let link = worktree.join(".git");
+        let named = || {
+            let text = std::fs::read_to_string(&link).ok()?;
+            text.strip_prefix("gitdir: ").map(|dir| PathBuf::from(dir.trim()))
+        };
+        let Some(dir) = Some(link.clone()).filter(|link| link.is_dir()).or_else(named) else { return };
         let stamp = |name: &&str| {
             let meta = std::fs::metadata(dir.join(name)).ok()?;
             Some((meta.mtime(), meta.mtime_nsec()))

@@ -5,6 +5,7 @@ use crate::client::{FAST, wait_for};
 use crate::floor::Floor;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::{End, SessionState};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 fn config(dev: &str, review: &str, more: &str) -> String {
@@ -83,21 +84,26 @@ fn a_session_that_was_killed_is_said_to_have_crashed() {
     wait_for("it ends", || floor.job(issue).end().filter(|end| *end == End::Cancelled));
 }
 
-/// Draws a dialog that no rule knows, and waits for an answer.
-const STRANGE: &str = r#"
-[launch]
-argv = ["sh", "-c", "printf 'Installing\n'; sleep 1; clear; printf 'A new theme was found\n\nUse it for all sessions?\n  > 1. Yes\n    2. Not now\n'; read answer; exit 0"]
-[resume]
-argv = ["sh", "-c", "exit 0"]
-[version]
-argv = ["shopfloor", "--version"]
-minimum = "0.0.1"
+/// A client that draws a dialog that no rule knows, and waits for an answer.
+const STRANGE: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo 9.9.9; exit 0; fi
+echo Installing; sleep 1; clear
+printf 'A new theme was found\n\nUse it for all sessions?\n  > 1. Yes\n    2. Not now\n'
+read -r answer
 "#;
 
 #[test]
 fn a_dialog_that_no_rule_knows_is_named_with_its_text() {
     let floor = Floor::with_clients(FAST);
-    std::fs::write(floor.home().join("runtimes/claude.toml"), STRANGE).expect("written");
+    let client = floor.path("strange");
+    std::fs::write(&client, STRANGE).expect("written");
+    std::fs::set_permissions(&client, PermissionsExt::from_mode(0o755)).expect("made a program");
+    let argv = format!("argv = [{:?}]", client.display().to_string());
+    let runtime = format!(
+        "[launch]\n{argv}\n[resume]\n{argv}\n[version]\nargv = [{:?}, \"--version\"]\nminimum = \"0.0.1\"\n",
+        client.display().to_string()
+    );
+    std::fs::write(floor.home().join("runtimes/claude.toml"), runtime).expect("written");
     floor.issue("Be asked", "");
     floor.up();
     floor.live(1);

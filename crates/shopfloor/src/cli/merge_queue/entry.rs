@@ -4,8 +4,7 @@ use crate::cli::{now, output, view};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Role, Sha, agent_name};
 use shopfloor_core::planner::{Standing, TrialId};
-use shopfloor_core::state::{Entry, EntryState, Floor, Standing as Review};
-use shopfloor_core::text::one_line;
+use shopfloor_core::state::{Entry, EntryState, Floor};
 use std::time::Duration;
 
 /// An entry as `--json` shows it.
@@ -27,7 +26,7 @@ pub struct EntryView {
     pub status: &'static str,
     priority: u8,
     head: Sha,
-    /// Who approved it: the newest approval of the very change.
+    /// Who approved it.
     approved_by: Option<String>,
     /// What has to happen next; for one that is through, what became of it.
     pub waits_for: String,
@@ -60,7 +59,10 @@ impl EntryView {
             status: floor.entry_status(entry),
             priority: entry.priority.0,
             head: entry.head.clone(),
-            approved_by: approved_by(floor, entry),
+            approved_by: match &entry.by_hand {
+                Some(by) => by.approved_by.clone(),
+                None => entry.approved_by.clone(),
+            },
             waits_for: waits_for(floor, entry),
             estimate_seconds: position.and_then(|at| estimate(floor, entry, at)).map(|d| d.as_secs()),
             decided_at: entry.decided_at.map(output::moment),
@@ -70,19 +72,6 @@ impl EntryView {
 
     pub fn estimate(&self) -> String {
         view::or_dash(self.estimate_seconds.map(|s| output::span(Duration::from_secs(s))))
-    }
-}
-
-fn approved_by(floor: &Floor, entry: &Entry) -> Option<String> {
-    if let Some(by) = &entry.by_hand {
-        return by.approved_by.clone();
-    }
-    let job = floor.jobs.get(&entry.job?)?;
-    match floor.review_standing(job, &entry.head) {
-        Review::Approved(review) | Review::Objected { approval: review, .. } => {
-            Some(one_line(&review.author, 80))
-        }
-        Review::NotReviewed | Review::Refused(_) => None,
     }
 }
 
