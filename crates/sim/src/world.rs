@@ -248,7 +248,7 @@ fn gone(seed: u64) -> Option<std::ops::Range<Time>> {
     if rng.below(7) != 0 {
         return None;
     }
-    let begin = 1_000_000 + rng.below(2) as u64 * rng.range(1, 4 * 3_600_000);
+    let begin = 1_000_000 + rng.below(2) * rng.range(1, 4 * 3_600_000);
     Some(Time(begin)..Time(begin + rng.range(1_000, 2 * 3_600_000)))
 }
 
