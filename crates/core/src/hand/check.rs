@@ -4,7 +4,7 @@
 //! first time, means alive, whatever else says stuck. What else there is: a screen that no rule understands, or
 //! one that stood still for too long. A program that no rules describe is never stuck.
 
-use super::watch::{Look, asks, dialog, rests};
+use super::watch::{Look, asks, dialog, rests, runs_on};
 use crate::liveness::{Gate, Process, time_gate};
 use crate::runtime::statusline::Clock;
 use crate::runtime::{DialogKind, Meaning, RuntimeSpec};
@@ -90,6 +90,7 @@ fn judge(spec: &RuntimeSpec, before: Option<&Sight>, look: &Look, sight: &Sight)
         Some(Meaning::Dialog(kind)) if kind != DialogKind::Asks || asks(look) => {
             return (Standing::Waiting, dialog(kind, look));
         }
+        _ if runs_on(look) => return (Standing::InProgress, "work goes on in the background".into()),
         Some(Meaning::Limited) => return (Standing::Waiting, "it waits for a limit to pass".into()),
         _ if rests(look) => return (Standing::Idle, "it is at its prompt".into()),
         _ => {}

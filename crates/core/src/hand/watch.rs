@@ -359,7 +359,8 @@ impl Watch {
             _ if rests(look) => Some(Claimed::Idle),
             _ => None,
         };
-        let waits = claimed.is_some() || matches!(state, State::LimitedUntil { .. });
+        // A client that waits for a limit, or for what it runs in the background, need not draw.
+        let waits = claimed.is_some() || matches!(state, State::LimitedUntil { .. }) || runs_on(look);
         match self.count(claimed, look.at) {
             Some(Claimed::Idle) => {
                 let why = format!("it was idle at its prompt {IDLE_OBSERVATIONS} times in a row");
@@ -419,6 +420,12 @@ impl Watch {
         };
         Some(Finding::TimeUp { why })
     }
+}
+
+/// Its turn is over, and work of its goes on in the background.
+pub(super) fn runs_on(look: &Look) -> bool {
+    let meaning = look.screen.as_ref().and_then(|(reading, _)| reading.meaning());
+    meaning == Some(Meaning::Background)
 }
 
 /// It looks like a question that no rule knows, and its title does not say that it works.

@@ -141,6 +141,13 @@ fn a_dialog_or_an_error_that_stays_needs_somebody() {
 }
 
 #[test]
+fn background_work_is_neither_rest_nor_stuck() {
+    let at = |at| showing(at, Meaning::Background, Composer::Empty, 1);
+    let looks = [at(0), at(10 * S), at(20 * S), at(30 * S), at(11 * MIN), at(50 * MIN)];
+    assert_eq!(finds(&mut watch(client()), &looks), None);
+}
+
+#[test]
 fn a_phase_says_where_it_stands() {
     for (phase, expect) in [
         (Phase::Done, FinalState::Completed),
