@@ -111,5 +111,5 @@ fn waits(full: bool, fails: u32) {
     let engine = Engine::open(kept).unwrap();
     let names: Vec<String> = engine.floor().projects.iter().map(|p| p.name.to_string()).collect();
     assert_eq!(names, ["one", "two"]);
-    assert!(WARNED.load(Ordering::SeqCst) >= 1 + fails.min(1), "full: {full}, {fails} reads failed");
+    assert!(WARNED.load(Ordering::SeqCst) > fails.min(1), "full: {full}, {fails} reads failed");
 }

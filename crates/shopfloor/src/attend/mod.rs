@@ -37,7 +37,7 @@ pub type Runtimes = Arc<dyn Fn(&str) -> Option<Arc<RuntimeSpec>> + Send + Sync>;
 /// What the attendants' thread is told.
 pub enum News {
     /// A session is new or the floor says something else of it.
-    Brief(Brief),
+    Brief(Box<Brief>),
     Gone(Epoch),
     /// A file of the session's folder was written.
     Written(Epoch),
@@ -126,6 +126,7 @@ impl Hall {
     fn take(&mut self, news: News) -> Option<Epoch> {
         match news {
             News::Brief(brief) => {
+                let brief = *brief;
                 let epoch = brief.epoch;
                 match self.sessions.get_mut(&epoch) {
                     Some(session) => session.brief(brief),

@@ -38,7 +38,7 @@ fn exchange(mut stream: &UnixStream, request: &str) -> io::Result<String> {
     let answer = String::from_utf8_lossy(&answer).trim_end().to_owned();
     match read {
         // A daemon that was told to stop hangs up when it has.
-        Err(e) if !(hung_up(&e) && !answer.is_empty()) => Err(e),
+        Err(e) if !hung_up(&e) || answer.is_empty() => Err(e),
         Ok(_) if answer.is_empty() => Err(ErrorKind::ConnectionAborted.into()),
         _ => Ok(answer),
     }

@@ -368,7 +368,7 @@ impl FloorWatches {
             answer,
         };
         self.briefs.insert(session.epoch, brief.clone());
-        self.shared.attendants.tell(News::Brief(brief));
+        self.shared.attendants.tell(News::Brief(Box::new(brief)));
     }
 
     fn unwatch(&mut self, epoch: Epoch) {
