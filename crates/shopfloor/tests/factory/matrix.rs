@@ -128,7 +128,7 @@ impl Matrix {
             engine.refresh().expect("the floor");
             let floor = engine.floor();
             // Whoever ended otherwise is named at once: nothing that is waited for comes after that.
-            for job in floor.jobs.iter().filter(|j| j.end().is_some_and(|end| end != End::Merged)) {
+            if let Some(job) = floor.jobs.iter().find(|j| j.end().is_some_and(|end| end != End::Merged)) {
                 panic!("{what}: #{} ended {}: {:?}", job.issue, job.state.name(), job.reason);
             }
             let job = |issue: &IssueNumber| floor.job_of(&self.floor.project, *issue);
