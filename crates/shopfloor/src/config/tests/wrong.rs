@@ -447,7 +447,7 @@ fn steps_and_verifiers_are_checked_where_they_stand() {
 shopfloor.toml:6:1: {stroy} is not a placeholder
   6 | command = ["bot", "{stroy}"]
     | ^^^^^^^
-  hint: did you mean `story`? valid placeholders here: story, step, extra, prompt"#,
+  hint: did you mean `story`? valid placeholders here: story, step, extra, state_file, prompt"#,
     );
     check_section(
         "[steps.create]\ncommand = [\"bot\"]\nprompt = \"do {story}\"\n",
