@@ -19,11 +19,11 @@ fn a_secret_that_is_not_set_keeps_its_project_back_until_it_is() {
         );
     }
     let status = floor.ok(&["status"]);
-    assert!(status.contains("paused: secret `TOK`"), "{status}");
+    assert!(status.contains("nothing new is begun: secret `TOK`"), "{status}");
     assert!(floor.engine().floor().jobs.iter().next().is_none());
     floor.env.push(("SOME_TOKEN".into(), "hunter22".into()));
     floor.ok(&["up", "--until-idle"]);
-    assert!(!floor.ok(&["status"]).contains("paused"));
+    assert!(!floor.ok(&["status"]).contains("nothing new is begun"));
     assert_eq!(floor.job(issue).state.name(), "merged");
 }
 
