@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub struct CheckoutWatch {
     layout: Layout,
@@ -38,6 +38,8 @@ struct Watched {
     hub: PathBuf,
     /// Where it was when that was last passed on.
     told: Option<Sha>,
+    /// Where it was last seen, and since when.
+    seen: Option<(Sha, Instant)>,
 }
 
 /// Two files tell of a branch.
@@ -62,7 +64,7 @@ impl CheckoutWatch {
     pub fn start(layout: Layout, git: Git, handle: Handle) -> io::Result<Self> {
         let shared = Arc::new(Shared { handle, watched: Mutex::default() });
         let for_files = shared.clone();
-        let files = FileWatcher::spawn(move |key| for_files.look(key / FILES))?;
+        let files = FileWatcher::spawn_patient(move |key| for_files.look(key / FILES))?;
         Ok(CheckoutWatch { layout, git, files, shared, known: BTreeMap::new(), last: 0 })
     }
 
@@ -93,6 +95,7 @@ impl CheckoutWatch {
             hub: self.layout.hub(project),
             refs: refs.clone(),
             told: None,
+            seen: None,
         };
         self.shared.watched().insert(self.last, watched);
         for (n, file) in (0..FILES).zip(hub::files_of(&refs, branch)) {
@@ -109,30 +112,33 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is somewhere that neither the hub has nor the floor knows of.
-    fn is_new(&self, number: u64) -> Option<Sha> {
-        let all = self.watched();
-        let watched = all.get(&number)?;
+    /// Passes on that the branch is somewhere that neither the hub has nor the floor knows of, once it has been
+    /// there for a moment: who commits often pushes next, and two who push the same at once would be in each
+    /// other's way. When to look again.
+    fn look(&self, number: u64) -> Option<Duration> {
+        let mut all = self.watched();
+        let watched = all.get_mut(&number)?;
         let head = hub::peek(&watched.refs, &watched.branch)?;
         // Mostly it is we who have just brought it there.
-        let known = watched.told.as_ref() == Some(&head)
-            || hub::peek(&watched.hub, &watched.branch).as_ref() == Some(&head);
-        (!known).then_some(head)
-    }
-
-    fn look(&self, number: u64) {
-        if self.is_new(number).is_none() {
-            return;
+        if watched.told.as_ref() == Some(&head)
+            || hub::peek(&watched.hub, &watched.branch).as_ref() == Some(&head)
+        {
+            return None;
         }
-        // Who commits often pushes next: two who push the same at once would be in each other's way.
-        std::thread::sleep(SETTLE);
-        let Some(head) = self.is_new(number) else { return };
-        let Some(project) = self.watched().get_mut(&number).map(|watched| {
-            watched.told = Some(head);
-            watched.project.clone()
-        }) else {
-            return;
+        let now = Instant::now();
+        let since = match &watched.seen {
+            Some((seen, since)) if *seen == head => *since,
+            _ => now,
         };
+        let left = SETTLE.saturating_sub(now - since);
+        if !left.is_zero() {
+            watched.seen = Some((head, since));
+            return Some(left);
+        }
+        watched.told = Some(head);
+        let project = watched.project.clone();
+        drop(all);
         self.handle.send(Input::Event(Event::CheckoutTouched { project }));
+        None
     }
 }
