@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub struct CheckoutWatch {
     layout: Layout,
@@ -41,6 +42,9 @@ struct Watched {
 
 /// Two files tell of a branch.
 const FILES: u64 = 2;
+
+/// How long a commit is left to its author before it is taken in.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// The projects whose checkouts have their primary branch elsewhere than the hub, as events.
 pub fn touched(context: &Context, git: &Git, floor: &Floor) -> Vec<Event> {
@@ -105,19 +109,30 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, number: u64) {
-        let mut all = self.watched();
-        let Some(watched) = all.get_mut(&number) else { return };
-        let Some(head) = hub::peek(&watched.refs, &watched.branch) else { return };
+    /// Whether it is somewhere that neither the hub has nor the floor knows of.
+    fn is_new(&self, number: u64) -> Option<Sha> {
+        let all = self.watched();
+        let watched = all.get(&number)?;
+        let head = hub::peek(&watched.refs, &watched.branch)?;
         // Mostly it is we who have just brought it there.
-        if watched.told.as_ref() == Some(&head)
-            || hub::peek(&watched.hub, &watched.branch).as_ref() == Some(&head)
-        {
+        let known = watched.told.as_ref() == Some(&head)
+            || hub::peek(&watched.hub, &watched.branch).as_ref() == Some(&head);
+        (!known).then_some(head)
+    }
+
+    fn look(&self, number: u64) {
+        if self.is_new(number).is_none() {
             return;
         }
-        watched.told = Some(head);
-        let project = watched.project.clone();
-        drop(all);
+        // Who commits often pushes next: two who push the same at once would be in each other's way.
+        std::thread::sleep(SETTLE);
+        let Some(head) = self.is_new(number) else { return };
+        let Some(project) = self.watched().get_mut(&number).map(|watched| {
+            watched.told = Some(head);
+            watched.project.clone()
+        }) else {
+            return;
+        };
         self.handle.send(Input::Event(Event::CheckoutTouched { project }));
     }
 }
