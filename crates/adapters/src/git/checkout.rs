@@ -187,6 +187,16 @@ impl Checkout<'_> {
         Ok(index.ending(&[0, 1])?.code == 0 && files.ending(&[0, 1])?.code == 0)
     }
 
+    /// Whether the hub's primary branch has been at one of the commits that the checkout has more. Then they are
+    /// not new: somebody took them away there, and it is not for the checkout to put them back.
+    fn was_there(&self, repo: &Repo, theirs: &Sha, ours: &Sha) -> GitResult<bool> {
+        let more = repo.call("rev-list").args([ours.as_str(), &format!("^{theirs}"), "--"]).text()?;
+        let (hub, primary) = (self.git.bare(self.hub), self.primary());
+        let was = hub.call("log").args(["--walk-reflogs", "--format=%H", &primary, "--"]).text()?;
+        let was: BTreeSet<&str> = was.lines().collect();
+        Ok(more.lines().any(|commit| was.contains(commit)))
+    }
+
     /// Takes the user's own commits on the primary branch to the hub.
     pub(crate) fn take(&self) -> PortResult<Taken> {
         let repo = self.repo();
@@ -198,6 +208,9 @@ impl Checkout<'_> {
         let Some(ours) = repo.commit(&primary)? else { return Ok(Taken::Nothing) };
         let Some(theirs) = self.fetch(&repo)? else { return Ok(Taken::Nothing) };
         if ours == theirs || repo.is_ancestor(&ours, &theirs)? {
+            return Ok(Taken::Nothing);
+        }
+        if self.was_there(&repo, &theirs, &ours)? {
             return Ok(Taken::Nothing);
         }
         if repo.is_ancestor(&theirs, &ours)? {
