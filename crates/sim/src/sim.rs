@@ -512,7 +512,10 @@ impl Sim {
             // Nor is anybody given time who is at work, or has it.
             && floor.sessions.iter().all(|s| {
                 let works = |status: &SessionStatus| {
-                    matches!(status.state, State::Background { .. } | State::Working { .. })
+                    matches!(
+                        status.state,
+                        State::Background { .. } | State::Working { .. } | State::NoProgress
+                    )
                 };
                 let timed = s.resume_at.is_some() || s.review_due.is_some() || s.hold.is_some();
                 let timed = timed || s.status.as_ref().is_some_and(works);
