@@ -54,6 +54,7 @@ mod queue;
 mod record;
 mod session;
 mod staff;
+mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
@@ -63,6 +64,7 @@ pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publi
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 pub use staff::{Found, Staff, StaffHold};
+pub use urgency::Urgency;
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

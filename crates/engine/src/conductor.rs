@@ -3,7 +3,7 @@
 //! time; so what is simulated is what runs.
 
 use crate::commit::Engine;
-use crate::dispatch::{TROUBLE_AFTER, backoff, runnable};
+use crate::dispatch::{Checks, TROUBLE_AFTER, backoff, runnable};
 use crate::perform::{Attempt, attempt};
 use crate::ports::{Changes, Ports};
 use shopfloor_core::effect::{Action, Outcome};
@@ -69,7 +69,8 @@ pub struct Conductor<S> {
     capacity: Capacity,
     /// Lanes with a task under way.
     busy: BTreeSet<String>,
-    checks_busy: usize,
+    /// Runs of checks under way, by project.
+    checks: BTreeMap<ProjectName, usize>,
     /// Projects whose forge is to be read, in the forge lane's turn.
     read_wanted: BTreeSet<ProjectName>,
     /// Projects whose forge could not be read: how often in a row, and when to try again.
@@ -86,7 +87,7 @@ impl<S: Store> Conductor<S> {
             engine,
             capacity,
             busy: BTreeSet::new(),
-            checks_busy: 0,
+            checks: BTreeMap::new(),
             read_wanted: BTreeSet::new(),
             unread: BTreeMap::new(),
             effect_due: None,
@@ -144,19 +145,21 @@ impl<S: Store> Conductor<S> {
                 tasks.push(Task::ReadForge { project, cursor });
             }
         }
-        let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
         if let Some(project) = &self.only_merge {
             outbox.retain(|effect| effect.action.is_merging(project));
         }
-        let dispatch = runnable(outbox, &self.busy, now, checks_free);
+        let free = self.capacity.checks.saturating_sub(self.checks.values().sum());
+        let checks = Checks { free, running: self.checks.clone() };
+        let floor = self.engine.floor();
+        let dispatch = runnable(outbox, &self.busy, now, checks, |action| floor.urgency(action));
         self.effect_due = dispatch.wake;
         for effect in dispatch.now {
             if self.busy.len() >= self.capacity.tasks.max(1) {
                 break;
             }
             self.busy.insert(effect.action.lane());
-            if matches!(effect.action, Action::RunCi { .. }) {
-                self.checks_busy += 1;
+            if let Action::RunCi { project, .. } = &effect.action {
+                *self.checks.entry(project.clone()).or_default() += 1;
             }
             tasks.push(Task::Perform(Box::new(effect)));
         }
@@ -211,8 +214,10 @@ impl<S: Store> Conductor<S> {
     fn attempted(&mut self, now: Time, effect: Queued, attempt: Attempt) -> StoreResult<Vec<Note>> {
         let lane = effect.action.lane();
         self.busy.remove(&lane);
-        if matches!(effect.action, Action::RunCi { .. }) {
-            self.checks_busy -= 1;
+        if let Action::RunCi { project, .. } = &effect.action
+            && let Some(running) = self.checks.get_mut(project)
+        {
+            *running = running.saturating_sub(1);
         }
         // Our own changes come back as observations: read them before the lane goes on.
         if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok())

@@ -1,9 +1,12 @@
-//! Which effects may be performed now: the oldest of each lane, when its time has come.
+//! Which effects may be performed now: the oldest of each lane, when its time has come. Runs of checks
+//! share the room there is for them.
 
 use shopfloor_core::effect::Action;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Urgency;
 use shopfloor_core::time::Time;
 use shopfloor_store::Queued;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Attempts that may fail before it is told: less is a hiccup.
@@ -30,11 +33,26 @@ pub struct Dispatch {
     pub wake: Option<Time>,
 }
 
-/// `outbox` is oldest first. `busy` are the lanes with an effect under way; `checks_free` is how
-/// many more runs of checks may begin.
-pub fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, mut checks_free: usize) -> Dispatch {
+/// The room for runs of checks.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// How many more may begin.
+    pub free: usize,
+    /// How many are under way, by project.
+    pub running: BTreeMap<ProjectName, usize>,
+}
+
+/// `outbox` is oldest first. `busy` are the lanes with an effect under way; `urgency` ranks runs of checks.
+pub fn runnable(
+    outbox: Vec<Queued>,
+    busy: &BTreeSet<String>,
+    now: Time,
+    checks: Checks,
+    urgency: impl Fn(&Action) -> Option<Urgency>,
+) -> Dispatch {
     let mut taken = busy.clone();
     let mut dispatch = Dispatch::default();
+    let mut waiting = Vec::new();
     for effect in outbox {
         if !taken.insert(effect.action.lane()) {
             continue;
@@ -43,15 +61,35 @@ pub fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, mut che
             dispatch.wake = Some(dispatch.wake.map_or(due, |w| w.min(due)));
             continue;
         }
-        if matches!(effect.action, Action::RunCi { .. }) {
-            if checks_free == 0 {
-                continue;
-            }
-            checks_free -= 1;
+        match urgency(&effect.action) {
+            Some(urgency) => waiting.push((urgency, effect)),
+            None => dispatch.now.push(effect),
         }
-        dispatch.now.push(effect);
     }
+    dispatch.now.extend(checks.shared_out(waiting));
     dispatch
+}
+
+impl Checks {
+    /// What is urgent and about to land first; then each project in its turn; of one, the most urgent and
+    /// of those the oldest. No project's crowd keeps another waiting.
+    fn shared_out(mut self, mut waiting: Vec<(Urgency, Queued)>) -> Vec<Queued> {
+        let mut now = Vec::new();
+        while now.len() < self.free && !waiting.is_empty() {
+            let running = |q: &Queued| q.action.project().and_then(|p| self.running.get(p)).copied();
+            let turn = |(urgency, effect): &(Urgency, Queued)| {
+                (*urgency != Urgency::UrgentTrial, running(effect).unwrap_or(0), *urgency)
+            };
+            // The first of several least: the oldest.
+            let next = (0..waiting.len()).min_by_key(|at| turn(&waiting[*at])).unwrap_or(0);
+            let (_, effect) = waiting.remove(next);
+            if let Some(project) = effect.action.project() {
+                *self.running.entry(project.clone()).or_default() += 1;
+            }
+            now.push(effect);
+        }
+        now
+    }
 }
 
 #[cfg(test)]
@@ -71,9 +109,13 @@ mod tests {
     }
 
     fn check(id: u64) -> Queued {
+        check_of("p", id)
+    }
+
+    fn check_of(project: &str, id: u64) -> Queued {
         let action = Action::RunCi {
             job: Some(JobId(1)),
-            project: "p".parse().unwrap(),
+            project: project.parse().unwrap(),
             issue: Default::default(),
             run: RunId(id),
             commit: "a".repeat(40).parse().unwrap(),
@@ -81,6 +123,17 @@ mod tests {
             purpose: CiPurpose::Head,
         };
         Queued { action, ..ring(id, 0, 0) }
+    }
+
+    /// Runs below 100 are of heads, those below 200 of trials, others of urgent ones.
+    fn urgency(action: &Action) -> Option<Urgency> {
+        let Action::RunCi { run, .. } = action else { return None };
+        let urgencies = [Urgency::Head, Urgency::Trial, Urgency::UrgentTrial];
+        Some(urgencies[(run.0 / 100) as usize])
+    }
+
+    fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, free: usize) -> Dispatch {
+        super::runnable(outbox, busy, now, Checks { free, ..Checks::default() }, urgency)
     }
 
     fn ids(d: &Dispatch) -> Vec<u64> {
@@ -105,6 +158,32 @@ mod tests {
         let busy = BTreeSet::from(["inbox:1".to_owned()]);
         let d = runnable(vec![ring(1, 1, 0), check(2), check(3), check(4)], &busy, Time(5), 2);
         assert_eq!(ids(&d), [2, 3]);
+    }
+
+    #[test]
+    fn trials_go_before_heads_and_urgent_ones_before_all() {
+        let outbox = || vec![check(1), check(2), check(101), check(102), check(201)];
+        let begun = |free| ids(&runnable(outbox(), &BTreeSet::new(), Time(5), free));
+        assert_eq!(begun(1), [201]);
+        assert_eq!(begun(4), [201, 101, 102, 1]);
+    }
+
+    #[test]
+    fn no_project_keeps_another_waiting() {
+        let mut outbox: Vec<Queued> = (101..150).map(check).collect();
+        outbox.extend([check_of("q", 1), check_of("q", 2), check_of("r", 151)]);
+        let begun = |free, running: &[(&str, usize)]| {
+            let running = running.iter().map(|(p, n)| (p.parse().unwrap(), *n)).collect();
+            ids(&super::runnable(
+                outbox.clone(),
+                &BTreeSet::new(),
+                Time(5),
+                Checks { free, running },
+                urgency,
+            ))
+        };
+        assert_eq!(begun(4, &[]), [101, 151, 1, 102]);
+        assert_eq!(begun(3, &[("p", 2), ("r", 1)]), [1, 151, 2]);
     }
 
     #[test]

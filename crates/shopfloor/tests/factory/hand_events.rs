@@ -54,14 +54,18 @@ fn a_session_in_which_nothing_happens_is_not_looked_at() {
     floor.tmux(&["send-keys", "-t", &format!("={client}:"), "more", "Enter"]);
     wait_look(&client, "look 2: ");
     assert!(runs() > before, "a look asks tmux");
-    // Long enough for what was a look every 10 seconds.
-    let before = runs();
-    std::thread::sleep(Duration::from_secs(12));
-    assert_eq!(runs(), before, "nothing happened, and tmux was asked");
+    // What is typed is drawn twice, by the terminal and by the program: a busy machine looks at each. Then
+    // there is quiet, longer than any that a look every 10 seconds would leave.
+    let quiet = || {
+        let before = runs();
+        std::thread::sleep(Duration::from_secs(12));
+        runs() == before
+    };
+    assert!((0..3).any(|_| quiet()), "nothing happened, and tmux was asked again and again");
     floor.ok(&["session", "kill-all"]);
     for child in watched {
         let (_, result) = answer(child);
-        assert!(result["polls"].as_u64().expect("a number") <= 4, "{result}");
+        assert!(result["polls"].as_u64().expect("a number") <= 5, "{result}");
     }
 }
 

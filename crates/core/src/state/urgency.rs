@@ -1,0 +1,47 @@
+//! Which run of the checks goes first when there is not room for all.
+//!
+//! What is tried is about to land, and others wait behind it; a head that passes only joins them. So
+//! trials go before heads, and in each what a person called urgent goes before the rest.
+
+use super::Floor;
+use crate::effect::{Action, CiPurpose};
+use crate::planner::Priority;
+
+/// The most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Of what would land, with something in it that a person wants before the rest.
+    UrgentTrial,
+    /// Of what would land, or of the primary branch that something failed on.
+    Trial,
+    UrgentHead,
+    Head,
+}
+
+impl Floor {
+    /// `None`: the action is no run of the checks.
+    pub fn urgency(&self, action: &Action) -> Option<Urgency> {
+        let Action::RunCi { project, issue, purpose, .. } = action else { return None };
+        let urgent = |entry| self.entries.get(entry).is_some_and(|e| e.priority > Priority::default());
+        Some(match purpose {
+            CiPurpose::Base => Urgency::Trial,
+            CiPurpose::Trial(id) => {
+                let plan = self.queues.get(project).map(|queue| &queue.plan);
+                let trial = plan.and_then(|plan| plan.trials().find(|trial| trial.id == *id));
+                match trial.is_some_and(|trial| trial.list.iter().any(urgent)) {
+                    true => Urgency::UrgentTrial,
+                    false => Urgency::Trial,
+                }
+            }
+            CiPurpose::Entry(entry) if urgent(entry) => Urgency::UrgentHead,
+            CiPurpose::Head => {
+                let row = issue.and_then(|issue| self.issues.get(&(project.clone(), issue)));
+                match row.is_some_and(|issue| issue.labels.contains("priority")) {
+                    true => Urgency::UrgentHead,
+                    false => Urgency::Head,
+                }
+            }
+            CiPurpose::Entry(_) => Urgency::Head,
+        })
+    }
+}
