@@ -140,13 +140,21 @@ impl ProcTable {
 const LOOKS_MAX: u32 = 20;
 
 /// What a process was started with. In the middle of an `exec` there is a moment in which the kernel shows
-/// none: a program (a thread of the kernel has no file) without any is looked at again.
+/// none, and no arguments either: a program (a thread of the kernel has no file) is looked at again then.
+/// One that has arguments was started without an environment, and is not waited for.
 fn environment(pid: u32) -> std::io::Result<Vec<u8>> {
+    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}"));
     let mut looks = 1;
     loop {
-        let environment = fs::read(format!("/proc/{pid}/environ"))?;
-        let starts = || looks < LOOKS_MAX && fs::read_link(format!("/proc/{pid}/exe")).is_ok();
-        if !environment.is_empty() || !starts() {
+        let environment = read("environ")?;
+        if !environment.is_empty() {
+            return Ok(environment);
+        }
+        if !read("cmdline")?.is_empty() {
+            // Whatever was under way a moment ago is done.
+            return read("environ");
+        }
+        if looks == LOOKS_MAX || fs::read_link(format!("/proc/{pid}/exe")).is_err() {
             return Ok(environment);
         }
         looks += 1;

@@ -11,11 +11,13 @@ use std::time::Duration;
 const SETTLE: Duration = Duration::from_secs(10);
 
 impl Turn<'_> {
-    /// An issue was seen: if its dependencies look wrong, they are looked at again.
+    /// An issue was seen: if it waits for others, that is looked at when it has settled. All that are due
+    /// then are looked at together: on each other's behalf it would cost their number squared.
     pub(super) fn doubt_dependencies(&mut self, project: &ProjectName, issue: IssueNumber) {
         let key = (project.clone(), issue);
         let Some(row) = self.floor.issues.get(&key) else { return };
-        let at = (!row.deps.is_empty() && self.trouble(row).is_some()).then(|| self.now + SETTLE);
+        let met = |n: &IssueNumber| self.floor.issues.get(&(project.clone(), *n)).is_some_and(|i| !i.open);
+        let at = (row.open && !row.deps.iter().all(met)).then(|| self.now + SETTLE);
         let over = at.is_none() && !row.deps_told.is_empty();
         if (row.deps_due.is_none() && at.is_some()) || over {
             let row = self.floor.issues.edit(&key).expect("just seen");
@@ -28,19 +30,20 @@ impl Turn<'_> {
 
     pub(super) fn dependencies_due(&mut self) {
         let now = self.now;
-        let due: Vec<_> = self
-            .floor
-            .issues
-            .iter()
-            .filter(|issue| issue.deps_due.is_some_and(|at| at <= now))
-            .map(|issue| (issue.project.clone(), issue.number))
-            .collect();
-        for key in due {
-            let Some(issue) = self.floor.issues.edit(&key) else { continue };
-            issue.deps_due = None;
-            let issue = issue.clone();
-            if let Some(trouble) = self.trouble(&issue) {
-                self.tell_trouble(&issue, &trouble);
+        let due = |issue: &&Issue| issue.deps_due.is_some_and(|at| at <= now);
+        if !self.floor.issues.iter().any(|issue| due(&issue)) {
+            return;
+        }
+        let standings = Standings::of(self.floor);
+        let due = self.floor.issues.iter().filter(due);
+        let due: Vec<(Issue, Option<Trouble>)> =
+            due.map(|issue| (issue.clone(), trouble(issue, standings.why(issue)))).collect();
+        for (issue, trouble) in due {
+            let Some(row) = self.floor.issues.edit(&(issue.project.clone(), issue.number)) else { continue };
+            row.deps_due = None;
+            match trouble {
+                Some(trouble) => self.tell_trouble(&issue, &trouble),
+                None => row.deps_told.clear(),
             }
         }
     }
@@ -65,26 +68,26 @@ impl Turn<'_> {
             body: format!("This issue is not begun: {}. Edit the text that says so.", trouble.text),
         });
     }
+}
 
-    fn trouble(&self, issue: &Issue) -> Option<Trouble> {
-        let listed = |numbers: &[IssueNumber], between: &str| {
-            numbers.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
-        };
-        match Standings::why_of(self.floor, issue) {
-            Waiting::OnUnknown(numbers) => Some(Trouble {
-                key: format!("unknown-{}", listed(&numbers, "-")),
-                text: format!("it waits for {}, and there is no such issue", listed(&numbers, ", ")),
-                of: vec![issue.number],
-            }),
-            Waiting::Cycle(mut path) => {
-                let mut of = path.clone();
-                of.sort_unstable();
-                path.push(issue.number);
-                let text = format!("it waits for itself: {}", listed(&path, " -> "));
-                Some(Trouble { key: format!("cycle-{}", listed(&of, "-")), text, of })
-            }
-            _ => None,
+fn trouble(issue: &Issue, waiting: Waiting) -> Option<Trouble> {
+    let listed = |numbers: &[IssueNumber], between: &str| {
+        numbers.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
+    };
+    match waiting {
+        Waiting::OnUnknown(numbers) => Some(Trouble {
+            key: format!("unknown-{}", listed(&numbers, "-")),
+            text: format!("it waits for {}, and there is no such issue", listed(&numbers, ", ")),
+            of: vec![issue.number],
+        }),
+        Waiting::Cycle(mut path) => {
+            let mut of = path.clone();
+            of.sort_unstable();
+            path.push(issue.number);
+            let text = format!("it waits for itself: {}", listed(&path, " -> "));
+            Some(Trouble { key: format!("cycle-{}", listed(&of, "-")), text, of })
         }
+        _ => None,
     }
 }
 

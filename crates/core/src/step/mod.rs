@@ -8,6 +8,7 @@ mod blame;
 mod by_hand;
 mod checkout;
 mod checks;
+mod circles;
 mod deadline;
 mod dependencies;
 mod dialog;
@@ -70,7 +71,8 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
 pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
     let job = floor.job_of(project, issue).filter(|job| job.is_live());
     let row = floor.issues.get(&(project.clone(), issue));
-    let pull = row.filter(|_| job.is_none()).and_then(|issue| recovery::open_pull(floor, issue));
+    let pulls = recovery::OpenPulls::of(floor, project);
+    let pull = row.filter(|_| job.is_none()).and_then(|issue| pulls.to_go_on_with(issue));
     let branch = job.map(|job| &job.branch).or(pull.map(|pull| &pull.branch));
     let mut copy = floor.clone();
     let turn = Turn { floor: &mut copy, now: Time::default(), step: Step::default() };

@@ -1,33 +1,68 @@
 //! Going on with what was begun: the open pull request of an issue that nobody works on.
 
-use crate::ids::branch_for;
-use crate::state::{Entry, Floor, Issue, Pull};
+use crate::ids::{IssueNumber, PrNumber, ProjectName, branch_for};
+use crate::state::{Floor, Issue, Pull};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The pull request to go on with: the one that the issue's text names, else that of the issue's own
-/// branch, else the newest that says it is for the issue. Not one whose branch another job works on, or
-/// that a person has put into the merge queue.
-pub(super) fn open_pull<'a>(floor: &'a Floor, issue: &Issue) -> Option<&'a Pull> {
-    if floor.pulls.is_empty() {
-        return None;
-    }
-    let own = branch_for(issue.number);
-    let primary = floor.policy(&issue.project).primary_branch;
-    let free = |pull: &&Pull| {
-        let taken = |j: &crate::state::Job| j.issue != issue.number && j.branch == pull.branch;
-        let queued = |e: &Entry| e.job.is_none() && e.state.is_live() && e.branch == pull.branch;
-        !pull.branch.is_empty()
-            && pull.branch != primary
-            && !floor.live_jobs(&issue.project).any(taken)
-            && !floor.entries.iter().any(queued)
-    };
-    let mine = || floor.pulls.iter().filter(|pull| pull.project == issue.project).filter(free);
-    mine()
-        .find(|pull| Some(pull.number) == issue.hints.pr)
-        .or_else(|| mine().find(|pull| pull.branch == own))
-        .or_else(|| mine().rfind(|pull| pull.fixes.contains(&issue.number)))
+/// A project's open pull requests that can be gone on with, looked up once for all of its issues.
+#[derive(Default)]
+pub(super) struct OpenPulls<'a> {
+    by_number: BTreeMap<PrNumber, &'a Pull>,
+    by_branch: BTreeMap<&'a str, &'a Pull>,
+    /// Those that say they are for the issue.
+    fixing: BTreeMap<IssueNumber, Vec<&'a Pull>>,
+    /// Who works on a branch.
+    at_work: BTreeMap<&'a str, BTreeSet<IssueNumber>>,
 }
 
-/// Whether the issue's own branch has an open pull request: somebody of the factory was at work.
-pub(super) fn is_stuck(floor: &Floor, issue: &Issue) -> bool {
-    open_pull(floor, issue).is_some_and(|pull| pull.branch == branch_for(issue.number))
+impl<'a> OpenPulls<'a> {
+    pub(super) fn of(floor: &'a Floor, project: &ProjectName) -> OpenPulls<'a> {
+        let mut pulls = OpenPulls::default();
+        if floor.pulls.is_empty() {
+            return pulls;
+        }
+        for job in floor.jobs.iter().filter(|job| job.is_live() && job.project == *project) {
+            pulls.at_work.entry(&job.branch).or_default().insert(job.issue);
+        }
+        // What a person has put into the merge queue is theirs.
+        let queued = floor.entries.iter().filter(|e| e.job.is_none() && e.state.is_live());
+        let queued: BTreeSet<&str> = queued.map(|e| e.branch.as_str()).collect();
+        let primary = floor.policy(project).primary_branch;
+        for pull in floor.pulls.iter().filter(|pull| pull.project == *project) {
+            let branch = pull.branch.as_str();
+            if branch.is_empty() || branch == primary || queued.contains(branch) {
+                continue;
+            }
+            pulls.by_number.insert(pull.number, pull);
+            pulls.by_branch.entry(branch).or_insert(pull);
+            for issue in &pull.fixes {
+                pulls.fixing.entry(*issue).or_default().push(pull);
+            }
+        }
+        pulls
+    }
+
+    /// The pull request to go on with: the one that the issue's text names, else that of the issue's own
+    /// branch, else the newest that says it is for the issue. Not one whose branch another job works on.
+    pub(super) fn to_go_on_with(&self, issue: &Issue) -> Option<&'a Pull> {
+        let free = |pull: &&'a Pull| {
+            let at_work = self.at_work.get(pull.branch.as_str());
+            at_work.is_none_or(|issues| issues.iter().all(|at_work| *at_work == issue.number))
+        };
+        let named = issue.hints.pr.and_then(|number| self.by_number.get(&number).copied());
+        named.filter(free).or_else(|| self.of_its_branch(issue).filter(free)).or_else(|| {
+            let fixing = self.fixing.get(&issue.number)?;
+            fixing.iter().copied().rfind(free)
+        })
+    }
+
+    fn of_its_branch(&self, issue: &Issue) -> Option<&'a Pull> {
+        self.by_branch.get(branch_for(issue.number).as_str()).copied()
+    }
+
+    /// Whether the issue's own branch has an open pull request: somebody of the factory was at work.
+    pub(super) fn is_stuck(&self, issue: &Issue) -> bool {
+        let Some(own) = self.of_its_branch(issue) else { return false };
+        self.to_go_on_with(issue).is_some_and(|pull| pull.branch == own.branch)
+    }
 }

@@ -1,13 +1,15 @@
 //! Which issue is started next. Claiming is part of the step that decides it, so two claims of one
 //! issue cannot happen: the second sees the first's job.
 
+use super::circles::Circles;
 use super::overlap::overlap;
-use super::recovery::{is_stuck, open_pull};
+use super::recovery::OpenPulls;
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::state::{Floor, Issue, Job, JobState, Memo, Session, SessionState, Stage};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -42,20 +44,33 @@ pub enum Waiting {
 }
 
 /// What stands in the way of a project's issues, looked up once for all of them.
-struct Standing {
+struct Standing<'a> {
+    floor: &'a Floor,
+    project: ProjectName,
+    /// Why none of them is begun.
+    all: Option<Waiting>,
     at_work: BTreeSet<IssueNumber>,
     /// Has had a job, whatever became of it.
     had_job: BTreeSet<IssueNumber>,
     /// A session that has not ended, or could not be ended, still owns the worktree; or that is being
     /// removed.
     owned: BTreeSet<IssueNumber>,
+    pulls: OpenPulls<'a>,
+    /// Only needed for those that wait for others.
+    circles: OnceCell<Circles<'a>>,
 }
 
-impl Standing {
-    fn of(floor: &Floor, project: &ProjectName) -> Standing {
+impl<'a> Standing<'a> {
+    fn of(floor: &'a Floor, project: &ProjectName) -> Standing<'a> {
         let jobs = || floor.jobs.iter().filter(|j| j.project == *project);
         let unended = |s: &&Session| s.project == *project && s.state != SessionState::Ended;
+        let row = floor.projects.get(project);
+        let paused = row.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone())));
+        let held = || floor.hold(project, Role::Dev).map(|hold| Waiting::Held(hold.why.clone()));
         Standing {
+            floor,
+            project: project.clone(),
+            all: paused.map(Waiting::Paused).or_else(held),
             at_work: jobs().filter(|j| j.is_live()).map(|j| j.issue).collect(),
             had_job: jobs().map(|j| j.issue).collect(),
             owned: floor
@@ -65,113 +80,102 @@ impl Standing {
                 .map(|s| s.issue)
                 .chain(jobs().filter(|j| j.releasing > 0).map(|j| j.issue))
                 .collect(),
+            pulls: OpenPulls::of(floor, project),
+            circles: OnceCell::new(),
         }
     }
 
-    fn why(&self, floor: &Floor, issue: &Issue) -> Waiting {
-        if !issue.open {
-            return Waiting::Closed;
+    fn why(&self, issue: &Issue) -> Waiting {
+        if let Some(why) = self.besides_others(issue) {
+            return why;
         }
-        if self.at_work.contains(&issue.number) {
-            return Waiting::AtWork;
-        }
-        let project = floor.projects.get(&issue.project);
-        if let Some(why) = project.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone()))) {
-            return Waiting::Paused(why);
-        }
-        if let Some(hold) = floor.hold(&issue.project, Role::Dev) {
-            return Waiting::Held(hold.why.clone());
-        }
-        if issue.edits_pending > 0 || issue.held {
-            return Waiting::Settling;
-        }
-        let has = |label: &str| issue.labels.contains(label);
-        if has("blocked") {
-            return Waiting::Blocked;
-        }
-        if has("underspecified") {
-            return Waiting::Underspecified;
-        }
-        // An orphan, labelled or with a pull request on our branch, has no job at all. After a job of ours, `in-progress` is a label that was
-        // observed late or could not be removed: only `backlog` asks again.
-        let begun = has("in-progress") || is_stuck(floor, issue);
-        let orphaned = begun && !self.had_job.contains(&issue.number);
-        if !has("backlog") && !orphaned {
-            return Waiting::NotAsked;
-        }
-        if self.owned.contains(&issue.number) {
-            return Waiting::Settling;
-        }
-        let find = |n: IssueNumber| floor.issues.get(&(issue.project.clone(), n));
-        let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_none()).collect();
+        let unknown: Vec<_> = issue.deps.iter().copied().filter(|n| self.find(*n).is_none()).collect();
         if !unknown.is_empty() {
             return Waiting::OnUnknown(unknown);
         }
-        let open: Vec<_> = issue.deps.iter().copied().filter(|n| find(*n).is_some_and(|i| i.open)).collect();
+        let is_open = |n: &IssueNumber| self.find(*n).is_some_and(|i| i.open);
+        let open: Vec<_> = issue.deps.iter().copied().filter(is_open).collect();
         if open.is_empty() {
             return Waiting::Ready;
         }
-        match cycle_through(floor, issue) {
-            Some(cycle) => Waiting::Cycle(cycle),
-            None => Waiting::On(open),
+        let circles = self.circles.get_or_init(|| Circles::of(self.floor, &self.project));
+        circles.through(issue.number).map_or(Waiting::On(open), Waiting::Cycle)
+    }
+
+    /// The same as `why` says, without looking for what it is that it waits for.
+    fn is_ready(&self, issue: &Issue) -> bool {
+        let met = |n: &IssueNumber| self.find(*n).is_some_and(|i| !i.open);
+        issue.open && issue.deps.iter().all(met) && self.besides_others(issue).is_none()
+    }
+
+    fn find(&self, number: IssueNumber) -> Option<&'a Issue> {
+        self.floor.issues.get(&(self.project.clone(), number))
+    }
+
+    /// What stands in its way other than issues it waits for.
+    fn besides_others(&self, issue: &Issue) -> Option<Waiting> {
+        if !issue.open {
+            return Some(Waiting::Closed);
+        }
+        if self.at_work.contains(&issue.number) {
+            return Some(Waiting::AtWork);
+        }
+        if self.all.is_some() {
+            return self.all.clone();
+        }
+        if issue.edits_pending > 0 || issue.held {
+            return Some(Waiting::Settling);
+        }
+        let has = |label: &str| issue.labels.contains(label);
+        if has("blocked") {
+            return Some(Waiting::Blocked);
+        }
+        if has("underspecified") {
+            return Some(Waiting::Underspecified);
+        }
+        // An orphan, labelled or with a pull request on our branch, has no job at all. After a job of ours,
+        // `in-progress` is a label that was observed late or could not be removed: only `backlog` asks again.
+        let orphaned = || {
+            !self.had_job.contains(&issue.number) && (has("in-progress") || self.pulls.is_stuck(issue))
+        };
+        if !has("backlog") && !orphaned() {
+            return Some(Waiting::NotAsked);
+        }
+        self.owned.contains(&issue.number).then_some(Waiting::Settling)
+    }
+
+    fn class(&self, issue: &Issue) -> Class {
+        let has = |label: &str| issue.labels.contains(label);
+        if has("in-progress") {
+            Class::Orphan
+        } else if self.pulls.to_go_on_with(issue).is_some() {
+            Class::Stuck
+        } else if has("priority") {
+            Class::Priority
+        } else {
+            Class::Plain
         }
     }
 }
 
 /// The standing of all issues of a floor, for whoever shows more than one.
 pub struct Standings<'a> {
-    floor: &'a Floor,
-    projects: BTreeMap<ProjectName, Standing>,
+    projects: BTreeMap<ProjectName, Standing<'a>>,
 }
 
 impl<'a> Standings<'a> {
     pub fn of(floor: &'a Floor) -> Self {
         let all = floor.projects.iter().map(|p| (p.name.clone(), Standing::of(floor, &p.name)));
-        Standings { floor, projects: all.collect() }
-    }
-
-    /// The same for one issue.
-    pub(super) fn why_of(floor: &Floor, issue: &Issue) -> Waiting {
-        Standing::of(floor, &issue.project).why(floor, issue)
+        Standings { projects: all.collect() }
     }
 
     /// Why nothing happens on an issue.
     pub fn why(&self, issue: &Issue) -> Waiting {
         match self.projects.get(&issue.project) {
-            Some(standing) => standing.why(self.floor, issue),
+            Some(standing) => standing.why(issue),
             None => Waiting::NotAsked,
         }
     }
-}
-
-/// The open issues by which an issue depends on itself, in order, itself first.
-fn cycle_through(floor: &Floor, issue: &Issue) -> Option<Vec<IssueNumber>> {
-    let mut path = vec![issue.number];
-    let mut seen = BTreeSet::from([issue.number]);
-    fn walk(
-        floor: &Floor,
-        at: &Issue,
-        goal: IssueNumber,
-        path: &mut Vec<IssueNumber>,
-        seen: &mut BTreeSet<IssueNumber>,
-    ) -> bool {
-        for dep in &at.deps {
-            if *dep == goal {
-                return true;
-            }
-            let Some(next) = floor.issues.get(&(at.project.clone(), *dep)) else { continue };
-            if !next.open || !seen.insert(*dep) {
-                continue;
-            }
-            path.push(*dep);
-            if walk(floor, next, goal, path, seen) {
-                return true;
-            }
-            path.pop();
-        }
-        false
-    }
-    walk(floor, issue, issue.number, &mut path, &mut seen).then_some(path)
 }
 
 /// How urgent a ready issue is.
@@ -183,19 +187,6 @@ enum Class {
     Stuck,
     Priority,
     Plain,
-}
-
-fn class(floor: &Floor, issue: &Issue) -> Class {
-    let has = |label: &str| issue.labels.contains(label);
-    if has("in-progress") {
-        Class::Orphan
-    } else if open_pull(floor, issue).is_some() {
-        Class::Stuck
-    } else if has("priority") {
-        Class::Priority
-    } else {
-        Class::Plain
-    }
 }
 
 impl Turn<'_> {
@@ -228,9 +219,8 @@ impl Turn<'_> {
     /// changing lets those of its class go first that are not.
     fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
         let standing = Standing::of(self.floor, project);
-        let ready = |i: &&Issue| i.project == *project && standing.why(self.floor, i) == Waiting::Ready;
-        let mut all: Vec<_> =
-            self.floor.issues.iter().filter(ready).map(|i| (class(self.floor, i), i)).collect();
+        let ready = |i: &&Issue| i.project == *project && standing.is_ready(i);
+        let mut all: Vec<_> = self.floor.issues.iter().filter(ready).map(|i| (standing.class(i), i)).collect();
         all.sort_by_key(|(class, i)| (*class, i.created_at, i.number));
         let (first, oldest) = *all.first()?;
         let peers = all.iter().take_while(|(class, _)| *class == first).map(|(_, issue)| *issue);
@@ -242,7 +232,7 @@ impl Turn<'_> {
         let id = JobId(self.number(|c| &mut c.job));
         let row = self.floor.issues.get(&(project.clone(), issue));
         let title = row.map(|i| i.title.clone());
-        let pull = row.and_then(|issue| open_pull(self.floor, issue));
+        let pull = row.and_then(|issue| OpenPulls::of(self.floor, project).to_go_on_with(issue));
         let pr = pull.map(|pull| pull.number);
         let branch = pull.map_or_else(|| branch_for(issue), |pull| pull.branch.clone());
         self.floor.jobs.put(Job {

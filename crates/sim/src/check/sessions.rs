@@ -93,7 +93,8 @@ impl Checker {
         for session in floor.sessions.iter() {
             let was = self.live.get(&session.epoch);
             if session.state == SessionState::Live {
-                live.insert(session.epoch, session.status.clone());
+                // One that was to end when its person leaves has nothing to wait for.
+                live.insert(session.epoch, session.status.clone().filter(|_| !session.end_put_off));
             }
             // A reviewer may also go with its job.
             let reviews = |j: &Job| matches!(j.state, JobState::Reviewing { .. });
