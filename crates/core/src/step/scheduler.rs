@@ -135,9 +135,8 @@ impl<'a> Standing<'a> {
         }
         // An orphan, labelled or with a pull request on our branch, has no job at all. After a job of ours,
         // `in-progress` is a label that was observed late or could not be removed: only `backlog` asks again.
-        let orphaned = || {
-            !self.had_job.contains(&issue.number) && (has("in-progress") || self.pulls.is_stuck(issue))
-        };
+        let orphaned =
+            || !self.had_job.contains(&issue.number) && (has("in-progress") || self.pulls.is_stuck(issue));
         if !has("backlog") && !orphaned() {
             return Some(Waiting::NotAsked);
         }
@@ -220,7 +219,8 @@ impl Turn<'_> {
     fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
         let standing = Standing::of(self.floor, project);
         let ready = |i: &&Issue| i.project == *project && standing.is_ready(i);
-        let mut all: Vec<_> = self.floor.issues.iter().filter(ready).map(|i| (standing.class(i), i)).collect();
+        let mut all: Vec<_> =
+            self.floor.issues.iter().filter(ready).map(|i| (standing.class(i), i)).collect();
         all.sort_by_key(|(class, i)| (*class, i.created_at, i.number));
         let (first, oldest) = *all.first()?;
         let peers = all.iter().take_while(|(class, _)| *class == first).map(|(_, issue)| *issue);
