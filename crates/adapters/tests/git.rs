@@ -26,5 +26,7 @@ mod rescue;
 mod restore;
 #[path = "git/setup.rs"]
 mod setup;
+#[path = "git/upkeep.rs"]
+mod upkeep;
 #[path = "git/workspace.rs"]
 mod workspace;

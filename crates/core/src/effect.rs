@@ -302,6 +302,9 @@ pub struct Tidy {
     pub runs_kept: Vec<RunId>,
     /// Folders changed since then stay.
     pub folders_before: Time,
+    /// Nobody works on the floor: what takes a while is in nobody's way.
+    #[serde(default)]
+    pub idle: bool,
 }
 
 /// What a run of the checks is for.

@@ -192,6 +192,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::Tidy(tidy) => {
             let rescues = ports.workspace.prune_rescues(tidy)?;
             let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
+            ports.workspace.keep_up(&tidy.project, tidy.idle)?;
             Ok(Outcome::Tidied { rescues, folders })
         }
         Action::TakeCheckout { project } => {

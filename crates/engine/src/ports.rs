@@ -224,6 +224,9 @@ pub trait Workspace: Send + Sync {
     /// well; never an agent's newest. How many.
     fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32>;
 
+    /// Has the project's repositories packed, if they need it: sooner when nobody works. Nothing is lost.
+    fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()>;
+
     fn remove(&self, proof: RescueProof) -> PortResult<()>;
 
     /// Deletes a merged branch, here and on origin, if it is still at the merged head.

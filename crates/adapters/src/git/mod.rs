@@ -28,6 +28,7 @@ mod restore;
 pub(crate) mod run;
 mod site;
 mod transfer;
+mod upkeep;
 mod workspace;
 pub(crate) mod worktree;
 

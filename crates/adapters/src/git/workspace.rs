@@ -236,6 +236,10 @@ impl Workspace for GitWorkspace {
         self.prune(tidy)
     }
 
+    fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()> {
+        self.keep_up(project, idle)
+    }
+
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         let tree = proof.tree();
         let site = self.site(&tree.project)?;

@@ -17,6 +17,7 @@ fn tidy(floor: &Floor, kept: u32, named: &[&str]) -> Tidy {
         sessions_below: Epoch(0),
         runs_kept: Vec::new(),
         folders_before: Time(0),
+        idle: false,
     }
 }
 

@@ -102,6 +102,7 @@ impl Turn<'_> {
             sessions_below: floor.sessions.iter().map(|s| s.epoch).min().unwrap_or(Epoch(0)),
             runs_kept: checking.chain(trials).collect(),
             folders_before,
+            idle: !floor.jobs.iter().any(Job::is_live),
         };
         self.act(Action::Tidy(tidy));
     }

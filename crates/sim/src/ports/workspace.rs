@@ -213,6 +213,10 @@ impl Workspace for FakeWorkspace {
         self.0.call("share", |_| Ok(()))
     }
 
+    fn keep_up(&self, _project: &ProjectName, _idle: bool) -> PortResult<()> {
+        self.0.call("keep_up", |_| Ok(()))
+    }
+
     fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {
         self.0.call("prune_rescues", |world| {
             let before = world.git.kept_versions();
