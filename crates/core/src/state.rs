@@ -51,7 +51,9 @@ mod record;
 mod session;
 
 pub use pull::{Pull, SeenReview, Standing};
-pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
+pub use queue::{
+    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun,
+};
 pub use record::{WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
 

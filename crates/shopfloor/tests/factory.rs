@@ -41,6 +41,8 @@ mod respawns;
 mod reviews;
 #[path = "factory/stories.rs"]
 mod stories;
+#[path = "factory/strict.rs"]
+mod strict;
 #[path = "factory/terminals.rs"]
 mod terminals;
 #[path = "factory/worktrees.rs"]

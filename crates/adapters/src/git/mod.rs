@@ -11,6 +11,7 @@ pub mod facts;
 mod hazards;
 pub mod hub;
 mod kept;
+mod landing;
 mod locks;
 mod merger;
 mod prune;

@@ -15,7 +15,10 @@
 //!
 //! * A list of entries is published only if exactly that list on exactly that base was green, or
 //!   has the tree of a commit that was. Publishing a part keeps every trial that goes on from it: the
-//!   same entries on top give the same commit.
+//!   same entries on top give the same tree.
+//! * With [`Terms::strict`], it is published in [`Step`]s, each of which was green as a whole and is one
+//!   commit of the primary branch's first-parent line; and a list that goes on from a red one is not green,
+//!   whatever its own run said: what was red there would land all the same.
 //! * If somebody else moves the primary branch, all verdicts on the old base are void. What is known
 //!   of trees stays known.
 //! * An entry fails only after two red runs on top of a list that was green (or of the base itself).
@@ -161,17 +164,19 @@ pub enum Input {
     Dropped {
         trial: TrialId,
     },
-    /// The answers to [`Order::Publish`].
+    /// The answers to [`Order::Publish`], by the last link of what was ordered. `head`: where the primary
+    /// branch is now.
     Published {
-        new: Sha,
+        tip: Sha,
+        head: Sha,
     },
     Refused {
-        new: Sha,
+        tip: Sha,
         head: Sha,
     },
     /// It can never be published. Its entries are forgotten; the base is where it was.
     Unpublishable {
-        new: Sha,
+        tip: Sha,
     },
     /// What counts as green has changed: every verdict is void, also those on trees.
     ChecksChanged,
@@ -208,15 +213,12 @@ pub enum Order {
     Cancel {
         trial: TrialId,
     },
-    /// Move the primary branch from `old` to `new`. `entries`: the commit each lands as. `tested`
-    /// is the commit whose checks were green: `new`, or one with the same tree. (Or `old`, if nothing
-    /// changes.)
+    /// Move the primary branch on from `old` by these steps. `on`: what the first link was put on, which
+    /// is `old` or has the same tree.
     Publish {
         old: Sha,
-        new: Sha,
-        tree: Tree,
-        tested: Sha,
-        entries: Vec<(EntryId, Sha)>,
+        on: Sha,
+        steps: Vec<Step>,
     },
     /// Red twice. `on`: what it was put on top of the second time, itself green as far as known
     /// (`on_base`: as far as the base may be taken for green); `confirmed` has the log. The entry is
@@ -241,6 +243,26 @@ pub enum Order {
     Alarm(Alarm),
 }
 
+/// Entries that land together: only the last link's tree was checked, or is that of a commit that was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub entries: Vec<(EntryId, Link)>,
+    /// The commit that was checked. (Or the base itself, if nothing changes.)
+    pub tested: Sha,
+}
+
+impl Step {
+    pub fn last(&self) -> &Link {
+        &self.entries.last().expect("a step has entries").1
+    }
+
+    /// Whether it is one commit on top of `below`. An entry that brings nothing new adds none.
+    pub fn is_single(&self, below: &Sha) -> bool {
+        let last = &self.last().commit;
+        self.entries.iter().all(|(_, link)| link.commit == *below || link.commit == *last)
+    }
+}
+
 /// What somebody should look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "alarm", rename_all = "snake_case")]
@@ -260,6 +282,8 @@ pub struct Terms {
     pub alarm_after: Duration,
     /// Nothing is begun and nothing is published. What is being tried comes to its end.
     pub paused: bool,
+    /// Every step of the primary branch was checked; else only the last of each publication.
+    pub strict: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -312,6 +336,12 @@ impl Trial {
     fn lands(&self) -> bool {
         self.purpose == Purpose::Land
     }
+
+    /// What the rest of the chain was put on.
+    fn on(&self, chain: &[Link]) -> Sha {
+        let below = self.landed.checked_sub(1).and_then(|at| chain.get(at));
+        below.map_or(&self.base, |link| &link.commit).clone()
+    }
 }
 
 /// A verdict on a list, on top of the base.
@@ -324,8 +354,16 @@ struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 enum Finding {
-    Green { chain: Vec<Link>, tested: Sha },
-    Red { trial: TrialId },
+    /// `on`: what the chain was put on. Not known of a finding that an older program kept.
+    Green {
+        chain: Vec<Link>,
+        tested: Sha,
+        #[serde(default)]
+        on: Option<Sha>,
+    },
+    Red {
+        trial: TrialId,
+    },
 }
 
 impl Finding {
@@ -338,7 +376,9 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Publication {
     list: Vec<EntryId>,
-    new: Sha,
+    /// The last link.
+    #[serde(alias = "new")]
+    tip: Sha,
 }
 
 /// A trial, as people are shown it.
@@ -390,9 +430,9 @@ impl Plan {
     /// Takes in what happened, and says what is to be done now.
     pub fn step(&mut self, now: Time, terms: &Terms, input: &Input) -> Vec<Order> {
         let mut orders = Vec::new();
-        self.take_in(now, input, &mut orders);
+        self.take_in(now, terms, input, &mut orders);
         if !terms.paused {
-            self.publish(&mut orders);
+            self.publish(terms, &mut orders);
         }
         loop {
             self.shorten_the_line();

@@ -2,8 +2,8 @@
 
 use super::Floor;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, RunId, Sha};
-use crate::planner::{Plan, Priority, Standing, Terms, Tree, TrialId};
-use crate::policy::Policy;
+use crate::planner::{Plan, Priority, Standing, Step, Terms, Tree, TrialId};
+use crate::policy::{MergeBatch, Policy};
 use crate::table::Record;
 use crate::time::Time;
 use crate::verdict::Green;
@@ -95,6 +95,13 @@ pub struct TrialRun {
     pub since: Time,
 }
 
+/// What is about to be published, while the commits it lands as are made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    pub old: Sha,
+    pub steps: Vec<Step>,
+}
+
 /// The intent to move the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {
@@ -103,9 +110,19 @@ pub struct Publishing {
     /// What makes `new` fit to land; none is needed where nothing changes.
     pub green: Option<Green>,
     pub entries: Vec<(EntryId, Sha)>,
+    /// The plan's name for it, where that is not `new`.
+    #[serde(default)]
+    pub tip: Option<Sha>,
     /// Why it cannot be carried on. Whether the branch was moved before that, only git knows.
     #[serde(default)]
     pub gave_up: Option<String>,
+}
+
+impl Publishing {
+    /// The plan's name for it.
+    pub fn tip(&self) -> Sha {
+        self.tip.as_ref().unwrap_or(&self.new).clone()
+    }
 }
 
 /// An entry that fails on a base of which nobody knows whether it is green.
@@ -155,6 +172,8 @@ pub struct Queue {
     #[serde(default)]
     pub lost: Option<LostPrimary>,
     pub runs: BTreeMap<TrialId, TrialRun>,
+    #[serde(default)]
+    pub landing: Option<Landing>,
     pub publishing: Option<Publishing>,
     /// The newest verdicts, for commits and trees that come again.
     pub greens: Vec<Green>,
@@ -179,6 +198,7 @@ impl Queue {
             accepts: false,
             lost: None,
             runs: BTreeMap::new(),
+            landing: None,
             publishing: None,
             greens: Vec::new(),
             parked: Vec::new(),
@@ -192,6 +212,7 @@ impl Queue {
             slots: policy.merge_slots.max(1),
             alarm_after: policy.merge_alarm,
             paused: self.paused.is_some() || self.lost.is_some() || self.finding,
+            strict: policy.merge_batch == MergeBatch::Strict,
         }
     }
 

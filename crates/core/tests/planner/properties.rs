@@ -37,8 +37,12 @@ fn truth(rng: &mut Rng, entries: u64) -> Truth {
     // Some do not go with what somebody else pushes.
     clash.extend((0..rng.below(3)).map(|_| (rng.range(1, entries), FOREIGN + 2 * rng.below(3))));
     let many = rng.below(10);
+    let bad: std::collections::BTreeSet<u64> = (1..=entries).filter(|_| rng.permille(rate)).collect();
+    // Some are good as soon as another is there.
+    let cured: Vec<u64> = bad.iter().copied().filter(|_| rng.permille(250)).collect();
     Truth {
-        bad: (1..=entries).filter(|_| rng.permille(rate)).collect(),
+        cure: cured.into_iter().map(|entry| (entry, rng.range(1, entries))).filter(|(a, b)| a != b).collect(),
+        bad,
         clash,
         conflict: pairs(rng, many),
         flaky: (0..rng.below(4)).map(|_| (rng.range(1, entries), rng.range(50, 500) as u32)).collect(),
@@ -54,6 +58,7 @@ fn play(seed: u64, trouble: Trouble) -> World {
     let slots = rng.range(1, 8) as usize;
     let truth = truth(&mut rng, entries);
     let mut world = World::new(seed ^ 0xabcd, slots, truth);
+    world.terms.strict = !seed.is_multiple_of(4);
     let mut come = 0;
     let mut foreign = 0;
     for event in 0.. {
@@ -101,8 +106,8 @@ fn play(seed: u64, trouble: Trouble) -> World {
                 world.tell(Input::Finished { trial, verdict: Verdict::Green });
             }
             if world.publishing.is_none() {
-                let new = world.primary.clone();
-                world.tell(Input::Published { new });
+                let tip = world.primary.clone();
+                world.tell(Input::Published { head: tip.clone(), tip });
             }
         } else if may(&mut rng, trouble.slots) {
             world.terms.slots = rng.range(1, 8) as usize;
@@ -118,7 +123,8 @@ fn play(seed: u64, trouble: Trouble) -> World {
     }
     for entry in 1..=entries {
         let fate = world.fates.get(&entry).expect("each is decided");
-        assert!(*fate != Fate::Landed || !world.truth.bad.contains(&entry), "{entry} is bad and landed");
+        let bad = world.truth.bad.contains(&entry) && !world.truth.cure.contains_key(&entry);
+        assert!(*fate != Fate::Landed || !bad, "{entry} is bad and landed");
     }
     world
 }

@@ -176,7 +176,7 @@ fn what_somebody_else_pushes_voids_every_verdict_but_trees_stay_known() {
 }
 
 fn terms() -> Terms {
-    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false }
+    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false, strict: true }
 }
 
 /// A plan whose first trial is under way with one entry.
@@ -220,4 +220,29 @@ fn checks_that_cannot_be_run_are_tried_again_with_growing_pauses() {
         }
     }
     assert_eq!(pauses, [30, 60, 120, 240]);
+}
+
+/// 1 is worth five, 2 seven, 3 takes five away, and more than ten is too much.
+#[test]
+fn what_was_red_does_not_land_because_something_after_it_was_green() {
+    let truth = Truth { bad: [2].into(), cure: [(2, 3)].into(), ..Truth::default() };
+    let mut world = queue(4, 3, truth);
+    // Everything is built, and the longest list ends last.
+    while !world.waiting.is_empty() {
+        if world.publishing.is_some() {
+            world.publish();
+            continue;
+        }
+        let unbuilt = world.running.iter().position(|r| r.commit.is_none());
+        match unbuilt {
+            Some(at) => world.build(at),
+            None => {
+                let shortest = (0..world.running.len()).min_by_key(|at| world.running[*at].list.len());
+                world.finish(shortest.expect("something runs"));
+            }
+        }
+    }
+    assert_eq!(world.fates[&1], Fate::Landed);
+    assert_eq!(world.fates[&2], Fate::Failed);
+    assert_eq!(world.fates[&3], Fate::Landed);
 }
