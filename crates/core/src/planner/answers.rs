@@ -1,24 +1,18 @@
 //! What the planner concludes from what it is told: verdicts, suspicions, publications.
 
 use super::{
-    Alarm, Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms,
+    Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms,
     Tree, Trial, TrialId, Verdict, Waiting,
 };
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
-use std::time::Duration;
-
-/// Trials in a row that could not be run before there is a pause.
-const INFRA_MAX: u32 = 3;
-/// The first pause; it doubles with each trial more.
-const INFRA_PAUSE: Duration = Duration::from_secs(30);
-const INFRA_PAUSE_MAX: Duration = Duration::from_secs(600);
 
 impl Plan {
     pub(super) fn take_in(&mut self, now: Time, terms: &Terms, input: &Input, orders: &mut Vec<Order>) {
         if self.hold_until.is_some_and(|until| until <= now) {
             self.hold_until = None;
         }
+        self.take_back(now);
         match input {
             Input::Entered { entry, priority, at } => {
                 self.entries.entry(*entry).or_insert(Waiting {
@@ -28,6 +22,8 @@ impl Plan {
                     deferrals: 0,
                     place: Place::Queued,
                     alarmed: false,
+                    aside: 0,
+                    ran_without: false,
                 });
             }
             Input::Prioritised { entry, priority } => {
@@ -86,7 +82,7 @@ impl Plan {
     }
 
     /// The entry is out of the queue, and with it every list it is in.
-    fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
+    pub(super) fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
         self.entries.remove(&entry);
         self.line.retain(|e| *e != entry);
         self.known.retain(|k| !k.list.contains(&entry));
@@ -181,19 +177,11 @@ impl Plan {
         let is_it = |t: &Trial| t.id == id && (t.chain.is_some() || verdict == Verdict::Infra);
         let Some(at) = self.trials.iter().position(is_it) else { return };
         let trial = self.trials.remove(at);
+        self.has_run(&trial, verdict);
         if verdict == Verdict::Infra {
-            // The list is wanted still, so it is tried again.
-            self.infra += 1;
-            if self.infra >= INFRA_MAX {
-                let pause = INFRA_PAUSE * 2u32.pow((self.infra - INFRA_MAX).min(10));
-                let until = now + pause.min(INFRA_PAUSE_MAX);
-                self.hold_until = Some(until);
-                orders.push(Order::Alarm(Alarm::Infra { times: self.infra, until }));
-            }
+            self.could_not_run(now, terms, &trial, orders);
             return;
         }
-        self.infra = 0;
-        self.hold_until = None;
         let (list, landed) = (trial.rest().to_vec(), trial.landed);
         let chain = trial.chain.clone().unwrap_or_default();
         if verdict == Verdict::Green
@@ -209,18 +197,24 @@ impl Plan {
         match (trial.purpose, verdict) {
             (Purpose::Land, Verdict::Green) => {}
             (Purpose::Land, _) => {
-                self.learn(terms, &list, Finding::Red { trial: id });
+                self.learn(terms, &list, Finding::Red { trial: id, infra: false });
             }
             (Purpose::Confirm { entry }, _) => {
-                let Some(Place::Suspect { red }) = self.entries.get(&entry).map(|e| e.place.clone()) else {
+                let Some(Place::Suspect { red, infra }) = self.entries.get(&entry).map(|e| e.place.clone())
+                else {
                     return;
                 };
                 if verdict == Verdict::Green {
                     self.put(entry, Place::Queued);
-                    orders.push(Order::Flake { trial: red, entry: Some(entry) });
+                    if !infra {
+                        orders.push(Order::Flake { trial: red, entry: Some(entry) });
+                    }
                     if !trial.detached {
                         self.join_line(&list);
                     }
+                } else if infra {
+                    // Red for the first time.
+                    self.put(entry, Place::Suspect { red: id, infra: false });
                 } else {
                     let before = chain.iter().rev().nth(1);
                     let on_base = before.is_none();
@@ -234,7 +228,7 @@ impl Plan {
     }
 
     /// Keeps a verdict on a list. What is being published has its verdict already.
-    fn learn(&mut self, terms: &Terms, list: &[EntryId], result: Finding) {
+    pub(super) fn learn(&mut self, terms: &Terms, list: &[EntryId], result: Finding) {
         let news = list.len() > self.landing().len()
             && !self.known.iter().any(|k| k.list == list && k.result.is_green());
         if !news {
@@ -287,13 +281,13 @@ impl Plan {
 
         // What was red in it did not come again.
         for k in self.known.iter().filter(|k| list.starts_with(&k.list)) {
-            if let Finding::Red { trial } = k.result {
+            if let Finding::Red { trial, infra: false } = k.result {
                 orders.push(Order::Flake { trial, entry: None });
             }
         }
         for id in &list {
             let place = self.entries.get(id).map(|e| e.place.clone());
-            if let Some(Place::Suspect { red }) = place {
+            if let Some(Place::Suspect { red, infra: false }) = place {
                 orders.push(Order::Flake { trial: red, entry: Some(*id) });
             }
         }
@@ -366,16 +360,16 @@ impl Plan {
     pub(super) fn suspect_the_first_red(&mut self) -> bool {
         let green = self.green_ahead();
         let reds = self.known.iter().filter_map(|k| match k.result {
-            Finding::Red { trial } => Some((&k.list, trial)),
+            Finding::Red { trial, infra } => Some((&k.list, trial, infra)),
             Finding::Green { .. } => None,
         });
         let candidates = self.candidates();
         let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
-        let Some((list, red)) = reds.into_iter().find(|(list, _)| one_more(list)) else { return false };
+        let Some((list, red, infra)) = reds.into_iter().find(|(list, ..)| one_more(list)) else { return false };
         let entry = list[green];
         self.known.retain(|k| !k.list.contains(&entry));
         self.line.retain(|e| *e != entry);
-        self.put(entry, Place::Suspect { red });
+        self.put(entry, Place::Suspect { red, infra });
         true
     }
 

@@ -21,7 +21,8 @@
 //!   whatever its own run said: what was red there would land all the same.
 //! * If somebody else moves the primary branch, all verdicts on the old base are void. What is known
 //!   of trees stays known.
-//! * An entry fails only after two red runs on top of a list that was green (or of the base itself).
+//! * An entry fails only after two red runs on top of a list that was green (or of the base itself). One with which
+//!   the checks cannot be run leaves the queue only if they can be run without it.
 //!   An entry that conflicts only with entries not yet landed waits for them; it is sent back only
 //!   when it conflicts with the primary branch itself.
 //! * Newcomers go behind what is being tried, whatever their priority: they restart nothing.
@@ -64,6 +65,7 @@ mod answers;
 mod choose;
 mod order;
 mod rate;
+mod unrunnable;
 
 pub use rate::FailureRate;
 
@@ -230,6 +232,11 @@ pub enum Order {
         red: TrialId,
         confirmed: TrialId,
     },
+    /// Wherever it is, the checks cannot be run, while others' can. The entry is forgotten.
+    Unrunnable {
+        entry: EntryId,
+        trial: TrialId,
+    },
     /// The entry conflicts with the primary branch at `with`. The entry is forgotten.
     Conflict {
         entry: EntryId,
@@ -269,7 +276,7 @@ impl Step {
 pub enum Alarm {
     /// The entry waits longer than it should. Said once.
     Waiting { entry: EntryId, since: Time },
-    /// The checks could not be run so many times in a row; the next try is at `until`.
+    /// Nothing can be run, whatever is in it: found so many times in a row; the next try is at `until`.
     Infra { times: u32, until: Time },
 }
 
@@ -295,8 +302,15 @@ enum Place {
         entries: Vec<EntryId>,
     },
     /// Red once on top of something green.
+    /// `infra`: its checks could not be run.
     Suspect {
         red: TrialId,
+        #[serde(default)]
+        infra: bool,
+    },
+    /// With it nothing could be run. It is tried again then.
+    Aside {
+        until: Time,
     },
 }
 
@@ -310,6 +324,11 @@ struct Waiting {
     deferrals: u32,
     place: Place,
     alarmed: bool,
+    /// How often it was put aside, and whether others' checks could be run meanwhile.
+    #[serde(default)]
+    aside: u32,
+    #[serde(default)]
+    ran_without: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -361,8 +380,11 @@ enum Finding {
         #[serde(default)]
         on: Option<Sha>,
     },
+    /// `infra`: the checks could not be run. Somewhere in the list may be the reason.
     Red {
         trial: TrialId,
+        #[serde(default)]
+        infra: bool,
     },
 }
 
@@ -404,6 +426,8 @@ pub enum Standing {
     Behind(Vec<EntryId>),
     /// Red once; it will be tried once more.
     Suspect,
+    /// With it the checks could not be run; it is tried again then.
+    Aside(Time),
     Landing,
 }
 
@@ -421,7 +445,7 @@ pub struct Plan {
     trees: VecDeque<(Tree, Sha)>,
     rate: FailureRate,
     last_trial: u64,
-    /// Trials in a row that could not be run.
+    /// Pauses in a row because nothing could be run.
     infra: u32,
     hold_until: Option<Time>,
 }
@@ -451,7 +475,7 @@ impl Plan {
     /// When the plan wants a [`Input::Tick`] though nothing happens.
     pub fn wake_at(&self, terms: &Terms) -> Option<Time> {
         let alarms = self.entries.values().filter(|e| !e.alarmed).map(|e| e.at + terms.alarm_after);
-        alarms.chain(self.hold_until).min()
+        alarms.chain(self.hold_until).chain(self.aside_until()).min()
     }
 
     /// Whether the entry is being published: from there on only git knows.
@@ -488,6 +512,7 @@ impl Plan {
             (Some(trial), _) => Standing::Building(trial.id),
             (None, Place::Behind { entries }) => Standing::Behind(entries.clone()),
             (None, Place::Suspect { .. }) => Standing::Suspect,
+            (None, Place::Aside { until }) => Standing::Aside(*until),
             (None, Place::Queued) if self.line.contains(&entry) => Standing::InLine,
             (None, Place::Queued) => Standing::Waiting,
         })

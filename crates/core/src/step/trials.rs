@@ -10,17 +10,15 @@ use crate::effect::{
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, RunId, Sha};
 use crate::planner::{Alarm, Input, Order, TrialId, Verdict};
-use crate::state::{Entry, EntryState, Landing, Queue, TrialRun};
+use crate::state::{Entry, Landing, Queue, TrialRun};
 use crate::verdict::Green;
-
-/// How often in a row an entry may be the newest in a trial that cannot be built or checked.
-const UNUSABLE_MAX: u32 = 4;
 
 /// What an input was concluded from, for whoever has to be told.
 #[derive(Default)]
 struct Evidence<'a> {
     conflict: Option<&'a Conflict>,
     report: Option<&'a CiReport>,
+    reason: Option<&'a str>,
 }
 
 impl Turn<'_> {
@@ -60,6 +58,11 @@ impl Turn<'_> {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
                 self.blame(project, entry, &on, on_base, reason, evidence.report);
             }
+            Order::Unrunnable { entry, .. } => {
+                let why = evidence.report.map(describe).or(evidence.reason.map(str::to_owned));
+                let why = why.unwrap_or_default();
+                self.entry_impossible(entry, &format!("its checks cannot be run, and others' can: {why}"));
+            }
             Order::Conflict { entry, with } => {
                 let unknown = Conflict::default();
                 self.conflicted(entry, &with, evidence.conflict.unwrap_or(&unknown));
@@ -77,7 +80,7 @@ impl Turn<'_> {
             Order::Alarm(Alarm::Infra { times, until }) => {
                 let pause = until.since(self.now).as_secs();
                 let text = format!(
-                    "the merge queue's checks could not be run {times} times in a row; the next try is in {pause} s"
+                    "the merge queue stands still: its checks cannot be run, whatever is in them (found {times} times in a row); the next try is in {pause} s"
                 );
                 self.note(NoteKind::Escalation, project, None, text);
             }
@@ -214,44 +217,25 @@ impl Turn<'_> {
                 state: StatusState::Success,
                 text: "checks passed on the merge candidate".into(),
             });
-            self.usable(tip);
             self.plan(project, &Input::Finished { trial, verdict: Verdict::Green });
-        } else if says_nothing(report, &policy.checks) {
-            self.unusable(project, trial, tip, &format!("the checks cannot run: {}", describe(report)));
         } else {
-            self.queue_of(project).took(report.duration_ms);
-            self.usable(tip);
+            let verdict = match says_nothing(report, &policy.checks) {
+                true => Verdict::Infra,
+                false => Verdict::Red,
+            };
+            if verdict == Verdict::Red {
+                self.queue_of(project).took(report.duration_ms);
+            }
             let evidence = Evidence { report: Some(report), ..Evidence::default() };
-            self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Red }, &evidence);
+            self.plan_with(project, &Input::Finished { trial, verdict }, &evidence);
         }
     }
 
     /// A chain that cannot be built, or checks that cannot be run.
     pub(super) fn trial_impossible(&mut self, project: &ProjectName, trial: TrialId, reason: &str) {
-        let queue = self.queue_of(project);
-        queue.runs.remove(&trial);
-        let tip = queue.plan.trials().find(|t| t.id == trial).and_then(|t| t.list.last().copied());
-        if let Some(tip) = tip {
-            self.unusable(project, trial, tip, reason);
-        }
-    }
-
-    fn usable(&mut self, tip: EntryId) {
-        if self.floor.entries.get(&tip).is_some_and(|e| e.infra_retries > 0)
-            && let Some(entry) = self.floor.entries.edit(&tip)
-        {
-            entry.infra_retries = 0;
-        }
-    }
-
-    /// Nothing was found out. It is tried again, but not for ever with the same entry.
-    fn unusable(&mut self, project: &ProjectName, trial: TrialId, tip: EntryId, reason: &str) {
-        self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
-        let Some(entry) = self.floor.entries.edit(&tip) else { return };
-        entry.infra_retries += 1;
-        if entry.infra_retries >= UNUSABLE_MAX && entry.state == EntryState::Queued {
-            self.entry_impossible(tip, reason);
-        }
+        self.queue_of(project).runs.remove(&trial);
+        let evidence = Evidence { reason: Some(reason), ..Evidence::default() };
+        self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Infra }, &evidence);
     }
 }
 

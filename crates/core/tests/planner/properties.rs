@@ -48,6 +48,7 @@ fn truth(rng: &mut Rng, entries: u64) -> Truth {
         flaky: (0..rng.below(4)).map(|_| (rng.range(1, entries), rng.range(50, 500) as u32)).collect(),
         flakes: *rng.pick(&[0, 0, 20, 100]).expect("not empty"),
         infra: *rng.pick(&[0, 0, 30, 200]).expect("not empty"),
+        unrunnable: (0..rng.below(3)).map(|_| rng.range(1, entries * 2)).collect(),
     }
 }
 

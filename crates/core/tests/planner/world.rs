@@ -27,6 +27,8 @@ pub struct Truth {
     /// Of 1,000 runs, how many fail or cannot be run, whatever is in them.
     pub flakes: u32,
     pub infra: u32,
+    /// With one of these, none can be run.
+    pub unrunnable: BTreeSet<u64>,
 }
 
 fn has(pairs: &BTreeSet<(u64, u64)>, a: u64, b: u64) -> bool {
@@ -65,6 +67,7 @@ pub enum Fate {
     Landed,
     Failed,
     Conflicted,
+    Unrunnable,
     Removed,
 }
 
@@ -215,7 +218,8 @@ impl World {
         let spoils = |e: &u64| self.truth.flaky.get(e).copied().unwrap_or(0);
         let chances: Vec<u32> = list.iter().map(spoils).chain([self.truth.flakes]).collect();
         let spoiled = chances.into_iter().filter(|chance| self.rng.permille(*chance)).count() > 0;
-        let verdict = if self.rng.permille(self.truth.infra) {
+        let unrunnable = self.commits[&commit].iter().any(|e| self.truth.unrunnable.contains(e));
+        let verdict = if unrunnable || self.rng.permille(self.truth.infra) {
             Verdict::Infra
         } else if red || spoiled {
             self.red.insert(trial, !red);
@@ -323,6 +327,11 @@ impl World {
                 assert!(!self.truth.is_red(&self.commits[&on]), "{entry} failed on top of a red base");
                 self.decide(entry.0, Fate::Failed);
             }
+            Order::Unrunnable { entry, .. } => {
+                let good = !self.truth.unrunnable.contains(&entry.0);
+                assert!(!good || self.truth.infra > 0, "{entry} can be run and was charged");
+                self.decide(entry.0, Fate::Unrunnable);
+            }
             Order::Conflict { entry, with } => {
                 assert!(self.truth.conflicts(entry.0, &self.commits[&with]));
                 assert_eq!(Some(&with), self.believed.as_ref());
@@ -358,7 +367,7 @@ impl World {
         let held = self.plan.held_until().is_some_and(|until| self.now < until);
         let idle = self.running.is_empty() && self.publishing.is_none();
         assert!(
-            !idle || held || self.waiting.is_empty() || self.terms.slots == 0,
+            !idle || held || self.plan.aside_until().is_some() || self.waiting.is_empty() || self.terms.slots == 0,
             "work, but nothing is wanted: {:?}",
             self.plan
         );
