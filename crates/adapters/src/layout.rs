@@ -2,6 +2,7 @@
 
 use shopfloor_core::hand::name::HandName;
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, RunId};
+use shopfloor_engine::ports::Tree;
 use std::path::{Path, PathBuf};
 
 /// A floor's home folder.
@@ -92,7 +93,8 @@ impl Layout {
         self.project(project).join("hub.git")
     }
 
-    /// The bare clone whose worktrees the agents work in.
+    /// The bare repository that keeps what agents' trees held: rescue refs, and the branches of trees that
+    /// were removed before they were merged. It borrows the hub's objects, and nobody borrows from it.
     pub fn clone_repo(&self, project: &ProjectName) -> PathBuf {
         self.project(project).join("clone.git")
     }
@@ -107,16 +109,23 @@ impl Layout {
     }
 
     pub fn worktree(&self, project: &ProjectName, role: Role, issue: IssueNumber) -> PathBuf {
-        let name = match role {
-            Role::Dev => format!("issue-{issue}"),
-            Role::Review => format!("review-{issue}"),
-        };
-        self.project(project).join("worktrees").join(name)
+        self.tree(&Tree::of_job(project, role, issue))
     }
 
-    /// Where the clone's git keeps a branch, while it is not packed away.
-    pub fn clone_branch(&self, project: &ProjectName, branch: &str) -> PathBuf {
-        self.clone_repo(project).join("refs/heads").join(branch)
+    /// The folder that an agent works in.
+    pub fn tree(&self, tree: &Tree) -> PathBuf {
+        self.project(&tree.project).join("worktrees").join(tree.name())
+    }
+
+    /// The git directory of that folder and of no other: refs, index, configuration, stash. It borrows the
+    /// hub's objects.
+    pub fn repository(&self, tree: &Tree) -> PathBuf {
+        self.project(&tree.project).join("repos").join(format!("{}.git", tree.name()))
+    }
+
+    /// What whoever works in a tree must be able to write, for that work: its files and its repository.
+    pub fn written_by(&self, tree: &Tree) -> [PathBuf; 2] {
+        [self.tree(tree), self.repository(tree)]
     }
 
     /// All projects' folders.
@@ -124,25 +133,19 @@ impl Layout {
         self.root.join("projects")
     }
 
-    /// What is known of the setup of an issue's worktree: its port, the commands' output.
-    pub fn setup(&self, project: &ProjectName, issue: IssueNumber) -> PathBuf {
-        self.project(project).join("setup").join(format!("issue-{issue}"))
+    /// What is known of the setup of a worktree: its port, the commands' output.
+    pub fn setup(&self, tree: &Tree) -> PathBuf {
+        self.project(&tree.project).join("setup").join(tree.name())
     }
 
     /// The worktree that a path is in, if it is one of the floor's.
-    pub fn worktree_of(&self, path: &Path) -> Option<(ProjectName, Role, IssueNumber)> {
+    pub fn worktree_of(&self, path: &Path) -> Option<Tree> {
         let below = path.strip_prefix(self.projects()).ok()?;
         let mut parts = below.iter().map(|part| part.to_str());
         let project: ProjectName = parts.next()??.parse().ok()?;
         let ("worktrees", name) = (parts.next()??, parts.next()??) else { return None };
-        let (role, issue) = name.split_once('-')?;
-        let role = match role {
-            "issue" => Role::Dev,
-            "review" => Role::Review,
-            _ => return None,
-        };
-        let issue: IssueNumber = issue.parse().ok()?;
-        path.starts_with(self.worktree(&project, role, issue)).then_some((project, role, issue))
+        let tree = Tree::named(&project, name)?;
+        path.starts_with(self.tree(&tree)).then_some(tree)
     }
 
     /// Hand sessions: their records, their outputs, the number of the newest.
@@ -194,21 +197,29 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shopfloor_core::hand::name::HandName;
 
     #[test]
     fn worktrees_are_told_from_other_folders() {
         let layout = Layout::new("/floor");
         let (project, issue): (ProjectName, _) = ("harb".parse().unwrap(), IssueNumber(7));
-        for role in [Role::Dev, Role::Review] {
-            let path = layout.worktree(&project, role, issue);
+        let hand = HandName::parse("hand-harb-dev-1-2-h3").unwrap();
+        for tree in [
+            Tree::of_job(&project, Role::Dev, issue),
+            Tree::of_job(&project, Role::Review, issue),
+            Tree::of_hand(&project, hand),
+        ] {
+            let path = layout.tree(&tree);
             for inside in [path.clone(), path.join("src/deep")] {
-                assert_eq!(layout.worktree_of(&inside), Some((project.clone(), role, issue)));
+                assert_eq!(layout.worktree_of(&inside), Some(tree.clone()));
             }
         }
         for other in [
             "/floor/projects/harb/worktrees",
             "/floor/projects/harb/worktrees/issue-x",
             "/floor/projects/harb/worktrees/issue-#7",
+            "/floor/projects/harb/worktrees/issue-07",
+            "/floor/projects/harb/worktrees/hand-x",
             "/floor/projects/harb/clone.git",
             "/floor/projects/../worktrees/issue-7",
             "/elsewhere/projects/harb/worktrees/issue-7",

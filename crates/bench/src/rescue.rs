@@ -28,7 +28,7 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     let lookup = Arc::new(move |name: &_| (*name == known.name).then(|| known.clone()));
     let workspace = GitWorkspace::new(git, floor.layout.clone(), lookup);
     let issue = IssueNumber(1);
-    let tree = Tree { project: project.name, issue, role: Role::Dev };
+    let tree = Tree::of_job(&project.name, Role::Dev, issue);
     let path = workspace.prepare(&tree, &branch_for(issue), None)?.path;
     let worktree = Path::new(&path);
     if workspace.snapshot(&tree)?.is_none() {

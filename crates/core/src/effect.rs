@@ -9,6 +9,7 @@
 //! different lanes proceed side by side.
 
 mod outcome;
+mod subject;
 
 pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Verdict};
 

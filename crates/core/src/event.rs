@@ -75,6 +75,18 @@ pub enum Event {
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// Somebody moved the primary branch, or may have.
     PrimaryTouched { project: ProjectName },
+    /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
+    /// tried again.
+    TroubleSeen {
+        project: ProjectName,
+        lane: String,
+        /// The action's name.
+        what: String,
+        issue: Option<IssueNumber>,
+        why: String,
+    },
+    /// What is no effect works again.
+    TroubleOver { project: ProjectName, lane: String },
     /// A person holds the merge queue; `None`: lets it go on.
     QueuePaused { project: ProjectName, why: Option<String> },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
@@ -195,6 +207,8 @@ pub enum NoteKind {
     Checkout,
     /// Something was out of order in a worktree, or one was removed.
     Worktree,
+    /// Something fails and is tried again until it works, or works again.
+    Trouble,
 }
 
 impl NoteKind {
@@ -230,6 +244,7 @@ impl NoteKind {
             NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",
+            NoteKind::Trouble => "TROUBLE",
         }
     }
 }

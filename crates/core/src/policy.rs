@@ -137,6 +137,9 @@ pub struct Policy {
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
+    /// How long something may fail, and be tried again, before people are asked to look.
+    #[serde(default = "trouble_after")]
+    pub trouble_after: Duration,
 }
 
 fn one() -> usize {
@@ -157,6 +160,10 @@ fn merge_people() -> MergeMethod {
 
 fn merge_alarm() -> Duration {
     Duration::from_secs(2 * 3600)
+}
+
+fn trouble_after() -> Duration {
+    Duration::from_secs(4 * 3600)
 }
 
 fn infra_retries_max() -> u32 {
@@ -241,6 +248,7 @@ impl Default for Policy {
             setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
+            trouble_after: trouble_after(),
         }
     }
 }

@@ -87,8 +87,26 @@ pub struct Project {
     /// When what is old is pruned next.
     #[serde(default)]
     pub tidy_at: Option<Time>,
+    /// What fails at present and is tried again.
+    #[serde(default)]
+    pub troubles: Vec<Trouble>,
 }
 record!(Project, "project", ProjectName, |p| p.name.clone(), |k| k.to_string());
+
+/// An effect that fails and is tried again until it works, or the reading of a forge that does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    pub lane: String,
+    /// The action's name.
+    pub what: String,
+    pub issue: Option<IssueNumber>,
+    pub why: String,
+    pub since: Time,
+    /// When it was last put in the journal.
+    pub told_at: Time,
+    /// When people are asked to look. `None`: they were.
+    pub ask_at: Option<Time>,
+}
 
 /// What the forge shows of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -454,6 +472,7 @@ impl Floor {
         let messages =
             self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
+        let troubles = self.projects.iter().flat_map(|p| p.troubles.iter().filter_map(|t| t.ask_at));
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
         let doubts = self.issues.iter().filter_map(|i| i.deps_due);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
@@ -464,6 +483,7 @@ impl Floor {
         jobs.chain(messages)
             .chain(sessions)
             .chain(tidy)
+            .chain(troubles)
             .chain(releases)
             .chain(doubts)
             .chain(queues)

@@ -3,13 +3,14 @@
 //! time; so what is simulated is what runs.
 
 use crate::commit::Engine;
-use crate::dispatch::{ATTEMPTS_MAX, backoff, runnable};
+use crate::dispatch::{TROUBLE_AFTER, backoff, runnable};
 use crate::perform::{Attempt, attempt};
 use crate::ports::{Changes, Ports};
 use shopfloor_core::effect::{Action, Outcome};
-use shopfloor_core::event::{Event, Note, NoteKind};
-use shopfloor_core::ids::ProjectName;
-use shopfloor_core::state::Floor;
+use shopfloor_core::event::{Event, Note};
+use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::state::{Floor, Trouble};
+use shopfloor_core::step::{READ_FORGE, is_wanted, read_lane};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Queued, Store, StoreError, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,7 +143,7 @@ impl<S: Store> Conductor<S> {
             }
         }
         let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
-        let mut outbox = self.engine.outbox()?;
+        let mut outbox = self.wanted(now)?;
         if let Some(project) = &self.only_merge {
             outbox.retain(|effect| effect.action.is_merging(project));
         }
@@ -159,6 +160,24 @@ impl<S: Store> Conductor<S> {
             tasks.push(Task::Perform(Box::new(effect)));
         }
         Ok(tasks)
+    }
+
+    /// The outbox, without what has failed and nobody waits for any more: that would only hold up its lane.
+    fn wanted(&mut self, now: Time) -> StoreResult<Vec<Queued>> {
+        let outbox = self.engine.outbox()?;
+        let floor = self.engine.floor();
+        let idle = |q: &&Queued| q.attempts > 0 && !self.busy.contains(&q.action.lane());
+        let given_up: Vec<Queued> =
+            outbox.iter().filter(idle).filter(|q| !is_wanted(floor, &q.action)).cloned().collect();
+        if given_up.is_empty() {
+            return Ok(outbox);
+        }
+        for effect in given_up {
+            let why = effect.last_error.as_deref().unwrap_or("it failed");
+            let why = format!("{why} (not wanted any more)");
+            self.engine.complete(now, &effect, Outcome::Impossible { why })?;
+        }
+        self.engine.outbox()
     }
 
     /// When to look again though nothing happens: [`Conductor::tick`], then [`Conductor::tasks`].
@@ -203,19 +222,40 @@ impl<S: Store> Conductor<S> {
         let outcome = match attempt {
             Attempt::Done(outcome) => outcome,
             Attempt::Failed(why) => {
-                let attempts = effect.attempts + 1;
-                if attempts < ATTEMPTS_MAX {
-                    let again = now + backoff(attempts);
-                    return match self.engine.store().defer(effect.id, attempts, again, &why) {
-                        // Another daemon's answer came first.
-                        Ok(()) | Err(StoreError::AlreadyPerformed(_)) => Ok(Vec::new()),
-                        Err(e) => Err(e),
-                    };
-                }
-                Outcome::Impossible { why: format!("{why} (tried {attempts} times)") }
+                let attempts = effect.attempts.saturating_add(1);
+                let again = now + backoff(attempts);
+                return match self.engine.store().defer(effect.id, attempts, again, &why) {
+                    Ok(()) if attempts >= TROUBLE_AFTER => {
+                        let Some(project) = self.floor().project_of(&effect.action) else {
+                            return Ok(Vec::new());
+                        };
+                        self.trouble(now, project, lane, effect.action.name(), effect.action.issue(), why)
+                    }
+                    // Another daemon's answer came first.
+                    Ok(()) | Err(StoreError::AlreadyPerformed(_)) => Ok(Vec::new()),
+                    Err(e) => Err(e),
+                };
             }
         };
         Ok(self.engine.complete(now, &effect, outcome)?.notes)
+    }
+
+    /// Tells of what fails: once, and when it fails in another way.
+    fn trouble(
+        &mut self,
+        now: Time,
+        project: ProjectName,
+        lane: String,
+        what: &str,
+        issue: Option<IssueNumber>,
+        why: String,
+    ) -> StoreResult<Vec<Note>> {
+        let known = self.floor().trouble(&project, &lane).filter(|t| t.what == what);
+        if known.is_some_and(|t| !t.is_news(&why, now)) {
+            return Ok(Vec::new());
+        }
+        let what = what.to_owned();
+        self.submit(now, &Event::TroubleSeen { project, lane, what, issue, why })
     }
 
     fn read(
@@ -229,6 +269,10 @@ impl<S: Store> Conductor<S> {
         match events {
             Ok(events) => {
                 self.unread.remove(&project);
+                let lane = read_lane(&project);
+                if self.floor().trouble(&project, &lane).is_some() {
+                    notes.extend(self.submit(now, &Event::TroubleOver { project, lane })?);
+                }
                 for event in &events {
                     notes.extend(self.submit(now, event)?);
                 }
@@ -237,9 +281,9 @@ impl<S: Store> Conductor<S> {
                 let failures = self.unread.get(&project).map_or(0, |(n, _)| *n) + 1;
                 self.unread.insert(project.clone(), (failures, now + backoff(failures)));
                 self.read_wanted.insert(project.clone());
-                if failures == ATTEMPTS_MAX {
-                    let text = format!("the forge cannot be read: {why}");
-                    notes.push(Note { kind: NoteKind::Escalation, project, issue: None, text });
+                if failures >= TROUBLE_AFTER {
+                    let lane = read_lane(&project);
+                    notes.extend(self.trouble(now, project, lane, READ_FORGE, None, why)?);
                 }
             }
         }
@@ -251,9 +295,16 @@ impl<S: Store> Conductor<S> {
         Ok(!self.engine.outbox()?.iter().any(|effect| effect.action.follows_a_landing(project)))
     }
 
-    /// Nothing is under way and nothing is left to begin.
+    /// Nothing is under way and nothing is left to begin, but what people were asked to look at.
     pub fn is_quiet(&mut self) -> StoreResult<bool> {
-        Ok(self.busy.is_empty() && self.read_wanted.is_empty() && self.engine.outbox()?.is_empty())
+        let outbox = self.engine.outbox()?;
+        let floor = self.engine.floor();
+        let asked =
+            |project: &ProjectName, lane: &str| floor.trouble(project, lane).is_some_and(Trouble::is_asked);
+        let stuck = |q: &Queued| floor.project_of(&q.action).is_some_and(|p| asked(&p, &q.action.lane()));
+        Ok(self.busy.is_empty()
+            && self.read_wanted.iter().all(|p| asked(p, &read_lane(p)))
+            && outbox.iter().all(stuck))
     }
 }
 

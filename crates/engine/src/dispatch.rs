@@ -6,13 +6,21 @@ use shopfloor_store::Queued;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often an effect that may work later is tried.
-pub const ATTEMPTS_MAX: u32 = 8;
+/// Attempts that may fail before it is told: less is a hiccup.
+pub const TROUBLE_AFTER: u32 = 3;
+
+/// The longest pause between two attempts. It goes on soon after what was in its way is gone.
+const BACKOFF_MAX: Duration = Duration::from_secs(60);
 
 /// The pause after a failed attempt: half a second, doubling, at most a minute.
 pub fn backoff(attempts: u32) -> Duration {
-    Duration::from_millis(500 * 2u64.saturating_pow(attempts.saturating_sub(1).min(10)))
-        .min(Duration::from_secs(60))
+    Duration::from_millis(500 * 2u64.saturating_pow(attempts.saturating_sub(1).min(10))).min(BACKOFF_MAX)
+}
+
+/// When an effect that waits is due; of one that waits longer than anything does, the clock was set back.
+fn due(effect: &Queued, now: Time) -> Option<Time> {
+    let waits = effect.not_before > now && effect.not_before.since(now) <= BACKOFF_MAX;
+    waits.then_some(effect.not_before)
 }
 
 /// What can be done, and when to look again.
@@ -31,8 +39,8 @@ pub fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, mut che
         if !taken.insert(effect.action.lane()) {
             continue;
         }
-        if effect.not_before > now {
-            dispatch.wake = Some(dispatch.wake.map_or(effect.not_before, |w| w.min(effect.not_before)));
+        if let Some(due) = due(&effect, now) {
+            dispatch.wake = Some(dispatch.wake.map_or(due, |w| w.min(due)));
             continue;
         }
         if matches!(effect.action, Action::RunCi { .. }) {

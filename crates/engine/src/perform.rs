@@ -2,7 +2,7 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Forge, NewPr, Outfit, PortError,
+    Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, NewPr, Outfit, PortError,
     PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
@@ -31,7 +31,7 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
     match perform(ports, action) {
         Ok(outcome) => Attempt::Done(outcome),
         Err(PortError::Transient(why)) => Attempt::Failed(why),
-        Err(PortError::Permanent(why)) => Attempt::Done(Outcome::Impossible { why }),
+        Err(PortError::Permanent { why, .. }) => Attempt::Done(Outcome::Impossible { why }),
     }
 }
 
@@ -204,7 +204,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
 }
 
 fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
-    Tree { project: project.clone(), issue, role }
+    Tree::of_job(project, role, issue)
 }
 
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
@@ -216,7 +216,9 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
     let outfit = match start.role {
-        Role::Dev => ports.setup.set_up(&tree)?.map_err(|failed| PortError::permanent(failed.why))?,
+        Role::Dev => {
+            ports.setup.set_up(&tree)?.map_err(|failed| PortError::permanent(Final::Setup, failed.why))?
+        }
         Role::Review => Outfit::default(),
     };
     let mut briefing = brief(&*ports.workspace, &*ports.forge, start, ready.path)?;
@@ -311,7 +313,7 @@ fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcom
     if note.is_none() && state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
         match ports.workspace.push(tree, branch) {
             Ok(_) => {}
-            Err(PortError::Permanent(why)) => note = Some(why),
+            Err(PortError::Permanent { why, .. }) => note = Some(why),
             Err(transient) => return Err(transient),
         }
     }

@@ -10,8 +10,10 @@ use shopfloor_core::effect::{
     ProcessId, Review, StartSession, StatusState, Tidy,
 };
 use shopfloor_core::event::Observation;
+use shopfloor_core::hand::name::HandName;
 use shopfloor_core::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
+    tmux_name,
 };
 use shopfloor_core::planner::{Link, TrialId};
 use shopfloor_core::policy::MergeMethod;
@@ -22,31 +24,123 @@ use std::sync::Arc;
 /// Why a port could not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PortError {
-    /// It may work later: the engine tries again, with backoff, a bounded number of times.
+    /// Weather: it may work later. The engine tries again, with a growing pause, for as long as it takes.
     #[error("{0}")]
     Transient(String),
-    /// Trying again would not help; the core is told.
-    #[error("{0}")]
-    Permanent(String),
+    /// It is known that trying again would not help, and why; the core is told.
+    #[error("{why}")]
+    Permanent { cause: Final, why: String },
+}
+
+/// How it is known that a failure is final. Whatever is none of these is weather, however lasting it looks:
+/// a disk, a lock, a server, a program that is gone. Who mends it need not tell anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Final {
+    /// A hook, or a rule of the factory's own, does not allow this very thing.
+    Refused,
+    /// It does not go on from what is there: somebody else was first.
+    Rejected,
+    /// The branch, commit, issue or pull request it is about is not there, and nothing here makes it.
+    Missing,
+    /// Something of somebody else's stands in its place, and is not touched.
+    InTheWay,
+    /// The configuration asks for what cannot be.
+    Config,
+    /// A command of the project's own failed.
+    Setup,
 }
 
 impl PortError {
     pub fn transient(e: impl ToString) -> Self {
         PortError::Transient(e.to_string())
     }
-    pub fn permanent(e: impl ToString) -> Self {
-        PortError::Permanent(e.to_string())
+    pub fn permanent(cause: Final, why: impl ToString) -> Self {
+        PortError::Permanent { cause, why: why.to_string() }
     }
 }
 
 pub type PortResult<T> = Result<T, PortError>;
 
-/// Which worktree: an issue's own (dev), or the one its pull request is reviewed in.
+/// Which worktree, with the repository that is its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tree {
     pub project: ProjectName,
-    pub issue: IssueNumber,
-    pub role: Role,
+    pub owner: Owner,
+}
+
+/// Whose worktree it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// An issue's own (dev), or the one its pull request is reviewed in.
+    Job { issue: IssueNumber, role: Role },
+    /// A hand session's.
+    Hand(HandName),
+}
+
+impl Tree {
+    pub fn of_job(project: &ProjectName, role: Role, issue: IssueNumber) -> Tree {
+        Tree { project: project.clone(), owner: Owner::Job { issue, role } }
+    }
+
+    pub fn of_hand(project: &ProjectName, name: HandName) -> Tree {
+        Tree { project: project.clone(), owner: Owner::Hand(name) }
+    }
+
+    pub fn role(&self) -> Option<Role> {
+        match self.owner {
+            Owner::Job { role, .. } => Some(role),
+            Owner::Hand(_) => None,
+        }
+    }
+
+    pub fn issue(&self) -> Option<IssueNumber> {
+        match self.owner {
+            Owner::Job { issue, .. } => Some(issue),
+            Owner::Hand(_) => None,
+        }
+    }
+
+    /// A review's has a commit checked out and no branch; every other is for one branch.
+    pub fn is_review(&self) -> bool {
+        self.role() == Some(Role::Review)
+    }
+
+    /// What its folder is called. No two trees of a project share it.
+    pub fn name(&self) -> String {
+        match &self.owner {
+            Owner::Job { role: Role::Dev, issue } => format!("issue-{issue}"),
+            Owner::Job { role: Role::Review, issue } => format!("review-{issue}"),
+            Owner::Hand(name) => name.to_string(),
+        }
+    }
+
+    /// The tree whose folder is called so.
+    pub fn named(project: &ProjectName, name: &str) -> Option<Tree> {
+        let owner = match name.split_once('-')? {
+            ("issue", issue) => Owner::Job { role: Role::Dev, issue: issue.parse().ok()? },
+            ("review", issue) => Owner::Job { role: Role::Review, issue: issue.parse().ok()? },
+            _ => Owner::Hand(HandName::parse(name)?),
+        };
+        let tree = Tree { project: project.clone(), owner };
+        // Only exactly as we write it.
+        (tree.name() == name).then_some(tree)
+    }
+
+    /// Who works there: the name under which its rescue refs are.
+    pub fn agent(&self) -> String {
+        match &self.owner {
+            Owner::Job { role, issue } => agent_name(*role, &self.project, *issue),
+            Owner::Hand(name) => name.to_string(),
+        }
+    }
+
+    /// What its session of that epoch is called; a hand session has no epochs.
+    pub fn session(&self, epoch: Epoch) -> String {
+        match &self.owner {
+            Owner::Job { role, issue } => tmux_name(*role, &self.project, *issue, epoch),
+            Owner::Hand(name) => name.to_string(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +176,7 @@ pub struct Snapshot {
     pub commit: Sha,
 }
 
-/// Git as the agents' workplace: worktrees of a floor-private clone.
+/// Git as the agents' workplace: each tree a repository of its own, which shares objects and nothing else.
 pub trait Workspace: Send + Sync {
     /// Makes the branch and its worktree. What exists already is kept as it is: a worktree with an
     /// agent's work in it is never reset. A new branch starts at origin's branch of that name, else

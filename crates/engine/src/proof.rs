@@ -1,7 +1,7 @@
 //! Proofs: values that can only be made by doing the check they stand for. A destructive port call
 //! takes one, so that it cannot be written without the check.
 
-use crate::ports::{Merger, PortError, PortResult, Snapshot, Tree, Workspace};
+use crate::ports::{Final, Merger, PortError, PortResult, Snapshot, Tree, Workspace};
 use shopfloor_core::effect::Merged;
 use shopfloor_core::ids::ProjectName;
 use std::any::Any;
@@ -48,10 +48,13 @@ impl MergedProof {
         merged: &Merged,
     ) -> PortResult<MergedProof> {
         if !workspace.is_merged(project, &merged.commit)? {
-            return Err(PortError::permanent(format!(
-                "commit {} is not in the primary branch, so the branch is kept",
-                merged.commit.short()
-            )));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!(
+                    "commit {} is not in the primary branch, so the branch is kept",
+                    merged.commit.short()
+                ),
+            ));
         }
         match merged.pr {
             Some(pr) => workspace.pin_pr(project, pr, &merged.head)?,

@@ -8,7 +8,7 @@ use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::{EntryId, ProjectName};
-use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue};
+use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::VecDeque;
@@ -280,6 +280,9 @@ fn stands_still(floor: &Floor, entry: &Entry) -> bool {
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.
 fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
+    if floor.trouble_of(job).is_some_and(Trouble::is_asked) {
+        return true;
+    }
     match job.state {
         JobState::Merging { entry } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,

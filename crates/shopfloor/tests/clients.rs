@@ -19,6 +19,8 @@ mod doctor;
 mod floor;
 #[path = "clients/good_way.rs"]
 mod good_way;
+#[path = "clients/hand.rs"]
+mod hand;
 #[path = "clients/home.rs"]
 mod home;
 #[path = "clients/isolation.rs"]

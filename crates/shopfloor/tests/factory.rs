@@ -13,12 +13,20 @@ mod doctor_agents;
 mod floor;
 #[path = "factory/generic.rs"]
 mod generic;
+#[path = "factory/hand_events.rs"]
+mod hand_events;
 #[path = "factory/hand_monitor.rs"]
 mod hand_monitor;
+#[path = "factory/hand_people.rs"]
+mod hand_people;
+#[path = "factory/hand_seed.rs"]
+mod hand_seed;
 #[path = "factory/hand_sessions.rs"]
 mod hand_sessions;
 #[path = "factory/hand_verify.rs"]
 mod hand_verify;
+#[path = "factory/hand_worktree.rs"]
+mod hand_worktree;
 #[path = "factory/kills.rs"]
 mod kills;
 #[path = "factory/matrix.rs"]
@@ -45,5 +53,7 @@ mod stories;
 mod strict;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/weather.rs"]
+mod weather;
 #[path = "factory/worktrees.rs"]
 mod worktrees;

@@ -110,7 +110,7 @@ impl Proc {
     /// Reacts to a message's first line, as a program would.
     pub fn read(&mut self, text: &str, rng: &mut Rng) {
         let first = text.lines().next().unwrap_or("");
-        if self.tree.role == Role::Review {
+        if self.tree.is_review() {
             self.read_as_reviewer(first, text, rng);
             return;
         }
@@ -180,7 +180,7 @@ impl World {
             self.turn_over(epoch);
             return Wish::Nothing;
         }
-        let (persona, role, tree) = (proc.persona, proc.tree.role, proc.tree.clone());
+        let (persona, role, tree) = (proc.persona, role_of(&proc.tree), proc.tree.clone());
         if !self.git.trees.contains_key(&tree) {
             self.die(epoch, Some(1), "its worktree is gone");
             return Wish::Nothing;
@@ -348,7 +348,7 @@ impl World {
 
     /// A new version of a file, uncommitted.
     pub fn edit(&mut self, tree: &Tree, bad: bool) {
-        let issue = tree.issue;
+        let issue = issue_of(tree);
         let shared = self.rng.permille(250);
         let file = if shared { self.rng.below(4) } else { issue.0 * 10 + self.rng.below(3) };
         let clash = u64::from(self.rng.permille(80));
@@ -366,12 +366,12 @@ impl World {
 
     fn repair(&mut self, tree: &Tree) {
         let Some(worktree) = self.git.trees.get(tree) else { return };
-        let mine = |w: &Written| w.issue == Some(tree.issue) && (w.bug || w.clash > 0);
+        let mine = |w: &Written| w.issue == tree.issue() && (w.bug || w.clash > 0);
         let content: Content = self.git.tree_content(worktree);
         let wrong: Vec<u64> =
             content.iter().filter(|(_, v)| mine(&self.git.versions[**v as usize])).map(|(f, _)| *f).collect();
         for file in wrong {
-            let written = Written { issue: Some(tree.issue), at_attempt: self.attempt, ..Written::default() };
+            let written = Written { issue: tree.issue(), at_attempt: self.attempt, ..Written::default() };
             let version = self.git.write(written);
             if let Some(worktree) = self.git.trees.get_mut(tree) {
                 worktree.dirty.insert(file, version);
@@ -394,10 +394,10 @@ impl World {
     }
 
     pub fn push_branch(&mut self, tree: &Tree) {
-        let branch = branch_for(tree.issue);
+        let branch = branch_for(issue_of(tree));
         let Some(head) = self.git.local.get(&branch).copied() else { return };
         let there = self.git.hub.get(&branch).copied();
-        if tree.role == Role::Dev && there.is_none_or(|c| self.git.is_ancestor(c, head)) {
+        if !tree.is_review() && there.is_none_or(|c| self.git.is_ancestor(c, head)) {
             self.git.hub.insert(branch, head);
         }
     }
@@ -515,4 +515,13 @@ impl World {
             _ => self.edit(&tree, false),
         }
     }
+}
+
+/// Only jobs' trees are simulated.
+fn issue_of(tree: &Tree) -> IssueNumber {
+    tree.issue().expect("a job's tree")
+}
+
+fn role_of(tree: &Tree) -> Role {
+    tree.role().expect("a job's tree")
 }

@@ -134,6 +134,7 @@ impl Attendant {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
+            dialog: None,
         };
         if self.reported.as_ref().is_some_and(|(at, old)| !is_worth(old, &status, now.since(*at))) {
             return Ok(());
@@ -209,7 +210,7 @@ impl Attendant {
                 Some(until)
             }
             // Nothing else will be seen until something stirs.
-            None if courier.delivery.blocked().is_some_and(|why| why != "somebody is typing") => None,
+            None if courier.delivery.blocked().is_some_and(|why| !ends_by_itself(why)) => None,
             None => next,
         };
         self.courier = Some(courier);
@@ -320,6 +321,11 @@ impl Attendant {
         }
         Ok(())
     }
+}
+
+/// Nothing stirs when it does.
+fn ends_by_itself(why: &str) -> bool {
+    why == "somebody is typing" || why.starts_with("the terminal refused")
 }
 
 /// Whether the floor has to know. The same error of another turn is another error.

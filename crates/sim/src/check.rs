@@ -75,6 +75,21 @@ impl Checker {
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
         self.what_is_queued_is_approved(world, floor);
+        self.nobody_is_blocked_by_weather(world, floor);
+    }
+
+    /// 7: what may work later is waited for. No job and no entry ends of it.
+    fn nobody_is_blocked_by_weather(&mut self, world: &mut World, floor: &Floor) {
+        let weather = |why: &str| why.contains("failed (simulated)") || why.contains("no answer (simulated)");
+        let jobs = floor.jobs.iter().filter(|j| j.reason.as_deref().is_some_and(weather));
+        let jobs = jobs.map(|j| format!("job {}: {}", j.id, j.reason.as_deref().unwrap_or_default()));
+        let entries = floor.entries.iter().filter_map(|e| match &e.state {
+            EntryState::Failed { reason } if weather(reason) => Some(format!("entry {}: {reason}", e.id)),
+            _ => None,
+        });
+        for text in jobs.chain(entries).collect::<Vec<_>>() {
+            world.broken("7 weather is waited for", text);
+        }
     }
 
     /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
@@ -433,7 +448,6 @@ fn job_end(job: &Job) -> &'static str {
 
 fn note_coverage(world: &mut World, entry: &Entry) {
     let what = match entry.kind.as_str() {
-        "STALE_SIGNAL" => "stale signal noted",
         "MESSAGE_UNDELIVERED" => "message undelivered",
         "MESSAGE_SUPERSEDED" => "message superseded",
         "MERGE_CONFLICT" => "merge conflict told",
@@ -442,6 +456,12 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
         "REVIEW_RESULT" if entry.text.contains("holds for") => "approval carried over",
+        "ESCALATION" if entry.text.contains("is tried on") => "trouble asked about",
+        "ESCALATION" if entry.text.contains("(not wanted any more)") => "failing effect dropped",
+        "STALE_SIGNAL" if entry.text.contains("(not wanted any more)") => "failing effect dropped",
+        "STALE_SIGNAL" => "stale signal noted",
+        "TROUBLE" if entry.text.contains("tried again") => "trouble told",
+        "TROUBLE" => "trouble over",
         "ESCALATION" if entry.text.contains("asked for changes before") => "objection stands",
         "ESCALATION" if entry.text.contains("a person has to review") => "person asked to review",
         "MESSAGE_QUEUED" if entry.text == "Review again" => "told to review again",

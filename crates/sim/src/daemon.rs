@@ -7,8 +7,8 @@ use crate::rng::Rng;
 use crate::store::CrashingStore;
 use crate::world::Shared;
 use shopfloor_core::effect::Action;
-use shopfloor_core::event::{Event, NoteKind};
-use shopfloor_core::ids::{Epoch, MessageId, Role, Sha};
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{Epoch, MessageId, Sha};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::{Queue, SessionState};
 use shopfloor_core::time::Time;
@@ -90,10 +90,7 @@ impl Daemon {
                 self.out.push((late, Input::Report(Box::new(report))));
             }
             Input::Report(report) => {
-                let notes = self.conductor.report(self.now(), *report)?;
-                if notes.iter().any(|n| n.kind == NoteKind::Escalation && n.text.contains("(tried ")) {
-                    self.world.lock().saw("effect given up");
-                }
+                self.conductor.report(self.now(), *report)?;
                 self.reconcile();
             }
             Input::Look(epoch) => self.look(epoch)?,
@@ -230,7 +227,7 @@ impl Daemon {
                 }
             }
         }
-        if proc.results > seen.results && proc.tree.role == Role::Review {
+        if proc.results > seen.results && proc.tree.is_review() {
             self.submit(&Event::ResultWritten { epoch })?;
         }
         if !proc.alive {

@@ -3,7 +3,7 @@
 
 use crate::human::Whim;
 use crate::rng::Rng;
-use crate::world::{Weather, World};
+use crate::world::{Storm, Weather, World};
 use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy};
 use shopfloor_core::time::Time;
 use std::time::Duration;
@@ -36,6 +36,19 @@ pub fn weather(rng: &mut Rng) -> Weather {
         2 => Weather { transient: 40, permanent: 2, interleave: 30 },
         _ => Weather { transient: 120, permanent: 6, interleave: 60 },
     }
+}
+
+/// Every fourth run has a storm, of minutes to hours, somewhere in its first hours.
+pub fn storm(world: &mut World) -> Option<Storm> {
+    let (now, rng) = (world.now, &mut world.rng);
+    if !rng.permille(250) {
+        return None;
+    }
+    let from = now + Duration::from_secs(rng.below(4 * 3600));
+    let until = from + Duration::from_secs(60 * rng.range(1, 400));
+    let permille = *rng.pick(&[1000, 1000, 700]).expect("not empty");
+    let only = rng.permille(600).then(|| (rng.below(3) as u32, 3));
+    Some(Storm { from, until, permille, only })
 }
 
 /// A few whims in the first hours, and a person who looks around now and then for days.

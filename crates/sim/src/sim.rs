@@ -137,9 +137,11 @@ impl Sim {
         let mut world = World::new(seed, Policy::default(), mutation);
         world.policy = plan::policy(&mut world.rng);
         world.weather = plan::weather(&mut world.rng);
+        world.storm = plan::storm(&mut world);
         let mut crashes_left = world.rng.below(9);
         if crashes != Crashes::Seeded {
             world.weather = Weather::default();
+            world.storm = None;
             crashes_left = 0;
         }
         let store = SharedMemoryStore::default();

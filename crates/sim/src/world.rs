@@ -12,7 +12,7 @@ use crate::trouble::Stir;
 use shopfloor_core::ids::{Epoch, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
-use shopfloor_engine::ports::{PortError, PortResult};
+use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,6 +52,23 @@ pub struct Weather {
     pub interleave: u32,
 }
 
+/// For hours, calls of some ports or all fail, most of them or all. Then it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Storm {
+    pub from: Time,
+    pub until: Time,
+    pub permille: u32,
+    /// Only calls of one kind in so many; which, follows from their names.
+    pub only: Option<(u32, u32)>,
+}
+
+impl Storm {
+    fn hits(&self, name: &str) -> bool {
+        let kind: u32 = name.bytes().map(u32::from).sum();
+        self.only.is_none_or(|(which, of)| kind % of == which)
+    }
+}
+
 /// A passed run of the checks.
 #[derive(Clone, Debug)]
 pub struct GreenRun {
@@ -64,6 +81,7 @@ pub struct World {
     pub rng: Rng,
     pub policy: Policy,
     pub weather: Weather,
+    pub storm: Option<Storm>,
     pub mutation: Option<Mutation>,
     pub git: Git,
     pub forge: ForgeModel,
@@ -103,6 +121,7 @@ impl World {
             rng: Rng::new(seed),
             policy,
             weather: Weather::default(),
+            storm: None,
             mutation,
             git: Git::default(),
             forge: ForgeModel::default(),
@@ -162,7 +181,13 @@ impl World {
         if self.rng.permille(self.weather.permanent) {
             self.say(format!("fault: {name} will never work"));
             self.saw("fault permanent");
-            return Err(PortError::permanent(format!("{name} is refused (simulated)")));
+            return Err(PortError::permanent(Final::Refused, format!("{name} is refused (simulated)")));
+        }
+        if let Some(storm) = self.storm.filter(|s| s.from <= self.now && self.now < s.until && s.hits(name))
+            && self.rng.permille(storm.permille)
+        {
+            self.saw("storm");
+            return Err(PortError::transient(format!("{name} failed (simulated)")));
         }
         if self.rng.permille(self.weather.transient) {
             self.say(format!("fault: {name} fails"));

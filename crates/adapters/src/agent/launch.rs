@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::tmux_name;
 use shopfloor_core::runtime::{Setup, Values};
-use shopfloor_engine::ports::{PortError, PortResult};
+use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,22 +41,26 @@ impl Launcher<'_> {
         }
         let program = &argv[0];
         let path = client::find(program, env, self.cwd).ok_or_else(|| {
-            PortError::permanent(format!(
+            PortError::permanent(Final::Config, format!(
                 "{program} is not installed, or not on the PATH of the agents: install it, or choose another `runtime` in shopfloor.toml"
             ))
         })?;
         if let Some(check) = &spec.version {
-            client::check_version(&path, check, env).map_err(PortError::Permanent)?;
+            client::check_version(&path, check, env)
+                .map_err(|why| PortError::permanent(Final::Config, why))?;
         }
         if let Some(refusal) = &spec.root
             && rustix::process::geteuid().is_root()
             && values.get("permission_mode").is_some_and(|mode| refusal.permission_modes.contains(&mode[0]))
             && client::variable(env, &refusal.unless_env).is_none()
         {
-            return Err(PortError::permanent(format!(
-                "{program} refuses to run as root with permission_mode = {:?}: run the floor as another user, or, in a sandbox, set {} and add it to pass_env",
-                values["permission_mode"][0], refusal.unless_env
-            )));
+            return Err(PortError::permanent(
+                Final::Config,
+                format!(
+                    "{program} refuses to run as root with permission_mode = {:?}: run the floor as another user, or, in a sandbox, set {} and add it to pass_env",
+                    values["permission_mode"][0], refusal.unless_env
+                ),
+            ));
         }
         Ok(argv.into_iter().map(OsString::from).collect())
     }
@@ -97,9 +101,9 @@ impl Launcher<'_> {
         let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new);
         let file = trust::claude_file(home, config);
         let skips = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
-        let clone = self.layout.clone_repo(&self.start.project);
-        trust::seed_claude(&file, &clone, skips).map(|_| ()).map_err(|e| {
-            PortError::permanent(format!(
+        // Each worktree is a repository of its own, and trusted as that.
+        trust::seed_claude(&file, self.cwd, skips).map(|_| ()).map_err(|e| {
+            PortError::transient(format!(
                 "the worktrees cannot be marked as trusted in {}: {e}",
                 file.display()
             ))
@@ -107,7 +111,10 @@ impl Launcher<'_> {
     }
 
     fn refuse(&self, error: impl std::fmt::Display) -> PortError {
-        PortError::permanent(format!("the runtime {} cannot be started: {error}", self.config.spec.name))
+        PortError::permanent(
+            Final::Config,
+            format!("the runtime {} cannot be started: {error}", self.config.spec.name),
+        )
     }
 
     fn values(&self) -> io::Result<Values> {

@@ -25,7 +25,7 @@ use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
-use shopfloor_engine::ports::{Agents, Briefing, PortError, PortResult, Started, Tree};
+use shopfloor_engine::ports::{Agents, Briefing, Final, PortError, PortResult, Started, Tree};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -132,6 +132,9 @@ impl TmuxAgents {
             // What may be deleted without asking: see the guard.
             set("TMPDIR", scratch(&folder).into());
         }
+        // The seeds' names for what their agents' scripts use.
+        set("PRIMARY_BRANCH", (&config.primary_branch).into());
+        set("PROJECT_REPO_ROOT", (&briefing.worktree).into());
         set("PROJECT_NAME", start.project.as_str().into());
         set("ISSUE", start.issue.to_string().into());
         set("PHASE_FILE", phase_file.into());
@@ -180,7 +183,10 @@ impl Agents for TmuxAgents {
 
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
         let config = (self.configs)(&start.project, start.role).ok_or_else(|| {
-            PortError::permanent(format!("project {} has no {} agent configured", start.project, start.role))
+            PortError::permanent(
+                Final::Config,
+                format!("project {} has no {} agent configured", start.project, start.role),
+            )
         })?;
         let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
         let folder = self.layout.session(start.epoch);
@@ -192,17 +198,17 @@ impl Agents for TmuxAgents {
         let argv = launch.prepare(&mut env)?;
         let templates = self.templates(&config);
         let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
-        let prompt =
-            prompt::render(start, briefing, primary, delivery, &templates).map_err(PortError::Permanent)?;
-        let protocol =
-            prompt::protocol(start, primary, delivery, &templates).map_err(PortError::Permanent)?;
+        let prompt = prompt::render(start, briefing, primary, delivery, &templates)
+            .map_err(|why| PortError::permanent(Final::Config, why))?;
+        let protocol = prompt::protocol(start, primary, delivery, &templates)
+            .map_err(|why| PortError::permanent(Final::Config, why))?;
         let prompt = config.redactor.redact(&prompt.whole());
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
         write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
             .map_err(PortError::transient)?;
         // A predecessor's phase is not this session's.
         phase_file::reset(&phase_file).map_err(|e| {
-            PortError::permanent(format!("the phase file {} cannot be used: {e}", phase_file.display()))
+            PortError::transient(format!("the phase file {} cannot be used: {e}", phase_file.display()))
         })?;
         let spec = SpawnSpec { name: name.clone(), cwd, argv, env };
         let process = self.tmux.spawn(&spec).map_err(port_error)?;
@@ -210,17 +216,17 @@ impl Agents for TmuxAgents {
     }
 
     fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
-        let name = tmux_name(tree.role, &tree.project, tree.issue, epoch);
+        let name = tree.session(epoch);
         if self.tmux.probe(&name).map_err(port_error)? == Probe::Absent {
             return Ok(String::new());
         }
         let screen = self.tmux.capture(&name, OUTPUT_LINES).map_err(port_error)?;
-        let redactor = self.redactor(&tree.project, tree.role);
+        let redactor = tree.role().map(|role| self.redactor(&tree.project, role)).unwrap_or_default();
         Ok(tail(redactor.redact(&neutralise(&screen)).trim(), OUTPUT_BYTES_MAX))
     }
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
-        self.tmux.end(&tmux_name(tree.role, &tree.project, tree.issue, epoch)).map_err(port_error)
+        self.tmux.end(&tree.session(epoch)).map_err(port_error)
     }
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
@@ -270,5 +276,9 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
 }
 
 fn port_error(error: TmuxError) -> PortError {
-    if error.is_transient() { PortError::transient(error) } else { PortError::permanent(error) }
+    match error {
+        // What was asked for cannot be done: the floor's own folder, or the command, is not fit for it.
+        TmuxError::Refused(why) => PortError::permanent(Final::Config, why),
+        other => PortError::transient(other),
+    }
 }

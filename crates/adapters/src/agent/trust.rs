@@ -3,9 +3,8 @@
 //! `CLAUDE_CONFIG_DIR` names. Nothing else in it is touched, credentials least of all.
 //!
 //! Measured on 2.1.325. Trust in a folder holds for plain folders below it, but not for a git
-//! repository there: a repository is trusted as itself, and so is a worktree — by its own path, or
-//! by the path of the repository it belongs to (for a bare one, its own path). So one entry for a
-//! project's clone covers all its worktrees.
+//! repository there: a repository is trusted as itself, by the folder that its `.git` is in, be that a folder
+//! or a file. So each worktree of an agent has an entry; those of worktrees that are gone are taken out again.
 
 use super::json_file;
 use serde_json::{Map, Value, json};
@@ -25,8 +24,8 @@ pub fn claude_file(home: &Path, config: Option<&Path>) -> PathBuf {
     config.unwrap_or(home).join(".claude.json")
 }
 
-/// Marks onboarding as done and `folder` (a worktree, or better the repository of all of them) as
-/// trusted; with `skip_permissions` also that mode as accepted. Whether anything had to be changed.
+/// Marks onboarding as done and `folder` (a worktree) as trusted, and forgets those beside it that are
+/// gone; with `skip_permissions` also that mode as accepted. Whether anything had to be changed.
 ///
 /// A file that is not JSON is left alone, and so is one that the client holds locked for long: both
 /// are errors.
@@ -38,6 +37,7 @@ pub fn seed_claude(file: &Path, folder: &Path, skip_permissions: bool) -> io::Re
         }
         let projects = settings.entry("projects").or_insert_with(|| json!({}));
         let Some(projects) = projects.as_object_mut() else { return };
+        projects.retain(|known, _| !is_gone_beside(Path::new(known), folder));
         let project = projects.entry(folder.to_string_lossy()).or_insert_with(|| json!({}));
         let Some(project) = project.as_object_mut() else { return };
         for key in ["hasTrustDialogAccepted", "hasCompletedProjectOnboarding"] {
@@ -53,6 +53,12 @@ pub fn seed_claude(file: &Path, folder: &Path, skip_permissions: bool) -> io::Re
     }
     let _lock = ClientLock::take(file)?;
     json_file::edit(file, seed)
+}
+
+/// Whether it is a worktree of the same project that is not there any more: its issue is over.
+fn is_gone_beside(known: &Path, folder: &Path) -> bool {
+    let worktrees = folder.parent().filter(|parent| parent.file_name() == Some("worktrees".as_ref()));
+    worktrees.is_some() && known.parent() == worktrees && known != folder && !known.exists()
 }
 
 struct ClientLock(PathBuf);

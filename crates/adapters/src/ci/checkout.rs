@@ -37,6 +37,14 @@ pub(super) fn checkout(
     finish("remote", command::run(&mut remote, GIT_TIMEOUT))
 }
 
+/// Whether the repository has the commit, as far as git can tell.
+pub(super) fn has(repository: &Path, commit: &Sha, path: &OsStr) -> bool {
+    let mut look = git(path);
+    look.arg("--git-dir").arg(repository).args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
+    let found = command::run(look.arg(format!("{commit}^{{commit}}")), GIT_TIMEOUT);
+    !matches!(found, Ok(finished) if finished.status.code() == Some(1))
+}
+
 /// The files that `commit` changes against the primary branch of the hub, both names of a renamed one.
 /// `None`: it cannot be told.
 pub(super) fn changed(

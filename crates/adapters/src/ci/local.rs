@@ -185,6 +185,10 @@ impl LocalCi {
         let path = config.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
         if let Err(why) = tree.check_out(&repository, request.commit, path)? {
+            if checkout::has(&repository, request.commit, path) {
+                // Whatever kept git from it, it is not the commit: the whole run is tried again.
+                return Err(io::Error::other(why));
+            }
             log.write(why.as_bytes())?;
             report.verdict = CiVerdict::Infra;
             report.step = Some("checkout".to_owned());

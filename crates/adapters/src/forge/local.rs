@@ -9,8 +9,7 @@ use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text;
 use shopfloor_core::{deps, hints};
-use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult, PullText};
-use shopfloor_store::StoreError;
+use shopfloor_engine::ports::{Changes, Final, Forge, IssueText, NewPr, PortError, PortResult, PullText};
 use shopfloor_store::forge::{
     BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueFilter, IssueState, NewIssue,
     NewPr as NewPrRow, NewReview, NewStatus, PrState, TITLE_CHARS_MAX,
@@ -289,14 +288,23 @@ fn review_text(stored: &str) -> String {
     text::head(&text::neutralise(stored), REVIEW_BYTES_MAX)
 }
 
-/// A lock or a full disk may pass; what the forge refuses it will refuse again.
+/// What the forge refuses it will refuse again; whatever is the matter with the store may pass.
 fn port_error(error: ForgeError) -> PortError {
-    match error {
-        ForgeError::Store(StoreError::Busy | StoreError::Full(_) | StoreError::Io(_)) => {
-            PortError::transient(error)
-        }
-        _ => PortError::permanent(error),
-    }
+    let cause = match &error {
+        ForgeError::Store(_) => return PortError::transient(error),
+        ForgeError::NoSuchProject(_)
+        | ForgeError::NoSuchIssue(_)
+        | ForgeError::NoSuchPr(_)
+        | ForgeError::NoSuchReview { .. } => Final::Missing,
+        ForgeError::AlreadyMerged { .. } => Final::Rejected,
+        ForgeError::UnknownLabel { .. }
+        | ForgeError::TooLong { .. }
+        | ForgeError::Empty { .. }
+        | ForgeError::NotOneLine { .. }
+        | ForgeError::InvalidLabel(_)
+        | ForgeError::OwnApproval { .. } => Final::Refused,
+    };
+    PortError::permanent(cause, error)
 }
 
 #[cfg(test)]

@@ -114,16 +114,10 @@ impl Call {
     /// Runs it and keeps at most the first `bytes_max` bytes of its output.
     fn end(mut self, bytes_max: u64) -> GitResult<Ended> {
         self.begin();
-        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            self.command.spawn().map_err(|source| GitError::Start { program: self.program, source })?;
-        if let (Some(bytes), Some(mut pipe)) = (self.stdin, child.stdin.take()) {
-            // A git that stops reading says so by its exit code, not by a broken pipe.
-            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-        }
+        let (mut child, stderr) = self.start()?;
+        // Nothing to say to it: it must not wait for more.
+        drop(child.stdin.take());
         let stdout = read_all(child.stdout.take(), bytes_max);
-        let stderr = read_all(child.stderr.take(), u64::MAX);
         let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
         else {
             stop(&mut child);
@@ -131,6 +125,85 @@ impl Call {
         };
         let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
         Ok(Ended { code: status.code(), stdout, stderr })
+    }
+
+    /// Runs it and hands what it writes to another, chosen by the first bytes of that; `None`: to nobody.
+    pub(crate) fn into(mut self, first: usize, next: impl FnOnce(&[u8]) -> Option<Call>) -> GitResult<()> {
+        self.begin();
+        let (mut child, stderr) = self.start()?;
+        let mut pipe = child.stdout.take().expect("piped");
+        let (done, begun) = channel();
+        std::thread::spawn(move || {
+            let mut header = vec![0; first];
+            // One that ends before says by its end why.
+            let whole = pipe.read_exact(&mut header).is_ok();
+            let _ = done.send(whole.then_some((header, pipe)));
+        });
+        let fed = match begun.recv_timeout(TIME_LIMIT).ok().flatten() {
+            Some((header, mut pipe)) => match next(&header) {
+                Some(next) => next.feed(header, pipe),
+                None => {
+                    // It is let come to its end: a closed pipe would kill it.
+                    std::thread::spawn(move || drop(std::io::copy(&mut pipe, &mut std::io::sink())));
+                    Ok(())
+                }
+            },
+            None => Ok(()),
+        };
+        let Ok(stderr) = stderr.recv_timeout(TIME_LIMIT) else {
+            stop(&mut child);
+            return Err(GitError::TimedOut { command: self.shown });
+        };
+        let status = child.wait().map_err(|e| GitError::io(self.shown.clone(), e))?;
+        match status.code() {
+            Some(0) => fed,
+            // Whoever reads no more ends it; then it is the reader that failed.
+            _ if fed.is_err() => fed,
+            code => Err(Ended { code, stdout: Vec::new(), stderr }.into_error(self.shown)),
+        }
+    }
+
+    /// Runs it on these bytes, followed by what comes out of a pipe.
+    fn feed(mut self, begin: Vec<u8>, mut pipe: impl Read + Send + 'static) -> GitResult<()> {
+        let shown = self.shown();
+        self.begin();
+        self.stdin = Some(Vec::new());
+        let (mut child, stderr) = self.start()?;
+        if let Some(mut input) = child.stdin.take() {
+            std::thread::spawn(move || {
+                // A git that stops reading says so by its exit code, not by a broken pipe.
+                let _ = input.write_all(&begin).and_then(|()| std::io::copy(&mut pipe, &mut input));
+            });
+        }
+        let stdout = read_all(child.stdout.take(), u64::MAX);
+        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
+        else {
+            stop(&mut child);
+            return Err(GitError::TimedOut { command: shown });
+        };
+        let status = child.wait().map_err(|e| GitError::io(shown.clone(), e))?;
+        match status.code() {
+            Some(0) => Ok(()),
+            code => Err(Ended { code, stdout, stderr }.into_error(shown)),
+        }
+    }
+
+    /// Starts it, with a thread that reads its standard error. Its standard input, if there is any, is
+    /// written by another thread, or left to the caller if it is empty.
+    fn start(&mut self) -> GitResult<(Child, Receiver<Vec<u8>>)> {
+        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let spawned = self.command.spawn();
+        let mut child =
+            spawned.map_err(|source| GitError::Start { program: self.program.clone(), source })?;
+        if let Some(bytes) = self.stdin.take().filter(|bytes| !bytes.is_empty())
+            && let Some(mut pipe) = child.stdin.take()
+        {
+            // A git that stops reading says so by its exit code, not by a broken pipe.
+            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+        }
+        let stderr = read_all(child.stderr.take(), u64::MAX);
+        Ok((child, stderr))
     }
 
     /// Its standard output; an exit code other than 0 is an error.

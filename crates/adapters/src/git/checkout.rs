@@ -2,7 +2,7 @@
 //! could be in the way, and otherwise left alone with a word on what to do.
 
 use super::GitProject;
-use super::repos::tracked_changes;
+use super::repos::{is_nowhere, tracked_changes};
 use super::run::Git;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortResult;
@@ -19,8 +19,8 @@ pub(crate) fn sync(git: &Git, hub: &Path, project: &GitProject) -> PortResult<(b
     let repo = git.tree(&project.checkout);
     let inside = match repo.call("rev-parse").arg("--is-inside-work-tree").text() {
         Ok(answer) => answer == "true",
-        Err(e) if e.is_transient() => return Err(e.into()),
-        Err(_) => false,
+        Err(e) if is_nowhere(&e) => false,
+        Err(e) => return Err(e.into()),
     };
     if !inside {
         return Ok((false, format!("there is no checkout of {} at {at} any more", project.name)));
@@ -51,7 +51,7 @@ pub(crate) fn sync(git: &Git, hub: &Path, project: &GitProject) -> PortResult<(b
     let call = call.args(["--quiet", "--ff-only", "--no-overwrite-ignore", theirs.as_str()]);
     match call.run() {
         Ok(_) => Ok((true, format!("{at} was fast-forwarded to {}", theirs.short()))),
-        Err(e) if e.is_transient() => Err(e.into()),
+        Err(e) if !e.says("would be overwritten") => Err(e.into()),
         Err(e) => left(format!("could not be fast-forwarded ({})", text::one_line(&e.to_string(), 300))),
     }
 }

@@ -1,6 +1,6 @@
 //! What a branch changes: a name for it that a clean rebase keeps, and as much of it as a reviewer is shown.
 
-use super::run::GitResult;
+use super::run::{GitResult, Repo};
 use super::site::Site;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
@@ -19,21 +19,6 @@ const OMITTED_MAX: usize = 40;
 const PLAIN: [&str; 6] = ["-r", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
 
 impl Site {
-    fn diff_tree(&self, args: &[&str], from: &str, to: &str) -> super::call::Call {
-        self.clone.call("diff-tree").args(PLAIN).args(args).args([from, to, "--"])
-    }
-
-    /// Names the change between two commits by its text without places in files: lines may move.
-    pub(super) fn patch(&self, from: &str, head: &Sha) -> GitResult<Option<String>> {
-        let call = self.diff_tree(&["-p", "--binary", "--full-index"], from, head.as_str());
-        let diff = call.first_bytes(NAMED_BYTES_MAX)?;
-        if diff.len() >= NAMED_BYTES_MAX {
-            return Ok(None);
-        }
-        let name = self.clone.call("hash-object").arg("--stdin").stdin(without_places(&diff));
-        Ok(Some(name.sha()?.to_string()))
-    }
-
     /// The change of a pull request, or what is new in it since a commit that was reviewed: file by
     /// file, as long as there is room, and a list of the rest.
     pub(super) fn review_diff(
@@ -43,17 +28,34 @@ impl Site {
         bytes_max: usize,
     ) -> PortResult<String> {
         for commit in since.into_iter().chain([head]) {
-            if self.clone.commit(commit.as_str())?.is_none() {
+            if self.hub.commit(commit.as_str())?.is_none() {
                 return Ok(format!("(commit {} is not to be had any more)", commit.short()));
             }
         }
         let primary = self.primary_now()?;
-        let base = self.base(&primary, head)?;
-        let Some(since) = since else { return Ok(self.shown(&base, head, None, bytes_max)?) };
+        let base = self.hub.base(&primary, head)?;
+        let Some(since) = since else { return Ok(self.hub.shown(&base, head, None, bytes_max)?) };
         // What came in with the primary branch is not of the pull request.
-        let mut own: BTreeSet<String> = self.stat(&base, head)?.into_iter().map(|f| f.path).collect();
-        own.extend(self.stat(&self.base(&primary, since)?, since)?.into_iter().map(|f| f.path));
-        Ok(self.shown(since.as_str(), head, Some(&own), bytes_max)?)
+        let mut own: BTreeSet<String> = self.hub.stat(&base, head)?.into_iter().map(|f| f.path).collect();
+        own.extend(self.hub.stat(&self.hub.base(&primary, since)?, since)?.into_iter().map(|f| f.path));
+        Ok(self.hub.shown(since.as_str(), head, Some(&own), bytes_max)?)
+    }
+}
+
+impl Repo {
+    fn diff_tree(&self, args: &[&str], from: &str, to: &str) -> super::call::Call {
+        self.call("diff-tree").args(PLAIN).args(args).args([from, to, "--"])
+    }
+
+    /// Names the change between two commits by its text without places in files: lines may move.
+    pub(super) fn patch(&self, from: &str, head: &Sha) -> GitResult<Option<String>> {
+        let call = self.diff_tree(&["-p", "--binary", "--full-index"], from, head.as_str());
+        let diff = call.first_bytes(NAMED_BYTES_MAX)?;
+        if diff.len() >= NAMED_BYTES_MAX {
+            return Ok(None);
+        }
+        let name = self.call("hash-object").arg("--stdin").stdin(without_places(&diff));
+        Ok(Some(name.sha()?.to_string()))
     }
 
     fn stat(&self, from: &str, head: &Sha) -> GitResult<Vec<Changed>> {

@@ -2,8 +2,8 @@
 //! on another one, a submodule with changes, a lock that a dead git left. Each is said in words that
 //! an agent can act upon; nothing here changes anything but the lock.
 
-use super::rescue::is_changed;
-use super::run::{Git, GitResult, Repo, parse_sha};
+use super::capture::is_changed;
+use super::run::{Git, GitResult, parse_sha};
 use super::worktree::Worktree;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text::one_line;
@@ -56,14 +56,14 @@ pub(crate) fn operation(worktree: &Worktree) -> Option<Operation> {
 }
 
 /// Commits at HEAD that the branch lacks, while HEAD is elsewhere.
-pub(crate) fn astray(clone: &Repo, worktree: &Worktree, full: &str) -> GitResult<Option<String>> {
-    let on = worktree.branch()?;
-    let (Some(head), Some(branch)) = (worktree.head()?, clone.commit(full)?) else { return Ok(None) };
-    if on.as_deref() == Some(full) {
+pub(crate) fn astray(worktree: &Worktree, full: &str) -> GitResult<Option<String>> {
+    let on = worktree.branch();
+    let (Some(head), Some(branch)) = (worktree.head()?, worktree.at_ref(full)) else { return Ok(None) };
+    if on.as_deref() == Some(full) || head == branch {
         return Ok(None);
     }
     let range = format!("{branch}..{head}");
-    let count = clone.call("rev-list").args(["--count", &range, "--"]).text()?;
+    let count = worktree.repo.call("rev-list").args(["--count", &range, "--"]).text()?;
     if count == "0" {
         return Ok(None);
     }
@@ -80,7 +80,7 @@ pub(crate) fn astray(clone: &Repo, worktree: &Worktree, full: &str) -> GitResult
     )))
 }
 
-/// Submodules with changes. A snapshot keeps their files, but not commits made in them.
+/// Submodules with changes: nobody publishes them but whoever made them.
 pub(crate) fn submodules(git: &Git, worktree: &Worktree) -> GitResult<Vec<String>> {
     if !worktree.path.join(".gitmodules").exists() {
         return Ok(Vec::new());
@@ -94,7 +94,7 @@ pub(crate) fn submodules(git: &Git, worktree: &Worktree) -> GitResult<Vec<String
         let path = Path::new(OsStr::from_bytes(&rest[tab + 1..]));
         if is_changed(git, &worktree.path.join(path), &commit)? {
             notes.push(format!(
-                "submodule {} has changes: only its files are rescued, push its commits yourself",
+                "submodule {} has changes: commit and push them there yourself, nobody else does",
                 one_line(&path.to_string_lossy(), 100)
             ));
         }

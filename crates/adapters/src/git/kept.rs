@@ -1,13 +1,17 @@
 //! What a project's rescue refs hold: listed, and shown against what the worktree's HEAD was.
 
-use super::rescue::{RESCUES, SUBJECT};
+use super::commit::Commit;
+use super::parts::Part;
+use super::refs;
+use super::rescue::{RESCUES, SUBJECT, content_of};
 use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name, branch_for};
+use shopfloor_core::hand::name::HandName;
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
-use shopfloor_engine::ports::PortResult;
+use shopfloor_engine::ports::{PortResult, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A rescue ref and what it holds.
@@ -27,14 +31,20 @@ pub struct Rescued {
     pub files: usize,
     /// The branch that has all of this as well, if one has.
     pub also_in: Option<String>,
+    /// What it keeps beside the files and HEAD: stashes, other branches, submodules' commits.
+    pub parts: Vec<Part>,
 }
 
 impl Rescued {
-    /// The issue and role of the agent, if the ref is of this project's making.
-    pub fn tree_of(&self, project: &ProjectName) -> Option<(Role, IssueNumber)> {
+    /// Whose it is, if the ref is of this project's making.
+    pub fn tree_of(&self, project: &ProjectName) -> Option<Tree> {
+        if let Some(name) = HandName::parse(&self.agent) {
+            return Some(Tree::of_hand(project, name));
+        }
         [Role::Dev, Role::Review].into_iter().find_map(|role| {
             let issue = self.agent.rsplit_once('-')?.1.parse().ok()?;
-            (agent_name(role, project, issue) == self.agent).then_some((role, issue))
+            let tree = Tree::of_job(project, role, issue);
+            (tree.agent() == self.agent).then_some(tree)
         })
     }
 }
@@ -46,9 +56,9 @@ impl GitWorkspace {
     /// Every rescue ref of a project, of each agent the oldest first.
     pub fn rescues(&self, project: &ProjectName) -> PortResult<Vec<Rescued>> {
         let site = self.site(project)?;
-        let mut all = listed(&site.clone)?;
-        count_files(&site.clone, &mut all)?;
-        say_where_else(&site, project, &mut all)?;
+        let mut all = listed(&site.keeper)?;
+        count_files(&site.keeper, &mut all)?;
+        self.say_where_else(&site, project, &mut all)?;
         Ok(all)
     }
 
@@ -61,7 +71,7 @@ impl GitWorkspace {
         patch: bool,
         bytes_max: usize,
     ) -> PortResult<String> {
-        let clone = self.site(project)?.clone;
+        let clone = self.site(project)?.keeper;
         let base = match &rescued.head {
             Some(head) => head.clone(),
             None => clone.call("mktree").stdin("").sha()?,
@@ -86,7 +96,7 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
     ];
     let call = clone.call("for-each-ref").arg(format!("--format={}", FIELDS.join("%09"))).arg(RESCUES);
     let command = call.shown();
-    let mut all = Vec::new();
+    let (mut all, mut with_parts) = (Vec::new(), BTreeSet::new());
     for line in call.text()?.lines() {
         let fields: Vec<&str> = line.splitn(FIELDS.len(), '\t').collect();
         let [reference, commit, tree, at, parents, author, subject] = fields[..] else {
@@ -98,6 +108,9 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
             continue;
         };
         let commit = parse_sha(&command, commit)?;
+        if parents.contains(' ') || parents.is_empty() {
+            with_parts.insert(commit.clone());
+        }
         let snapshot = author == IDENTITY_NAME && subject.starts_with(SUBJECT.trim_end());
         let head = match (snapshot, parents.split(' ').next()) {
             (true, Some("") | None) => None,
@@ -114,10 +127,28 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
             at: Time(at.parse::<u64>().unwrap_or(0).saturating_mul(1000)),
             files: 0,
             also_in: None,
+            parts: Vec::new(),
         });
     }
     all.sort_by(|a, b| (&a.agent, a.number).cmp(&(&b.agent, b.number)));
+    read_parts(clone, &mut all, &with_parts)?;
     Ok(all)
+}
+
+/// One process for all of them; none if there are none.
+fn read_parts(clone: &Repo, all: &mut [Rescued], of: &BTreeSet<Sha>) -> GitResult<()> {
+    let ids: Vec<&Sha> = of.iter().collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    for (id, commit) in ids.iter().zip(Commit::read_all(clone, &ids)?) {
+        let content = content_of(id, commit);
+        for rescued in all.iter_mut().filter(|rescued| rescued.commit == **id) {
+            rescued.head = content.head.clone();
+            rescued.parts = content.parts.clone();
+        }
+    }
+    Ok(())
 }
 
 /// One process for all of them.
@@ -125,7 +156,8 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
     let asked: String = all
         .iter()
         .filter(|r| r.head.as_ref() != Some(&r.commit))
-        .map(|r| format!("{}\n", r.commit))
+        // Against HEAD, whatever else it keeps.
+        .map(|r| format!("{} {}\n", r.commit, r.head.as_ref().map_or("", |head| head.as_str())))
         .collect();
     if asked.is_empty() {
         return Ok(());
@@ -147,32 +179,51 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
     Ok(())
 }
 
-/// The primary branch is asked first, then the issue's own.
-fn say_where_else(site: &Site, project: &ProjectName, all: &mut [Rescued]) -> GitResult<()> {
-    let mut roots = vec![(site.project.primary_branch.clone(), site.tracking(&site.project.primary_branch))];
-    let issues: BTreeSet<IssueNumber> =
-        all.iter().filter_map(|r| r.tree_of(project)).map(|(_, issue)| issue).collect();
-    roots.extend(issues.into_iter().map(|n| (branch_for(n), format!("refs/heads/{}", branch_for(n)))));
-    for (branch, root) in roots {
-        let own = |r: &Rescued| {
-            let issue = r.tree_of(project).map(|(_, issue)| issue);
-            branch == site.project.primary_branch || issue.is_some_and(|n| branch_for(n) == branch)
-        };
-        if !all.iter().any(|r| r.also_in.is_none() && own(r)) {
-            continue;
+impl GitWorkspace {
+    /// The primary branch is asked first, then the issue's own.
+    fn say_where_else(&self, site: &Site, project: &ProjectName, all: &mut [Rescued]) -> GitResult<()> {
+        if let Some(primary) = site.on_origin(&site.primary) {
+            say_if_in(&site.keeper, &site.project.primary_branch, &primary, all, |_| true)?;
         }
-        let Some(root) = site.clone.commit(&root)? else { continue };
-        let trees = site.clone.call("rev-list").args(["--no-commit-header", "--format=%T", COMMITS_MAX]);
-        let trees = trees.args([root.as_str(), "--"]).text()?;
-        let trees: BTreeSet<&str> = trees.lines().collect();
-        let heads: String = all.iter().filter_map(|r| r.head.as_ref()).map(|h| format!("{h}\n")).collect();
-        let lacking = site.clone.call("rev-list").arg("--stdin").stdin(format!("{heads}^{root}\n")).text()?;
-        let lacking: BTreeSet<&str> = lacking.lines().collect();
-        for rescued in all.iter_mut().filter(|r| r.also_in.is_none() && own(r)) {
-            let has_head = rescued.head.as_ref().is_none_or(|head| !lacking.contains(head.as_str()));
-            if has_head && trees.contains(rescued.tree.as_str()) {
-                rescued.also_in = Some(branch.clone());
-            }
+        let issues: BTreeSet<IssueNumber> = all.iter().filter_map(|r| r.tree_of(project)?.issue()).collect();
+        for issue in issues {
+            let branch = branch_for(issue);
+            let full = format!("refs/heads/{branch}");
+            let own = self.layout.repository(&Tree::of_job(project, Role::Dev, issue));
+            // Where work goes on, then where it is published, then where it was left.
+            let places = [own.as_path(), site.hub.path(), site.keeper.path()];
+            let Some(head) = places.into_iter().find_map(|place| refs::read(place, &full)) else { continue };
+            let repo = site.keeper.lending(own.exists().then(|| own.join("objects")).as_deref());
+            let of = |r: &Rescued| r.tree_of(project).and_then(|tree| tree.issue()) == Some(issue);
+            say_if_in(&repo, &branch, &head, all, of)?;
+        }
+        Ok(())
+    }
+}
+
+/// Says so of those whose files and HEAD a branch has, if they keep nothing else.
+fn say_if_in(
+    repo: &Repo,
+    branch: &str,
+    root: &Sha,
+    all: &mut [Rescued],
+    of: impl Fn(&Rescued) -> bool,
+) -> GitResult<()> {
+    let asked = |r: &Rescued| r.also_in.is_none() && r.parts.is_empty() && of(r);
+    let heads: String =
+        all.iter().filter(|r| asked(r)).filter_map(|r| r.head.as_ref()).map(|h| format!("{h}\n")).collect();
+    if heads.is_empty() {
+        return Ok(());
+    }
+    let trees = repo.call("rev-list").args(["--no-commit-header", "--format=%T", COMMITS_MAX]);
+    let trees = trees.args([root.as_str(), "--"]).text()?;
+    let trees: BTreeSet<&str> = trees.lines().collect();
+    let lacking = repo.call("rev-list").arg("--stdin").stdin(format!("{heads}^{root}\n")).text()?;
+    let lacking: BTreeSet<&str> = lacking.lines().collect();
+    for rescued in all.iter_mut().filter(|r| asked(r)) {
+        let has_head = rescued.head.as_ref().is_none_or(|head| !lacking.contains(head.as_str()));
+        if has_head && trees.contains(rescued.tree.as_str()) {
+            rescued.also_in = Some(branch.to_owned());
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Lock files that a killed git left behind. A live git holds one for milliseconds, so age tells;
 //! a fresh one is left alone and the call that meets it is tried again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(10);
@@ -16,21 +16,30 @@ pub(crate) fn remove_stale(lock: &Path, age_min: Duration) {
     }
 }
 
-/// Removes stale locks in a bare repository's folder and everywhere among its refs.
-pub(crate) fn sweep_repository(git_dir: &Path) {
-    sweep(git_dir, false);
-    sweep(&git_dir.join("refs"), true);
+/// The lock files in a repository's folder and everywhere among its refs.
+pub(crate) fn held(git_dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    collect(git_dir, false, &mut all);
+    collect(&git_dir.join("refs"), true, &mut all);
+    all
 }
 
-fn sweep(dir: &Path, below: bool) {
+/// Removes stale locks in a bare repository's folder and everywhere among its refs.
+pub(crate) fn sweep_repository(git_dir: &Path) {
+    for lock in held(git_dir) {
+        remove_stale(&lock, STALE_AFTER);
+    }
+}
+
+fn collect(dir: &Path, below: bool, all: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         let path = entry.path();
         if kind.is_dir() && below {
-            sweep(&path, true);
+            collect(&path, true, all);
         } else if kind.is_file() && path.extension().is_some_and(|ext| ext == "lock") {
-            remove_stale(&path, STALE_AFTER);
+            all.push(path);
         }
     }
 }

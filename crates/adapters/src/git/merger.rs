@@ -21,7 +21,7 @@ use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -93,7 +93,7 @@ impl Merger for GitMerger {
 
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
         if lock.project() != request.project {
-            return Err(PortError::permanent("the queue lock is another project's"));
+            return Err(PortError::permanent(Final::Refused, "the queue lock is another project's"));
         }
         let queue = self.queue(request.project)?;
         let branches =

@@ -1,7 +1,9 @@
-//! Git: the agents' worktrees ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]) and
+//! Git: the trees agents work in ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]) and
 //! the floor's repositories of a project ([`repos`]). All of it runs the git program.
 
+pub mod abandon;
 mod call;
+mod capture;
 mod chain;
 mod checkout;
 mod commit;
@@ -12,21 +14,28 @@ mod hazards;
 pub mod hub;
 mod kept;
 mod landing;
+mod linked;
 mod locks;
 mod merger;
+mod parts;
+mod prepare;
 mod prune;
 mod publish;
+mod refs;
 pub mod repos;
+mod repository;
 mod rescue;
 mod restore;
 pub(crate) mod run;
 mod site;
+mod transfer;
 mod workspace;
 pub(crate) mod worktree;
 
 pub use kept::Rescued;
 pub use merger::GitMerger;
+pub use parts::{Part, PartKind};
 pub use repos::{CheckoutProblem, GitProject, HubState, Projects, RegisterError};
 pub use restore::Restored;
 pub use run::{GIT_MINIMUM, Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME};
-pub use workspace::GitWorkspace;
+pub use workspace::{GitWorkspace, branch_file};

@@ -7,6 +7,7 @@
 //! ref stays, and nothing is lost.
 
 use super::kept::{self, Rescued};
+use super::refs;
 use super::rescue::RESCUES;
 use super::run::{GitError, GitResult};
 use super::site::Site;
@@ -21,12 +22,11 @@ const PASS_MAX: usize = 200;
 impl GitWorkspace {
     pub(super) fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
         let site = self.site(&tidy.project)?;
-        let all = kept::listed(&site.clone)?;
+        let all = kept::listed(&site.keeper)?;
         let mut pruned = 0;
         for rescued in candidates(&all, tidy).into_iter().take(PASS_MAX) {
             if is_kept_elsewhere(&site, rescued)? {
-                let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
-                site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+                site.update(&site.keeper, format!("delete {}\0{}\0", rescued.reference, rescued.commit))?;
                 pruned += 1;
             }
         }
@@ -35,10 +35,10 @@ impl GitWorkspace {
 
     pub(super) fn send(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
         let site = self.site(&tree.project)?;
-        if !site.project.push_rescues || site.on_origin(&[&snapshot.reference])?.remove(0).is_some() {
+        if !site.project.push_rescues || site.on_origin(&snapshot.reference).is_some() {
             return Ok(());
         }
-        let call = site.clone.call("push").args(["--quiet", "origin"]);
+        let call = site.keeper.call("push").args(["--quiet", "--"]).arg(site.hub.path());
         call.arg(format!("{}:{}", snapshot.commit, snapshot.reference)).run()?;
         Ok(())
     }
@@ -67,23 +67,20 @@ fn candidates<'a>(all: &'a [Rescued], tidy: &Tidy) -> Vec<&'a Rescued> {
 }
 
 fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {
-    let primary = site.clone.commit(&site.tracking(&site.project.primary_branch))?;
-    let agent = format!("{RESCUES}{}/", rescued.agent);
-    let refs = site.clone.call("for-each-ref").args(["--format=%(objectname) %(refname)", &agent]).text()?;
-    let others = refs.lines().filter_map(|line| line.split_once(' '));
-    let others = others.filter(|(_, name)| *name != rescued.reference).map(|(commit, _)| commit);
+    let others = refs::list(site.keeper.path(), &format!("{RESCUES}{}/", rescued.agent)).into_iter();
+    let others = others.filter(|(name, _)| *name != rescued.reference).map(|(_, commit)| commit);
     let mut roots = format!("{}\n", rescued.commit);
-    for root in others.chain(primary.as_ref().map(|p| p.as_str())) {
+    for root in others.chain(site.on_origin(&site.primary)) {
         roots.push_str(&format!("^{root}\n"));
     }
     // Aggressive: also what is only in the files of an excluded commit that is no ancestor.
     let call =
-        site.clone.call("rev-list").args(["--objects-edge-aggressive", "--no-object-names", "--stdin"]);
+        site.keeper.call("rev-list").args(["--objects-edge-aggressive", "--no-object-names", "--stdin"]);
     let listed = call.stdin(roots).text()?;
     // The excluded commits themselves are listed with a dash.
     let only_here: String =
         listed.lines().filter(|line| !line.starts_with('-')).map(|line| format!("{line}\n")).collect();
-    let call = site.clone.call("cat-file").arg("--batch-check=%(objectname) %(objecttype)");
+    let call = site.keeper.call("cat-file").arg("--batch-check=%(objectname) %(objecttype)");
     let command = call.shown();
     let kinds = call.stdin(only_here).text()?;
     for line in kinds.lines() {

@@ -13,7 +13,7 @@ use super::locks;
 use super::merger::Queue;
 use super::run::{GitError, GitResult};
 use shopfloor_core::ids::Sha;
-use shopfloor_engine::ports::{PortError, PortResult, PublishRequest};
+use shopfloor_engine::ports::{Final, PortError, PortResult, PublishRequest};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -24,11 +24,10 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     if tested != new && old != new {
         let read = Commit::read_all(&queue.repo, &[tested, new])?;
         if read[0].tree != read[1].tree {
-            return Err(PortError::permanent(format!(
-                "{} was checked, but {} has other files",
-                tested.short(),
-                new.short()
-            )));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{} was checked, but {} has other files", tested.short(), new.short()),
+            ));
         }
     }
     if new == old {
@@ -36,9 +35,10 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     }
     if !hand_over(queue, old, new)? {
         let (new, old) = (new.short(), old.short());
-        return Err(PortError::permanent(format!(
-            "{new} does not contain {old}: publishing it would drop commits"
-        )));
+        return Err(PortError::permanent(
+            Final::Rejected,
+            format!("{new} does not contain {old}: publishing it would drop commits"),
+        ));
     }
     if has_packs(&queue.repo.path().join("objects/pack")) && !queue.hub_has_all(old, new)? {
         queue.send(new)?;
@@ -70,11 +70,8 @@ impl Queue {
     /// Whether the hub by itself has everything that is new.
     fn hub_has_all(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
         let call = self.hub.call("rev-list").args(["--objects", "--quiet"]);
-        match call.args([new.as_str(), &format!("^{old}"), "--"]).run() {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_transient() => Err(error),
-            Err(_) => Ok(false),
-        }
+        // It dies of an object that is not there.
+        Ok(call.args([new.as_str(), &format!("^{old}"), "--"]).ending(&[0, 128])?.code == 0)
     }
 
     /// The long way, through git's own transport. The ref it needs there is gone afterwards.

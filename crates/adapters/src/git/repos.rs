@@ -2,21 +2,26 @@
 //!
 //! * `hub.git` is origin when the floor is its own forge. Its `update` hook keeps a session to its
 //!   own branch.
-//! * `clone.git` is the agents': their worktrees, branches and rescue refs.
+//! * `clone.git` is the keeper: rescue refs, and branches of trees that were removed. It borrows the hub's
+//!   objects. (Its name is from when agents worked in worktrees of it; floors may still have such.)
+//! * `repos/` has a repository for each tree that an agent works in ([`super::repository`]).
 //! * `queue.git` is the merge queue's alone; its HEAD points at no branch that ever exists. It sees the
 //!   hub's objects without having them.
+//!
+//! The hub's objects are borrowed by all of them: nothing there is ever deleted, which git is told
+//! (`extensions.preciousObjects`), so that not even a `git gc` by hand does it.
 //!
 //! A repository is made beside its place and renamed into it, so it is there whole or not at all.
 //! What the factory needs configured is in a file of its own that the repository's `config`
 //! includes: it is rewritten when it differs, and settings made by others stay.
 
-use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref};
+use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +84,7 @@ pub enum HubState {
     },
 }
 
-const MANAGED: &str = "shopfloor.config";
+pub(super) const MANAGED: &str = "shopfloor.config";
 
 const UPDATE_HOOK: &str = r#"#!/bin/sh
 # Written by shopfloor, which writes it again when it differs.
@@ -110,12 +115,7 @@ esac
 pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()> {
     let (hub, clone, queue) =
         (layout.hub(&project.name), layout.clone_repo(&project.name), layout.queue_repo(&project.name));
-    let common = format!(
-        "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
-         [core]\n\tfsync = committed,reference\n\tlogAllRefUpdates = always\n\
-         [gc]\n\tauto = 0\n\tpruneExpire = never\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
-         [maintenance]\n\tauto = false\n"
-    );
+    let common = common_config();
     // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
     let serves = "[uploadpack]\n\tallowAnySHA1InWant = true\n";
     // A hooksPath in somebody's global configuration must not switch the hub's hook off.
@@ -132,10 +132,37 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
     make(git, project, &queue, "shopfloor-queue-has-no-branch")?;
     write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
+    precious(&hub)?;
+    borrow(&clone, &hub)?;
+    borrow(&queue, &hub)
+}
+
+/// What every repository of the floor has configured.
+pub(super) fn common_config() -> String {
+    format!(
+        "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
+         [core]\n\tfsync = committed,reference\n\tlogAllRefUpdates = always\n\
+         [gc]\n\tauto = 0\n\tpruneExpire = never\n\treflogExpire = never\n\tworktreePruneExpire = never\n\
+         [maintenance]\n\tauto = false\n"
+    )
+}
+
+/// Has a repository see the hub's objects.
+pub(super) fn borrow(repo: &Path, hub: &Path) -> GitResult<()> {
     // Absolute: git ignores a relative one that it meets through another repository's.
     let mut borrowed = hub.join("objects").into_os_string().into_vec();
     borrowed.push(b'\n');
-    write_if_different(&queue.join("objects/info/alternates"), &borrowed, 0o644)
+    write_if_different(&repo.join("objects/info/alternates"), &borrowed, 0o644)
+}
+
+/// Has git refuse to delete objects there. Where it looks for that, included files do not count.
+fn precious(hub: &Path) -> GitResult<()> {
+    let path = hub.join("config");
+    let config = std::fs::read_to_string(&path).map_err(|e| GitError::io("reading the hub's config", e))?;
+    if config.to_ascii_lowercase().contains("preciousobjects") {
+        return Ok(());
+    }
+    write_if_different(&path, format!("{config}[extensions]\n\tpreciousObjects = true\n").as_bytes(), 0o644)
 }
 
 /// A bare repository at `dir` with that HEAD, unless there is one.
@@ -150,11 +177,13 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
     let new = PathBuf::from(new);
     let format = match git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text() {
         Ok(format) => format,
-        Err(e) if e.is_transient() => return Err(e),
         // There is no checkout (any more) to go by.
-        Err(_) => "sha1".to_owned(),
+        Err(e) if is_nowhere(&e) => "sha1".to_owned(),
+        Err(e) => return Err(e),
     };
+    // Where branches are is read from files.
     git.call("init")
+        .env("GIT_DEFAULT_REF_FORMAT", "files")
         .args(["--quiet", "--bare", "--template="])
         .arg(format!("--object-format={format}"))
         .arg(format!("--initial-branch={head}"))
@@ -168,7 +197,7 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
     std::fs::rename(&new, dir).map_err(io)
 }
 
-fn write_if_different(path: &Path, bytes: &[u8], mode: u32) -> GitResult<()> {
+pub(super) fn write_if_different(path: &Path, bytes: &[u8], mode: u32) -> GitResult<()> {
     let io = |e| GitError::io(format!("writing {}", path.display()), e);
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
@@ -183,21 +212,6 @@ fn write_if_different(path: &Path, bytes: &[u8], mode: u32) -> GitResult<()> {
     std::fs::rename(&new, path).map_err(io)
 }
 
-/// A value as git's configuration files quote it.
-fn quoted(value: &OsStr) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    for byte in value.as_bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            byte => out.push(*byte),
-        }
-    }
-    out.push(b'"');
-    out
-}
-
 /// The top of the checkout that `path` is in.
 pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
     let found = git.call("rev-parse").at(path).arg("--show-toplevel").run();
@@ -206,12 +220,15 @@ pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
             let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
             Ok(PathBuf::from(OsString::from_vec(line.to_vec())))
         }
-        Err(e) if e.says("not a git repository") || e.says("cannot change to") => {
-            Err(CheckoutProblem::NotARepository(path.to_owned()).into())
-        }
+        Err(e) if is_nowhere(&e) => Err(CheckoutProblem::NotARepository(path.to_owned()).into()),
         Err(e) if e.says("must be run in a work tree") => Err(CheckoutProblem::Bare(path.to_owned()).into()),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Git was asked in a folder that is not there, or in no repository.
+pub(super) fn is_nowhere(error: &GitError) -> bool {
+    error.says("not a git repository") || error.says("cannot change to")
 }
 
 /// The branch the user most likely means: the one checked out, else `main`, else `master`.

@@ -4,22 +4,22 @@
 //! worktree is snapshotted first; ignored files, which no snapshot holds, are never in the way of
 //! one that is written.
 
+use super::capture::TemporaryIndex;
 use super::kept::Rescued;
-use super::rescue::{self, TemporaryIndex};
-use super::run::{GitError, GitResult, branch_ref, parse_sha};
+use super::rescue;
+use super::run::{GitError, GitResult, Repo, branch_ref, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::Worktree;
-use super::{hazards, locks};
-use shopfloor_core::ids::{ProjectName, Sha, agent_name};
+use super::{hazards, refs};
+use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{PortError, PortResult, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{Final, PortError, PortResult, Snapshot, Tree, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 /// A worktree that holds again what a rescue ref held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +39,21 @@ impl GitWorkspace {
         match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Ok(true) => {}
-            Ok(false) => return Err(PortError::permanent(format!("{} is not empty", dir.display()))),
-            Err(e) => return Err(PortError::permanent(format!("{} cannot be used: {e}", dir.display()))),
+            Ok(false) => {
+                return Err(PortError::permanent(Final::InTheWay, format!("{} is not empty", dir.display())));
+            }
+            Err(e) => {
+                return Err(PortError::permanent(
+                    Final::InTheWay,
+                    format!("{} cannot be used: {e}", dir.display()),
+                ));
+            }
         }
         let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else {
-            return Err(PortError::permanent(format!("{} cannot be written to", dir.display())));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{} cannot be written to", dir.display()),
+            ));
         };
         let io = |e| GitError::io(format!("writing {}", dir.display()), e);
         let mut new = OsString::from(".");
@@ -62,8 +72,8 @@ impl GitWorkspace {
     }
 
     fn write_files(&self, site: &Site, tree: &Sha, dir: &Path) -> PortResult<()> {
-        let folder = self.git.folder(site.clone.path(), dir);
-        let index = TemporaryIndex::new(site.clone.path());
+        let folder = self.git.folder(site.keeper.path(), dir);
+        let index = TemporaryIndex::new(site.keeper.path());
         index.call(&folder, "read-tree").arg(tree.as_str()).run()?;
         index.call(&folder, "checkout-index").args(["--all", "--quiet"]).run()?;
         Ok(())
@@ -73,12 +83,13 @@ impl GitWorkspace {
     pub fn restore_branch(&self, project: &ProjectName, rescued: &Rescued, branch: &str) -> PortResult<()> {
         let site = self.site(project)?;
         let full = branch_ref(branch)?;
-        if site.on_origin(&[&full])?.remove(0).is_some() || site.clone.commit(&full)?.is_some() {
-            return Err(PortError::permanent(format!("there is a branch {branch} already")));
+        let kept = refs::read(site.keeper.path(), &full).is_some();
+        if kept || site.on_origin(&full).is_some() || self.is_worked_on(project, &full) {
+            return Err(PortError::permanent(Final::InTheWay, format!("there is a branch {branch} already")));
         }
         // Expected to be absent: one made in this instant is not moved.
         let lease = format!("--force-with-lease={full}:");
-        let call = site.clone.call("push").args(["--quiet", &lease, "origin"]);
+        let call = site.keeper.call("push").args(["--quiet", &lease, "--"]).arg(site.hub.path());
         call.arg(format!("{}:{full}", rescued.commit)).run()?;
         Ok(())
     }
@@ -87,39 +98,46 @@ impl GitWorkspace {
     pub fn restore_in_place(&self, tree: &Tree, branch: &str, rescued: &Rescued) -> PortResult<Restored> {
         self.prepare(tree, branch, rescued.head.as_ref())?;
         let site = self.site(&tree.project)?;
-        let register = self.register(&tree.project);
-        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
         let worktree = self.must_open(tree)?;
         if let Some(operation) = hazards::operation(&worktree) {
-            return Err(PortError::permanent(format!(
-                "{} is in progress in {}: end it first, or restore to another folder",
-                operation.what,
-                worktree.path.display()
-            )));
+            return Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "{} is in progress in {}: end it first, or restore to another folder",
+                    operation.what,
+                    worktree.path.display()
+                ),
+            ));
         }
         let before = self.keep(&site, &worktree, tree)?;
-        let now = rescue::held_by(&site.clone, &before.commit)?.tree;
+        let now = rescue::held_by(&site.keeper, &before.commit)?.tree;
         let head = worktree.head()?;
         let mut other_head = rescued.head.clone().filter(|wanted| Some(wanted) != head.as_ref());
         if let (Some(wanted), Some(head)) = (&rescued.head, &head)
             && wanted != head
-            && worktree.branch()?.is_some_and(|on| on == format!("refs/heads/{branch}"))
-            && site.clone.is_ancestor(head, wanted)?
+            && worktree.branch().is_some_and(|on| on == format!("refs/heads/{branch}"))
+            && site.looking_into(Some(&worktree)).is_ancestor(head, wanted)?
         {
+            if !worktree.is_linked() {
+                site.bring(&[wanted], &worktree.repo)?;
+            }
             let call = worktree.repo.call("update-ref").args(["-m", "shopfloor rescue restore", "HEAD"]);
             call.args([wanted.as_str(), head.as_str()]).run()?;
             other_head = None;
         }
-        self.apply(&worktree, &now, &rescued.tree)?;
+        self.apply(&site, &worktree, &now, &rescued.tree)?;
         // What is restored stands there as changes that are not committed.
         worktree.repo.call("reset").args(["--quiet", "--mixed"]).run()?;
-        let head = worktree.head()?.ok_or_else(|| PortError::permanent("the branch has no commit"))?;
+        let head = worktree
+            .head()?
+            .ok_or_else(|| PortError::permanent(Final::Missing, "the branch has no commit"))?;
         Ok(Restored { path: worktree.path, before, head, other_head })
     }
 
     /// Turns the worktree's files from one tree into another, which it is known to hold.
-    fn apply(&self, worktree: &Worktree, from: &Sha, to: &Sha) -> PortResult<usize> {
-        let changes: BTreeMap<OsString, Change> = changes(worktree, from, to)?;
+    fn apply(&self, site: &Site, worktree: &Worktree, from: &Sha, to: &Sha) -> PortResult<()> {
+        let folder = site.folder(&self.git, worktree, &worktree.path);
+        let changes: BTreeMap<OsString, Change> = changes(&folder, from, to)?;
         let gone: BTreeSet<&OsString> =
             changes.iter().filter(|(_, c)| c.new_mode == ABSENT).map(|(path, _)| path).collect();
         let in_the_way: Vec<String> = changes
@@ -129,10 +147,13 @@ impl GitWorkspace {
             .take(5)
             .collect();
         if !in_the_way.is_empty() {
-            return Err(PortError::permanent(format!(
-                "ignored files are in the way, which no snapshot holds: {}; move them away first",
-                in_the_way.join(", ")
-            )));
+            return Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "ignored files are in the way, which no snapshot holds: {}; move them away first",
+                    in_the_way.join(", ")
+                ),
+            ));
         }
         for path in &gone {
             if changes[*path].old_mode != GITLINK {
@@ -146,55 +167,45 @@ impl GitWorkspace {
         }
         if !paths.is_empty() {
             let index = TemporaryIndex::new(&worktree.git_dir);
-            index.call(&worktree.repo, "read-tree").arg(to.as_str()).run()?;
-            let call = index.call(&worktree.repo, "checkout-index").args(["--force", "--quiet", "-z"]);
+            index.call(&folder, "read-tree").arg(to.as_str()).run()?;
+            let call = index.call(&folder, "checkout-index").args(["--force", "--quiet", "-z"]);
             call.arg("--stdin").stdin(paths).run()?;
         }
-        Ok(changes.len())
+        Ok(())
     }
 
-    /// Before a worktree whose folder is gone is made again: remembers what is to be put back, so that
-    /// a crash in between forgets nothing, and takes commits that were on no branch to the branch
-    /// if they only add to it.
+    /// Before a worktree whose folder is gone is filled again: the snapshot that is to be put back. Commits
+    /// that were on no branch are taken to the branch if they only add to it.
     pub(super) fn remember(
         &self,
         site: &Site,
         tree: &Tree,
         full: &str,
         head: Option<&Sha>,
-    ) -> PortResult<()> {
-        if let (Some(head), Some(old)) = (head, site.clone.commit(full)?)
+        worktree: Option<&Worktree>,
+    ) -> PortResult<Option<Sha>> {
+        if let (Some(head), Some(old)) = (head, site.branch(worktree, full))
             && *head != old
-            && site.clone.is_ancestor(&old, head)?
+            && site.looking_into(worktree).is_ancestor(&old, head)?
         {
             let line = format!("update {full}\0{head}\0{old}\0");
-            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+            let own = worktree.map(|worktree| self.git.bare(&worktree.common));
+            site.update(own.as_ref().unwrap_or(&site.keeper), line)?;
         }
-        let pending = pending(tree);
-        if let Some(kept) = rescue::newest(&site.clone, tree)?
-            && site.clone.commit(&pending)?.is_none()
-        {
-            let line = format!("create {pending}\0{}\0", kept.snapshot.commit);
-            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-        }
-        Ok(())
+        Ok(rescue::newest(&site.keeper, tree).map(|kept| kept.snapshot.commit))
     }
 
     /// Puts what was remembered into the new worktree, beside what was committed since.
-    pub(super) fn put_back(
-        &self,
-        site: &Site,
-        tree: &Tree,
-        worktree: &Worktree,
-    ) -> PortResult<Option<String>> {
-        let Some(commit) = site.clone.commit(&pending(tree))? else { return Ok(None) };
-        let held = rescue::held_by(&site.clone, &commit)?;
-        let empty = || site.clone.call("mktree").stdin("").sha();
+    pub(super) fn put_back(&self, site: &Site, worktree: &Worktree) -> PortResult<Option<String>> {
+        let Some(commit) = worktree.put_back() else { return Ok(None) };
+        let held = rescue::held_by(&site.keeper, &commit)?;
+        let folder = site.folder(&self.git, worktree, &worktree.path);
+        let empty = || site.keeper.call("mktree").stdin("").sha();
         let base = held.head.clone().map_or_else(empty, Ok)?;
         let head = worktree.head()?.map_or_else(empty, Ok)?;
-        let since = changes(worktree, &base, &head)?;
+        let since = changes(&folder, &base, &head)?;
         let (mut entries, mut count, mut left) = (Vec::new(), 0usize, 0usize);
-        for (path, change) in changes(worktree, &base, &held.tree)? {
+        for (path, change) in changes(&folder, &base, &held.tree)? {
             match since.get(&path) {
                 Some(other) if (&other.new_mode, &other.new) == (&change.new_mode, &change.new) => {}
                 // Committed otherwise since: what is committed stands.
@@ -209,15 +220,15 @@ impl GitWorkspace {
         }
         if count > 0 {
             let index = TemporaryIndex::new(&worktree.git_dir);
-            index.call(&worktree.repo, "read-tree").arg(head.as_str()).run()?;
-            let call = index.call(&worktree.repo, "update-index").args(["-z", "--index-info"]);
+            index.call(&folder, "read-tree").arg(head.as_str()).run()?;
+            let call = index.call(&folder, "update-index").args(["-z", "--index-info"]);
             call.stdin(entries).run()?;
-            let wanted = index.call(&worktree.repo, "write-tree").sha()?;
-            self.apply(worktree, &head, &wanted)?;
+            let wanted = index.call(&folder, "write-tree").sha()?;
+            self.apply(site, worktree, &head, &wanted)?;
         }
-        let name = site.clone.call("for-each-ref").args(["--format=%(refname)", "--points-at"]);
-        let name = name.args([commit.as_str(), rescue::RESCUES]).text()?;
-        let name = name.lines().last().unwrap_or_default();
+        let named = refs::list(site.keeper.path(), rescue::RESCUES).into_iter();
+        let name =
+            named.filter(|(_, at)| *at == commit).map(|(name, _)| name).next_back().unwrap_or_default();
         let mut note =
             format!("the worktree's folder was gone; it was made again, with {count} files from {name}");
         if left > 0 {
@@ -226,21 +237,12 @@ impl GitWorkspace {
         Ok(Some(note))
     }
 
-    /// The worktree is whole again.
-    pub(super) fn put_back_done(&self, site: &Site, tree: &Tree) -> PortResult<()> {
-        let pending = pending(tree);
-        if let Some(commit) = site.clone.commit(&pending)? {
-            locks::sweep_repository(site.clone.path());
-            let line = format!("delete {pending}\0{commit}\0");
-            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-        }
-        Ok(())
+    /// Whether a tree of the project has the branch.
+    fn is_worked_on(&self, project: &ProjectName, full: &str) -> bool {
+        let repos = self.layout.project(project).join("repos");
+        let Ok(entries) = std::fs::read_dir(repos) else { return false };
+        entries.flatten().any(|entry| refs::read(&entry.path(), full).is_some())
     }
-}
-
-/// Names the snapshot that is being put back into a worktree.
-fn pending(tree: &Tree) -> String {
-    format!("refs/shopfloor/restore/{}", agent_name(tree.role, &tree.project, tree.issue))
 }
 
 /// The mode of a file that is not there, and of another repository's commit.
@@ -253,8 +255,8 @@ struct Change {
     new: Sha,
 }
 
-fn changes(worktree: &Worktree, from: &Sha, to: &Sha) -> GitResult<BTreeMap<OsString, Change>> {
-    let call = worktree.repo.call("diff-tree").args(["-r", "--raw", "-z", "--no-renames", "--full-index"]);
+fn changes(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<BTreeMap<OsString, Change>> {
+    let call = repo.call("diff-tree").args(["-r", "--raw", "-z", "--no-renames", "--full-index"]);
     let call = call.args([from.as_str(), to.as_str(), "--"]);
     let command = call.shown();
     let listing = call.run()?;

@@ -11,8 +11,9 @@
 use super::call::{Call, TIME_LIMIT};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
-use shopfloor_engine::ports::PortError;
+use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,27 +46,17 @@ impl GitError {
         GitError::Io { what: what.into(), source }
     }
 
-    /// Whether the same call may work later: a lock another git holds, a full disk, a signal.
-    pub fn is_transient(&self) -> bool {
-        const PASSING: [&str; 10] = [
-            ".lock'",
-            // Another git is just making a worktree of the same clone.
-            "/commondir: ",
-            "cannot lock ref",
-            "No space left on device",
-            "Disk quota exceeded",
-            "Resource temporarily unavailable",
-            "Cannot allocate memory",
-            "Too many open files",
-            "Could not resolve host",
-            "Connection ",
+    /// How it is known that the same call will never work. Anything else may pass: locks, a full disk, a
+    /// server, another git in the middle of something (which says the oddest things).
+    pub fn is_final(&self) -> Option<Final> {
+        const KNOWN: [(&str, Final); 5] = [
+            ("hook declined", Final::Refused),
+            ("non-fast-forward", Final::Rejected),
+            ("fetch first", Final::Rejected),
+            ("stale info", Final::Rejected),
+            ("shallow update not allowed", Final::Refused),
         ];
-        match self {
-            GitError::Start { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
-            GitError::Failed { code: None, .. } | GitError::TimedOut { .. } | GitError::Io { .. } => true,
-            GitError::Failed { stderr, .. } => PASSING.iter().any(|sign| stderr.contains(sign)),
-            GitError::Answer { .. } => false,
-        }
+        KNOWN.iter().find(|(sign, _)| self.says(sign)).map(|(_, cause)| *cause)
     }
 
     /// Whether git itself said this.
@@ -76,7 +67,10 @@ impl GitError {
 
 impl From<GitError> for PortError {
     fn from(error: GitError) -> Self {
-        if error.is_transient() { PortError::transient(error) } else { PortError::permanent(error) }
+        match error.is_final() {
+            Some(cause) => PortError::permanent(cause, error),
+            None => PortError::transient(error),
+        }
     }
 }
 
@@ -118,25 +112,25 @@ impl Git {
     /// A bare repository of the factory's own. The user's global configuration does not apply:
     /// what the queue computes must not depend on it.
     pub(crate) fn bare(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None }
     }
 
     /// A bare repository whose objects are of use only until they are handed on, or made again. They are
     /// written out but the disk is not waited for: whoever hands them on syncs after that, and what a
     /// journalling file system shows of them after a power failure is whole.
     pub(crate) fn scratch(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None }
     }
 
-    /// The agents' clone, bare too, but worked in with the user's configuration (filters,
-    /// credential helpers).
+    /// The keeper of what agents' trees held, bare too, but worked in with the user's configuration
+    /// (filters, credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None }
     }
 
     /// A working tree, found from its folder and never from a folder above it.
     pub(crate) fn tree(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()) }
+        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None }
     }
 
     /// A folder seen as the working tree of a git directory that does not know it as that.
@@ -144,6 +138,7 @@ impl Git {
         Repo {
             git: self.clone(),
             place: Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() },
+            lent: None,
         }
     }
 
@@ -186,6 +181,8 @@ enum Place {
 pub(crate) struct Repo {
     git: Git,
     place: Place,
+    /// Object stores that are looked into beside its own, as git's variable has them.
+    lent: Option<OsString>,
 }
 
 impl Repo {
@@ -196,8 +193,23 @@ impl Repo {
         }
     }
 
+    /// The same, with the objects of others to look into. What is written goes to its own store.
+    pub(crate) fn lending<'a>(&self, stores: impl IntoIterator<Item = &'a Path>) -> Repo {
+        let mut all = Vec::new();
+        for store in stores {
+            if !all.is_empty() {
+                all.push(b':');
+            }
+            all.extend_from_slice(&quoted(store.as_os_str()));
+        }
+        Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), ..self.clone() }
+    }
+
     pub(crate) fn call(&self, subcommand: &str) -> Call {
         let mut call = self.git.call(subcommand);
+        if let Some(lent) = &self.lent {
+            call.command().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
+        }
         match &self.place {
             Place::Bare(dir) => {
                 call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -279,6 +291,21 @@ pub(crate) fn parse_sha(command: &str, text: &str) -> GitResult<Sha> {
         .map_err(|_| GitError::Answer { command: command.to_owned(), answer: text::one_line(text, 200) })
 }
 
+/// A value as git quotes it, in its configuration files and in lists of paths.
+pub(super) fn quoted(value: &OsStr) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for byte in value.as_bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+    out
+}
+
 /// The full name of a branch, if git would accept it as one (see git-check-ref-format).
 pub(crate) fn branch_ref(branch: &str) -> Result<String, PortError> {
     let bad_char = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
@@ -292,7 +319,7 @@ pub(crate) fn branch_ref(branch: &str) -> Result<String, PortError> {
         || branch.split('/').any(bad_part);
     if bad {
         let shown = text::one_line(branch, 80);
-        return Err(PortError::permanent(format!("{shown:?} is not a valid branch name")));
+        return Err(PortError::permanent(Final::Refused, format!("{shown:?} is not a valid branch name")));
     }
     Ok(format!("refs/heads/{branch}"))
 }
@@ -314,17 +341,28 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_worth_another_try_and_a_bad_object_is_not() {
+    fn only_what_is_known_to_be_final_is() {
         let failed = |stderr: &str| GitError::Failed {
             command: "git x".into(),
             code: Some(128),
             stderr: stderr.into(),
         };
-        assert!(failed("fatal: Unable to create '/x/index.lock': File exists.").is_transient());
-        assert!(failed("error: No space left on device").is_transient());
-        assert!(
-            failed("fatal: failed to read /x/clone.git/worktrees/issue-1/commondir: Success").is_transient()
-        );
-        assert!(!failed("fatal: bad object 123").is_transient());
+        for weather in [
+            "fatal: Unable to create '/x/index.lock': File exists.",
+            "error: No space left on device",
+            "fatal: failed to read /x/clone.git/worktrees/issue-1/commondir: Success",
+            "fatal: bad object worktrees/review-2/HEAD\nerror: /x/hub.git did not send all necessary objects",
+            "fatal: unable to access 'https://example.org/': The requested URL returned error: 503",
+            "something that no git has said before",
+        ] {
+            assert!(matches!(PortError::from(failed(weather)), PortError::Transient(_)), "{weather}");
+        }
+        for (says, cause) in [
+            (" ! [remote rejected] a -> b (pre-receive hook declined)", Final::Refused),
+            (" ! [rejected] a -> b (non-fast-forward)", Final::Rejected),
+            (" ! [rejected] a -> b (stale info)", Final::Rejected),
+        ] {
+            assert_eq!(failed(says).is_final(), Some(cause), "{says}");
+        }
     }
 }

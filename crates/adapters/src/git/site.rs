@@ -1,102 +1,127 @@
-//! A project with its clone at hand: what the agents' workplace asks of the clone and of origin.
+//! A project's repositories at hand: origin, and the keeper of what agents' trees held.
+//!
+//! Origin is the floor's own hub, so where its branches are is read from its files and nothing has to be
+//! fetched to look at a commit of its.
 
 use super::GitProject;
-use super::run::{GitResult, Repo};
+use super::run::{Git, GitResult, Repo};
+use super::worktree::Worktree;
+use super::{locks, refs, transfer};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{PortError, PortResult};
-use std::ffi::OsStr;
+use std::path::Path;
 
-/// A project with its clone at hand.
 pub(super) struct Site {
     pub(super) project: GitProject,
-    pub(super) clone: Repo,
+    pub(super) hub: Repo,
+    /// It sees the hub's objects as well.
+    pub(super) keeper: Repo,
     /// The full name of the primary branch.
     pub(super) primary: String,
 }
 
 impl Site {
-    pub(super) fn fetch(&self) -> GitResult<()> {
-        self.clone.call("fetch").args(["--quiet", "--no-tags", "--prune", "origin"]).run()?;
-        Ok(())
+    /// Where origin has the ref of that full name.
+    pub(super) fn on_origin(&self, full: &str) -> Option<Sha> {
+        refs::read(self.hub.path(), full)
     }
 
-    /// Whether the branch's own commits leave the tree as it was where it began.
-    pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
-        let range = format!("{primary}...{head}");
-        let call = self.clone.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
-        // 128: the two share no history, so the branch brings all it has.
-        Ok(call.ending(&[0, 1, 128])?.code == 0)
-    }
-
-    pub(super) fn tracking(&self, branch: &str) -> String {
-        format!("refs/remotes/origin/{branch}")
-    }
-
-    /// Origin's refs of these full names, asked now.
-    pub(super) fn on_origin(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
-        self.clone.remote_refs(OsStr::new("origin"), names)
-    }
-
-    /// Where a head left the primary branch; without a common past the primary branch itself.
-    pub(super) fn base(&self, primary: &Sha, head: &Sha) -> GitResult<String> {
-        let base = self.clone.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
-        Ok(if base.code == 0 { base.text() } else { primary.to_string() })
-    }
-
-    /// Origin's primary branch as it is now, with its commits here.
     pub(super) fn primary_now(&self) -> PortResult<Sha> {
-        let head = self.on_origin(&[&self.primary])?.remove(0);
-        self.have_primary(head)
+        let branch = &self.project.primary_branch;
+        self.on_origin(&self.primary)
+            .ok_or_else(|| PortError::transient(format!("origin has no branch {branch}")))
     }
 
-    pub(super) fn have_primary(&self, head: Option<Sha>) -> PortResult<Sha> {
-        let branch = &self.project.primary_branch;
-        let head = head.ok_or_else(|| PortError::transient(format!("origin has no branch {branch}")))?;
-        if self.clone.resolve(&self.tracking(branch))?.as_ref() != Some(&head) {
-            self.fetch()?;
+    /// The branch of a tree; without one, what is kept of it.
+    pub(super) fn branch(&self, worktree: Option<&Worktree>, full: &str) -> Option<Sha> {
+        match worktree {
+            Some(worktree) => worktree.at_ref(full),
+            None => refs::read(self.keeper.path(), full),
         }
-        Ok(head)
+    }
+
+    /// The keeper, with a tree's own objects to look into: what has to be written is written there.
+    pub(super) fn looking_into(&self, worktree: Option<&Worktree>) -> Repo {
+        let objects = worktree.filter(|worktree| !worktree.is_linked()).map(Worktree::objects);
+        self.keeper.lending(objects.as_deref())
+    }
+
+    /// A folder as a working tree of the keeper, with a tree's own objects to look into.
+    pub(super) fn folder(&self, git: &Git, worktree: &Worktree, folder: &Path) -> Repo {
+        let objects = worktree.objects();
+        git.folder(self.keeper.path(), folder).lending((!worktree.is_linked()).then_some(objects.as_path()))
+    }
+
+    /// Moves refs of origin or the keeper, as `update-ref -z --stdin` has it.
+    pub(super) fn update(&self, repo: &Repo, lines: String) -> GitResult<()> {
+        let done = repo.call("update-ref").args(["-z", "--stdin"]).stdin(lines).run();
+        if done.is_err() {
+            // What a killed git left locked is out of the way for the next try.
+            locks::sweep_repository(repo.path());
+        }
+        done.map(drop)
+    }
+
+    /// What the keeper has of everything that is to be brought there, as far as that is known by name.
+    pub(super) fn known(&self, branch: Option<&str>) -> Vec<Sha> {
+        let names = branch.into_iter().chain([self.primary.as_str()]);
+        names.filter_map(|name| self.on_origin(name)).collect()
+    }
+
+    /// Brings the commits and all before them from the keeper into a tree's own repository.
+    pub(super) fn bring(&self, commits: &[&Sha], into: &Repo) -> GitResult<()> {
+        let known = self.known(None);
+        transfer::transfer(&self.keeper, into, commits, &known.iter().collect::<Vec<_>>())
     }
 
     /// Where origin has a branch if somebody else went on from our head there, else our head. What the
     /// branch was before, by its log, is the agent's own: what it pushed and then dropped stays dropped.
-    pub(super) fn gone_on(&self, full: &str, ours: Sha, theirs: Option<&Sha>) -> PortResult<Sha> {
+    pub(super) fn gone_on(
+        &self,
+        worktree: Option<&Worktree>,
+        full: &str,
+        ours: Sha,
+        theirs: Option<&Sha>,
+    ) -> GitResult<Sha> {
         let Some(theirs) = theirs.filter(|theirs| **theirs != ours) else { return Ok(ours) };
-        let was = self.clone.call("log").args(["--walk-reflogs", "--format=%H", full, "--"]).text()?;
-        if was.lines().any(|commit| commit == theirs.as_str()) {
+        let logs = worktree.map_or(self.keeper.path(), |worktree| &worktree.common);
+        if refs::log(logs, full).iter().any(|line| line.new == *theirs) {
             return Ok(ours);
         }
-        if self.clone.commit(theirs.as_str())?.is_none() {
-            self.fetch()?;
-        }
-        let goes_on =
-            self.clone.commit(theirs.as_str())?.is_some() && self.clone.is_ancestor(&ours, theirs)?;
+        let goes_on = self.looking_into(worktree).is_ancestor(&ours, theirs)?;
         Ok(if goes_on { theirs.clone() } else { ours })
     }
 
-    /// Makes the branch if there is none, and brings one that merely lags to origin's.
-    pub(super) fn start_branch(&self, branch: &str, full: &str) -> PortResult<()> {
-        let theirs = self.clone.commit(&self.tracking(branch))?;
-        let ours = self.clone.commit(full)?;
-        let (start, old) = match (ours, theirs) {
-            (Some(ours), Some(theirs)) if ours != theirs && self.clone.is_ancestor(&ours, &theirs)? => {
-                (theirs, Some(ours))
+    /// Where a branch that no tree has yet begins: where origin has it, unless what is kept of an earlier
+    /// tree goes on from there; else at the primary branch. And whether that has to be brought from the
+    /// keeper.
+    pub(super) fn start(&self, full: &str) -> PortResult<(Sha, bool)> {
+        match (self.branch(None, full), self.on_origin(full)) {
+            (Some(kept), Some(theirs)) if kept == theirs || self.keeper.is_ancestor(&kept, &theirs)? => {
+                Ok((theirs, false))
             }
-            (Some(_), _) => return Ok(()),
-            (None, Some(theirs)) => (theirs, None),
-            (None, None) => {
-                let primary = self.clone.commit(&self.tracking(&self.project.primary_branch))?;
-                let primary = primary.ok_or_else(|| {
-                    PortError::transient(format!("origin has no branch {}", self.project.primary_branch))
-                })?;
-                (primary, None)
-            }
-        };
-        let line = match old {
-            Some(old) => format!("update {full}\0{start}\0{old}\0"),
-            None => format!("create {full}\0{start}\0"),
-        };
-        self.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-        Ok(())
+            (Some(kept), _) => Ok((kept, true)),
+            (None, Some(theirs)) => Ok((theirs, false)),
+            (None, None) => Ok((self.primary_now()?, false)),
+        }
+    }
+}
+
+impl Repo {
+    /// Whether a head's own commits leave the tree as it was where it began.
+    pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
+        let range = format!("{primary}...{head}");
+        let call = self.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
+        // 128: the two share no history, so the branch brings all it has.
+        Ok(call.ending(&[0, 1, 128])?.code == 0)
+    }
+
+    /// Where a head left the primary branch; without a common past the primary branch itself.
+    pub(super) fn base(&self, primary: &Sha, head: &Sha) -> GitResult<String> {
+        if primary == head {
+            return Ok(primary.to_string());
+        }
+        let base = self.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+        Ok(if base.code == 0 { base.text() } else { primary.to_string() })
     }
 }

@@ -1,34 +1,34 @@
-//! The [`Workspace`] port: worktrees of the floor's private clone.
+//! The [`Workspace`] port: trees that agents work in, each with a repository of its own.
 //!
-//! A worktree that exists is an agent's and is never reset. Commits, untracked files and a rebase
+//! A tree that exists is an agent's and is never reset. Commits, untracked files and a rebase
 //! in progress survive every call here but [`Workspace::remove`], which wants proof of a rescue.
-//! The clone's branches go forward only, and a branch is deleted only at the head that was merged.
+//! Branches go forward only, and one is deleted only at the head that was merged. What an agent configures
+//! in its repository has no say in what is asked here: the factory looks at its commits from the keeper,
+//! and publishes them from there.
 
 use super::run::{Git, GitError, branch_ref};
 use super::site::Site;
-use super::worktree::{self, Found, Worktree};
-use super::{Projects, checkout, hazards, locks, rescue};
+use super::worktree::{Found, Worktree};
+use super::{Projects, checkout, hazards, linked, refs, repos, rescue};
 use crate::layout::Layout;
 use shopfloor_core::effect::Tidy;
-use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_core::text;
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{
+    BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
+};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 pub struct GitWorkspace {
     pub(super) git: Git,
-    layout: Layout,
+    pub(super) layout: Layout,
     projects: Projects,
-    /// One at a time may add or remove worktrees of a clone: git does not lock that itself.
-    registers: Mutex<BTreeMap<ProjectName, Arc<Mutex<()>>>>,
 }
 
 impl GitWorkspace {
     pub fn new(git: Git, layout: Layout, projects: Projects) -> Self {
-        GitWorkspace { git, layout, projects, registers: Mutex::default() }
+        GitWorkspace { git, layout, projects }
     }
 
     pub(super) fn site(&self, name: &ProjectName) -> PortResult<Site> {
@@ -36,300 +36,104 @@ impl GitWorkspace {
             PortError::transient(format!("the configuration of project {name} is not to be had"))
         })?;
         let primary = branch_ref(&project.primary_branch)?;
-        Ok(Site { clone: self.git.shared(&self.layout.clone_repo(name)), project, primary })
+        let (hub, keeper) = (self.layout.hub(name), self.layout.clone_repo(name));
+        repos::borrow(&keeper, &hub)?;
+        Ok(Site { hub: self.git.bare(&hub), keeper: self.git.shared(&keeper), project, primary })
     }
 
-    pub(super) fn register(&self, project: &ProjectName) -> Arc<Mutex<()>> {
-        let mut all = self.registers.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(project.clone()).or_default().clone()
+    pub(super) fn path(&self, tree: &Tree) -> PathBuf {
+        self.layout.tree(tree)
     }
 
-    fn path(&self, tree: &Tree) -> PathBuf {
-        self.layout.worktree(&tree.project, tree.role, tree.issue)
-    }
-
-    /// The worktree, if there is one. Anything else in its place is an error: it may be work.
+    /// The tree, if there is a folder. Anything else in its place is an error: it may be work.
     fn open(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
-        Ok(self.find(tree)?.map(|(worktree, _)| worktree))
+        Ok(self.find(tree)?.open())
     }
 
-    /// The same, and whether it had to be repaired.
-    fn find(&self, tree: &Tree) -> PortResult<Option<(Worktree, bool)>> {
-        let path = self.path(tree);
-        match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
-            Found::Absent => Ok(None),
-            Found::Open(worktree) => Ok(Some((worktree, false))),
-            Found::Repaired(worktree) => Ok(Some((worktree, true))),
-            Found::Foreign => Err(PortError::permanent(format!(
-                "{} exists but is not a worktree of project {}: look at what is in it and move it away",
-                path.display(),
-                tree.project
-            ))),
+    pub(super) fn find(&self, tree: &Tree) -> PortResult<Found> {
+        match Worktree::find(&self.git, &self.layout, tree)? {
+            Found::Foreign => Err(PortError::permanent(
+                Final::InTheWay,
+                format!(
+                    "{} exists but is not a worktree of project {}: look at what is in it and move it away",
+                    self.path(tree).display(),
+                    tree.project
+                ),
+            )),
+            found => Ok(found),
         }
     }
 
     pub(super) fn must_open(&self, tree: &Tree) -> PortResult<Worktree> {
         self.open(tree)?.ok_or_else(|| {
-            PortError::permanent(format!("there is no worktree {}", self.path(tree).display()))
+            PortError::transient(format!("there is no worktree {}", self.path(tree).display()))
         })
     }
 
-    /// Clears the way for a new worktree without losing what a dead one still records.
-    /// `again`: the branch of a worktree that is to be made again.
-    fn clear_dead(&self, site: &Site, tree: &Tree, again: Option<&str>) -> PortResult<()> {
-        let path = self.path(tree);
-        if let Some(dead) = worktree::listed(&site.clone, &path)? {
-            if let Some(full) = again
-                && worktree::was_ready(&site.clone, &dead)
-            {
-                self.remember(site, tree, full, dead.head.as_ref())?;
-            }
-            if let Some(head) = &dead.head {
-                rescue::keep_commit(&site.clone, tree, head)?;
-            }
-            worktree::discard(&site.clone, &dead.path)?;
-        }
-        Ok(())
-    }
-
-    /// The worktree if it is usable; one whose making was cut short is cleared away.
-    fn usable(
-        &self,
-        site: &Site,
-        tree: &Tree,
-        branch: Option<&str>,
-        notes: &mut Vec<String>,
-    ) -> PortResult<Option<Worktree>> {
-        match self.find(tree)? {
-            Some((worktree, repaired)) => {
-                if repaired {
-                    notes.push("the worktree's .git file was damaged and is repaired".into());
-                }
-                let unlocked = worktree.unlock();
-                if !unlocked.is_empty() {
-                    notes.push(format!("{} was left by a git that died and is removed", unlocked.join(", ")));
-                }
-                if worktree.is_ready() {
-                    return Ok(Some(worktree));
-                }
-                // No agent was ever in it. All the same, nothing is deleted unrescued.
-                self.keep(site, &worktree, tree)?;
-                worktree::discard(&site.clone, &worktree.path)?;
-                Ok(None)
-            }
-            None => {
-                self.clear_dead(site, tree, branch)?;
-                Ok(None)
-            }
-        }
-    }
-
-    fn prepare_dev(
-        &self,
-        site: &Site,
-        tree: &Tree,
-        branch: &str,
-        notes: &mut Vec<String>,
-    ) -> PortResult<Worktree> {
-        let full = branch_ref(branch)?;
-        if full == site.primary {
-            return Err(PortError::permanent(format!(
-                "{branch} is the primary branch: no agent works on it"
-            )));
-        }
-        if let Some(worktree) = self.usable(site, tree, Some(&full), notes)? {
-            self.put_back_done(site, tree)?;
-            self.go_over(site, &worktree, branch, &full)?;
-            self.catch_up(site, &worktree, &full)?;
-            return Ok(worktree);
-        }
-        locks::sweep_repository(site.clone.path());
-        site.fetch()?;
-        site.start_branch(branch, &full)?;
-        self.release_branch(site, &full)?;
-        let path = self.path(tree);
-        let call = site.clone.call("worktree").args(["add", "--quiet", "--"]);
-        call.arg(&path).arg(branch).run()?;
-        let worktree = self.must_open(tree)?;
-        notes.extend(self.put_back(site, tree, &worktree)?);
-        worktree.set_ready(&full)?;
-        self.put_back_done(site, tree)?;
-        self.catch_up(site, &worktree, &full)?;
-        Ok(worktree)
-    }
-
-    /// A worktree that was kept from work on another branch goes over to the one that is worked on now,
-    /// if that leaves nothing behind. Else whoever works in it is told.
-    fn go_over(&self, site: &Site, worktree: &Worktree, branch: &str, full: &str) -> PortResult<()> {
-        if !worktree.is_for_another(full) {
-            return Ok(());
-        }
-        if site.clone.commit(full)?.is_none() {
-            site.fetch()?;
-            site.start_branch(branch, full)?;
-        }
-        let left = hazards::operation(worktree).is_some()
-            || hazards::astray(&site.clone, worktree, full)?.is_some()
-            || worktree.dirty()? > 0;
-        if !left {
-            self.release_branch(site, full)?;
-            worktree.repo.call("checkout").args(["--quiet", branch, "--"]).run()?;
-            worktree.set_ready(full)?;
-        }
-        Ok(())
-    }
-
-    /// A worktree in which nothing was done begins where the primary branch is now.
-    fn catch_up(&self, site: &Site, worktree: &Worktree, full: &str) -> PortResult<()> {
-        site.fetch()?;
-        let primary = site.clone.commit(&site.tracking(&site.project.primary_branch))?;
-        let (Some(head), Some(primary)) = (worktree.head()?, primary) else { return Ok(()) };
-        let on_branch = site.clone.commit(full)?.as_ref() == Some(&head);
-        let behind = head != primary && site.clone.is_ancestor(&head, &primary)?;
-        if on_branch && behind && worktree.dirty()? == 0 {
-            worktree.repo.call("merge").args(["--quiet", "--ff-only", primary.as_str()]).run()?;
-        }
-        Ok(())
-    }
-
-    fn prepare_review(
-        &self,
-        site: &Site,
-        tree: &Tree,
-        at: &Sha,
-        notes: &mut Vec<String>,
-    ) -> PortResult<Worktree> {
-        let existing = self.usable(site, tree, None, notes)?;
-        if site.clone.commit(at.as_str())?.is_none() {
-            site.fetch()?;
-        }
-        if site.clone.commit(at.as_str())?.is_none() {
-            return Err(PortError::permanent(format!("commit {} is not on origin", at.short())));
-        }
-        let Some(worktree) = existing else {
-            let call = site.clone.call("worktree").args(["add", "--quiet", "--detach", "--"]);
-            call.arg(self.path(tree)).arg(at.as_str()).run()?;
-            let worktree = self.must_open(tree)?;
-            worktree.set_ready("")?;
-            return Ok(worktree);
-        };
-        if worktree.head()?.as_ref() != Some(at) {
-            // What a reviewer changed is of no further use, but it is kept.
-            self.keep(site, &worktree, tree)?;
-            let call = worktree.repo.call("checkout").args(["--quiet", "--force", "--detach"]);
-            call.arg(at.as_str()).arg("--").run()?;
-        }
-        Ok(worktree)
-    }
-
     pub(super) fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
-        rescue::keep(&self.git, &site.clone, worktree, tree).map_err(moving)
-    }
-
-    /// Makes sure that no other worktree has the branch checked out.
-    fn release_branch(&self, site: &Site, full: &str) -> PortResult<()> {
-        let all = worktree::list(&site.clone)?;
-        let Some(other) = all.into_iter().find(|entry| entry.branch.as_deref() == Some(full)) else {
-            return Ok(());
-        };
-        if !other.path.exists() {
-            // The branch itself keeps its commits.
-            return Ok(worktree::discard(&site.clone, &other.path)?);
-        }
-        let is_review =
-            other.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"review-"));
-        let clone = self.layout.clone_repo(&site.project.name);
-        if is_review
-            && let Found::Open(worktree) | Found::Repaired(worktree) =
-                Worktree::find(&self.git, &clone, &other.path)?
-        {
-            // HEAD lets go of the branch and stays at its commit; no file changes.
-            worktree.repo.call("checkout").args(["--quiet", "--detach"]).run()?;
-            return Ok(());
-        }
-        Err(PortError::permanent(format!("{full} is checked out in {}", other.path.display())))
+        rescue::keep(&self.git, site, worktree, tree).map_err(moving)
     }
 }
 
 impl Workspace for GitWorkspace {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
-        let site = self.site(&tree.project)?;
-        let register = self.register(&tree.project);
-        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut notes = Vec::new();
-        let worktree = match (tree.role, at) {
-            (Role::Dev, _) => self.prepare_dev(&site, tree, branch, &mut notes)?,
-            (Role::Review, Some(at)) => self.prepare_review(&site, tree, at, &mut notes)?,
-            (Role::Review, None) => {
-                return Err(PortError::permanent("a review needs the commit it is about"));
-            }
-        };
-        // An agent may have left a branch without a commit checked out; then the branch speaks.
-        let head = match worktree.head()? {
-            Some(head) => Some(head),
-            None => site.clone.commit(&branch_ref(branch)?)?,
-        };
-        let head = head.ok_or_else(|| {
-            PortError::permanent(format!("{} has no commit checked out", worktree.path.display()))
-        })?;
-        let path =
-            worktree.path.to_str().ok_or_else(|| PortError::permanent("the floor's path is not UTF-8"))?;
-        if tree.role == Role::Dev {
-            match hazards::operation(&worktree) {
-                Some(operation) => notes.push(operation.note()),
-                None => notes.extend(hazards::astray(&site.clone, &worktree, &branch_ref(branch)?)?),
-            }
-            notes.extend(hazards::submodules(&self.git, &worktree)?);
-        }
-        Ok(Prepared { path: path.to_owned(), head, notes })
+        self.ready(tree, branch, at)
     }
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
         let site = self.site(&tree.project)?;
         let full = branch_ref(branch)?;
-        let head = site.clone.commit(&full)?;
-        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
-        let mut origin = site.on_origin(&[&full, &site.primary])?;
-        let head = site.gone_on(&full, head, origin[0].as_ref())?;
-        let primary = site.have_primary(origin.remove(1))?;
-        let range = format!("{primary}..{head}");
-        let call = site.clone.call("rev-list").args(["--count", &range, "--"]);
-        let (command, text) = (call.shown(), call.text()?);
-        let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
-        // Commits that change nothing are no work.
-        let ahead = if ahead > 0 && site.changes_nothing(&primary, &head)? { 0 } else { ahead };
         let worktree = self.open(tree)?;
+        let look = site.looking_into(worktree.as_ref());
+        let head = site.branch(worktree.as_ref(), &full);
+        let head =
+            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        let pushed = site.on_origin(&full);
+        let head = site.gone_on(worktree.as_ref(), &full, head, pushed.as_ref())?;
+        let primary = site.primary_now()?;
+        let mut ahead = 0;
+        if head != primary {
+            let range = format!("{primary}..{head}");
+            let call = look.call("rev-list").args(["--count", &range, "--"]);
+            let (command, text) = (call.shown(), call.text()?);
+            ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
+        }
+        // Commits that change nothing are no work.
+        let ahead = if ahead > 0 && look.changes_nothing(&primary, &head)? { 0 } else { ahead };
         let dirty = worktree.as_ref().map_or(Ok(0), Worktree::dirty)?;
         let unfinished = match &worktree {
             Some(worktree) => match hazards::operation(worktree) {
                 Some(operation) => Some(operation.note()),
-                None => hazards::astray(&site.clone, worktree, &full)?,
+                None => hazards::astray(worktree, &full)?,
             },
             None => None,
         };
         let patch = match ahead {
             0 => None,
-            _ => site.patch(&site.base(&primary, &head)?, &head)?,
+            _ => look.patch(&look.base(&primary, &head)?, &head)?,
         };
-        Ok(BranchState { head, ahead, dirty, pushed: origin.remove(0), unfinished, patch })
+        Ok(BranchState { head, ahead, dirty, pushed, unfinished, patch })
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
         let site = self.site(&tree.project)?;
         let full = branch_ref(branch)?;
         if full == site.primary {
-            return Err(PortError::permanent(format!("only the merge queue moves {branch}")));
+            return Err(PortError::permanent(Final::Refused, format!("only the merge queue moves {branch}")));
         }
-        let head = site.clone.commit(&full)?;
-        let head = head.ok_or_else(|| PortError::permanent(format!("there is no branch {branch}")))?;
-        let pushed = site.clone.call("push").args(["--quiet", "origin"]).arg(format!("{head}:{full}")).run();
-        match pushed {
+        let worktree = self.open(tree)?;
+        let head = site.branch(worktree.as_ref(), &full);
+        let head =
+            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        let push = site.looking_into(worktree.as_ref()).call("push").args(["--quiet", "--"]);
+        match push.arg(site.hub.path()).arg(format!("{head}:{full}")).run() {
             Ok(_) => Ok(head),
-            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => {
-                Err(PortError::permanent(format!(
+            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => Err(PortError::permanent(
+                Final::Rejected,
+                format!(
                     "origin's {branch} has commits that the worktree's lacks: fetch, then merge or rebase onto origin/{branch}"
-                )))
-            }
+                ),
+            )),
             Err(e) => Err(e.into()),
         }
     }
@@ -337,12 +141,13 @@ impl Workspace for GitWorkspace {
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
         let site = self.site(&tree.project)?;
         let worktree = self.must_open(tree)?;
-        let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
+        let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let base = site.base(&primary, &head)?;
+        let look = site.looking_into(Some(&worktree));
+        let base = look.base(&primary, &head)?;
         let show = |subcommand: &str, args: &[&str]| {
-            site.clone.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
+            look.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
         };
         let plain = ["--no-color", "--no-ext-diff", "--no-textconv"];
         let diff = |args: &[&str]| show("diff", &[&plain[..], args, &["--"]].concat());
@@ -374,18 +179,13 @@ impl Workspace for GitWorkspace {
 
     fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String> {
         let site = self.site(project)?;
-        if site.clone.commit(head.as_str())?.is_none() {
-            // By its name: no branch may have it any more.
-            let call = site.clone.call("fetch").args(["--quiet", "--no-tags", "origin", head.as_str()]);
-            call.ending(&[0, 1, 128])?;
-        }
-        if site.clone.commit(head.as_str())?.is_none() {
+        if site.hub.commit(head.as_str())?.is_none() {
             return Ok(String::new());
         }
-        let base = site.base(&site.primary_now()?, head)?;
+        let base = site.hub.base(&site.primary_now()?, head)?;
         let range = format!("{base}..{head}");
-        let log = site.clone.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
-        let stat = site.clone.call("diff").args(["--no-color", "--no-ext-diff", "--stat=100", &range, "--"]);
+        let log = site.hub.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
+        let stat = site.hub.call("diff").args(["--no-color", "--no-ext-diff", "--stat=100", &range, "--"]);
         let (log, stat) = (log.beginning(bytes_max + 1)?, stat.beginning(bytes_max + 1)?);
         Ok(bounded(&text::neutralise(format!("{}\n\n{}", log.trim_end(), stat.trim_end()).trim()), bytes_max))
     }
@@ -393,12 +193,13 @@ impl Workspace for GitWorkspace {
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {
         let site = self.site(&tree.project)?;
         let worktree = self.must_open(tree)?;
-        let content = rescue::Content::of(&self.git, &worktree).map_err(moving)?;
+        let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let base = site.base(&primary, &head)?;
+        let look = site.looking_into(Some(&worktree));
+        let base = look.base(&primary, &head)?;
         let range = ["--name-only", "-z", "--no-renames", "-r", &base, content.tree.as_str()];
-        let listed = site.clone.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
+        let listed = look.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
         Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())
     }
 
@@ -413,7 +214,7 @@ impl Workspace for GitWorkspace {
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
         let site = self.site(&tree.project)?;
         let worktree = self.open(tree)?;
-        rescue::holds(&self.git, &site.clone, worktree.as_ref(), snapshot).map_err(moving)
+        rescue::holds(&self.git, &site, worktree.as_ref(), snapshot).map_err(moving)
     }
 
     fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
@@ -427,45 +228,49 @@ impl Workspace for GitWorkspace {
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         let tree = proof.tree();
         let site = self.site(&tree.project)?;
-        let register = self.register(&tree.project);
-        let _held = register.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(worktree) = self.open(tree)? else {
-            return self.clear_dead(&site, tree, None);
+        let worktree = match self.find(tree)? {
+            Found::Absent | Found::Foreign => return self.clear_record(&site, tree),
+            // Its folder is gone; what its repository has beside is kept all the same.
+            Found::Folderless(worktree) => {
+                rescue::keep_refs(&site, &worktree, tree)?;
+                return self.discard(&site, &worktree);
+            }
+            Found::Open(worktree) | Found::Repaired(worktree) => worktree,
         };
         let held = match proof.snapshot() {
-            Some(snapshot) => {
-                rescue::holds(&self.git, &site.clone, Some(&worktree), snapshot).map_err(moving)?
-            }
+            Some(snapshot) => rescue::holds(&self.git, &site, Some(&worktree), snapshot).map_err(moving)?,
             None => false,
         };
         if !held {
             let path = worktree.path.display();
             return Err(PortError::transient(format!("{path} changed after it was rescued, so it is kept")));
         }
-        Ok(worktree::discard(&site.clone, &worktree.path)?)
+        self.discard(&site, &worktree)
     }
 
     fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()> {
         let site = self.site(proof.project())?;
         let full = branch_ref(branch)?;
         if full == site.primary {
-            return Err(PortError::permanent(format!("{branch} is the primary branch: it is not deleted")));
+            return Err(PortError::permanent(
+                Final::Refused,
+                format!("{branch} is the primary branch: it is not deleted"),
+            ));
         }
         let head = &proof.merged().head;
-        if site.on_origin(&[&full])?.remove(0).as_ref() == Some(head) {
-            let lease = format!("--force-with-lease={full}:{head}");
-            site.clone.call("push").args(["--quiet", &lease, "origin"]).arg(format!(":{full}")).run()?;
-        }
-        if site.clone.commit(&full)?.as_ref() == Some(head) {
-            let holder = worktree::list(&site.clone)?.into_iter().find(|w| w.branch.as_ref() == Some(&full));
-            if let Some(holder) = holder {
-                let path = holder.path.display();
-                return Err(PortError::permanent(format!(
-                    "{branch} is checked out in {path}, so it is kept"
-                )));
+        let line = format!("delete {full}\0{head}\0");
+        for repo in [&site.hub, &site.keeper] {
+            if refs::read(repo.path(), &full).as_ref() != Some(head) {
+                continue;
             }
-            let line = format!("delete {full}\0{head}\0");
-            site.clone.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+            if let Some(holder) = linked::holder(repo.path(), &full) {
+                let name = holder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                return Err(PortError::permanent(
+                    Final::InTheWay,
+                    format!("{branch} is checked out in worktrees/{name}, so it is kept"),
+                ));
+            }
+            site.update(repo, line.clone())?;
         }
         Ok(())
     }
@@ -473,7 +278,8 @@ impl Workspace for GitWorkspace {
     fn is_merged(&self, project: &ProjectName, commit: &Sha) -> PortResult<bool> {
         let site = self.site(project)?;
         let primary = site.primary_now()?;
-        Ok(site.clone.commit(commit.as_str())?.is_some() && site.clone.is_ancestor(commit, &primary)?)
+        Ok(*commit == primary
+            || site.hub.commit(commit.as_str())?.is_some() && site.hub.is_ancestor(commit, &primary)?)
     }
 
     fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
@@ -492,18 +298,40 @@ impl Workspace for GitWorkspace {
 }
 
 impl GitWorkspace {
-    /// Keeps a commit under a ref of origin's.
-    fn pin(&self, project: &ProjectName, name: &str, head: &Sha) -> PortResult<()> {
-        let site = self.site(project)?;
-        if site.on_origin(&[name])?.remove(0).as_ref() == Some(head) {
-            return Ok(());
+    /// What an earlier build's worktree left on record though its folder is gone.
+    fn clear_record(&self, site: &Site, tree: &Tree) -> PortResult<()> {
+        let path = self.path(tree);
+        if let Some(dead) = linked::record(site.keeper.path(), &path) {
+            if let Some(head) = &dead.head {
+                rescue::keep_commit(site, None, tree, head)?;
+            }
+            linked::discard(&site.keeper, &path)?;
         }
-        if site.clone.commit(head.as_str())?.is_none() {
-            site.fetch()?;
-        }
-        site.clone.call("push").args(["--quiet", "origin"]).arg(format!("+{head}:{name}")).run()?;
         Ok(())
     }
+
+    /// Keeps a commit of origin's under a ref there.
+    fn pin(&self, project: &ProjectName, name: &str, head: &Sha) -> PortResult<()> {
+        let site = self.site(project)?;
+        if site.on_origin(name).as_ref() == Some(head) {
+            return Ok(());
+        }
+        if site.hub.commit(head.as_str())?.is_none() {
+            return Err(PortError::permanent(
+                Final::Missing,
+                format!("commit {} is not on origin", head.short()),
+            ));
+        }
+        Ok(site.update(&site.hub, format!("update {name}\0{head}\0\0"))?)
+    }
+}
+
+/// The file that changes when a tree's branch moves.
+pub fn branch_file(layout: &Layout, tree: &Tree, branch: &str) -> PathBuf {
+    let own = layout.repository(tree);
+    // A worktree of the clone, as earlier builds made them, has its branches there.
+    let repository = if own.exists() { own } else { layout.clone_repo(&tree.project) };
+    repository.join("refs/heads").join(branch)
 }
 
 /// A live agent may delete a file while git reads it: whatever failed, it is worth another try.

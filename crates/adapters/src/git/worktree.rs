@@ -1,102 +1,194 @@
-//! One worktree of the agents' clone: finding it, being sure it is the one meant, making it.
+//! One tree that an agent works in: its folder and its git directory, found and made sure of.
 //!
-//! A [`Worktree`] value means: git, run in that folder, works on that folder and on the project's
-//! clone. A folder that lost its `.git` file would otherwise make git climb to whatever repository
-//! lies above. A worktree is *ready* once it was checked out whole; one that is not (a crash in the
-//! middle of making it) never had an agent in it.
+//! The git directory lies beside the worktrees and belongs to this one alone; the folder's `.git` is a
+//! file that names it. The factory never looks the one up through the other: it says both to git. So a
+//! damaged `.git` file, or a repository that lies above, misleads nobody.
+//!
+//! A tree is *ready* once its folder was filled whole; one that is not (a crash in the middle of filling
+//! it) never had an agent in it, or none since its folder was lost.
 
-use super::hazards;
-use super::run::{Git, GitError, GitResult, Repo, parse_sha};
+use super::refs::{self, Head};
+use super::run::{Git, GitError, GitResult, Repo};
+use super::{hazards, linked, locks, repository};
 use crate::host::atomic::write_atomic;
+use crate::layout::Layout;
 use shopfloor_core::ids::Sha;
+use shopfloor_engine::ports::Tree;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const READY: &str = "shopfloor-ready";
+/// Says that the folder is whole, and which branch it is for; or what is to be put back into it.
+pub(crate) const READY: &str = "shopfloor-ready";
+const PUT_BACK: &str = "put back ";
 
 pub(crate) struct Worktree {
     pub path: PathBuf,
-    /// The worktree's own git directory, inside the clone.
+    /// Its own git directory.
     pub git_dir: PathBuf,
+    /// Where its refs are: there as well, but for a worktree of the clone.
+    pub common: PathBuf,
     pub repo: Repo,
 }
 
 pub(crate) enum Found {
     Absent,
-    /// Something is there that is not a worktree of the clone.
+    /// Something is there that is not the tree's.
     Foreign,
+    /// Its repository is there, and no folder.
+    Folderless(Worktree),
     Open(Worktree),
     /// As `Open`, once its damaged `.git` file was repaired.
     Repaired(Worktree),
 }
 
+impl Found {
+    /// The tree, if there is a folder to work in.
+    pub(crate) fn open(self) -> Option<Worktree> {
+        match self {
+            Found::Open(worktree) | Found::Repaired(worktree) => Some(worktree),
+            Found::Absent | Found::Foreign | Found::Folderless(_) => None,
+        }
+    }
+}
+
 impl Worktree {
-    pub(crate) fn find(git: &Git, clone: &Path, path: &Path) -> GitResult<Found> {
-        match std::fs::read_dir(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Absent),
-            Err(e) => return Err(GitError::io(format!("reading {}", path.display()), e)),
-            Ok(mut entries) => {
-                if entries.next().is_none() {
-                    return Ok(Found::Absent);
-                }
-            }
+    /// Starts no process, but to repair a worktree of the clone.
+    pub(crate) fn find(git: &Git, layout: &Layout, tree: &Tree) -> GitResult<Found> {
+        let (path, own) = (layout.tree(tree), layout.repository(tree));
+        repository::finish_removal(&own, &path)?;
+        let folder = is_filled(&path)?;
+        if own.join("HEAD").exists() {
+            let worktree = Worktree::at(git, path, own.clone(), own);
+            return Ok(match folder {
+                false => Found::Folderless(worktree),
+                true => worktree.tied()?,
+            });
         }
-        if let Some(found) = Self::open(git, clone, path)? {
-            return Ok(Found::Open(found));
+        if !folder {
+            return Ok(Found::Absent);
         }
-        // The `.git` file may be what is missing; the clone knows where its worktrees are.
-        git.shared(clone).call("worktree").arg("repair").ending(&[0, 1, 128])?;
-        Ok(Self::open(git, clone, path)?.map_or(Found::Foreign, Found::Repaired))
+        let clone = layout.clone_repo(&tree.project);
+        let old = |git_dir| Worktree::at(git, path.clone(), git_dir, clone.clone());
+        if let Some(git_dir) = linked::git_dir(&clone, &path) {
+            return Ok(Found::Open(old(git_dir)));
+        }
+        if linked::record(&clone, &path).is_none() || path.join(".git").is_dir() {
+            return Ok(Found::Foreign);
+        }
+        // The `.git` file is what is missing; the clone knows where its worktrees are.
+        linked::repair(git, &clone)?;
+        Ok(linked::git_dir(&clone, &path).map_or(Found::Foreign, |git_dir| Found::Repaired(old(git_dir))))
     }
 
-    fn open(git: &Git, clone: &Path, path: &Path) -> GitResult<Option<Worktree>> {
-        let repo = git.tree(path);
-        let call = repo.call("rev-parse").arg("--path-format=absolute");
-        let output = call.args(["--show-toplevel", "--git-common-dir", "--git-dir"]).ending(&[0, 128])?;
-        let lines: Vec<&[u8]> = output.stdout.split(|byte| *byte == b'\n').collect();
-        let (0, [top, common, git_dir, ..]) = (output.code, lines.as_slice()) else { return Ok(None) };
-        let real = |path: &Path| std::fs::canonicalize(path).ok();
-        let as_path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-        let meant = real(&as_path(top)) == real(path) && real(&as_path(common)) == real(clone);
-        Ok(meant.then(|| Worktree { path: path.to_owned(), git_dir: as_path(git_dir), repo }))
+    pub(crate) fn at(git: &Git, path: PathBuf, git_dir: PathBuf, common: PathBuf) -> Worktree {
+        let repo = git.folder(&git_dir, &path);
+        Worktree { path, git_dir, common, repo }
+    }
+
+    /// Sees to it that the folder's `.git` file names the git directory.
+    fn tied(self) -> GitResult<Found> {
+        let named = git_dir_of(&self.path);
+        let real = |path: &Path| path.canonicalize().ok();
+        if named.as_deref().and_then(real).is_some_and(|named| Some(named) == real(&self.git_dir)) {
+            return Ok(Found::Open(self));
+        }
+        if self.path.join(".git").is_dir() {
+            // Somebody made it a repository of another kind; whose it is, is for a person to say.
+            return Ok(Found::Foreign);
+        }
+        self.tie()?;
+        Ok(Found::Repaired(self))
+    }
+
+    pub(crate) fn tie(&self) -> GitResult<()> {
+        let mut text = b"gitdir: ".to_vec();
+        text.extend_from_slice(self.git_dir.as_os_str().as_bytes());
+        text.push(b'\n');
+        write_atomic(&self.path.join(".git"), &text, 0o644)
+            .map_err(|e| GitError::io(format!("writing {}/.git", self.path.display()), e))
+    }
+
+    /// A worktree of the clone, as earlier builds made them.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.common != self.git_dir
+    }
+
+    /// Where the objects are that are not shared.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.common.join("objects")
     }
 
     pub(crate) fn head(&self) -> GitResult<Option<Sha>> {
-        self.repo.commit("HEAD")
+        match refs::head(&self.git_dir) {
+            Some(Head::On(name)) => Ok(self.at_ref(&name)),
+            Some(Head::Detached(commit)) => Ok(Some(commit)),
+            None => self.repo.commit("HEAD"),
+        }
+    }
+
+    /// The full name of the branch that is checked out; `None` if HEAD is detached.
+    pub(crate) fn branch(&self) -> Option<String> {
+        match refs::head(&self.git_dir) {
+            Some(Head::On(name)) => Some(name),
+            Some(Head::Detached(_)) | None => None,
+        }
+    }
+
+    pub(crate) fn at_ref(&self, full: &str) -> Option<Sha> {
+        refs::read(&self.common, full)
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.git_dir.join(READY).exists()
+        std::fs::read(self.git_dir.join(READY)).is_ok_and(|text| !text.starts_with(PUT_BACK.as_bytes()))
     }
 
     /// `branch`: the full name of the one it is for; nothing for a review's.
     pub(crate) fn set_ready(&self, branch: &str) -> GitResult<()> {
-        write_atomic(&self.git_dir.join(READY), branch.as_bytes(), 0o644)
+        self.mark(branch.as_bytes())
+    }
+
+    /// Its folder is to be filled again, with what a snapshot holds put back.
+    pub(crate) fn set_put_back(&self, snapshot: Option<&Sha>) -> GitResult<()> {
+        self.mark(put_back_mark(snapshot).as_bytes())
+    }
+
+    fn mark(&self, text: &[u8]) -> GitResult<()> {
+        write_atomic(&self.git_dir.join(READY), text, 0o644)
             .map_err(|e| GitError::io(format!("marking {} as ready", self.path.display()), e))
+    }
+
+    /// The snapshot that is to be put back.
+    pub(crate) fn put_back(&self) -> Option<Sha> {
+        let text = std::fs::read_to_string(self.git_dir.join(READY)).ok()?;
+        text.strip_prefix(PUT_BACK)?.trim().parse().ok()
+    }
+
+    /// The full name of the branch it was made for.
+    pub(crate) fn made_for(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.git_dir.join(READY)).ok()?;
+        text.starts_with("refs/heads/").then_some(text)
     }
 
     /// Whether it was made for another branch than that.
     pub(crate) fn is_for_another(&self, branch: &str) -> bool {
-        std::fs::read(self.git_dir.join(READY))
-            .is_ok_and(|made| !made.is_empty() && made != branch.as_bytes())
-    }
-
-    /// The full name of the branch that is checked out; `None` if HEAD is detached.
-    pub(crate) fn branch(&self) -> GitResult<Option<String>> {
-        let output = self.repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?;
-        Ok((output.code == 0).then(|| output.text()))
+        self.made_for().is_some_and(|made| made != branch)
     }
 
     /// Removes what a killed git left locked in here: which files. Only while no session runs in the
     /// worktree; and not while any git does, of whomever.
-    pub(crate) fn unlock(&self) -> Vec<&'static str> {
-        let there = |name: &&str| self.git_dir.join(name).symlink_metadata().is_ok();
-        let locks: Vec<&str> = ["index.lock", "HEAD.lock"].into_iter().filter(there).collect();
+    pub(crate) fn unlock(&self) -> Vec<String> {
+        let locks = match self.is_linked() {
+            // Every other lock is of the clone, and may be another worktree's.
+            true => ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)).into(),
+            false => locks::held(&self.git_dir),
+        };
+        let locks: Vec<PathBuf> = locks.into_iter().filter(|lock| lock.symlink_metadata().is_ok()).collect();
         if locks.is_empty() || hazards::git_at_work(&self.path).is_some() {
             return Vec::new();
         }
-        locks.into_iter().filter(|name| std::fs::remove_file(self.git_dir.join(name)).is_ok()).collect()
+        let gone = locks.iter().filter(|lock| std::fs::remove_file(lock).is_ok());
+        gone.map(|lock| lock.strip_prefix(&self.git_dir).unwrap_or(lock).display().to_string()).collect()
     }
 
     /// Files that differ from HEAD or that no commit knows, ignored ones aside.
@@ -107,67 +199,26 @@ impl Worktree {
     }
 }
 
-/// A worktree as the clone has it on record; its folder may be gone.
-#[derive(Debug, Default)]
-pub(crate) struct Listed {
-    pub path: PathBuf,
-    pub head: Option<Sha>,
-    /// The full name of the branch that is checked out there.
-    pub branch: Option<String>,
+pub(crate) fn put_back_mark(snapshot: Option<&Sha>) -> String {
+    format!("{PUT_BACK}{}", snapshot.map_or("nothing", |commit| commit.as_str()))
 }
 
-pub(crate) fn list(clone: &Repo) -> GitResult<Vec<Listed>> {
-    let call = clone.call("worktree").args(["list", "--porcelain", "-z"]);
-    let command = call.shown();
-    let bytes = call.run()?;
-    let mut all = Vec::new();
-    let mut current = Listed::default();
-    for line in bytes.split(|byte| *byte == 0) {
-        let (key, value) = match line.iter().position(|byte| *byte == b' ') {
-            Some(space) => (&line[..space], &line[space + 1..]),
-            None => (line, &b""[..]),
-        };
-        match key {
-            b"worktree" => current.path = PathBuf::from(OsStr::from_bytes(value)),
-            b"HEAD" => {
-                let sha = parse_sha(&command, &String::from_utf8_lossy(value))?;
-                // All zeros stands for a branch without a commit.
-                current.head = (!sha.as_str().bytes().all(|digit| digit == b'0')).then_some(sha);
-            }
-            b"branch" => current.branch = Some(String::from_utf8_lossy(value).into_owned()),
-            b"" if !current.path.as_os_str().is_empty() => all.push(std::mem::take(&mut current)),
-            _ => {}
-        }
+/// Whether there is a folder with anything in it.
+fn is_filled(path: &Path) -> GitResult<bool> {
+    match std::fs::read_dir(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(GitError::io(format!("reading {}", path.display()), e)),
+        Ok(mut entries) => Ok(entries.next().is_some()),
     }
-    Ok(all)
 }
 
-/// The clone's record of the worktree at `path`, whether the folder is there or not.
-pub(crate) fn listed(clone: &Repo, path: &Path) -> GitResult<Option<Listed>> {
-    // A folder that is gone cannot be resolved, but the folder it was in can.
-    let real = |path: &Path| {
-        let parent = path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
-        parent.zip(path.file_name()).map(|(parent, name)| parent.join(name))
-    };
-    let wanted = real(path);
-    Ok(list(clone)?
-        .into_iter()
-        .find(|entry| entry.path == path || wanted == real(&entry.path) && wanted.is_some()))
-}
-
-/// Whether the worktree at `path`, whose folder may be gone, was ever ready for an agent.
-pub(crate) fn was_ready(clone: &Repo, listed: &Listed) -> bool {
-    let Ok(entries) = std::fs::read_dir(clone.path().join("worktrees")) else { return false };
-    entries.flatten().any(|entry| {
-        let link = std::fs::read(entry.path().join("gitdir")).unwrap_or_default();
-        let link = Path::new(OsStr::from_bytes(link.trim_ascii_end()));
-        link.parent() == Some(&listed.path) && entry.path().join(READY).exists()
-    })
-}
-
-/// Takes the worktree off the clone's record and deletes its folder, whatever is in it.
-pub(crate) fn discard(clone: &Repo, path: &Path) -> GitResult<()> {
-    // Twice: also when locked, as one is whose making was cut short.
-    clone.call("worktree").args(["remove", "--force", "--force", "--"]).arg(path).run()?;
-    Ok(())
+/// The git directory that belongs to a folder: its `.git`, or what that file names.
+pub(crate) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
+    let link = folder.join(".git");
+    if link.is_dir() {
+        return Some(link);
+    }
+    let text = std::fs::read(link).ok()?;
+    let named = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    Some(folder.join(Path::new(OsStr::from_bytes(named))))
 }

@@ -8,18 +8,22 @@
 //!   a name and no record is still found: it was started by somebody who died in the middle.
 //! - What is kept after the end (output, how it ended) is bounded: the newest [`KEPT_MAX`].
 
+pub mod conversation;
 mod record;
 
-pub use record::{Ended, Record, Stand};
+pub use record::{Ended, Finish, Finishing, Record, Stand};
 
 use crate::host::atomic::write_atomic;
 use crate::host::lock::FileLock;
 use crate::host::process::{Liveness, is_same};
 use crate::layout::Layout;
+use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::hand::name::{self, HandName, Parts};
+use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::time::Time;
+use shopfloor_engine::ports::Tree;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -41,6 +45,8 @@ pub enum HandError {
     Tmux(#[from] TmuxError),
     #[error("another command holds {}", .0.display())]
     Busy(PathBuf),
+    #[error("its worktree cannot be made: {0}")]
+    Tree(String),
     #[error("{what}: {source}")]
     Io {
         what: String,
@@ -62,7 +68,11 @@ pub type HandResult<T> = Result<T, HandError>;
 pub struct Spawn<'a> {
     pub parts: Parts<'a>,
     pub runtime: &'a str,
+    /// Where it runs; with `branch`, in a worktree of its own instead.
     pub cwd: &'a Path,
+    /// That worktree's branch; empty for one that is named after the session.
+    pub branch: Option<&'a str>,
+    pub forked_from: Option<&'a str>,
     pub argv: Vec<String>,
     /// The words to put before `argv`: what stays until all that the program printed was read.
     pub leader: Vec<OsString>,
@@ -108,19 +118,42 @@ pub struct HandSessions {
 }
 
 impl HandSessions {
-    /// Starts a session, with a number of its own.
+    /// Starts a session, with a number of its own, where it is told to.
     pub fn spawn(&self, spawn: Spawn<'_>) -> HandResult<Record> {
+        self.spawn_in(spawn, |_, _| Ok(()))
+    }
+
+    /// As [`HandSessions::spawn`]. What its folder needs is done by `prepare` when the session is on record, and so
+    /// is not lost if whoever does it dies.
+    pub fn spawn_in(
+        &self,
+        spawn: Spawn<'_>,
+        prepare: impl FnOnce(&HandName, &str) -> Result<(), String>,
+    ) -> HandResult<Record> {
         let name = self.claim(&spawn)?;
         let folder = self.layout.hand_session(&name);
         let mut record = record::read(&folder)?.ok_or_else(|| {
             HandError::io(&folder)(io::Error::new(io::ErrorKind::NotFound, "the record vanished"))
         })?;
+        if let Err(why) = prepare(&name, record.branch.as_deref().unwrap_or_default()) {
+            // Half of it may be there, and then its record says so.
+            match Path::new(&record.cwd).exists() && record.branch.is_some() {
+                true => self.end(&name, Ended { at: spawn.now, why: why.clone(), result: None })?,
+                false => remove(&folder)?,
+            }
+            return Err(HandError::Tree(why));
+        }
         let mut env = spawn.env;
         env.push((NAME_VARIABLE.into(), name.to_string().into()));
         env.push(("PHASE_FILE".into(), self.phase_file(&name).into()));
+        if let Some(branch) = &record.branch {
+            env.retain(|(known, _)| known != "PROJECT_REPO_ROOT");
+            env.push(("PROJECT_REPO_ROOT".into(), (&record.cwd).into()));
+            env.push(("SHOPFLOOR_BRANCH".into(), branch.into()));
+        }
         let spec = SpawnSpec {
             name: name.to_string(),
-            cwd: spawn.cwd.to_owned(),
+            cwd: PathBuf::from(&record.cwd),
             argv: spawn.leader.into_iter().chain(spawn.argv.into_iter().map(OsString::from)).collect(),
             env,
         };
@@ -132,8 +165,12 @@ impl HandSessions {
             }
             Err(error) => {
                 // Unless it was refused it may have been started all the same. If it cannot be ended,
-                // the record stays.
-                if !error.is_transient() || self.tmux.end(&spec.name).is_ok() {
+                // the record stays; so it does for a worktree.
+                let over = !error.is_transient() || self.tmux.end(&spec.name).is_ok();
+                if over && record.branch.is_some() {
+                    let why = format!("it could not be started: {error}");
+                    self.end(&name, Ended { at: spawn.now, why, result: None })?;
+                } else if over {
                     let _ = fs::remove_dir_all(&folder);
                 }
                 Err(error.into())
@@ -156,11 +193,13 @@ impl HandSessions {
         let name = HandName::new(name::stem(&spawn.parts), number);
         let folder = self.layout.hand_session(&name);
         make_folder(&folder)?;
-        record::write(&folder, &Record::new(&name, spawn))?;
+        let own = spawn.branch.map(|_| self.layout.tree(&Tree::of_hand(spawn.parts.project, name.clone())));
+        record::write(&folder, &Record::new(&name, spawn, own.as_deref().unwrap_or(spawn.cwd)))?;
         Ok(name)
     }
 
-    /// Every hand session there is, oldest first; with `ended` also those of which only that is kept.
+    /// Every hand session there is, oldest first, and those that left a worktree; with `ended` also those of which
+    /// only that is kept.
     pub fn all(&self, ended: bool) -> HandResult<Vec<Hand>> {
         self.settle()?;
         let listed = self.tmux.list().map_err(|e| e.to_string());
@@ -178,7 +217,19 @@ impl HandSessions {
             Hand { name, record, probe }
         };
         let all = names.into_iter().map(hand);
-        Ok(all.filter(|hand| ended || hand.ended().is_none() || is_there(&hand.probe)).collect())
+        let open = |hand: &Hand| hand.ended().is_none() || hand.record.as_ref().is_some_and(Record::has_tree);
+        Ok(all.filter(|hand| ended || open(hand) || is_there(&hand.probe)).collect())
+    }
+
+    /// Every hand session on record, ended or not, oldest first; tmux is not asked.
+    pub fn recorded(&self) -> HandResult<Vec<Hand>> {
+        let mut names = self.folders()?;
+        names.sort_by_key(HandName::number);
+        let hand = |name: HandName| {
+            let record = record::read(&self.layout.hand_session(&name)).ok().flatten();
+            Hand { name, record, probe: Err("tmux was not asked".to_owned()) }
+        };
+        Ok(names.into_iter().map(hand).collect())
     }
 
     /// The session of that name, or the newest of that stem.
@@ -226,6 +277,22 @@ impl HandSessions {
         self.trim()
     }
 
+    /// Puts on record what becomes of a session's worktree.
+    pub fn put_finish(&self, name: &HandName, finish: Finish) -> HandResult<()> {
+        let _lock = self.lock()?;
+        let folder = self.layout.hand_session(name);
+        let missing = || HandError::io(&folder)(io::ErrorKind::NotFound.into());
+        let mut record = record::read(&folder)?.ok_or_else(missing)?;
+        record.finish = Some(finish);
+        record::write(&folder, &record)
+    }
+
+    /// One at a time finishes a session. The lock is free when its holder dies.
+    pub fn finishing(&self, name: &HandName) -> HandResult<FileLock> {
+        let path = self.layout.hand_session(name).join("finish.lock");
+        FileLock::wait(&path, LOCK_WAIT).map_err(HandError::io(&path))?.ok_or(HandError::Busy(path))
+    }
+
     /// Keeps what a session printed. The text must be safe to show.
     pub fn keep_output(&self, name: &HandName, text: &str) -> HandResult<PathBuf> {
         let file = self.output_file(name);
@@ -241,6 +308,12 @@ impl HandSessions {
     /// Where the session signals its phase, if it does.
     pub fn phase_file(&self, name: &HandName) -> PathBuf {
         self.layout.hand_session(name).join("phase")
+    }
+
+    /// What the session signalled last.
+    pub fn phase(&self, name: &HandName) -> Option<Phase> {
+        let (_, content) = phase_file::read(&self.phase_file(name)).ok().flatten()?;
+        PhaseReport::parse(&content).ok().flatten().map(|report| report.phase)
     }
 
     /// Finishes or removes what somebody who died in the middle left behind.
@@ -268,7 +341,15 @@ impl HandSessions {
                 // It was never started, or has left nothing but a launch file.
                 Ok(Probe::Absent) => {
                     self.tmux.end(&name.to_string())?;
-                    remove(&folder)?;
+                    match &mut record {
+                        // Its worktree may be there, so it is to be seen.
+                        Some(record) if record.has_tree() => {
+                            let why = "it was never started".to_owned();
+                            record.stand = Stand::Ended(Ended { at: record.created, why, result: None });
+                            record::write(&folder, record)?;
+                        }
+                        _ => remove(&folder)?,
+                    }
                     continue;
                 }
                 // Not known now: the next look may.
@@ -282,12 +363,13 @@ impl HandSessions {
         Ok(())
     }
 
-    /// Forgets the oldest of those that ended.
+    /// Forgets the oldest of those that ended, but for those that left a worktree.
     fn trim(&self) -> HandResult<()> {
         let mut ended: Vec<HandName> = self.folders()?;
         ended.retain(|name| {
             let record = record::read(&self.layout.hand_session(name));
-            matches!(record, Ok(None | Some(Record { stand: Stand::Ended(_), .. })))
+            let over = |record: &Record| matches!(record.stand, Stand::Ended(_)) && !record.has_tree();
+            record.is_ok_and(|record| record.as_ref().is_none_or(over))
         });
         ended.sort_by_key(HandName::number);
         let surplus = ended.len().saturating_sub(KEPT_MAX);

@@ -27,6 +27,15 @@ pub struct Record {
     pub cwd: String,
     pub argv: Vec<String>,
     pub created: Time,
+    /// The branch of the worktree that was made for it, which `cwd` is in.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The session whose conversation it went on from.
+    #[serde(default)]
+    pub forked_from: Option<String>,
+    /// What its worktree and branch are to become: written before anything of it is done.
+    #[serde(default)]
+    pub finish: Option<Finish>,
     #[serde(flatten)]
     pub stand: Stand,
 }
@@ -55,8 +64,44 @@ pub struct Ended {
     pub result: Option<FinalState>,
 }
 
+/// How a session with a worktree of its own is finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finish {
+    pub how: Finishing,
+    pub at: Time,
+    /// Nothing is left to do.
+    pub done: bool,
+    /// The ref that keeps what the worktree held.
+    #[serde(default)]
+    pub rescue: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finishing {
+    Merge,
+    Keep,
+    Drop,
+}
+
+impl std::fmt::Display for Finishing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Finishing::Merge => "merged",
+            Finishing::Keep => "kept",
+            Finishing::Drop => "dropped",
+        })
+    }
+}
+
 impl Record {
-    pub(super) fn new(name: &HandName, spawn: &Spawn<'_>) -> Record {
+    /// Whether it has, or may have, a worktree that somebody has to decide about.
+    pub fn has_tree(&self) -> bool {
+        let settled = |finish: &Finish| finish.done && finish.how != Finishing::Keep;
+        self.branch.is_some() && !self.finish.as_ref().is_some_and(settled)
+    }
+
+    pub(super) fn new(name: &HandName, spawn: &Spawn<'_>, cwd: &Path) -> Record {
         Record {
             name: name.to_string(),
             project: spawn.parts.project.clone(),
@@ -65,9 +110,14 @@ impl Record {
             story: spawn.parts.story.to_owned(),
             cycle: spawn.parts.cycle,
             runtime: spawn.runtime.to_owned(),
-            cwd: spawn.cwd.display().to_string(),
+            cwd: cwd.display().to_string(),
             argv: spawn.argv.clone(),
             created: spawn.now,
+            branch: spawn
+                .branch
+                .map(|branch| if branch.is_empty() { name.branch() } else { branch.to_owned() }),
+            forked_from: spawn.forked_from.map(str::to_owned),
+            finish: None,
             stand: Stand::Starting { by: spawn.by },
         }
     }

@@ -16,6 +16,7 @@ use shopfloor_core::effect::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,13 @@ pub fn is_same(process: ProcessId) -> Liveness {
         Ok(_) => Liveness::Gone,
         Err(_) => Liveness::Unknown,
     }
+}
+
+/// The terminal that a process reads from, if it is one.
+pub fn terminal(process: ProcessId) -> Option<PathBuf> {
+    let input = std::fs::read_link(format!("/proc/{}/fd/0", process.pid)).ok()?;
+    let is_terminal = input.starts_with("/dev/pts") && input.exists();
+    (is_terminal && is_same(process) == Liveness::Alive).then_some(input)
 }
 
 /// A descriptor for exactly that process, or `None` if it is gone.

@@ -18,7 +18,7 @@ use crate::ci::log::RunLog;
 use crate::ci::record;
 use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::git::Git;
-use crate::git::worktree::{Found, Worktree};
+use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
 use crate::host::process::end_marked_tree;
 use crate::layout::Layout;
@@ -92,28 +92,25 @@ impl WorktreeSetup {
     }
 
     fn folder(&self, tree: &Tree) -> PathBuf {
-        self.layout.setup(&tree.project, tree.issue)
+        self.layout.setup(tree)
     }
 
     fn worktree(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
-        let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
-        Ok(match Worktree::find(&self.git, &self.layout.clone_repo(&tree.project), &path)? {
-            Found::Open(worktree) | Found::Repaired(worktree) => Some(worktree),
-            Found::Absent | Found::Foreign => None,
-        })
+        Ok(Worktree::find(&self.git, &self.layout, tree)?.open())
     }
 
     fn environment(&self, tree: &Tree, config: &SetupConfig, port: Option<u16>) -> Vec<(OsString, OsString)> {
-        let worktree = self.layout.worktree(&tree.project, tree.role, tree.issue);
+        let worktree = self.layout.tree(tree);
         let ours = [
             ("PROJECT_NAME", OsString::from(tree.project.as_str())),
-            ("ISSUE", tree.issue.to_string().into()),
             ("SHOPFLOOR_WORKTREE", worktree.into()),
             ("SHOPFLOOR_CHECKOUT", config.checkout.clone().into()),
             (MARKER, self.folder(tree).into()),
         ];
         let port = port.map(|port| ("SHOPFLOOR_PORT", OsString::from(port.to_string())));
-        let ours = ours.into_iter().chain(port).map(|(name, value)| (OsString::from(name), value));
+        let issue = tree.issue().map(|issue| ("ISSUE", OsString::from(issue.to_string())));
+        let ours =
+            ours.into_iter().chain(issue).chain(port).map(|(name, value)| (OsString::from(name), value));
         config.env.iter().cloned().chain(ours).collect()
     }
 
@@ -128,7 +125,7 @@ impl WorktreeSetup {
         all: bool,
     ) -> Ran {
         let folder = self.folder(tree);
-        let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
+        let path = self.layout.tree(tree);
         let env = self.environment(tree, config, port);
         let marker = marker(&folder);
         let place = StepPlace { folder: &folder, tree: &path, env: &env, marker: marker.as_encoded_bytes() };
@@ -192,7 +189,7 @@ impl Setup for WorktreeSetup {
         let turn = self.turn(tree);
         let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let worktree = self.worktree(tree)?.ok_or_else(|| {
-            let path = self.layout.worktree(&tree.project, tree.role, tree.issue);
+            let path = self.layout.tree(tree);
             PortError::transient(format!("there is no worktree {}", path.display()))
         })?;
         let port = {

@@ -26,6 +26,8 @@ const WHY_CHARS_MAX: usize = 400;
 
 /// The placeholder that every check may use.
 pub const KEY: &str = "key";
+/// The placeholder that a program may also use: [`Verifier::state_file`].
+pub const STATE_FILE: &str = "state_file";
 
 /// One thing that must be so. Texts may hold `{key}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub struct Verifier {
     /// The whole environment of the programs that are run.
     pub env: Vec<(OsString, OsString)>,
     pub redactor: Redactor,
+    /// The document of whoever orchestrates, if there is one.
+    pub state_file: Option<String>,
 }
 
 impl Verifier {
@@ -102,7 +106,12 @@ impl Verifier {
                 Ok((ok, format!("{found} files match ({bound})")))
             }
             Check::Run { argv, timeout } => {
-                let argv = fill::argv(argv, &values).map_err(words)?;
+                let uses = |word: &String| fill::uses(word, STATE_FILE, &[KEY, STATE_FILE]) == Ok(true);
+                if self.state_file.is_none() && argv.iter().any(uses) {
+                    return Err("it uses {state_file}, and none was given".to_owned());
+                }
+                let file = self.state_file.as_deref().unwrap_or_default();
+                let argv = fill::argv(argv, &[values[0], (STATE_FILE, file)]).map_err(words)?;
                 command::run(&self.root, &argv, &self.env, *timeout)
             }
             Check::Git(check) => {

@@ -44,7 +44,7 @@ impl Kill {
                     return value;
                 }
                 Err(PortError::Transient(_)) => {}
-                Err(PortError::Permanent(why)) => panic!("given up: {why}"),
+                Err(PortError::Permanent { why, .. }) => panic!("given up: {why}"),
             }
         }
         panic!("no end of it");

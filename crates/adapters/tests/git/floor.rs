@@ -151,11 +151,11 @@ impl Floor {
     }
 
     pub fn tree(&self, issue: u64) -> Tree {
-        Tree { project: self.project.name.clone(), issue: IssueNumber(issue), role: Role::Dev }
+        Tree::of_job(&self.project.name, Role::Dev, IssueNumber(issue))
     }
 
     pub fn review_tree(&self, issue: u64) -> Tree {
-        Tree { role: Role::Review, ..self.tree(issue) }
+        Tree::of_job(&self.project.name, Role::Review, IssueNumber(issue))
     }
 
     pub fn prepare(&self, issue: u64) -> PathBuf {
@@ -203,6 +203,12 @@ impl Floor {
         self.layout.queue_repo(&self.project.name)
     }
 
+    /// The repository of an issue's own tree.
+    pub fn repository(&self, issue: u64) -> PathBuf {
+        self.layout.repository(&self.tree(issue))
+    }
+
+    /// Keeps what trees held.
     pub fn clone_repo(&self) -> PathBuf {
         self.layout.clone_repo(&self.project.name)
     }

@@ -227,7 +227,7 @@ fn publishing_swaps_once_and_repeats_harmlessly() {
         publish(&base, &commit).expect("publish").expect("contains new");
         assert_eq!(floor.head(&floor.hub(), "main"), later);
         // Never backwards.
-        assert!(matches!(publish(&later, &commit), Err(PortError::Permanent(_))));
+        assert!(matches!(publish(&later, &commit), Err(PortError::Permanent { .. })));
         assert_eq!(floor.head(&floor.hub(), "main"), later);
     });
 }
@@ -452,7 +452,7 @@ fn only_a_commit_with_the_tree_that_was_checked_is_published() {
             let request = PublishRequest { old: &old, new: &new, tested, entries: &[] };
             floor.merger.publish(&floor.lock(), &request)
         };
-        assert!(matches!(publish(&head), Err(PortError::Permanent(_))), "another tree");
+        assert!(matches!(publish(&head), Err(PortError::Permanent { .. })), "another tree");
         publish(&squashed).expect("publish").expect("the same tree");
     });
 }

@@ -64,7 +64,10 @@ fn a_folder_gets_every_byte_and_is_never_overwritten() {
         floor.workspace.restore_to(project, &rescued, &to).expect("restored");
         assert_eq!(files(&to), files(&dir));
         let again = floor.workspace.restore_to(project, &rescued, &to);
-        assert!(matches!(&again, Err(PortError::Permanent(why)) if why.contains("not empty")), "{again:?}");
+        assert!(
+            matches!(&again, Err(PortError::Permanent { why, .. }) if why.contains("not empty")),
+            "{again:?}"
+        );
         let left = std::fs::read_dir(to.parent().expect("parent")).expect("read").count();
         assert_eq!(left, 1, "nothing is left of the attempt");
     });
@@ -80,7 +83,7 @@ fn a_branch_is_made_once() {
         assert_eq!(floor.head(&floor.hub(), "saved"), taken.commit);
         for name in ["saved", "main", &branch(1), "-x"] {
             let refused = floor.workspace.restore_branch(project, &rescued, name);
-            assert!(matches!(refused, Err(PortError::Permanent(_))), "{name}: {refused:?}");
+            assert!(matches!(refused, Err(PortError::Permanent { .. })), "{name}: {refused:?}");
         }
     });
 }
@@ -123,7 +126,7 @@ fn ignored_files_and_later_commits_stand() {
         floor.write(&dir, "new/file", "ignored: no snapshot has this");
         let refused = floor.workspace.restore_in_place(&floor.tree(1), &branch(1), &rescued);
         assert!(
-            matches!(&refused, Err(PortError::Permanent(why)) if why.contains("new/file")),
+            matches!(&refused, Err(PortError::Permanent { why, .. }) if why.contains("new/file")),
             "{refused:?}"
         );
         assert!(dir.join("new/file").exists());

@@ -90,7 +90,7 @@ fn only_files_that_git_ignores_here_and_there_are_copied_and_nobody_keeps_them_f
         let notes = outfit.notes.join("\n");
         assert!(notes.contains("plain.txt: git does not ignore it"), "{notes}");
         assert!(notes.contains("more were not copied"), "{notes}");
-        let log = floor.layout.setup(&floor.project.name, floor.tree(1).issue).join("log");
+        let log = floor.layout.setup(&floor.tree(1)).join("log");
         let log = fs::read_to_string(log).expect("a log");
         assert!(log.contains("link.local: a symbolic link"), "{log}");
         assert!(log.contains("config/db.local: behind a symbolic link"), "{log}");
@@ -98,7 +98,8 @@ fn only_files_that_git_ignores_here_and_there_are_copied_and_nobody_keeps_them_f
         fs::remove_file(to.join("config")).expect("removed");
         assert_eq!(floor.git_in(&to, &["status", "--porcelain"]), "");
         let snapshot = floor.workspace.snapshot(&floor.tree(1)).expect("kept").expect("there is a worktree");
-        let kept = floor.git_in(&to, &["ls-tree", "-r", "--name-only", snapshot.commit.as_str()]);
+        let kept =
+            floor.git_in(&floor.clone_repo(), &["ls-tree", "-r", "--name-only", snapshot.commit.as_str()]);
         assert!(!kept.contains(".env") && !kept.contains("secret"), "{kept}");
     });
 }
@@ -142,7 +143,7 @@ fn what_fails_is_told_without_secrets_and_tried_again_from_the_beginning() {
     failed(&floor, asked.clone(), 1);
     assert_eq!(fs::read_to_string(to.join("tries")).expect("tries"), "one\none\n");
     // The log says the same to whoever looks at it.
-    let log = fs::read_to_string(floor.layout.setup(&floor.project.name, floor.tree(1).issue).join("log"));
+    let log = fs::read_to_string(floor.layout.setup(&floor.tree(1)).join("log"));
     assert!(!log.expect("a log").contains("correct-horse"));
     // What it pushes is refused: it may run what a branch brings along.
     let push = SetupConfig { setup: commands(&["git push origin HEAD:refs/heads/main2"]), ..asked };
@@ -153,7 +154,7 @@ fn what_fails_is_told_without_secrets_and_tried_again_from_the_beginning() {
 fn what_a_killed_daemon_left_of_a_setup_is_ended_before_it_runs_again() {
     let floor = Floor::new(&gits()[0]);
     floor.prepare(1);
-    let folder = floor.layout.setup(&floor.project.name, floor.tree(1).issue);
+    let folder = floor.layout.setup(&floor.tree(1));
     let mut left = Command::new("sleep")
         .arg("300")
         .env("SHOPFLOOR_SETUP", &folder)

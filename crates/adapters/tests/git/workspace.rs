@@ -7,7 +7,7 @@ use shopfloor_engine::proof::{MergedProof, RescueProof};
 
 fn state(floor: &Floor, issue: u64) -> (u32, u32, Option<Sha>) {
     let state = floor.workspace.branch_state(&floor.tree(issue), &branch(issue)).expect("state");
-    assert_eq!(state.head, floor.head(&floor.clone_repo(), &branch(issue)));
+    assert_eq!(state.head, floor.head(&floor.repository(issue), &branch(issue)));
     (state.ahead, state.dirty, state.pushed)
 }
 
@@ -45,7 +45,7 @@ fn what_is_there_is_kept() {
         let dir = floor.prepare(1);
         let file = floor.write(&dir, "draft", "x");
         floor.git_in(&dir, &["checkout", "--quiet", "--detach"]);
-        let lock = floor.write(dir.as_path(), "../../clone.git/worktrees/issue-1/index.lock", "");
+        let lock = floor.write(&floor.repository(1), "index.lock", "");
         assert_eq!(floor.prepare(1), dir);
         assert!(file.exists() && !lock.exists());
         // The `.git` file is what ties the folder to its repository.
@@ -92,10 +92,9 @@ fn a_deleted_folder_is_made_again_and_its_commits_are_kept() {
 fn a_worktree_whose_making_was_cut_short_is_made_anew() {
     each(|floor| {
         let dir = floor.prepare(1);
-        std::fs::remove_file(floor.clone_repo().join("worktrees/issue-1/shopfloor-ready")).expect("marker");
-        std::fs::remove_file(floor.clone_repo().join("worktrees/issue-1/index")).expect("index");
+        std::fs::remove_file(floor.repository(1).join("shopfloor-ready")).expect("marker");
+        std::fs::remove_file(floor.repository(1).join("index")).expect("index");
         std::fs::remove_file(dir.join("readme")).expect("file");
-        floor.git_in(&floor.clone_repo(), &["worktree", "lock", dir.to_str().expect("utf-8")]);
         assert_eq!(floor.prepare(1), dir);
         assert!(dir.join("readme").exists());
         assert_eq!(state(floor, 1), (0, 0, None));
@@ -105,11 +104,10 @@ fn a_worktree_whose_making_was_cut_short_is_made_anew() {
 #[test]
 fn something_else_in_a_worktrees_place_is_left_alone() {
     each(|floor| {
-        let dir =
-            floor.layout.worktree(&floor.project.name, shopfloor_core::ids::Role::Dev, floor.tree(1).issue);
+        let dir = floor.layout.tree(&floor.tree(1));
         let file = floor.write(&dir, "whose", "?");
         let refused = floor.workspace.prepare(&floor.tree(1), &branch(1), None);
-        assert!(matches!(refused, Err(PortError::Permanent(_))), "{refused:?}");
+        assert!(matches!(refused, Err(PortError::Permanent { .. })), "{refused:?}");
         assert!(floor.workspace.snapshot(&floor.tree(1)).is_err());
         // Not even when a repository lies above it.
         floor.git_in(floor.layout.root(), &["init", "--quiet", "."]);
@@ -122,22 +120,19 @@ fn something_else_in_a_worktrees_place_is_left_alone() {
 }
 
 #[test]
-fn a_branch_checked_out_elsewhere_is_freed_or_named() {
+fn a_branch_that_another_tree_has_checked_out_is_nobodys_concern() {
     each(|floor| {
         let head = floor.commit("Ada", 1, "a", "1", "work");
         floor.push(1);
-        let proof = RescueProof::obtain(&floor.workspace, &floor.tree(1)).expect("proof");
-        floor.workspace.remove(proof).expect("remove");
         let review =
             floor.workspace.prepare(&floor.review_tree(1), &branch(1), Some(&head)).expect("review").path;
-        floor.git_in(review.as_ref(), &["checkout", "--quiet", &branch(1)]);
-        floor.prepare(1);
-        assert_eq!(floor.head(review.as_ref(), "HEAD"), head);
-
+        floor.git_in(review.as_ref(), &["checkout", "--quiet", "-b", &branch(1)]);
         let other = floor.prepare(2);
         floor.git_in(&other, &["checkout", "--quiet", "-b", &branch(3)]);
-        let refused = floor.workspace.prepare(&floor.tree(3), &branch(3), None);
-        assert!(matches!(&refused, Err(PortError::Permanent(why)) if why.contains("issue-2")), "{refused:?}");
+        floor.git_as("Bob", &other, &["commit", "--quiet", "--allow-empty", "-m", "on his own"]);
+        let third = floor.workspace.prepare(&floor.tree(3), &branch(3), None).expect("prepare");
+        assert_eq!(third.head, floor.head(&floor.hub(), "main"));
+        assert_eq!(state(floor, 3), (0, 0, None));
     });
 }
 
@@ -165,7 +160,7 @@ fn a_review_is_of_its_commit() {
         let missing: Sha = "0123456789abcdef0123456789abcdef01234567".parse().expect("sha");
         assert!(matches!(
             floor.workspace.prepare(&tree, &branch(1), Some(&missing)),
-            Err(PortError::Permanent(_))
+            Err(PortError::Permanent { .. })
         ));
     });
 }
@@ -181,7 +176,10 @@ fn a_push_never_drops_what_others_pushed() {
         floor.user(&["push", "--quiet", "shopfloor", &format!("HEAD:{}", branch(1))]);
         floor.commit("Ada", 1, "a", "2", "two");
         let refused = floor.workspace.push(&floor.tree(1), &branch(1));
-        assert!(matches!(&refused, Err(PortError::Permanent(why)) if why.contains("lacks")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(PortError::Permanent { why, .. }) if why.contains("lacks")),
+            "{refused:?}"
+        );
         for bad in ["main", "--mirror", "a b", "HEAD:main"] {
             assert!(floor.workspace.push(&floor.tree(1), bad).is_err(), "{bad}");
         }
@@ -244,8 +242,6 @@ fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
         floor.publish(&base, &commit).expect("publish").expect("cas");
 
         let refs = || floor.git_in(&floor.hub(), &["for-each-ref", "--format=%(refname)"]);
-        // Still checked out: kept here.
-        assert!(floor.workspace.delete_branch(&branch(1), proof().expect("proof")).is_err());
         let rescue = RescueProof::obtain(&floor.workspace, &floor.tree(1)).expect("proof");
         floor.workspace.remove(rescue).expect("remove");
         for _ in 0..2 {
@@ -269,8 +265,7 @@ fn a_kept_worktree_goes_over_to_another_branch_unless_that_would_leave_something
         floor.push(9);
         let go = |issue| floor.workspace.prepare(&floor.tree(issue), "theirs", None).expect("prepared");
         let on = |issue| {
-            let kept =
-                floor.layout.worktree(&floor.project.name, floor.tree(issue).role, floor.tree(issue).issue);
+            let kept = floor.layout.tree(&floor.tree(issue));
             floor.git_in(&kept, &["symbolic-ref", "--short", "HEAD"]).trim().to_owned()
         };
         // What is not committed, or committed there alone, stays where it is.

@@ -144,6 +144,24 @@ fn questions_are_answered_once_and_everything_else_stays() {
 }
 
 #[test]
+fn worktrees_that_are_gone_are_forgotten_and_nothing_else() {
+    let (dir, path) = file("{}");
+    let worktrees = dir.path().join("worktrees");
+    let worktree = |n: u32| worktrees.join(format!("issue-{n}"));
+    for n in [1, 2] {
+        fs::create_dir_all(worktree(n)).unwrap();
+        seed_claude(&path, &worktree(n), false).unwrap();
+    }
+    seed_claude(&path, Path::new("/gone/elsewhere"), false).unwrap();
+    fs::remove_dir(worktree(1)).unwrap();
+    seed_claude(&path, &worktree(3), false).unwrap();
+    let known = json_of(&path)["projects"].clone();
+    let known: Vec<&String> = known.as_object().unwrap().keys().collect();
+    let worktrees = [2, 3].map(|n| worktree(n).display().to_string());
+    assert_eq!(known, [&"/gone/elsewhere".to_owned(), &worktrees[0], &worktrees[1]]);
+}
+
+#[test]
 fn a_file_that_is_damaged_or_locked_is_not_touched() {
     let (_dir, path) = file("{ damaged");
     assert!(seed_claude(&path, Path::new("/w"), false).unwrap_err().to_string().contains("is not JSON"));

@@ -74,6 +74,12 @@ impl HandName {
     pub fn number(&self) -> u64 {
         self.number
     }
+
+    /// The branch that is its own, unless another was named.
+    pub fn branch(&self) -> String {
+        let name = self.to_string();
+        format!("hand/{}", name.strip_prefix(PREFIX).unwrap_or(&name))
+    }
 }
 
 impl fmt::Display for HandName {

@@ -10,6 +10,10 @@
 //!   clock that moves is the final authority against it. A program that is no client we can read is
 //!   never stuck: silence is all we know of it.
 //! - *Crashed* takes a proof: a process that is gone, and an exit status that is not 0.
+//!
+//! Nothing is polled. A look follows from what the kernel told (a death, a phase, the terminal was written
+//! to: [`Watch::drew`]) or confirms what the last one showed: a claim that must stand for a while, a clock
+//! that must move. A program that no rules describe is not looked at before its end.
 
 use crate::liveness::{
     Evidence, Fact, Gate, IDLE_OBSERVATIONS, Process, Source, State, StatuslineFact, What, observe, time_gate,
@@ -21,8 +25,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Between two looks that nothing asked for.
+/// A terminal that draws without a pause is looked at this often, and so is one that cannot be watched.
+/// `--max-polls` counts in it.
 pub const OBSERVE_EVERY: Duration = Duration::from_secs(10);
+/// A screen is read when nothing more was drawn for this long.
+const QUIET: Duration = Duration::from_millis(1_500);
+/// Looks within which a terminal that changes must have told so once, or it is not relied on.
+const TRIAL_LOOKS: u32 = 3;
 
 /// How monitoring ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,7 +160,16 @@ impl fmt::Display for Finding {
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub timeout: Duration,
-    pub looks_max: Option<u32>,
+    /// So many times [`OBSERVE_EVERY`], the first at once. Not looks: how many there are follows from what
+    /// the session draws.
+    pub polls_max: Option<u32>,
+}
+
+impl Limits {
+    fn whole(&self) -> Duration {
+        let polls = self.polls_max.map(|polls| OBSERVE_EVERY.saturating_mul(polls.saturating_sub(1)));
+        polls.map_or(self.timeout, |polls| polls.min(self.timeout))
+    }
 }
 
 pub struct Watch {
@@ -160,7 +178,13 @@ pub struct Watch {
     began: Time,
     limits: Limits,
     looks: u32,
+    last: Option<Time>,
     screen: Option<u64>,
+    terminal: Terminal,
+    /// When the terminal was first and last written to since the last look.
+    drawn: Option<(Time, Time)>,
+    /// The last look showed a clock.
+    clock: bool,
     /// When something of it was last seen to move.
     moved: Time,
     /// What the last looks claimed, how many in a row, and when the last was counted.
@@ -173,22 +197,92 @@ enum Claimed {
     Waits(String),
 }
 
+/// Whether the kernel tells that the session draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terminal {
+    /// It should, and has not yet.
+    Silent,
+    Tells,
+    /// It cannot be watched, or changed and nothing was told.
+    Deaf,
+}
+
 impl Watch {
     pub fn new(mut spec: RuntimeSpec, launched: Time, now: Time, limits: Limits) -> Watch {
         // Whatever the client could tell, it tells nobody here.
         spec.capabilities.hooks = false;
         let mut evidence = Evidence::new(launched.min(now));
         evidence.watch_from(now);
-        Watch { spec, evidence, began: now, limits, looks: 0, screen: None, moved: now, streak: None }
+        Watch {
+            spec,
+            evidence,
+            began: now,
+            limits,
+            looks: 0,
+            last: None,
+            screen: None,
+            terminal: Terminal::Silent,
+            drawn: None,
+            clock: false,
+            moved: now,
+            streak: None,
+        }
     }
 
     pub fn looks(&self) -> u32 {
         self.looks
     }
 
-    /// When to look next, if nothing happens before.
-    pub fn next_look(&self, now: Time) -> Time {
-        (now + OBSERVE_EVERY).min(self.began + self.limits.timeout)
+    /// Whether what the session shows is of use at all.
+    pub fn reads_screens(&self) -> bool {
+        !self.spec.screen.rules.is_empty()
+    }
+
+    /// The terminal was written to.
+    pub fn drew(&mut self, at: Time) {
+        self.terminal = Terminal::Tells;
+        let first = self.drawn.map_or(at, |(first, _)| first);
+        self.drawn = Some((first, at));
+    }
+
+    /// Nobody will tell when the terminal is written to.
+    pub fn cannot_see_drawing(&mut self) {
+        self.terminal = Terminal::Deaf;
+    }
+
+    /// Whether it is looked at from time to time instead.
+    pub fn is_deaf(&self) -> bool {
+        self.terminal == Terminal::Deaf && self.reads_screens()
+    }
+
+    /// When to look next, if nothing else is told before. Later than the last look, unless time is up.
+    pub fn next_look(&self) -> Time {
+        let end = self.began + self.limits.whole();
+        let Some(last) = self.last.filter(|_| self.reads_screens()) else { return end };
+        let regular = match self.terminal {
+            Terminal::Deaf => true,
+            Terminal::Silent => self.looks < TRIAL_LOOKS,
+            Terminal::Tells => false,
+        };
+        let claimed = Duration::from_millis(self.spec.timing.idle_gap_ms);
+        let due = [
+            regular.then_some(last + OBSERVE_EVERY),
+            self.drawn.map(|(first, latest)| (latest + QUIET).min(first + OBSERVE_EVERY)),
+            self.streak.as_ref().map(|(_, _, counted)| *counted + claimed),
+            self.clock.then_some(last + self.spec.timing.frozen()),
+            Some(self.moved + self.spec.timing.stuck()),
+        ];
+        due.into_iter().flatten().filter(|at| *at > last).fold(end, Time::min)
+    }
+
+    /// What is claimed and not yet certain, for people.
+    pub fn claimed(&self) -> Option<String> {
+        let (claimed, times, _) = self.streak.as_ref()?;
+        let what = match claimed {
+            Claimed::Idle => "idle at its prompt",
+            Claimed::Waits(why) => why,
+        };
+        Some(format!("{what} ({times} of {IDLE_OBSERVATIONS})"))
     }
 
     /// Takes a look in: the state it shows, for people, and what is concluded, if anything.
@@ -204,9 +298,15 @@ impl Watch {
     fn facts(&mut self, look: &Look) {
         let digest = look.screen.as_ref().map(|(_, digest)| *digest);
         if digest.is_some() && digest != self.screen {
+            if self.screen.is_some() && self.terminal == Terminal::Silent {
+                self.terminal = Terminal::Deaf;
+            }
             self.screen = digest;
             self.moved = look.at;
         }
+        self.moved = self.drawn.take().map_or(self.moved, |(_, latest)| self.moved.max(latest));
+        self.last = Some(look.at);
+        self.clock = look.screen.as_ref().is_some_and(|(reading, _)| reading.statusline.is_some());
         let mut facts = vec![What::Process(look.process.clone()), What::PhaseFile(look.phase)];
         if let Some((reading, _)) = &look.screen {
             let line = reading.statusline.map_or_else(StatuslineFact::default, |line| StatuslineFact {
@@ -308,19 +408,20 @@ impl Watch {
     }
 
     fn late(&self, look: &Look) -> Option<Finding> {
-        if self.limits.looks_max.is_some_and(|max| self.looks >= max) {
-            return Some(Finding::TimeUp { why: format!("it was not finished after {} looks", self.looks) });
-        }
-        if look.at.since(self.began) >= self.limits.timeout {
-            let minutes = self.limits.timeout.as_secs() / 60;
-            return Some(Finding::TimeUp { why: format!("it was not finished after {minutes} minutes") });
-        }
-        None
+        let (past, limits) = (look.at.since(self.began), &self.limits);
+        let why = match limits.polls_max {
+            _ if past < limits.whole() => return None,
+            Some(polls) if past < limits.timeout => {
+                format!("it was not finished after {polls} polls, {} s apart", OBSERVE_EVERY.as_secs())
+            }
+            _ => format!("it was not finished after {} minutes", limits.timeout.as_secs() / 60),
+        };
+        Some(Finding::TimeUp { why })
     }
 }
 
 /// An empty prompt, and neither the screen nor the title shows work.
-fn rests(look: &Look) -> bool {
+pub(super) fn rests(look: &Look) -> bool {
     let Some((reading, _)) = &look.screen else { return false };
     let title_works =
         matches!(&look.title, Some((_, Some(claim))) if claim.meaning.is_busy() || claim.meaning.is_dialog());
@@ -329,4 +430,4 @@ fn rests(look: &Look) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

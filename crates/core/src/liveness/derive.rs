@@ -6,7 +6,7 @@ use super::fact::{Fact, Process, Source, TurnEnd, What};
 use super::gate::{Gate, time_gate};
 use super::hook::Stand;
 use super::status::{Activity, Confidence, Reason, State, Status};
-use crate::runtime::{Composer, DialogKind, ErrorKind, Meaning, Readiness, RuntimeSpec};
+use crate::runtime::{Composer, DialogKind, DialogView, ErrorKind, Meaning, Readiness, RuntimeSpec};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -60,11 +60,13 @@ pub fn derive(evidence: &Evidence, now: Time, spec: &RuntimeSpec) -> Status {
     };
     found.since = found.since.min(now);
     let context_percent = judge.context_percent();
+    let dialog = judge.dialog_view(&found.state);
     Status {
         state: found.state,
         since: found.since,
         confidence: found.confidence,
         context_percent,
+        dialog,
         chain: judge.chain,
     }
 }
@@ -294,6 +296,14 @@ impl Judge<'_> {
     fn clock(&self) -> Option<crate::runtime::statusline::Clock> {
         match &self.evidence.newest(Source::Statusline)?.what {
             What::Statusline(line) => line.clock,
+            _ => None,
+        }
+    }
+
+    /// What the dialog says, if a screen that is still current shows it.
+    fn dialog_view(&self, state: &State) -> Option<DialogView> {
+        match (state, self.evidence.newest(Source::Screen)) {
+            (State::Dialog { .. }, Some(Fact { what: What::Screen(reading), .. })) => reading.dialog.clone(),
             _ => None,
         }
     }

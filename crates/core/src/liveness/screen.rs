@@ -23,10 +23,16 @@ impl Judge<'_> {
         }
         let settled = at >= self.last_hook() + timing.settle();
         match claim.meaning {
+            Meaning::Dialog(DialogKind::Asks) if !self.still_asks(&base, at, settled) => {
+                self.because(Source::Screen, "it looks like a question, if it stands still");
+                base
+            }
             Meaning::Dialog(kind) => {
                 let known = matches!(base.state, State::Dialog { .. });
                 let kind = match base.state {
-                    State::Dialog { kind: told } if kind == DialogKind::Other => told,
+                    State::Dialog { kind: told } if matches!(kind, DialogKind::Other | DialogKind::Asks) => {
+                        told
+                    }
                     _ => kind,
                 };
                 self.because(Source::Screen, format!("a dialog is up ({kind})"));
@@ -72,6 +78,14 @@ impl Judge<'_> {
             }
             Meaning::ContextLow => base,
         }
+    }
+
+    /// What no rule knows is a dialog only if it stays as it is, and nothing says that a turn runs on.
+    fn still_asks(&self, base: &Found, at: Time, settled: bool) -> bool {
+        let since = self.evidence.moved(Source::Screen).unwrap_or(at);
+        let still = at.since(since) >= self.spec.timing.still();
+        let works = matches!(base.state, State::Working { .. });
+        matches!(base.state, State::Dialog { .. }) || (still && !self.title_works() && (settled || !works))
     }
 
     /// A busy screen makes nothing busy. But no hook tells that a permission was given: while a turn

@@ -1,7 +1,7 @@
 //! What is derived: a state, how sure it is, and the chain of facts it was derived from.
 
 use super::fact::Fact;
-use crate::runtime::{DialogKind, ErrorKind};
+use crate::runtime::{DialogKind, DialogView, ErrorKind};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -111,6 +111,7 @@ impl fmt::Display for State {
             State::Working { activity: Activity::Tool { tool } } => write!(f, "working (tool {tool})"),
             State::Working { activity: Activity::Compacting } => f.write_str("working (compacting)"),
             State::Working { activity: Activity::Retrying } => f.write_str("working (retrying)"),
+            State::Dialog { kind: DialogKind::Asks } => f.write_str("asks something"),
             State::Dialog { kind } => write!(f, "dialog ({kind})"),
             State::Failed { error } => write!(f, "failed ({error})"),
             State::Crashed { signal: Some(signal), .. } => write!(f, "crashed (signal {signal})"),
@@ -151,6 +152,9 @@ pub struct Status {
     pub confidence: Confidence,
     /// In use; also said in a turn, when the state does not.
     pub context_percent: Option<u8>,
+    /// What the dialog says, once the screen has shown it.
+    #[serde(default)]
+    pub dialog: Option<DialogView>,
     /// In the order they were weighed.
     pub chain: Vec<Reason>,
 }

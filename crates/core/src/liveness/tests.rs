@@ -35,6 +35,7 @@ fn full() -> RuntimeSpec {
         },
         launch: Launch::default(),
         resume: None,
+        fork: None,
         version: None,
         root: None,
         setup: Default::default(),

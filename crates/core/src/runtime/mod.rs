@@ -2,6 +2,7 @@
 //! it, what its screens mean. The embedded files are TOML; the binary parses them and whatever a
 //! user puts over them. What can be said in data is said there; code knows no client by name.
 
+mod dialog;
 mod glob;
 pub mod reset;
 mod rule;
@@ -11,6 +12,7 @@ pub mod template;
 mod validate;
 mod version;
 
+pub use dialog::{DialogOption, DialogView};
 pub use glob::{BadGlob, Glob};
 pub use rule::{DialogKind, ErrorKind, Meaning, Reset, Rule, Where};
 pub use screen::{Claim, Composer, Reading};
@@ -39,6 +41,9 @@ pub struct RuntimeSpec {
     /// How a conversation is taken up again; there if and only if `resume` is a capability.
     #[serde(default)]
     pub resume: Option<Launch>,
+    /// How another session goes on from a conversation, for clients that can.
+    #[serde(default)]
+    pub fork: Option<Launch>,
     #[serde(default)]
     pub version: Option<VersionCheck>,
     /// When it refuses to run as root.
@@ -185,6 +190,10 @@ pub struct Timing {
     pub idle_gap_ms: u64,
     /// Between two looks at the screen of an open turn: it may show what no hook tells.
     pub look_ms: u64,
+    /// A screen that no rule knows and that looks like a dialog is one if it is the same after this.
+    pub still_ms: u64,
+    /// Between two looks at a screen that something was written to, if its title shows no work.
+    pub glance_ms: u64,
     /// Between two findings of the same client as stuck that count as two.
     pub strike_ms: u64,
     /// Per cent of the context in use from which little is left.
@@ -202,6 +211,8 @@ impl Default for Timing {
             no_progress_ms: 1_800_000,
             idle_gap_ms: 10_000,
             look_ms: 10_000,
+            still_ms: 500,
+            glance_ms: 1_000,
             strike_ms: 60_000,
             context_low_percent: 85,
         }
@@ -226,6 +237,12 @@ impl Timing {
     }
     pub fn look(&self) -> Duration {
         Duration::from_millis(self.look_ms)
+    }
+    pub fn still(&self) -> Duration {
+        Duration::from_millis(self.still_ms)
+    }
+    pub fn glance(&self) -> Duration {
+        Duration::from_millis(self.glance_ms)
     }
     pub fn strike(&self) -> Duration {
         Duration::from_millis(self.strike_ms)

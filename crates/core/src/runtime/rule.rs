@@ -52,6 +52,8 @@ words! {
         Login = "login",
         /// Some other dialog: recognised as one, of a kind we do not know.
         Other = "other",
+        /// No rule knows it, but it stands still and shows options, or a question.
+        Asks = "asks",
     }
 }
 

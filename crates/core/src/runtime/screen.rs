@@ -3,8 +3,9 @@
 //! is an answer too, and not "ready".
 
 use super::RuntimeSpec;
+use super::dialog::{self, DialogView};
 use super::reset::parse_reset;
-use super::rule::{Meaning, Rule, Where};
+use super::rule::{DialogKind, Meaning, Rule, Where};
 use super::statusline::{self, Statusline};
 use crate::text::one_line;
 use crate::time::Time;
@@ -66,6 +67,9 @@ pub struct Reading {
     pub context_low: bool,
     pub composer: Composer,
     pub statusline: Option<Statusline>,
+    /// What the dialog says, where one is up.
+    #[serde(default)]
+    pub dialog: Option<DialogView>,
 }
 
 impl Reading {
@@ -105,6 +109,13 @@ pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Rea
             let until = reset_time(rule, rows, now, utc_offset);
             reading.claim = Some(Claim { until, ..claim(&rule.name, rule.meaning, row) });
         }
+    }
+    if reading.meaning().is_some_and(Meaning::is_dialog) {
+        reading.dialog = dialog::view(all);
+    } else if may_ask(spec, &reading) && composer_at.is_none_or(|at| is_menu(spec, all, at)) {
+        reading.dialog = dialog::unknown(all);
+        let asks = |view: &DialogView| claim("asks", Meaning::Dialog(DialogKind::Asks), &view.summary());
+        reading.claim = reading.dialog.as_ref().map(asks).or(reading.claim);
     }
     // A menu's cursor looks like a composer's: with a dialog up there is no composer.
     let dialog = reading.meaning().is_some_and(Meaning::is_dialog);
@@ -148,6 +159,22 @@ fn composer_row(spec: &RuntimeSpec, rows: &[&str]) -> Option<usize> {
         let framed = || at > 0 && is_frame(rows[at - 1]);
         (row.starts_with(mark) && (!spec.screen.framed || framed())).then_some(at)
     })
+}
+
+/// Whether what the rules found leaves room for a dialog that they do not know: nothing, or how an
+/// earlier turn ended. A runtime without rules has a screen that means nothing to us.
+fn may_ask(spec: &RuntimeSpec, reading: &Reading) -> bool {
+    let past = matches!(reading.meaning(), None | Some(Meaning::Done | Meaning::Interrupted));
+    past && !spec.screen.rules.is_empty()
+}
+
+/// Whether what looks like a composer is a menu's cursor: a numbered row with its neighbour.
+fn is_menu(spec: &RuntimeSpec, rows: &[&str], at: usize) -> bool {
+    let mark = spec.screen.prompt.as_deref().unwrap_or_default();
+    let number = |row: &str| row.trim_start().split_once(". ").and_then(|(n, _)| n.parse::<u32>().ok());
+    let Some(own) = number(&rows[at][mark.len()..]) else { return false };
+    let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|i| rows.get(i));
+    beside.filter_map(|row| number(row)).any(|other| other.abs_diff(own) == 1)
 }
 
 fn is_frame(row: &str) -> bool {

@@ -35,6 +35,9 @@ impl RuntimeSpec {
 
     fn check_commands(&self) -> Checked {
         launch(&["launch"], &self.launch)?;
+        if let Some(fork) = &self.fork {
+            launch(&["fork"], fork)?;
+        }
         if let Some(resume) = &self.resume {
             launch(&["resume"], resume)?;
         }

@@ -102,6 +102,17 @@ pub struct Landing {
     pub steps: Vec<Step>,
 }
 
+impl Landing {
+    /// The last link: the plan's name for what lands.
+    pub fn tip(&self) -> Sha {
+        self.steps.last().expect("what lands has steps").last().commit.clone()
+    }
+
+    pub fn entries(&self) -> Vec<EntryId> {
+        self.steps.iter().flat_map(|step| step.entries.iter().map(|(entry, _)| *entry)).collect()
+    }
+}
+
 /// The intent to move the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {

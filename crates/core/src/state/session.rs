@@ -5,6 +5,7 @@ use crate::effect::ProcessId;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Sha};
 use crate::liveness::{Confidence, State};
 use crate::phase::Phase;
+use crate::runtime::DialogView;
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,9 @@ pub struct SessionStatus {
     pub context_percent: Option<u8>,
     /// Millionths of a dollar, so far.
     pub cost_micros: Option<u64>,
+    /// For a dialog: what it says, once the screen has shown it.
+    #[serde(default)]
+    pub dialog: Option<DialogView>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

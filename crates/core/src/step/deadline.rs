@@ -6,6 +6,9 @@ use crate::ids::{Epoch, JobId, MessageId, ProjectName};
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
+/// After this long somebody is told again that something takes long.
+const LONG_AGAIN: Duration = Duration::from_secs(3600);
+
 impl Turn<'_> {
     pub(super) fn tick(&mut self) {
         let now = self.now;
@@ -50,6 +53,7 @@ impl Turn<'_> {
         for job in jobs {
             self.job_due(job);
         }
+        self.troubles_due();
         self.dependencies_due();
         self.queues_due();
         self.entries_due();
@@ -135,16 +139,23 @@ impl Turn<'_> {
                 });
                 self.enter(id, JobState::Reviewing { head }, policy.review_timeout);
             }
-            // Effects under way: the engine repeats them and gives up on its own; until then
-            // somebody is told, again and again, that it takes long.
+            // Effects under way: the engine repeats them until they work. That they fail is told
+            // elsewhere; else somebody is told, again and again, that it takes long.
             state @ (JobState::Preparing
             | JobState::Starting
             | JobState::Publishing { .. }
             | JobState::Checking { .. }
             | JobState::Merging { .. }
             | JobState::Finishing { .. }) => {
+                if self.floor.trouble_of(job).is_some() {
+                    let at = self.now + LONG_AGAIN;
+                    if let Some(job) = self.floor.jobs.edit(&id) {
+                        job.deadline = Some(at);
+                    }
+                    return;
+                }
                 self.escalate_job(id, &format!("{} takes longer than expected", state.name()));
-                self.enter(id, state, Duration::from_secs(3600));
+                self.enter(id, state, LONG_AGAIN);
             }
             JobState::Ended { .. } => {}
         }

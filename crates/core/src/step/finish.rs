@@ -15,6 +15,9 @@ const FINISH_WITHIN: Duration = Duration::from_secs(900);
 /// Agents that may give up on one issue, one after another, before a person is asked.
 const FAILED_MAX: usize = 3;
 
+/// How the trigger of an escalation begins that a job's end is.
+const ENDED_TRIGGER: &str = "job_";
+
 /// Ended jobs kept on a floor.
 pub(super) const ENDED_JOBS_MAX: usize = 1_000;
 
@@ -28,6 +31,10 @@ pub(super) fn action_key(action: &Action) -> String {
             format!("edit_labels +{} -{}", add.join(","), remove.join(","))
         }
         Action::Comment { marker, .. } => format!("comment {marker}"),
+        // Others of the same name may be about trouble on the way.
+        Action::Escalate { trigger, .. } if !trigger.starts_with(ENDED_TRIGGER) => {
+            format!("escalate {trigger}")
+        }
         other => other.name().to_owned(),
     }
 }
@@ -90,7 +97,7 @@ impl Turn<'_> {
                 job: id,
                 project: project.clone(),
                 issue,
-                trigger: format!("job_{}", JobState::Ended { end }.name()),
+                trigger: format!("{ENDED_TRIGGER}{}", JobState::Ended { end }.name()),
                 context: reason.to_owned(),
                 at: self.now,
             };

@@ -18,8 +18,8 @@ use crate::verdict::Green;
 impl Turn<'_> {
     /// The planner wants it published. `on`: what its first link was put on.
     pub(super) fn land(&mut self, project: &ProjectName, wanted: Landing, on: &Sha) {
-        let tip = tip(&wanted.steps);
-        for entry in entries(&wanted.steps) {
+        let tip = wanted.tip();
+        for entry in wanted.entries() {
             self.set_entry(entry, EntryState::Merging);
         }
         let loose = self.policy(project).merge_batch == MergeBatch::Tip;
@@ -46,28 +46,28 @@ impl Turn<'_> {
         self.act(Action::BuildLanding { project: project.clone(), old, tip, steps });
     }
 
-    pub(super) fn landing_built(&mut self, project: &ProjectName, tip_wanted: &Sha, outcome: &Outcome) {
+    pub(super) fn landing_built(&mut self, project: &ProjectName, tip: &Sha, outcome: &Outcome) {
         let Outcome::LandingBuilt { commits } = outcome else { return };
-        let Some(wanted) = self.take_landing(project, tip_wanted) else { return };
+        let Some(wanted) = self.take_landing(project, tip) else { return };
         self.publish_tested(project, &wanted, commits);
     }
 
     /// The commits cannot be made. Nothing has moved.
-    pub(super) fn landing_impossible(&mut self, project: &ProjectName, tip_wanted: &Sha, reason: &str) {
-        let Some(wanted) = self.take_landing(project, tip_wanted) else { return };
-        self.unpublishable(project, tip_wanted, &entries(&wanted.steps), reason);
+    pub(super) fn landing_impossible(&mut self, project: &ProjectName, tip: &Sha, reason: &str) {
+        let Some(wanted) = self.take_landing(project, tip) else { return };
+        self.unpublishable(project, tip, &wanted.entries(), reason);
     }
 
-    fn take_landing(&mut self, project: &ProjectName, tip_wanted: &Sha) -> Option<Landing> {
+    fn take_landing(&mut self, project: &ProjectName, tip: &Sha) -> Option<Landing> {
         let known = self.floor.queues.get(project)?.landing.as_ref()?;
-        (tip(&known.steps) == *tip_wanted).then(|| self.queue_of(project).landing.take())?
+        (known.tip() == *tip).then(|| self.queue_of(project).landing.take())?
     }
 
     /// Records the intent; the effect does it. The one place where a publication is ordered. `commits`: what
     /// each step lands as.
     fn publish_tested(&mut self, project: &ProjectName, wanted: &Landing, commits: &[Link]) {
         let Landing { old, steps } = wanted;
-        let (tip, list) = (tip(steps), entries(steps));
+        let (tip, list) = (wanted.tip(), wanted.entries());
         let Some(new) = commits.last().map(|link| link.commit.clone()) else { return };
         let whole = commits.len() == steps.len();
         let green: Option<Vec<Green>> = match whole {
@@ -211,13 +211,4 @@ impl Turn<'_> {
             self.note(NoteKind::Escalation, project, issue, text);
         }
     }
-}
-
-/// The last link: the plan's name for the publication.
-fn tip(steps: &[Step]) -> Sha {
-    steps.last().expect("what lands has steps").last().commit.clone()
-}
-
-fn entries(steps: &[Step]) -> Vec<EntryId> {
-    steps.iter().flat_map(|step| step.entries.iter().map(|(entry, _)| *entry)).collect()
 }

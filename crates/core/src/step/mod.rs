@@ -28,6 +28,7 @@ mod session;
 mod status;
 mod tidy;
 mod trials;
+mod trouble;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use by_hand::{Hindrance, may_queue};
 pub use overlap::{Overlap, overlap};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
+pub use trouble::{READ_FORGE, is_wanted, read_lane};
 
 use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
@@ -135,6 +137,10 @@ impl Turn<'_> {
                 self.look_for_merges(project);
                 self.primary_touched(project);
             }
+            Event::TroubleSeen { project, lane, what, issue, why } => {
+                self.trouble_seen(project, lane, what, *issue, why);
+            }
+            Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
@@ -149,6 +155,7 @@ impl Turn<'_> {
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
         let known = self.floor.projects.get(project);
         let (cursor, reading, tidy_at) = known.map_or((0, false, None), |p| (p.cursor, p.reading, p.tidy_at));
+        let troubles = known.map(|p| p.troubles.clone()).unwrap_or_default();
         let before = known.map(|p| p.policy.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
@@ -158,6 +165,7 @@ impl Turn<'_> {
             reading,
             paused: None,
             tidy_at,
+            troubles,
         });
         if let Some(before) = before {
             self.terms_changed(project, &before, policy);
@@ -207,6 +215,9 @@ impl Turn<'_> {
 
     /// The answer to an action of ours.
     fn performed(&mut self, action: &Action, outcome: &Outcome) {
+        if let Some(project) = self.floor.project_of(action) {
+            self.trouble_over(&project, &action.lane());
+        }
         if let Outcome::Impossible { why } = outcome {
             self.impossible(action, why);
             return;
@@ -303,7 +314,7 @@ impl Turn<'_> {
             | Action::OpenPr { job, .. }
             | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => {
                 // What is not waited for any more may fail.
-                if self.waits_for(*job, action) {
+                if trouble::waits_for(self.floor, *job, action) {
                     self.block(*job, &reason);
                 } else {
                     self.stale(*job, reason);
@@ -368,21 +379,12 @@ impl Turn<'_> {
                 self.note(NoteKind::Escalation, project, None, reason);
             }
             // Another is made later, and one at the session's end; somebody should know.
-            Action::Checkpoint { job, .. } => self.escalate_job(*job, &reason),
+            Action::Checkpoint { job, .. } if is_wanted(self.floor, action) => {
+                self.escalate_job(*job, &reason)
+            }
+            Action::Checkpoint { job, .. } => self.stale(*job, reason),
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
-        }
-    }
-
-    /// Whether the job is at the point where this action's answer matters.
-    fn waits_for(&self, job: JobId, action: &Action) -> bool {
-        let Some(job) = self.job(job) else { return false };
-        match (action, &job.state) {
-            (Action::PrepareWorktree { .. }, JobState::Preparing)
-            | (Action::PublishBranch { .. }, JobState::Publishing { .. }) => true,
-            (Action::OpenPr { head, .. }, JobState::Publishing { .. }) => job.head.as_ref() == Some(head),
-            (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,
-            _ => false,
         }
     }
 

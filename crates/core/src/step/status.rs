@@ -6,11 +6,12 @@
 //! - A client that is found frozen three times in a row is replaced; one that lives never is.
 
 use super::Turn;
+use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, Role};
+use crate::ids::{Epoch, JobId, MessageId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
-use crate::runtime::ErrorKind;
+use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::{Job, JobState, SessionState, SessionStatus};
 use crate::time::Time;
 use std::time::Duration;
@@ -92,8 +93,16 @@ impl Turn<'_> {
                     return;
                 }
                 let tmux = session.tmux.clone();
-                let text = format!("the {role} agent waits in a dialog ({kind}): `shopfloor attach {tmux}`");
-                self.note_job(NoteKind::NeedsHuman, id, text);
+                let says = status.dialog.as_ref().map(|d| format!(": {}", d.summary())).unwrap_or_default();
+                let waits = match kind {
+                    DialogKind::Asks => format!("asks something{says}"),
+                    kind => format!("waits in a dialog ({kind}){says}"),
+                };
+                self.note_job(
+                    NoteKind::NeedsHuman,
+                    id,
+                    format!("the {role} agent {waits}: `shopfloor attach {tmux}`"),
+                );
             }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
@@ -273,6 +282,11 @@ impl Turn<'_> {
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
+        // It could not be told that a message waits, and that is still tried.
+        let bell = Action::RingInbox { epoch: session.epoch, message: MessageId::default() };
+        if self.floor.trouble(&session.project, &bell.lane()).is_some() {
+            return Some(self.now + policy.delivery_timeout);
+        }
         let status = session.status.as_ref()?;
         let at = match status.state {
             State::LimitedUntil { until } => until + policy.delivery_timeout,
@@ -316,7 +330,11 @@ fn is_news(before: &SessionStatus, now: &SessionStatus) -> bool {
     let failed = matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. });
     // The same error of another turn is another: the turn between may have been too short to be seen.
     let another = before.state != now.state || before.since != now.since;
-    before.state.as_str() != now.state.as_str() || (failed && another)
+    // One dialog after another, of the same kind.
+    let asks = now.dialog.as_ref().filter(|_| matches!(now.state, State::Dialog { .. }));
+    let other = asks
+        .is_some_and(|asks| before.dialog.as_ref().is_none_or(|shown| shown.fingerprint != asks.fingerprint));
+    before.state.as_str() != now.state.as_str() || (failed && another) || other
 }
 
 fn is_notable(state: &State) -> bool {

@@ -18,6 +18,7 @@ mod reviews;
 mod sessions;
 mod statuses;
 mod tidy;
+mod troubles;
 
 use super::{Step, step};
 use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};

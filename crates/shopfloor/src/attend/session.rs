@@ -213,6 +213,7 @@ impl Attendant {
             confidence: status.confidence,
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
+            dialog: status.dialog.clone(),
         };
         let mut new = new;
         if let Some((_, old)) = &self.reported
@@ -237,12 +238,14 @@ impl Attendant {
             State::Working { .. } | State::ContextLow { .. } => state.as_str().to_owned(),
             other => format!("{other:?}"),
         };
+        let asks = |status: &SessionStatus| status.dialog.as_ref().map(|d| d.fingerprint.clone());
         // The same failure of another turn is another, though nobody saw the turn between.
         let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
         let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
         let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
         let progress = self.dossier.evidence.progress().map(|(_, at)| at);
         detail(&old.state) != detail(&new.state)
+            || (new.dialog.is_some() && asks(old) != asks(new))
             || (failed && old.since != new.since)
             || context >= CONTEXT_STEP
             || cost >= COST_STEP_MICROS

@@ -2,10 +2,12 @@
 
 use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
-use crate::registry::{Identity, Liveness, chain, id, last_seen, liveness, standing, status};
+use crate::registry::beside::Beside;
+use crate::registry::{Identity, Liveness, beside, chain, id, last_seen, liveness, standing, status};
 use clap::Args;
 use shopfloor_core::ids::{ProjectName, agent_name};
 use shopfloor_core::state::{Agent, AgentStatus, End, Floor};
+use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use std::time::Duration;
 /// A session is shown with those before it (e3 < e2 < e1). The phase is the one the agent signalled, else
 /// how far its work record says it is. The status is what its client shows, else active, stale (not seen
 /// for 5 minutes), crashed or terminated; with how long it is so. PIDs and terminals: --json, and `attach`.
+/// After the jobs' agents come the hand sessions (role hand) and, if it runs, the daemon (role guardian).
 #[derive(Args)]
 pub struct AgentsArgs {
     /// Also those that ended
@@ -33,7 +36,7 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
     let project = context.named_project()?;
     let mut engine = context.engine()?;
     if !args.watch {
-        show(context, args, engine.floor(), project.as_ref());
+        show(context, args, engine.floor(), project.as_ref())?;
         return Ok(Exit::Fine);
     }
     // One connection for all looks: opening another would count as a change.
@@ -44,7 +47,7 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
             // From the top of a cleared screen.
             output::line("\x1b[H\x1b[2J");
         }
-        show(context, args, engine.floor(), project.as_ref());
+        show(context, args, engine.floor(), project.as_ref())?;
         watch.wait(AGAIN_AFTER)?;
     }
 }
@@ -60,7 +63,23 @@ fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
     }
 }
 
-fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&ProjectName>) {
+/// Hand sessions, and the daemon, which is nobody's of one project.
+fn beside(
+    context: &Context,
+    args: &AgentsArgs,
+    project: Option<&ProjectName>,
+    now: Time,
+) -> CliResult<Vec<Beside>> {
+    let mut all = beside::hands(&super::session::sessions(context), args.all, now)?;
+    all.retain(|hand| project.is_none_or(|project| hand.identity.node_id.as_ref() == Some(project)));
+    if project.is_none() {
+        let pid = super::status::daemon(context)?.pid;
+        all.extend(pid.map(|pid| beside::guardian(&context.layout, pid, now)));
+    }
+    Ok(all)
+}
+
+fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&ProjectName>) -> CliResult<()> {
     let mut agents: Vec<&Agent> = floor
         .agents
         .iter()
@@ -69,21 +88,51 @@ fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&Pr
         .collect();
     agents.sort_by_key(|a| (&a.project, a.issue, a.role.as_str()));
     let now = now();
+    let beside = beside(context, args, project, now)?;
     if context.json {
         let view = |agent: &&Agent| Identity::new(&context.layout, floor, agent, now);
-        let all: Vec<Identity> = agents.iter().map(view).collect();
+        let all: Vec<Identity> =
+            agents.iter().map(view).chain(beside.into_iter().map(|b| b.identity)).collect();
         if args.watch {
             output::json_line(&all);
         } else {
             output::json(&all);
         }
-        return;
+        return Ok(());
     }
-    let rows: Vec<Vec<String>> = agents.iter().map(|agent| row(floor, agent, now)).collect();
+    let beside = beside.into_iter().map(|one| row_beside(one, now));
+    let rows: Vec<Vec<String>> = agents.iter().map(|agent| row(floor, agent, now)).chain(beside).collect();
     output::table(
         &["AGENT", "ROLE", "ISSUE", "SESSION", "LAST SEEN", "PHASE", "STATUS", "CONTEXT", "COST", "LIVENESS"],
         &rows,
     );
+    Ok(())
+}
+
+fn row_beside(one: Beside, now: Time) -> Vec<String> {
+    let Beside { identity, created, seen } = one;
+    vec![
+        format!("{}-{}", identity.role, identity.name),
+        identity.role.to_owned(),
+        view::or_dash(identity.bead_id.map(|story| one_line(&story, 20))),
+        identity.session_id,
+        output::span(now.since(seen)),
+        view::or_dash(identity.phase.map(|phase| phase.to_string())),
+        format!("{} {}", identity.status.as_str(), output::span(now.since(created))),
+        "-".to_owned(),
+        "-".to_owned(),
+        light(identity.liveness, identity.liveness_reason),
+    ]
+}
+
+/// The last column, so that colour does not disturb the padding.
+fn light(liveness: Liveness, reason: &str) -> String {
+    let (word, colour) = match liveness {
+        Liveness::Green => ("green", 32),
+        Liveness::Yellow => ("yellow", 33),
+        Liveness::Red => ("red", 31),
+    };
+    format!("{} ({reason})", output::paint(word, colour))
 }
 
 fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
@@ -91,11 +140,6 @@ fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
     let record = floor.records.get(&agent_name(agent.role, &agent.project, agent.issue));
     let (liveness, reason) = liveness(agent, session);
     let seen = last_seen(agent, liveness, now);
-    let (word, colour) = match liveness {
-        Liveness::Green => ("green", 32),
-        Liveness::Yellow => ("yellow", 33),
-        Liveness::Red => ("red", 31),
-    };
     let shown = status(session);
     let state = match shown {
         Some(shown) => format!("{} {}", shown.state, output::span(now.since(shown.since))),
@@ -117,8 +161,7 @@ fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
         state,
         view::or_dash(shown.and_then(|s| s.context_percent).map(|percent| format!("{percent}%"))),
         view::or_dash(shown.and_then(|s| s.cost_micros).map(|micros| format!("${:.2}", micros as f64 / 1e6))),
-        // The last column, so that colour does not disturb the padding.
-        format!("{} ({reason})", output::paint(word, colour)),
+        light(liveness, reason),
     ]
 }
 

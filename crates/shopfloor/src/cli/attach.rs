@@ -29,10 +29,10 @@ pub struct AttachArgs {
 pub struct Way {
     /// Look only: nothing typed reaches the agent
     #[arg(long, short)]
-    read_only: bool,
+    pub read_only: bool,
     /// Print the tmux command instead of running it
     #[arg(long)]
-    print: bool,
+    pub print: bool,
 }
 
 #[derive(Serialize)]

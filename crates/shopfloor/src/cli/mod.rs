@@ -9,6 +9,7 @@ mod ci;
 mod completions;
 mod config;
 mod context;
+mod deps;
 mod doctor;
 mod down;
 mod error;
@@ -21,6 +22,7 @@ mod init;
 mod issue;
 mod marker;
 mod merge_queue;
+mod next;
 pub(crate) mod output;
 pub mod phase;
 mod pr;
@@ -30,6 +32,7 @@ mod rescue;
 mod session;
 mod status;
 mod statusline;
+mod troubles;
 mod up;
 mod verify;
 mod view;
@@ -84,6 +87,7 @@ enum Command {
     Cancel(cancel::CancelArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
+    Next(next::NextArgs),
     Events(events::EventsArgs),
     Pr(pr::PrArgs),
     Prompt(prompt::PromptArgs),
@@ -101,6 +105,7 @@ enum Command {
     Hook(hook::HookArgs),
     /// Called by Claude Code: draws its status line, with a clock that shows that it lives
     Statusline,
+    Deps(deps::DepsArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -136,6 +141,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),
         Command::DemoAgent(args) => demo_agent::run(context, &args),
+        Command::Deps(args) => deps::run(context, &args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Down => down::run(context),
         Command::Escalate(args) => escalate::run(context, args),
@@ -148,6 +154,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Man(args) => completions::man(args),
         Command::Marker(args) => marker::run(context, args),
         Command::MergeQueue(args) => merge_queue::run(context, args),
+        Command::Next(args) => next::run(context, &args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
         Command::Prompt(args) => prompt::run(context, args),

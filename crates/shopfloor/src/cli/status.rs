@@ -2,6 +2,7 @@
 
 use super::context::now;
 use super::merge_queue::{self, EntryView};
+use super::troubles::{self, TroubleView};
 use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
@@ -29,6 +30,7 @@ struct StatusView {
     jobs: Vec<JobView>,
     queue: Vec<EntryView>,
     waiting: Vec<WaitingView>,
+    troubles: Vec<TroubleView>,
 }
 
 #[derive(Serialize)]
@@ -82,9 +84,11 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
     };
     let jobs = jobs(&floor, mine, ended);
     let waiting = waiting(&floor, mine);
+    let troubles = troubles::troubles(context, &floor, mine)?;
     let daemon = daemon(context)?;
     if !context.json {
         print_human(context, &daemon, &floor, &jobs, &waiting);
+        troubles::print(&floor, &troubles);
         return Ok(Exit::Fine);
     }
     let projects = floor.projects.iter().filter(|p| mine(&p.name)).map(|p| ProjectView {
@@ -98,6 +102,7 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         jobs: jobs.into_iter().map(|job| JobView::new(&floor, job)).collect(),
         queue: merge_queue::queue(&floor, only.as_ref()),
         waiting,
+        troubles,
     });
     Ok(Exit::Fine)
 }

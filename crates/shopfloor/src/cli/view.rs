@@ -91,6 +91,10 @@ pub fn since(job: &Job) -> Time {
 
 /// What has to happen for a job to go on; for an ended one, why it ended.
 pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
+    if let Some(trouble) = floor.trouble_of(job).filter(|_| job.is_live()) {
+        let (what, why) = (trouble.what.replace('_', " "), one_line(&trouble.why, 200));
+        return Some(format!("{what} to work, which fails and is tried again: {why}"));
+    }
     let text = match &job.state {
         JobState::Preparing => "branch and worktree are being made".into(),
         JobState::Starting => "a session is being started".into(),

@@ -294,7 +294,7 @@ fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
     env_names(source, &[path, &["pass_env"]].concat(), &agent.pass_env)
 }
 
-fn env_names(source: &Source<'_>, path: &[&str], names: &[String]) -> Checked {
+pub(super) fn env_names(source: &Source<'_>, path: &[&str], names: &[String]) -> Checked {
     for (index, name) in names.iter().enumerate() {
         if !is_env_name(name) {
             let index = index.to_string();

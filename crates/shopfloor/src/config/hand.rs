@@ -1,5 +1,6 @@
 //! `[steps.NAME]` and `[verify.NAME]`: what hand sessions run, and how their work is verified.
 
+use super::check::env_names;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
@@ -7,6 +8,7 @@ use super::model::ProjectConfig;
 use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use shopfloor_adapters::verify::STATE_FILE;
 use shopfloor_adapters::verify::{Check, GitCheck, KEY};
 use shopfloor_core::hand::fill;
 use shopfloor_core::hand::paths::{self, PathGlob};
@@ -15,8 +17,8 @@ use std::path::{Component, Path};
 use toml::de::DeValue;
 
 /// The placeholders of a step's prompt, and of its command, which may also hold the prompt.
-pub const PROMPT_PLACEHOLDERS: [&str; 3] = ["story", "step", "extra"];
-pub const COMMAND_PLACEHOLDERS: [&str; 4] = ["story", "step", "extra", "prompt"];
+pub const PROMPT_PLACEHOLDERS: [&str; 4] = ["story", "step", "extra", STATE_FILE];
+pub const COMMAND_PLACEHOLDERS: [&str; 5] = ["story", "step", "extra", STATE_FILE, "prompt"];
 
 /// What `shopfloor session` runs for a step of an orchestrated story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,11 +27,15 @@ pub struct HandStep {
     /// Whose screens the session shows: "claude", "codex", or "generic" for any other program.
     #[serde(default = "generic")]
     pub runtime: String,
-    /// The program and its arguments. They may hold {story}, {step}, {extra} and {prompt}.
+    /// The program and its arguments. They may hold {story}, {step}, {extra}, {state_file} and {prompt}.
     pub command: Vec<String>,
-    /// A text for {prompt}. It may hold {story}, {step} and {extra}.
+    /// A text for {prompt}. It may hold {story}, {step}, {extra} and {state_file}.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Names of environment variables that it may see, beside a minimal set; without this line those of
+    /// [agents.dev].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass_env: Option<Vec<String>>,
 }
 
 fn generic() -> String {
@@ -50,7 +56,8 @@ pub struct VerifyCheck {
     /// A pattern for files, such as "docs/{key}-*.md"; `**` stands for any folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<String>,
-    /// A program and its arguments, run without a shell; exit status 0 means yes.
+    /// A program and its arguments, run without a shell; exit status 0 means yes. They may also hold
+    /// {state_file}.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,
     /// Something of the git worktree.
@@ -178,8 +185,9 @@ impl VerifyCheck {
     fn texts(&self) -> Result<(), Wrong> {
         let plain = |message: String| (message, String::new());
         let template = |key: &'static str, text: &str| {
-            fill::uses(text, KEY, &[KEY]).map(|_| ()).map_err(|e| {
-                let (message, hint) = placeholder(&e, &[KEY]);
+            let known = if key == "run" { &[KEY, STATE_FILE][..] } else { &[KEY] };
+            fill::uses(text, KEY, known).map(|_| ()).map_err(|e| {
+                let (message, hint) = placeholder(&e, known);
                 (key, message, hint)
             })
         };
@@ -280,6 +288,7 @@ pub(super) fn check(source: &Source<'_>, config: &ProjectConfig) -> Result<(), C
     for (name, step) in &config.steps {
         self::step(step)
             .map_err(|(key, message, hint)| with_hint(source.at_key(&["steps", name, key], message), hint))?;
+        env_names(source, &["steps", name, "pass_env"], step.pass_env.as_deref().unwrap_or_default())?;
     }
     for (name, verify) in &config.verify {
         if verify.checks.is_empty() {

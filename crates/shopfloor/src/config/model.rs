@@ -324,6 +324,9 @@ pub struct Limits {
     pub renotify: Span,
     /// After this long an open question to a human is escalated.
     pub escalate: Span,
+    /// What fails for no fault of a change (a disk, a server, a tool) is tried again until it works; after
+    /// this long a human is asked to look.
+    pub trouble: Span,
 }
 
 impl Default for Limits {
@@ -343,6 +346,7 @@ impl Default for Limits {
             retry_backoff: Span(policy.retry_backoff),
             renotify: Span(policy.renotify_after),
             escalate: Span(policy.escalate_after),
+            trouble: Span(policy.trouble_after),
         }
     }
 }

@@ -63,6 +63,7 @@ impl ProjectConfig {
             },
             renotify_after: limits.renotify.0,
             escalate_after: limits.escalate.0,
+            trouble_after: limits.trouble.0,
         }
     }
 }

@@ -186,6 +186,9 @@ max_jobs = 1
 # retry_backoff = "1m"
 # How long an agent may show no sign before somebody is told.
 # idle = "2h"
+# What fails for no fault of a change (a disk, a server, a tool) is tried again until it works; after this
+# long you are asked to look.
+# trouble = "4h"
 
 [worktree]
 # Each issue is worked on in a folder of its own. Commands that make it usable, run in it before the

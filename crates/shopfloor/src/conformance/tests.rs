@@ -200,3 +200,67 @@ fn a_helper_thread_of_codex_is_known_by_its_id_alone() {
     let title = parse_notify(recording("codex-0.166.0/hooks/notify-argv.title-thread.json")).unwrap();
     assert!(main.is_of(&session) && !title.is_of(&session));
 }
+
+/// What a person is shown of each recorded dialog: the question, and the options as the client numbers
+/// them, with the cursor's in brackets.
+#[test]
+fn dialogs_are_read_with_their_text_and_options() {
+    for (client, path, asks, options) in [
+        ("claude", "45-ask-user-question", "Which way?", "[1 A], 2 B, 3 Type something., 4 Chat about this"),
+        (
+            "claude",
+            "51b-permission-prompt-write",
+            "Do you want to create written.txt?",
+            "[1 Yes], 2 Yes, and switch to accept edits (auto-approve file edits and common file commands) for this session (shift+tab), 3 No",
+        ),
+        ("claude", "53-trust-dialog", "Accessing workspace:", "[1 No, exit], 2 Yes, I trust this folder"),
+        (
+            "claude",
+            "54-bypass-warning",
+            "WARNING: Claude Code running in Bypass Permissions mode",
+            "[1 No, exit], 2 Yes, I accept",
+        ),
+        ("claude", "55-api-key-approval", "Do you want to use this API key?", "1 Yes, [2 No (recommended)]"),
+        (
+            "claude",
+            "62-login-menu",
+            "Login",
+            "[1 Claude account with subscription · Individual, Team, or Enterprise], 2 Anthropic Console account · API usage billing, 3 3rd-party platform · Bedrock, Microsoft Foundry, Google Vertex AI",
+        ),
+        (
+            "codex",
+            "01-hooks-review",
+            "Hooks need review",
+            "[1 Review hooks], 2 Trust all and continue, 3 Continue without trusting (hooks won't run)",
+        ),
+        (
+            "codex",
+            "42-approval",
+            "Would you like to run the following command?",
+            "[1 Yes, proceed (y)], 2 Yes, and don't ask again for commands that start with `echo hi > x.txt` (p), 3 No, and tell Codex what to do differently (esc)",
+        ),
+        (
+            "codex",
+            "43-login",
+            "Choose how you want to use Codex.",
+            "[1 Sign in with ChatGPT], 2 Sign in with Device Code, 3 Use an OpenAI API key, 4 Use Amazon Bedrock",
+        ),
+    ] {
+        let mut spec = runtimes::embedded(client).unwrap();
+        let version = spec.version.as_ref().unwrap().recorded.last().unwrap().to_string();
+        let text = recording(&format!("{client}-{version}/screens/{path}.txt"));
+        let view = screen::read(&spec, text, RECORDED_AT, 0).dialog.unwrap_or_else(|| panic!("{path}"));
+        let shown = view.options.iter().map(|o| {
+            let text = format!("{} {}", o.number, o.label);
+            if o.selected { format!("[{text}]") } else { text }
+        });
+        let found = (view.summary(), shown.collect::<Vec<_>>().join(", "));
+        assert!(found.0 == asks || view.text.lines().last() == Some(asks), "{path}: {}", view.text);
+        assert_eq!(found.1, options, "{path}: {}", view.text);
+        // The same if no rule knew it: but for what kind it is.
+        spec.screen.rules.retain(|rule| !rule.meaning.is_dialog());
+        let unknown = screen::read(&spec, text, RECORDED_AT, 0);
+        assert_eq!(unknown.meaning().map(|m| m.to_string()), Some("dialog(asks)".into()), "{path}");
+        assert_eq!(unknown.dialog.map(|d| d.fingerprint), Some(view.fingerprint), "{path}");
+    }
+}

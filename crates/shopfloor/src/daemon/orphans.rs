@@ -63,7 +63,7 @@ fn parse(name: &str) -> Option<(Tree, Epoch)> {
     let issue: IssueNumber = issue.parse().ok()?;
     let epoch: Epoch = epoch.parse().ok()?;
     // Only exactly as we write it.
-    (tmux_name(role, &project, issue, epoch) == name).then_some((Tree { project, issue, role }, epoch))
+    (tmux_name(role, &project, issue, epoch) == name).then_some((Tree::of_job(&project, role, issue), epoch))
 }
 
 #[cfg(test)]
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn only_names_of_jobs_sessions_are_taken_for_such() {
         let (tree, epoch) = parse("review-my-app-e2-12-e3").expect("a session's name");
-        assert_eq!((tree.role, tree.project.as_str()), (Role::Review, "my-app-e2"));
-        assert_eq!((tree.issue, epoch), (IssueNumber(12), Epoch(3)));
+        assert_eq!((tree.role(), tree.project.as_str()), (Some(Role::Review), "my-app-e2"));
+        assert_eq!((tree.issue(), epoch), (Some(IssueNumber(12)), Epoch(3)));
         for other in [
             "hand-sample-1-e1",
             "dev-sample-1",

@@ -224,7 +224,8 @@ impl Projects {
 fn passed_secrets(config: &ProjectConfig) -> Vec<String> {
     const WORDS: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
     let agents = [Role::Dev, Role::Review].into_iter().filter_map(|role| config.agent(role));
-    let names = agents.flat_map(|a| &a.pass_env).chain(&config.ci.pass_env);
+    let steps = config.steps.values().filter_map(|step| step.pass_env.as_ref()).flatten();
+    let names = agents.flat_map(|a| &a.pass_env).chain(&config.ci.pass_env).chain(steps);
     names
         .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
         .filter_map(|name| std::env::var(name).ok())

@@ -8,6 +8,7 @@ use super::panes::PaneListener;
 use crate::attend::{Attendants, Brief, Due, News};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
+use shopfloor_adapters::git::branch_file;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
@@ -19,6 +20,7 @@ use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for}
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::{Floor, Session, SessionState};
 use shopfloor_core::text::one_line;
+use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
 use std::collections::BTreeMap;
 use std::io;
@@ -214,7 +216,10 @@ impl FloorWatches {
         if session.role == Role::Dev {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
             let head = record.and_then(|record| record.head.clone());
-            let path = self.layout.clone_branch(&session.project, &branch_for(session.issue));
+            let job = floor.job_of(&session.project, session.issue);
+            let branch = job.map_or_else(|| branch_for(session.issue), |job| job.branch.clone());
+            let tree = Tree::of_job(&session.project, session.role, session.issue);
+            let path = branch_file(&self.layout, &tree, &branch);
             let key = branch_key(epoch);
             self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
             self.watch_file(key, path);

@@ -1,6 +1,7 @@
 //! The registry of agents as people and other tools see it: who they are, and which are alive. The
 //! store is the authority; [`mirror`] keeps a copy in files.
 
+pub mod beside;
 pub mod mirror;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use shopfloor_adapters::host::process::{Liveness as Process, is_same};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ProcessId;
-use shopfloor_core::ids::{Epoch, ProjectName, Role, agent_name};
+use shopfloor_core::ids::{Epoch, ProjectName, agent_name};
 use shopfloor_core::phase::Phase;
 use shopfloor_core::state::{
     Agent, AgentStatus, Floor, Session, SessionState, SessionStatus, WorkPhase, WorkRecord,
@@ -59,7 +60,8 @@ impl Standing {
 /// An identity. Its names are the seeds', since other tools read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Identity {
-    pub role: Role,
+    /// A job's role; `hand` for a hand session, `guardian` for the daemon.
+    pub role: &'static str,
     pub name: String,
     pub session_id: String,
     pub pid: Option<u32>,
@@ -68,9 +70,9 @@ pub struct Identity {
     pub pid_start: Option<u64>,
     pub tmux_session: Option<String>,
     /// The project's name.
-    pub node_id: ProjectName,
-    /// The issue's number.
-    pub bead_id: String,
+    pub node_id: Option<ProjectName>,
+    /// The issue's number, or a hand session's story.
+    pub bead_id: Option<String>,
     pub worktree_path: Option<String>,
     /// The work record.
     pub hook_path: Option<String>,
@@ -102,14 +104,14 @@ impl Identity {
         let record = floor.records.get(&key);
         let seen = last_seen(agent, liveness, now);
         Identity {
-            role: agent.role,
+            role: agent.role.as_str(),
             name: agent.name.clone(),
             session_id: id(agent.session),
             pid: session.and_then(|s| s.process).map(|p| p.pid),
             pid_start: session.and_then(|s| s.process).map(|p| p.start),
             tmux_session: session.map(|s| s.tmux.clone()),
-            node_id: agent.project.clone(),
-            bead_id: agent.issue.to_string(),
+            node_id: Some(agent.project.clone()),
+            bead_id: Some(agent.issue.to_string()),
             worktree_path: worktree.exists().then(|| worktree.display().to_string()),
             hook_path: record.map(|_| layout.work_record(&key).display().to_string()),
             created_at: output::moment(agent.created_at),

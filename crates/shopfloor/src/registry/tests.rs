@@ -3,6 +3,7 @@
 use super::*;
 use serde_json::json;
 use shopfloor_adapters::host::process::identify;
+use shopfloor_core::ids::Role;
 
 /// This very process, and one that had its pid before.
 pub fn processes() -> (ProcessId, ProcessId) {

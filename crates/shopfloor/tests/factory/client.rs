@@ -187,7 +187,7 @@ impl Floor {
         pids.filter(marked).collect()
     }
 
-    /// git in the clone whose worktrees the agents work in.
+    /// git in the repository that keeps what agents' trees held.
     pub fn clone_git(&self, args: &[&str]) -> String {
         git_in(&self.home().join("projects/sample/clone.git"), &self.path("home"), args)
     }

@@ -13,7 +13,7 @@ fn spawn(floor: &Floor, script: &str) -> String {
     floor.ok(&["session", "spawn", "create", "5", "5.3", "--command", script]).trim().to_owned()
 }
 
-fn monitor(floor: &Floor, name: &str, more: &[&str]) -> (i32, Value) {
+pub fn monitor(floor: &Floor, name: &str, more: &[&str]) -> (i32, Value) {
     floor.json(&[&["session", "monitor", name], more].concat())
 }
 
@@ -34,7 +34,7 @@ fn signal(signal: &str, pid: &str) {
 }
 
 /// `monitor` in the background, after its first look.
-fn watching(command: &mut Command) -> Child {
+pub fn watching(command: &mut Command) -> Child {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut said = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -45,7 +45,7 @@ fn watching(command: &mut Command) -> Child {
     child
 }
 
-fn answer(child: Child) -> (i32, Value) {
+pub fn answer(child: Child) -> (i32, Value) {
     let output = child.wait_with_output().expect("it ends");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     (

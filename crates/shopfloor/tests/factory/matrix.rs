@@ -91,7 +91,7 @@ impl Matrix {
     }
 
     fn git_folder(&self, name: &str, issue: IssueNumber) -> PathBuf {
-        self.floor.home().join(format!("projects/sample/clone.git/worktrees/{name}-{issue}"))
+        self.floor.home().join(format!("projects/sample/repos/{name}-{issue}.git"))
     }
 
     fn is_held(&self, point: Point, issue: IssueNumber) -> bool {

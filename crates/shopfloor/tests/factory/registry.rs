@@ -14,7 +14,7 @@ fn identities_are_registered_before_they_run_and_their_ends_are_told_apart() {
     let floor = Floor::new(DEMO);
     floor.issue("Crashes once", "demo: hold start\ndemo: crash-once\ndemo: write a.txt <<a");
     floor.up();
-    let git = floor.home().join("projects/sample/clone.git/worktrees/issue-1");
+    let git = floor.home().join("projects/sample/repos/issue-1.git");
     wait_for("it runs", || git.join("demo-hold-start").exists().then_some(()));
     let file = &floor.home().join("identities/dev-sample-1.json");
     let process = floor.live(1).process.expect("a process");

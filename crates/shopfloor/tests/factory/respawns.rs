@@ -68,11 +68,11 @@ fn a_commit_is_on_record_before_anything_is_signalled() {
     let floor = Floor::new(DEMO);
     floor.issue("Commit", "demo: hold committed\ndemo: write a.txt <<a");
     floor.up();
-    let git = floor.home().join("projects/sample/clone.git");
-    let held = git.join("worktrees/issue-1/demo-hold-committed");
+    let git = floor.home().join("projects/sample/repos/issue-1.git");
+    let held = git.join("demo-hold-committed");
     wait_for("it has committed", || held.exists().then_some(()));
-    let head = floor.clone_git(&["rev-parse", "fix/issue-1"]);
-    let seen = wait_for("the record follows", || record(&floor).filter(|r| r["head"] == head.as_str()));
+    let head = std::fs::read_to_string(git.join("refs/heads/fix/issue-1")).expect("its branch");
+    let seen = wait_for("the record follows", || record(&floor).filter(|r| r["head"] == head.trim()));
     assert_eq!(seen["work_phase"], "implementation");
     let seen = wait_for("what it changed follows", || {
         record(&floor).filter(|r| r["files_modified"] == serde_json::json!(["a.txt"]))
@@ -82,7 +82,7 @@ fn a_commit_is_on_record_before_anything_is_signalled() {
     }));
     // Also while no daemon runs: the next one sees it.
     floor.kill_daemon();
-    std::fs::write(git.join("worktrees/issue-1/demo-go-committed"), "").expect("written");
+    std::fs::write(git.join("demo-go-committed"), "").expect("written");
     floor.up();
     floor.wait_until_merged(shopfloor_core::ids::IssueNumber(1));
 }

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Agents for FakeAgents {
 
     fn start(&self, start: &StartSession, _briefing: &Briefing) -> PortResult<Started> {
         self.0.call("start", |world| {
-            let tree = Tree { project: start.project.clone(), issue: start.issue, role: start.role };
+            let tree = Tree::of_job(&start.project, start.role, start.issue);
             let twin = world.procs.values().find(|p| p.alive && p.tree == tree).map(|p| p.epoch);
             if let Some(twin) = twin {
                 let text = format!("session {} started beside {twin} in {tree:?}", start.epoch);
@@ -105,7 +105,7 @@ impl Agents for FakeAgents {
         _moved: bool,
     ) -> PortResult<Result<Review, String>> {
         self.0.call("review_result", |world| {
-            debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.role == Role::Review));
+            debug_assert!(world.procs.get(&epoch).is_none_or(|p| p.tree.is_review()));
             let Some((of, result)) = world.procs.get(&epoch).and_then(|p| p.result.clone()) else {
                 return Ok(Err("there is no result".into()));
             };

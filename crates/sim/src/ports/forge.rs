@@ -5,7 +5,7 @@ use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{Review, StatusState};
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{Epoch, IssueNumber, PrNumber, ProjectName, RunId, Sha};
-use shopfloor_engine::ports::{Changes, Forge, IssueText, NewPr, PortError, PortResult, PullText};
+use shopfloor_engine::ports::{Changes, Final, Forge, IssueText, NewPr, PortError, PortResult, PullText};
 use std::time::Duration;
 
 pub struct FakeForge(pub Shared);
@@ -109,7 +109,11 @@ impl Forge for FakeForge {
 
     fn pull_text(&self, _project: &ProjectName, pr: PrNumber) -> PortResult<PullText> {
         self.0.call("pull_text", |world| {
-            let pr = world.forge.prs.get(&pr).ok_or_else(|| PortError::permanent("no such pull request"))?;
+            let pr = world
+                .forge
+                .prs
+                .get(&pr)
+                .ok_or_else(|| PortError::permanent(Final::Missing, "no such pull request"))?;
             Ok(PullText { title: "t".into(), head: pr.head.clone(), checks: Vec::new() })
         })
     }
@@ -129,8 +133,11 @@ impl Forge for FakeForge {
         remove: &[String],
     ) -> PortResult<u64> {
         self.0.call("edit_labels", |world| {
-            let issue =
-                world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
+            let issue = world
+                .forge
+                .issues
+                .get_mut(&number)
+                .ok_or_else(|| PortError::permanent(Final::Missing, "no such issue"))?;
             let before = issue.clone();
             issue.labels.extend(add.iter().cloned());
             world.forge.before.insert(number, before);
@@ -155,8 +162,11 @@ impl Forge for FakeForge {
     ) -> PortResult<()> {
         self.0.call("comment", |world| {
             let again = world.is(Mutation::CommentWithoutMarker);
-            let issue =
-                world.forge.issues.get_mut(&number).ok_or_else(|| PortError::permanent("no such issue"))?;
+            let issue = world
+                .forge
+                .issues
+                .get_mut(&number)
+                .ok_or_else(|| PortError::permanent(Final::Missing, "no such issue"))?;
             if again || !issue.comments.iter().any(|m| m == marker) {
                 issue.comments.push(marker.to_owned());
                 world.say(format!("comment on #{number}: {marker}"));

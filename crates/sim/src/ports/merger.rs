@@ -7,7 +7,7 @@ use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -148,7 +148,7 @@ impl Merger for FakeMerger {
                 return Ok(Err(Some(sha(actual))));
             }
             if !world.git.is_ancestor(expected, commit) {
-                return Err(PortError::permanent("would drop commits"));
+                return Err(PortError::permanent(Final::Rejected, "would drop commits"));
             }
             if commit == actual {
                 world.saw("nothing to publish");

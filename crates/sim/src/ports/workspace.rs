@@ -4,7 +4,9 @@ use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
-use shopfloor_engine::ports::{BranchState, PortError, PortResult, Prepared, Snapshot, Tree, Workspace};
+use shopfloor_engine::ports::{
+    BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
+};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +18,7 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
     let worktree = git.trees.get(tree)?.clone();
     let head = git.head_of(&worktree);
     let content = git.tree_content(&worktree);
-    let prefix = format!("refs/rescue/{}-{}", tree.role, tree.issue);
+    let prefix = format!("refs/rescue/{}", tree.name());
     if world.mutation == Some(Mutation::RemoveWithoutRescue) {
         return Some(Snapshot { reference: format!("{prefix}/none"), commit: sha(head) });
     }
@@ -101,7 +103,7 @@ impl Workspace for FakeWorkspace {
                 });
             }
             let head = world.git.head_of(&world.git.trees[tree]);
-            let path = format!("work/{}-{}", tree.role, tree.issue);
+            let path = format!("work/{}", tree.name());
             Ok(Prepared { path, head: sha(head), notes: Vec::new() })
         })
     }
@@ -109,7 +111,10 @@ impl Workspace for FakeWorkspace {
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
         self.0.call("branch_state", |world| {
             let git = &world.git;
-            let head = *git.local.get(branch).ok_or_else(|| PortError::permanent("no such branch"))?;
+            let head = *git
+                .local
+                .get(branch)
+                .ok_or_else(|| PortError::permanent(Final::Missing, "no such branch"))?;
             let patch = git.patch(head);
             let name = if world.mutation == Some(Mutation::OneNameForAllChanges) {
                 "the same".into()
@@ -132,12 +137,15 @@ impl Workspace for FakeWorkspace {
     fn push(&self, _tree: &Tree, branch: &str) -> PortResult<Sha> {
         self.0.call("push", |world| {
             let git = &mut world.git;
-            let head = *git.local.get(branch).ok_or_else(|| PortError::permanent("no such branch"))?;
+            let head = *git
+                .local
+                .get(branch)
+                .ok_or_else(|| PortError::permanent(Final::Missing, "no such branch"))?;
             if let Some(there) = git.hub.get(branch)
                 && !git.is_ancestor(*there, head)
             {
                 world.saw("push refused");
-                return Err(PortError::permanent("origin's branch is not an ancestor"));
+                return Err(PortError::permanent(Final::Rejected, "origin's branch is not an ancestor"));
             }
             git.hub.insert(branch.to_owned(), head);
             Ok(sha(head))
@@ -241,7 +249,7 @@ impl Workspace for FakeWorkspace {
                 world.broken("2 no work is lost", format!("worktree {tree:?} removed with {lost:?}"));
             }
             world.git.trees.remove(tree);
-            world.say(format!("worktree {}-{} removed", tree.role, tree.issue));
+            world.say(format!("worktree {} removed", tree.name()));
             Ok(())
         })
     }

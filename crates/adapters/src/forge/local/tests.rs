@@ -2,6 +2,7 @@ use super::*;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::hints::Hints;
 use shopfloor_core::time::Time;
+use shopfloor_store::StoreError;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -212,7 +213,7 @@ fn what_will_never_work_is_permanent() {
     let (_dir, forge, mut person) = forge();
     person.create_issue(&app(), &issue("One", "")).unwrap();
     let permanent = |result: PortResult<()>, says: &str| match result {
-        Err(PortError::Permanent(why)) => assert!(why.contains(says), "{why}"),
+        Err(PortError::Permanent { why, .. }) => assert!(why.contains(says), "{why}"),
         other => panic!("{other:?}"),
     };
     permanent(forge.close_issue(&app(), IssueNumber(9)), "#9");

@@ -9,7 +9,7 @@ const S: u64 = 1_000;
 const MIN: u64 = 60 * S;
 
 /// A client whose screen can be read.
-fn client() -> RuntimeSpec {
+pub(in crate::hand) fn client() -> RuntimeSpec {
     let rule = Rule {
         name: "spinner".into(),
         place: Where::LastTurn,
@@ -31,6 +31,7 @@ fn client() -> RuntimeSpec {
         },
         launch: Launch::default(),
         resume: None,
+        fork: None,
         version: None,
         root: None,
         setup: Default::default(),
@@ -43,12 +44,12 @@ fn client() -> RuntimeSpec {
     }
 }
 
-fn program() -> RuntimeSpec {
+pub(in crate::hand) fn program() -> RuntimeSpec {
     RuntimeSpec { screen: ScreenSpec::default(), readiness: Readiness::Process, ..client() }
 }
 
 fn watch(spec: RuntimeSpec) -> Watch {
-    Watch::new(spec, Time(0), Time(0), Limits { timeout: Duration::from_secs(3600), looks_max: None })
+    Watch::new(spec, Time(0), Time(0), Limits { timeout: Duration::from_secs(3600), polls_max: None })
 }
 
 fn look(at: u64) -> Look {
@@ -184,22 +185,71 @@ fn stuck_takes_a_client_that_does_not_move_and_a_clock_that_moves_forbids_it() {
 }
 
 #[test]
-fn time_and_looks_are_bounded() {
-    let mut few = Watch::new(
-        program(),
-        Time(0),
-        Time(0),
-        Limits { timeout: Duration::from_secs(3600), looks_max: Some(2) },
-    );
-    let found = finds(&mut few, &[look(0), look(1)]).unwrap();
+fn time_and_polls_are_bounded() {
+    let few = || {
+        let limits = Limits { timeout: Duration::from_secs(3600), polls_max: Some(2) };
+        Watch::new(program(), Time(0), Time(0), limits)
+    };
+    assert_eq!(few().next_look(), Time(10 * S));
+    let found = finds(&mut few(), &[look(0), look(S), look(10 * S)]).unwrap();
     assert_eq!(found.final_state(Some(true)), FinalState::Timeout);
+    assert!(found.to_string().contains("2 polls"), "{found}");
     let mut short = watch(program());
-    assert_eq!(short.next_look(Time(0)), Time(10 * S));
-    assert_eq!(short.next_look(Time(60 * MIN - S)), Time(60 * MIN));
+    assert_eq!(short.next_look(), Time(60 * MIN));
     let found = finds(&mut short, &[look(0), look(59 * MIN), look(60 * MIN)]).unwrap();
     assert_eq!(found.final_state(None), FinalState::Timeout);
     // What has ended in the last look has ended.
     let mut last =
-        Watch::new(program(), Time(0), Time(0), Limits { timeout: Duration::ZERO, looks_max: Some(1) });
+        Watch::new(program(), Time(0), Time(0), Limits { timeout: Duration::ZERO, polls_max: Some(1) });
     assert_eq!(finds(&mut last, &[gone(0, Some(0), false)]), Some(Finding::Ended));
+}
+
+#[test]
+fn looks_follow_from_what_was_told_and_not_from_time() {
+    // Of a program that no rules describe only its end is of interest.
+    let mut silent = watch(program());
+    silent.take(&look(0));
+    silent.drew(Time(S));
+    assert_eq!(silent.next_look(), Time(60 * MIN));
+    // A client: what it drew is read when it is quiet, or after a while if it never is.
+    let busy = |at, digest| showing(at, Meaning::Working, Composer::None, digest);
+    let mut client = watch(client());
+    client.take(&busy(0, 1));
+    client.drew(Time(2 * S));
+    assert_eq!(client.next_look(), Time(3_500));
+    for at in 3..=11 {
+        client.drew(Time(at * S));
+    }
+    assert_eq!(client.next_look(), Time(12 * S));
+    client.take(&busy(12 * S, 2));
+    // Nothing is drawn, nothing is claimed: nothing to look for before it is stuck.
+    assert_eq!(client.next_look(), Time(12 * S + 10 * MIN));
+    assert!(!client.is_deaf());
+    // A claim is confirmed, so many times and no more.
+    client.drew(Time(20 * S));
+    client.take(&showing(22 * S, Meaning::Ready, Composer::Empty, 3));
+    assert_eq!(client.next_look(), Time(32 * S));
+    assert_eq!(client.claimed().as_deref(), Some("idle at its prompt (1 of 3)"));
+    // A clock must move.
+    let mut clocked = busy(30 * S, 4);
+    let line = Statusline { clock: Clock(7), context_percent: None };
+    clocked.screen.as_mut().unwrap().0.statusline = Some(line);
+    client.take(&clocked);
+    assert_eq!(client.next_look(), Time(90 * S));
+}
+
+#[test]
+fn a_terminal_that_changes_and_tells_nothing_is_not_relied_on() {
+    let busy = |at, digest| showing(at, Meaning::Working, Composer::None, digest);
+    let mut deaf = watch(client());
+    for (at, digest) in [(0, 1), (10 * S, 1), (20 * S, 2)] {
+        assert!(!deaf.is_deaf());
+        deaf.take(&busy(at, digest));
+    }
+    assert!(deaf.is_deaf());
+    assert_eq!(deaf.next_look(), Time(30 * S));
+    let mut unwatched = watch(client());
+    unwatched.cannot_see_drawing();
+    unwatched.take(&busy(0, 1));
+    assert_eq!(unwatched.next_look(), Time(10 * S));
 }

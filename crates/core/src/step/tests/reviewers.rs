@@ -62,6 +62,7 @@ fn status(scene: &mut Scene, epoch: Epoch, state: State) {
         confidence: Confidence::High,
         context_percent: None,
         cost_micros: None,
+        dialog: None,
     };
     scene.event(Event::StatusSeen { epoch, status, conversation: None });
 }

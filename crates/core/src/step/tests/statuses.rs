@@ -16,6 +16,7 @@ impl Scene {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
+            dialog: None,
         };
         self.event(Event::StatusSeen { epoch, status, conversation: Some("c".into()) })
     }
@@ -163,6 +164,7 @@ fn a_dialog_that_is_out_of_sight_for_a_while_is_told_of_once() {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            dialog: None,
         };
         scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
         scene.noted(NoteKind::NeedsHuman)
@@ -198,6 +200,7 @@ fn a_limit_that_was_first_taken_for_a_failure_is_not_counted() {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            dialog: None,
         };
         scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
     };

@@ -203,7 +203,10 @@ fn print_human(
         let mut text = format!("    {} (effect {})", queued.action.name(), queued.id);
         if queued.attempts > 0 {
             let wait = output::span(queued.not_before.since(now()));
-            text.push_str(&format!(", failed {} times, again in {wait}", queued.attempts));
+            let since = floor.project_of(&queued.action);
+            let since = since.and_then(|p| floor.trouble(&p, &queued.action.lane())).map(|t| t.since);
+            let since = since.map(|at| format!(" in {}", output::span(now().since(at)))).unwrap_or_default();
+            text.push_str(&format!(", failed {} times{since}, again in {wait}", queued.attempts));
         }
         if let Some(error) = &queued.last_error {
             text.push_str(&format!(": {}", one_line(error, 300)));

@@ -47,11 +47,37 @@ pub fn look(context: &Context, project: &Project, name: &str) -> CliResult<hub::
 }
 
 pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Exit> {
+    submit(context, project, name, wish)?;
+    show(context, &project.name, name)
+}
+
+/// Puts a branch that the hub has into the queue.
+pub fn submit(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<()> {
+    let (ask, pr) = ask(context, project, name, look(context, project, name)?, wish)?;
+    if wish.approve
+        && let Some(pr) = &pr
+    {
+        let text = "Approved when it was queued.".to_owned();
+        let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
+        let review = NewReview { head, verdict, text, author, marker: None };
+        context.forge()?.review(&project.name, pr.number, &review)?;
+    }
+    context.submit(&Event::BranchAsked { project: project.name.clone(), ask })?;
+    Ok(())
+}
+
+/// What to ask of the merge queue, if it may be asked of it.
+pub fn ask(
+    context: &Context,
+    project: &Project,
+    name: &str,
+    found: hub::HubBranch,
+    wish: Wish,
+) -> CliResult<(BranchAsk, Option<PrSummary>)> {
     if wish.approve && body::session().is_some() {
         return Err(CliError::usage("an agent's session cannot approve anything")
             .hint("a person approves, or a reviewing agent in its result file"));
     }
-    let found = look(context, project, name)?;
     let pr = pull_request(context, project, name, wish.pr)?;
     let engine = context.engine()?;
     let (approved_by, against) = match wish.approve {
@@ -70,16 +96,7 @@ pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliR
     };
     may_queue(engine.floor(), &project.name, &ask)
         .map_err(|why| refused(name, &why, pr.as_ref(), against.as_deref()))?;
-    if wish.approve
-        && let Some(pr) = &pr
-    {
-        let text = "Approved when it was queued.".to_owned();
-        let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
-        let review = NewReview { head, verdict, text, author, marker: None };
-        context.forge()?.review(&project.name, pr.number, &review)?;
-    }
-    context.submit(&Event::BranchAsked { project: project.name.clone(), ask })?;
-    show(context, &project.name, name)
+    Ok((ask, pr))
 }
 
 /// The branch's open pull request; one that is named has to be that.

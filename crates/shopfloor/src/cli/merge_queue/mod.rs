@@ -1,6 +1,6 @@
 //! `shopfloor merge-queue`: what is about to land, in order, and people's say in it.
 
-mod branch;
+pub(super) mod branch;
 mod change;
 mod entry;
 mod history;

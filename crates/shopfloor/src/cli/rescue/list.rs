@@ -18,7 +18,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
     let site = Site::open(context)?;
     let mut all = site.all()?;
     if let Some(issue) = args.issue {
-        all.retain(|r| r.tree_of(&site.project).is_some_and(|(_, of)| of == issue));
+        all.retain(|r| r.tree_of(&site.project).is_some_and(|of| of.issue() == Some(issue)));
     }
     if context.json {
         let views: Vec<RescueView> = all.iter().map(|r| RescueView::new(&site.project, r)).collect();

@@ -114,7 +114,7 @@ impl RescueView {
         RescueView {
             reference: rescued.reference.clone(),
             agent: rescued.agent.clone(),
-            issue: rescued.tree_of(project).map(|(_, issue)| issue),
+            issue: rescued.tree_of(project).and_then(|tree| tree.issue()),
             at: output::moment(rescued.at),
             commit: rescued.commit.clone(),
             head: rescued.head.clone(),

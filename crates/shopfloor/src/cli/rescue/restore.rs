@@ -9,7 +9,6 @@ use shopfloor_adapters::hand::HandSessions;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::ids::{IssueNumber, Role, branch_for};
 use shopfloor_core::state::SessionState;
-use shopfloor_engine::ports::Tree;
 use std::path::{Path, PathBuf};
 
 /// Get back what a snapshot holds
@@ -70,13 +69,13 @@ fn in_place(
     what: &str,
 ) -> CliResult<()> {
     let elsewhere = "`--to DIR` writes it to a folder, `--branch NAME` to a branch";
-    let Some((Role::Dev, issue)) = found.tree_of(&site.project) else {
+    let tree = found.tree_of(&site.project).filter(|tree| !tree.is_review());
+    let Some((tree, issue)) = tree.and_then(|tree| tree.issue().map(|issue| (tree, issue))) else {
         return Err(
             CliError::usage(format!("{} is not of an issue's own worktree", found.reference)).hint(elsewhere)
         );
     };
     refuse_if_at_work(context, site, issue, elsewhere)?;
-    let tree = Tree { project: site.project.clone(), issue, role: Role::Dev };
     let job = context.engine()?.floor().job_of(&site.project, issue).map(|job| job.branch.clone());
     let branch = job.unwrap_or_else(|| branch_for(issue));
     let done = site.workspace.restore_in_place(&tree, &branch, found)?;

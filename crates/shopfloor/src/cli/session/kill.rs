@@ -8,7 +8,8 @@ use shopfloor_adapters::hand::{Hand, HandSessions};
 
 /// End a session with all its processes; what its worktree holds is kept on a rescue ref
 ///
-/// One that is over already is fine. A job's session is not ended here: see `shopfloor cancel`.
+/// One that is over already is fine. A worktree of its own stays, until `session finish`. A job's session is not
+/// ended here: see `shopfloor cancel`.
 #[derive(Args)]
 pub struct KillArgs {
     name: String,
@@ -49,7 +50,7 @@ pub fn all(context: &Context, args: &KillAllArgs) -> CliResult<Exit> {
     let hands = super::sessions(context);
     let all = hands.all(false)?;
     let mut results = Vec::new();
-    for hand in all.iter().filter(|hand| is_of(hand, project.as_ref())) {
+    for hand in all.iter().filter(|hand| hand.ended().is_none() && is_of(hand, project.as_ref())) {
         // One that cannot be ended must not keep the others.
         results.push(kill(context, &hands, hand).unwrap_or_else(|e| Killed {
             name: hand.name.to_string(),

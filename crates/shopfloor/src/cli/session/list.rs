@@ -9,7 +9,7 @@ use shopfloor_adapters::terminal::tmux::Probe;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::text::one_line;
 
-/// List the hand sessions of this floor
+/// List the hand sessions of this floor, and those that ended and left a worktree
 #[derive(Args)]
 pub struct ListArgs {
     /// Only this project's
@@ -26,13 +26,16 @@ struct SessionView {
     story: Option<String>,
     cycle: Option<u32>,
     runtime: Option<String>,
-    /// `alive`, `exited`, `starting`, or `unknown`, which is not dead.
+    /// `alive`, `exited`, `starting`, `ended` if only its worktree is left, or `unknown`, which is not dead.
     state: &'static str,
     exit_status: Option<i32>,
     pid: Option<u32>,
     created_at: Option<String>,
     age_s: Option<u64>,
     cwd: Option<String>,
+    /// Of the worktree that is its own.
+    branch: Option<String>,
+    forked_from: Option<String>,
 }
 
 pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
@@ -76,11 +79,15 @@ fn view(hand: &Hand) -> SessionView {
         created_at: record.map(|r| output::moment(r.created)),
         age_s: record.map(|r| now().since(r.created).as_secs()),
         cwd: record.map(|r| r.cwd.clone()),
+        branch: record.and_then(|r| r.branch.clone()),
+        forked_from: record.and_then(|r| r.forked_from.clone()),
     }
 }
 
 fn state(hand: &Hand) -> (&'static str, Option<i32>) {
     match (&hand.probe, hand.record.as_ref().map(|record| &record.stand)) {
+        // It left a worktree.
+        (Ok(Probe::Absent) | Err(_), Some(Stand::Ended(_))) => ("ended", None),
         (Ok(Probe::Alive(_)), _) => ("alive", None),
         (Ok(Probe::Dead { status }), _) => ("exited", *status),
         (_, Some(Stand::Starting { .. })) => ("starting", None),

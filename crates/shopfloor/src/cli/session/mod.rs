@@ -8,15 +8,23 @@
 mod attach;
 mod build_cmd;
 mod capture;
+mod check;
+mod finish;
+mod fork;
 mod kill;
 mod leader;
 mod list;
 mod monitor;
 mod name;
+mod resting;
 mod result;
 mod send;
 mod spawn;
+mod state_file;
 mod watcher;
+
+pub use resting::{Resting, resting};
+pub use state_file::StateFile;
 
 use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, ProjectConfig, runtimes};
@@ -24,6 +32,7 @@ use crate::daemon::Projects;
 use clap::{Args, Subcommand};
 use shopfloor_adapters::git::GitWorkspace;
 use shopfloor_adapters::hand::{Ended, Hand, HandError, HandSessions};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::hand::name::HandName;
 use shopfloor_core::hand::watch::FinalState;
@@ -33,6 +42,7 @@ use shopfloor_core::state::Project;
 use shopfloor_core::text::{Redactor, neutralise};
 use shopfloor_engine::ports::{Snapshot, Tree, Workspace};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Sessions by hand: start, watch and end programs in terminals beside the factory's jobs
 ///
@@ -53,8 +63,12 @@ enum SessionCommand {
     KillAll(kill::KillAllArgs),
     Attach(attach::AttachArgs),
     Send(send::SendArgs),
+    Fork(fork::ForkArgs),
+    Finish(finish::FinishArgs),
     Capture(capture::CaptureArgs),
     Monitor(monitor::MonitorArgs),
+    #[command(visible_alias = "tmux-status-check")]
+    Check(check::CheckArgs),
     #[command(hide = true)]
     Lead(leader::LeadArgs),
 }
@@ -70,6 +84,9 @@ pub fn run(context: &Context, args: SessionArgs) -> CliResult<Exit> {
         SessionCommand::Attach(args) => attach::run(context, &args),
         SessionCommand::Send(args) => send::run(context, args),
         SessionCommand::Capture(args) => capture::run(context, &args),
+        SessionCommand::Check(args) => check::run(context, &args),
+        SessionCommand::Fork(args) => fork::run(context, args),
+        SessionCommand::Finish(args) => finish::run(context, &args),
         SessionCommand::Lead(args) => leader::run(&args),
         SessionCommand::Monitor(args) => monitor::run(context, args),
     }
@@ -104,7 +121,7 @@ impl From<HandError> for CliError {
     }
 }
 
-fn sessions(context: &Context) -> HandSessions {
+pub(super) fn sessions(context: &Context) -> HandSessions {
     let path = std::env::var_os("PATH").unwrap_or_default();
     HandSessions { layout: context.layout.clone(), tmux: Tmux::new(context.layout.tmux_socket(), path) }
 }
@@ -158,14 +175,17 @@ pub(super) fn redactor(context: &Context, project: Option<&ProjectName>) -> Reda
     known().unwrap_or_default()
 }
 
-fn runtime(name: &str) -> CliResult<RuntimeSpec> {
-    runtimes::embedded(name)
+/// A runtime, with what the user puts over it.
+fn runtime(context: &Context, name: &str) -> CliResult<Arc<RuntimeSpec>> {
+    context
+        .runtimes()?
+        .get(name)
         .ok_or_else(|| CliError::usage(format!("there is no runtime {name:?}")).hint(runtimes::unknown(name)))
 }
 
 /// The runtime a session was started with; of one without a record nothing is known.
-fn runtime_of(hand: &Hand) -> CliResult<RuntimeSpec> {
-    runtime(hand.record.as_ref().map_or("generic", |record| &record.runtime))
+fn runtime_of(context: &Context, hand: &Hand) -> CliResult<Arc<RuntimeSpec>> {
+    runtime(context, hand.record.as_ref().map_or("generic", |record| &record.runtime))
 }
 
 /// More than tmux keeps.
@@ -192,24 +212,31 @@ fn end(
     Ok(rescue.as_ref().map(Rescue::snapshot).transpose()?.flatten())
 }
 
+/// The worktree of the floor that a session runs in, if it is one.
+fn own_worktree(context: &Context, hand: &Hand) -> Option<Tree> {
+    let cwd = Path::new(&hand.record.as_ref()?.cwd);
+    let root = std::fs::canonicalize(context.layout.root()).ok();
+    let layouts = [Some(context.layout.clone()), root.map(Layout::new)];
+    layouts.iter().flatten().find_map(|layout| layout.worktree_of(cwd))
+}
+
 /// The worktree of the floor that a session runs in.
 struct Rescue {
     workspace: GitWorkspace,
     tree: Tree,
 }
 
+/// Git as the agents' workplace.
+fn workspace(context: &Context) -> CliResult<GitWorkspace> {
+    let (projects, _) =
+        Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
+    Ok(GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup()))
+}
+
 impl Rescue {
     fn of(context: &Context, hand: &Hand) -> CliResult<Option<Rescue>> {
-        let Some(record) = &hand.record else { return Ok(None) };
-        let cwd = Path::new(&record.cwd);
-        let root = std::fs::canonicalize(context.layout.root()).ok();
-        let layouts = [Some(context.layout.clone()), root.map(shopfloor_adapters::layout::Layout::new)];
-        let found = layouts.iter().flatten().find_map(|layout| layout.worktree_of(cwd));
-        let Some((project, role, issue)) = found else { return Ok(None) };
-        let (projects, _) =
-            Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
-        let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup());
-        Ok(Some(Rescue { workspace, tree: Tree { project, issue, role } }))
+        let Some(tree) = own_worktree(context, hand) else { return Ok(None) };
+        Ok(Some(Rescue { workspace: workspace(context)?, tree }))
     }
 
     fn snapshot(&self) -> CliResult<Option<Snapshot>> {

@@ -8,6 +8,7 @@
 //!   is still to be looked after (stuck, out of time, incomplete).
 
 use super::result::MonitorResult;
+use super::state_file::StateFile;
 use super::watcher::Watcher;
 use crate::cli::verify::{Answer, Verification};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
@@ -23,19 +24,20 @@ use std::time::Duration;
 
 /// Wait until a session has finished, say how, and clean it up
 ///
-/// It sleeps on events; nothing is polled. The answer is one line of CSV: final state, output file,
-/// exit reason, output verified; or with --json an object with these fields. The final state is one of
+/// It sleeps on events of the kernel; nothing is polled. The answer is one line of CSV: final state, output
+/// file, exit reason, output verified; or with --json an object with these fields. The final state is one of
 /// completed, crashed, stuck, timeout, incomplete (idle or ended, and not verified, or waiting for
 /// somebody) and not_found.
 ///
-/// Exit codes: 0 completed, 4 not_found, 1 any other final state.
+/// Exit codes: 0 completed, 4 not_found, 1 any other final state. The seed's monitor-session says it in its
+/// output alone: with --exit-zero so does this one, and a script with `set -e` goes on to read it.
 ///
 /// A session that completed or whose program ended is removed, its output stays in the file. One that
 /// still runs otherwise is left, and the reason says so.
 #[derive(Args)]
 pub struct MonitorArgs {
     name: String,
-    /// At most so many looks at it [default: as many as the time allows]
+    /// At most so many polls, 10 s apart [default: none but --timeout; the seed's is 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_polls: Option<u32>,
     /// At most so many minutes
@@ -56,6 +58,11 @@ pub struct MonitorArgs {
     /// Do not remove the session, whatever its end
     #[arg(long)]
     keep: bool,
+    /// Exit with 0 whatever the final state is, for scripts with `set -e`
+    #[arg(long)]
+    exit_zero: bool,
+    #[command(flatten)]
+    state_file: StateFile,
 }
 
 pub fn run(context: &Context, args: MonitorArgs) -> CliResult<Exit> {
@@ -63,7 +70,7 @@ pub fn run(context: &Context, args: MonitorArgs) -> CliResult<Exit> {
     let hand = match super::find(context, &hands, &args.name) {
         Ok(hand) => hand,
         Err(e) if e.exit == Exit::NoSuchThing => {
-            return Ok(finish(context, not_found(&args.name, e.message, None)));
+            return Ok(finish(context, &args, not_found(&args.name, e.message, None)));
         }
         Err(e) => return Err(e),
     };
@@ -72,35 +79,39 @@ pub fn run(context: &Context, args: MonitorArgs) -> CliResult<Exit> {
             ended.result.map_or_else(String::new, |result| format!("its result was taken: {result}; "));
         let kept = Some(hands.output_file(&hand.name)).filter(|file| file.exists());
         let why = format!("the session is over: {taken}{}", ended.why);
-        return Ok(finish(context, not_found(&hand.name.to_string(), why, kept)));
+        return Ok(finish(context, &args, not_found(&hand.name.to_string(), why, kept)));
     }
     // What is wrong with the verifier is said before anybody waits for hours.
     let verification = verification(context, &hand, &args)?;
-    let spec = super::runtime_of(&hand)?;
+    let spec = super::runtime_of(context, &hand)?;
     let launched = hand.record.as_ref().map_or_else(now, |record| record.created);
-    let limits = Limits { timeout: Duration::from_secs(args.timeout * 60), looks_max: args.max_polls };
-    let mut watch = Watch::new(spec.clone(), launched, now(), limits);
-    let mut watcher = Watcher::new(&hands, &hand, &spec, worktree(context, &hand));
+    let limits = Limits { timeout: Duration::from_secs(args.timeout * 60), polls_max: args.max_polls };
+    let mut watch = Watch::new((*spec).clone(), launched, now(), limits);
+    let mut watcher = Watcher::new(&hands, &hand, &spec, worktree(context, &hand), &mut watch);
     let finding = loop {
         let (state, finding) = watch.take(&watcher.look());
         if args.verbose {
-            eprintln!("{} look {}: {state}", output::timestamp(now()), watch.looks());
+            let shown = watch.claimed().unwrap_or_else(|| state.to_string());
+            eprintln!("{} look {}: {shown}", output::timestamp(now()), watch.looks());
         }
         match finding {
             Some(finding) => break finding,
-            None => watcher.wait(watch.next_look(now())),
+            None => watcher.wait(&mut watch),
         }
     };
-    let fell_back = std::mem::take(&mut watcher.fell_back);
+    let mut fell_back = std::mem::take(&mut watcher.fell_back);
+    if watch.is_deaf() && fell_back.is_empty() {
+        fell_back.push("nothing tells when its terminal changes".to_owned());
+    }
     let answer =
         verification.filter(|_| finding.wants_verification()).map(|verification| verification.answer());
     let taken = Taken { finding, answer, fell_back, polls: watch.looks() };
-    Ok(finish(context, take(context, &hands, &hand, &args, taken)))
+    Ok(finish(context, &args, take(context, &hands, &hand, &args, taken)))
 }
 
-fn finish(context: &Context, result: MonitorResult) -> Exit {
+fn finish(context: &Context, args: &MonitorArgs, result: MonitorResult) -> Exit {
     result.print(context.json);
-    result.exit()
+    if args.exit_zero { Exit::Fine } else { result.exit() }
 }
 
 fn not_found(name: &str, exit_reason: String, output: Option<PathBuf>) -> MonitorResult {
@@ -128,11 +139,14 @@ fn verification(context: &Context, hand: &Hand, args: &MonitorArgs) -> CliResult
     };
     let project =
         project.ok_or_else(|| CliError::no_such("the session's project is not on this floor any more"))?;
-    Verification::new(context, &project, step, key.clone(), &cwd).map(Some)
+    let state_file = args.state_file.path()?;
+    Verification::new(context, &project, step, key.clone(), &cwd, state_file).map(Some)
 }
 
-/// The git worktree that the session works in, if it is in one.
+/// The git worktree that the session works in, if it is one of the floor's. In any other, others may work and
+/// commit too: that says nothing of this session.
 fn worktree(context: &Context, hand: &Hand) -> Option<(shopfloor_adapters::git::Git, PathBuf)> {
+    super::own_worktree(context, hand)?;
     let git = context.git().ok()?;
     let tree = repos::find_checkout(&git, Path::new(&hand.record.as_ref()?.cwd)).ok()?;
     Some((git, tree))

@@ -27,7 +27,7 @@ impl MonitorResult {
         let verified = self.output_verified.map_or("", |verified| if verified { "true" } else { "false" });
         let file = self.output_file.as_deref().unwrap_or_default();
         let fields = [self.final_state.as_str(), file, &self.exit_reason, verified];
-        output::line(fields.map(csv_field).join(","));
+        output::line(csv(&fields));
     }
 
     pub(super) fn exit(&self) -> Exit {
@@ -37,6 +37,11 @@ impl MonitorResult {
             _ => Exit::Failed,
         }
     }
+}
+
+/// A line of CSV.
+pub(super) fn csv(fields: &[&str]) -> String {
+    fields.iter().map(|field| csv_field(field)).collect::<Vec<_>>().join(",")
 }
 
 fn csv_field(text: &str) -> String {

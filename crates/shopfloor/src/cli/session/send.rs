@@ -4,10 +4,11 @@
 //! or a pane that somebody types in, and Enter only on our own text. Its hooks are not ours here, so that
 //! the turn has started is not confirmed: the last receipt is `submitted`.
 
+use super::list::is_of;
 use crate::cli::{CliError, CliResult, Context, Exit, body, now, output, utc_offset};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_adapters::hand::HandError;
+use shopfloor_adapters::hand::{Hand, HandError, HandSessions};
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux, TmuxError};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, is_ours};
 use shopfloor_core::runtime::screen::{read, read_title};
@@ -15,6 +16,7 @@ use shopfloor_core::runtime::{Meaning, RuntimeSpec, Submit};
 use shopfloor_core::text::neutralise;
 use shopfloor_core::time::Time;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Type a text into a session and press Enter
@@ -22,12 +24,23 @@ use std::time::Duration;
 /// It is pasted as a whole, without control characters. If the session's client shows a dialog or a
 /// draft, or somebody is typing there, nothing is typed. The answer says how far the text came:
 /// `submitted` means that Enter was pressed on it; that the client took it is not confirmed.
+///
+/// With --all or --role it goes to several hand sessions, one after the other, and there is a line for each. Jobs'
+/// sessions are not among them.
 #[derive(Args)]
 pub struct SendArgs {
-    name: String,
+    /// The session; with --all or --role the text stands here
+    #[arg(value_name = "NAME", allow_hyphen_values = true)]
+    first: String,
     /// The text; `-` is standard input
-    #[arg(allow_hyphen_values = true)]
-    text: String,
+    #[arg(value_name = "TEXT", allow_hyphen_values = true, required_unless_present_any = ["all", "role"])]
+    second: Option<String>,
+    /// To every hand session whose program runs; of one project with --project
+    #[arg(long, conflicts_with_all = ["role", "second"])]
+    all: bool,
+    /// To every one of these that was started for this step, such as dev or review
+    #[arg(long, value_name = "STEP", conflicts_with = "second")]
+    role: Option<String>,
     /// Give up after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
@@ -39,6 +52,9 @@ struct Sent {
     stage: Stage,
     confirmed: bool,
     receipts: Vec<Receipt>,
+    /// Of several: why nothing, or nobody knows how much, was typed there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -58,20 +74,15 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub fn run(context: &Context, args: SendArgs) -> CliResult<Exit> {
     let hands = super::sessions(context);
-    let hand = super::find_live(context, &hands, &args.name)?;
-    match &hand.probe {
-        Ok(Probe::Alive(_)) => {}
-        Ok(_) => return Err(CliError::failed(format!("the program in {} has ended", hand.name))),
-        Err(why) => return Err(CliError::failed(format!("nothing was typed: {why}"))),
-    }
-    let text = if args.text == "-" { body::read_file(Path::new("-"))? } else { args.text };
-    let pane = Terminal { tmux: &hands.tmux, name: hand.name.to_string(), spec: super::runtime_of(&hand)? };
-    let receipts = match pane.spec.submit.clone() {
-        Some(submit) => pane.deliver(&text, &submit, Duration::from_secs(args.timeout))?,
-        None => pane.type_in(&text)?,
+    let timeout = Duration::from_secs(args.timeout);
+    let (name, text) = match args.second {
+        Some(text) => (Some(args.first), text),
+        None => (None, args.first),
     };
-    let stage = receipts.last().map_or(Stage::Queued, |last| last.stage);
-    let sent = Sent { name: pane.name, stage, confirmed: stage == Stage::TurnStarted, receipts };
+    let text = if text == "-" { body::read_file(Path::new("-"))? } else { text };
+    let Some(name) = name else { return several(context, &hands, args.role.as_deref(), &text, timeout) };
+    let hand = super::find_live(context, &hands, &name)?;
+    let sent = send(context, &hands, &hand, &text, timeout)?;
     if context.json {
         output::json(&sent);
     } else {
@@ -81,10 +92,72 @@ pub fn run(context: &Context, args: SendArgs) -> CliResult<Exit> {
     Ok(Exit::Fine)
 }
 
+/// To all of them, whatever becomes of each.
+fn several(
+    context: &Context,
+    hands: &HandSessions,
+    role: Option<&str>,
+    text: &str,
+    timeout: Duration,
+) -> CliResult<Exit> {
+    let project = context.named_project()?;
+    let all = hands.all(false)?;
+    let step = |hand: &Hand| hand.record.as_ref().map(|record| record.step.as_str()) == role;
+    let meant = all.iter().filter(|hand| matches!(hand.probe, Ok(Probe::Alive(_))));
+    let meant = meant.filter(|hand| is_of(hand, project.as_ref()) && (role.is_none() || step(hand)));
+    let mut sent: Vec<Sent> = Vec::new();
+    for hand in meant {
+        sent.push(send(context, hands, hand, text, timeout).unwrap_or_else(|e| Sent {
+            name: hand.name.to_string(),
+            stage: Stage::Queued,
+            confirmed: false,
+            receipts: Vec::new(),
+            error: Some(e.message),
+        }));
+    }
+    if sent.is_empty() {
+        let of = role.map(|role| format!(" for the step {role:?}")).unwrap_or_default();
+        return Err(CliError::no_such(format!("no hand session{of} runs")).hint(
+            "jobs' agents are told through their issue: `shopfloor issue comment`, `shopfloor answer`",
+        ));
+    }
+    if context.json {
+        output::json(&sent);
+    } else {
+        for one in &sent {
+            let how = one.error.clone().unwrap_or_else(|| "submitted".to_owned());
+            output::line(format!("{}: {how}", one.name));
+        }
+    }
+    Ok(if sent.iter().any(|one| one.error.is_some()) { Exit::Failed } else { Exit::Fine })
+}
+
+fn send(
+    context: &Context,
+    hands: &HandSessions,
+    hand: &Hand,
+    text: &str,
+    timeout: Duration,
+) -> CliResult<Sent> {
+    match &hand.probe {
+        Ok(Probe::Alive(_)) => {}
+        Ok(_) => return Err(CliError::failed(format!("the program in {} has ended", hand.name))),
+        Err(why) => return Err(CliError::failed(format!("nothing was typed: {why}"))),
+    }
+    let spec = super::runtime_of(context, hand)?;
+    let pane = Terminal { tmux: &hands.tmux, name: hand.name.to_string(), spec };
+    let receipts = match pane.spec.submit.clone() {
+        Some(submit) => pane.deliver(text, &submit, timeout)?,
+        None => pane.type_in(text)?,
+    };
+    let stage = receipts.last().map_or(Stage::Queued, |last| last.stage);
+    Ok(Sent { name: pane.name, stage, confirmed: stage == Stage::TurnStarted, receipts, error: None })
+}
+
 struct Terminal<'a> {
     tmux: &'a Tmux,
     name: String,
-    spec: RuntimeSpec,
+    spec: Arc<RuntimeSpec>,
 }
 
 impl Terminal<'_> {

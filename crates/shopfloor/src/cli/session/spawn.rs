@@ -1,19 +1,26 @@
 //! `shopfloor session spawn`: start a program in a terminal of its own.
 
+use super::state_file::{self, StateFile};
 use super::{PartArgs, build_cmd};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
 use clap::Args;
-use shopfloor_adapters::hand::{Record, Spawn, Stand};
+use shopfloor_adapters::git::repos;
+use shopfloor_adapters::hand::{Hand, HandSessions, Record, Spawn, Stand};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::host::process::identify;
+use shopfloor_core::effect::ProcessId;
+use shopfloor_core::ids::Role;
 use shopfloor_core::state::Project;
+use shopfloor_core::text::one_line;
+use shopfloor_engine::ports::{Tree, Workspace};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Start a program in a session of its own, and print the session's name
 ///
 /// It gets a clean environment, a terminal of 200x50, and a process group of its own. What it runs is
-/// `--command`, or the words after `--`, or else what `[steps.STEP]` in shopfloor.toml says.
+/// `--command`, or the words after `--`, or else what `[steps.STEP]` in shopfloor.toml says. Of this environment it
+/// also gets what `pass_env` of the step, or else of `[agents.dev]`, names.
 #[derive(Args)]
 pub struct SpawnArgs {
     #[command(flatten)]
@@ -22,11 +29,22 @@ pub struct SpawnArgs {
     #[arg(long, value_name = "LINE", conflicts_with = "argv", allow_hyphen_values = true)]
     command: Option<String>,
     /// The folder to run in [default: this one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "worktree")]
     cwd: Option<PathBuf>,
+    /// In a worktree of its own, on a branch of its own; `session finish` ends it
+    #[arg(long)]
+    worktree: bool,
+    /// That worktree's branch: one that the hub has, or a new one [default: hand/ and the session's name]
+    #[arg(long, value_name = "BRANCH", requires = "worktree")]
+    branch: Option<String>,
     /// Whose screens it shows: claude, codex, or generic for any other program
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
+    /// A variable of this environment that it gets, beside those of `pass_env` in shopfloor.toml; may be repeated
+    #[arg(long, value_name = "VARIABLE")]
+    pass_env: Vec<String>,
+    #[command(flatten)]
+    state_file: StateFile,
     /// The program and its arguments, without a shell
     #[arg(last = true)]
     argv: Vec<String>,
@@ -34,27 +52,75 @@ pub struct SpawnArgs {
 
 pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
     let project = context.project()?;
-    let (argv, configured) = command(context, &args, &project)?;
+    let state_file = args.state_file.path()?;
+    let (argv, configured) = command(context, &args, &project, state_file.as_deref())?;
     let runtime = args.runtime.or(configured).unwrap_or_else(|| "generic".to_owned());
-    super::runtime(&runtime)?;
+    super::runtime(context, &runtime)?;
     let cwd = args.cwd.unwrap_or(PathBuf::from("."));
     let cwd = std::fs::canonicalize(&cwd)
         .ok()
         .filter(|cwd| cwd.is_dir())
         .ok_or_else(|| CliError::usage(format!("{} is not a folder", cwd.display())))?;
-    let by = identify(std::process::id()).ok_or_else(|| CliError::failed("/proc cannot be read"))?;
-    let record = super::sessions(context).spawn(Spawn {
+    let passed = pass_env(context, &project, &args.parts.step, args.pass_env);
+    let hands = super::sessions(context);
+    let branch = match (args.worktree, args.branch) {
+        (false, _) => None,
+        (true, None) => Some(String::new()),
+        (true, Some(branch)) => Some(check_branch(context, &hands, &project, branch)?),
+    };
+    let spawn = Spawn {
         parts: args.parts.parts(&project.name),
         runtime: &runtime,
         cwd: &cwd,
+        branch: branch.as_deref(),
+        forked_from: None,
         argv,
         leader: super::leader::argv()?,
-        env: environment(context),
+        env: environment(context, &project, &cwd, passed, state_file),
         now: now(),
-        by,
-    })?;
+        by: this_process()?,
+    };
+    let record = match branch.is_some() {
+        false => hands.spawn(spawn)?,
+        true => {
+            let workspace = super::workspace(context)?;
+            hands.spawn_in(spawn, |name, branch| {
+                let tree = Tree::of_hand(&project.name, name.clone());
+                workspace.prepare(&tree, branch, None).map(|_| ()).map_err(|e| e.to_string())
+            })?
+        }
+    };
     show(context, &record);
     Ok(Exit::Fine)
+}
+
+pub(super) fn this_process() -> CliResult<ProcessId> {
+    identify(std::process::id()).ok_or_else(|| CliError::failed("/proc cannot be read"))
+}
+
+/// A branch that somebody else works on, or that only the merge queue moves, is not for a hand session.
+fn check_branch(
+    context: &Context,
+    hands: &HandSessions,
+    project: &Project,
+    branch: String,
+) -> CliResult<String> {
+    let refuse = |why: String| Err(CliError::usage(format!("{} {why}", one_line(&branch, 80))));
+    if branch == project.policy.primary_branch {
+        return refuse("is the primary branch: only the merge queue moves it".to_owned());
+    }
+    if let Some(job) = context.engine()?.floor().live_jobs(&project.name).find(|job| job.branch == branch) {
+        return refuse(format!("is what the agent of issue #{} works on", job.issue));
+    }
+    let same = |hand: &Hand| {
+        hand.record.as_ref().is_some_and(|record| {
+            record.has_tree() && record.project == project.name && record.branch.as_ref() == Some(&branch)
+        })
+    };
+    if let Some(other) = hands.recorded()?.iter().find(|hand| same(hand)) {
+        return refuse(format!("is the branch of {}, which is not finished", other.name));
+    }
+    Ok(branch)
 }
 
 /// What to run, and the step's runtime if the configuration has it.
@@ -62,12 +128,18 @@ fn command(
     context: &Context,
     args: &SpawnArgs,
     project: &Project,
+    state_file: Option<&str>,
 ) -> CliResult<(Vec<String>, Option<String>)> {
     // What is said here stands, also where the configuration is wrong or missing.
     let runtime = || {
         let config = super::project_config(context, project).ok()?;
         config.steps.get(&args.parts.step).map(|step| step.runtime.clone())
     };
+    let nothing = args.command.as_ref().map(String::as_str).or(args.argv.first().map(String::as_str));
+    if nothing.is_some_and(|word| word.trim().is_empty()) {
+        return Err(CliError::usage("the command is empty")
+            .hint("say what to run; without --command it is what [steps.STEP] in shopfloor.toml says"));
+    }
     if let Some(line) = &args.command {
         return Ok((["sh", "-c", line].map(str::to_owned).to_vec(), runtime()));
     }
@@ -79,24 +151,63 @@ fn command(
         let more = e.hint.clone().unwrap_or_default();
         e.hint(format!("say what to run with --command or after `--`; or {more}"))
     })?;
-    let argv = build_cmd::argv(step, &args.parts.step, &args.parts.story, "")?;
+    let PartArgs { step: name, story, .. } = &args.parts;
+    let argv = build_cmd::argv(step, &build_cmd::Fill { step: name, story, extra: "", state_file })?;
     Ok((argv, Some(step.runtime.clone())))
 }
 
+/// The names of the variables that it may see. Who reads shopfloor.toml's names and finds one unset is told.
+pub(super) fn pass_env(
+    context: &Context,
+    project: &Project,
+    step: &str,
+    mut asked: Vec<String>,
+) -> Vec<String> {
+    match super::project_config(context, project) {
+        Ok(config) => {
+            let of_step = config.steps.get(step).and_then(|step| step.pass_env.clone());
+            let of_agent = || config.agent(Role::Dev).map(|agent| agent.pass_env.clone());
+            asked.extend(of_step.or_else(of_agent).unwrap_or_default());
+        }
+        Err(e) => eprintln!("warning: no variables are passed on: {}", e.message),
+    }
+    for name in asked.iter().filter(|name| std::env::var_os(name).is_none()) {
+        eprintln!("warning: {} is to be passed on and is not set", one_line(name, 80));
+    }
+    asked
+}
+
 /// Clean, with `shopfloor` on the PATH and this floor as its home.
-fn environment(context: &Context) -> Vec<(OsString, OsString)> {
-    let mut env = clean_env(std::env::vars_os(), &[]);
+pub(super) fn environment(
+    context: &Context,
+    project: &Project,
+    cwd: &Path,
+    passed: Vec<String>,
+    state_file: Option<String>,
+) -> Vec<(OsString, OsString)> {
+    let mut env = clean_env(std::env::vars_os(), &passed);
     if let Some((_, path)) = env.iter_mut().find(|(name, _)| name == "PATH") {
         let mut full = context.layout.bin().into_os_string();
         full.push(":");
         full.push(&path);
         *path = full;
     }
-    env.push(("SHOPFLOOR_HOME".into(), context.layout.root().into()));
+    let root = context.git().ok().and_then(|git| repos::find_checkout(&git, cwd).ok());
+    let mut set = |name: &str, value: OsString| {
+        env.retain(|(known, _)| known != name);
+        env.push((name.into(), value));
+    };
+    set("SHOPFLOOR_HOME", context.layout.root().into());
+    set("PROJECT_NAME", project.name.as_str().into());
+    set("PRIMARY_BRANCH", (&project.policy.primary_branch).into());
+    set("PROJECT_REPO_ROOT", root.unwrap_or_else(|| PathBuf::from(&project.checkout)).into());
+    if let Some(file) = state_file {
+        set(state_file::VARIABLE, file.into());
+    }
     env
 }
 
-fn show(context: &Context, record: &Record) {
+pub(super) fn show(context: &Context, record: &Record) {
     if !context.json {
         return output::line(&record.name);
     }
@@ -113,6 +224,8 @@ fn show(context: &Context, record: &Record) {
         "cycle": record.cycle,
         "runtime": record.runtime,
         "cwd": record.cwd,
+        "branch": record.branch,
+        "forked_from": record.forked_from,
         "pid": process.map(|process| process.pid),
     }));
 }

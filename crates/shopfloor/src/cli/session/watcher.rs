@@ -1,34 +1,37 @@
 //! What `monitor` sees of a session: events of the kernel that wake it, and looks.
 //!
-//! A death is told by a pidfd at once, a phase by inotify. There is no connection to tmux here: a floor has
-//! one, and it is its daemon's. Each of the watches may fail; then what it would have told is looked
-//! for directly, and the result says so.
+//! A death is told by a pidfd at once, a phase by inotify, and so is that something was written to the
+//! session's terminal: then, and only then, there is something new to read. There is no connection to tmux
+//! here: a floor has one, and it is its daemon's. Each of the watches may fail; then what it would have told
+//! is looked for directly, and the result says so.
 
 use crate::cli::{now, utc_offset};
 use shopfloor_adapters::git::{Git, facts};
 use shopfloor_adapters::hand::{Hand, HandSessions};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
-use shopfloor_adapters::host::process::{Liveness, is_same};
-use shopfloor_adapters::phase_file;
+use shopfloor_adapters::host::process::{Liveness, is_same, terminal};
 use shopfloor_adapters::terminal::tmux::Probe;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::hand::name::HandName;
-use shopfloor_core::hand::watch::Look;
+use shopfloor_core::hand::watch::{Look, Watch};
 use shopfloor_core::liveness::Process;
-use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::runtime::screen::{read, read_title};
-use shopfloor_core::time::Time;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 const LOOK_LINES: u32 = 60;
+/// A terminal that is flooded does not wake us for every line.
+const DRAWN_PAUSE: Duration = Duration::from_millis(200);
 
 enum Signal {
     Exit,
     Phase,
+    Drawn,
 }
 
 pub(super) struct Watcher<'a> {
@@ -43,6 +46,7 @@ pub(super) struct Watcher<'a> {
     _sender: Sender<Signal>,
     _exits: Option<ExitWatcher>,
     _files: Option<FileWatcher>,
+    _screen: Option<ScreenWatcher>,
     /// What could not be watched or asked, and was looked at directly instead.
     pub(super) fell_back: Vec<String>,
 }
@@ -53,6 +57,7 @@ impl<'a> Watcher<'a> {
         hand: &Hand,
         spec: &'a RuntimeSpec,
         tree: Option<(Git, PathBuf)>,
+        watch: &mut Watch,
     ) -> Watcher<'a> {
         let (sender, signals) = channel();
         let (for_exit, for_phase) = (sender.clone(), sender.clone());
@@ -68,6 +73,15 @@ impl<'a> Watcher<'a> {
         let mut kept = |what: &str, error: std::io::Error| fell_back.push(format!("{what}: {error}"));
         let exits = exits.and_then(|exits| exits.map_err(|e| kept("its process cannot be watched", e)).ok());
         let files = files.map_err(|e| kept("its phase file cannot be watched", e)).ok();
+        let screen = process.filter(|_| watch.reads_screens()).map(|p| ScreenWatcher::new(p, &sender));
+        let screen = screen.and_then(|screen| {
+            screen
+                .map_err(|e| {
+                    watch.cannot_see_drawing();
+                    kept("its terminal cannot be watched", e);
+                })
+                .ok()
+        });
         Watcher {
             hands,
             name: hand.name.clone(),
@@ -78,16 +92,18 @@ impl<'a> Watcher<'a> {
             _sender: sender,
             _exits: exits,
             _files: files,
+            _screen: screen,
             fell_back,
         }
     }
 
-    /// Sleeps until something happened, or that time.
-    pub(super) fn wait(&self, until: Time) {
+    /// Sleeps until there is something to look at.
+    pub(super) fn wait(&self, watch: &mut Watch) {
         loop {
-            match self.signals.recv_timeout(until.since(now())) {
+            match self.signals.recv_timeout(watch.next_look().since(now())) {
                 // Said once for a file that is not there.
-                Ok(Signal::Phase) if self.phase().is_none() => {}
+                Ok(Signal::Phase) if self.hands.phase(&self.name).is_none() => {}
+                Ok(Signal::Drawn) => watch.drew(now()),
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -95,36 +111,27 @@ impl<'a> Watcher<'a> {
 
     pub(super) fn look(&mut self) -> Look {
         let (process, vanished) = self.process();
-        let mut look =
-            Look { at: now(), process, vanished, phase: self.phase(), screen: None, title: None, git: None };
-        if look.process == Process::Alive && !self.spec.screen.rules.is_empty() {
-            let name = self.name.to_string();
-            let screen = self.hands.tmux.capture(&name, LOOK_LINES).ok();
-            look.screen = screen.map(|screen| {
-                let digest = Digest::new().field(screen.as_bytes()).finish();
-                (read(self.spec, &screen, look.at, utc_offset()), digest)
-            });
-            let title = self.hands.tmux.pane_title(&name).ok().flatten();
-            look.title = title.map(|title| {
-                let claim = read_title(self.spec, &title);
-                (title, claim)
-            });
+        let mut look = sight(self.hands, &self.name, self.spec, process);
+        look.vanished = vanished;
+        if look.screen.is_some() {
             look.git = self.tree.as_ref().and_then(|(git, tree)| facts::progress(git, tree).ok());
         }
         look
     }
 
-    /// By tmux, which knows how a program ended; if it does not answer, by the process itself.
+    /// The process itself says that it lives; tmux, how it ended. If tmux does not answer, that is not known.
     fn process(&mut self) -> (Process, bool) {
         let directly = self.process.map(is_same);
+        if directly == Some(Liveness::Alive) {
+            return (Process::Alive, false);
+        }
         let gone = || Process::Gone { status: None, signal: None };
         match self.hands.tmux.probe(&self.name.to_string()) {
             Ok(Probe::Alive(_)) => (Process::Alive, false),
             Ok(Probe::Dead { status }) => (Process::Gone { status, signal: None }, false),
             Ok(Probe::Absent) => match directly {
-                Some(Liveness::Alive) => (Process::Alive, true),
                 Some(Liveness::Unknown) => (Process::Unknown { why: "/proc cannot be read".into() }, true),
-                Some(Liveness::Gone) | None => (gone(), true),
+                _ => (gone(), true),
             },
             Err(e) => {
                 let why = e.to_string();
@@ -133,16 +140,66 @@ impl<'a> Watcher<'a> {
                     self.fell_back.push(note);
                 }
                 match directly {
-                    Some(Liveness::Alive) => (Process::Alive, false),
                     Some(Liveness::Gone) => (gone(), false),
-                    Some(Liveness::Unknown) | None => (Process::Unknown { why }, false),
+                    _ => (Process::Unknown { why }, false),
                 }
             }
         }
     }
+}
 
-    fn phase(&self) -> Option<Phase> {
-        let (_, content) = phase_file::read(&self.hands.phase_file(&self.name)).ok().flatten()?;
-        PhaseReport::parse(&content).ok().flatten().map(|report| report.phase)
+/// One look at a session, with nothing watched.
+pub(super) fn once(hands: &HandSessions, hand: &Hand, spec: &RuntimeSpec) -> Look {
+    let process = match &hand.probe {
+        Ok(Probe::Alive(_)) => Process::Alive,
+        Ok(Probe::Dead { status }) => Process::Gone { status: *status, signal: None },
+        Ok(Probe::Absent) => Process::Gone { status: None, signal: None },
+        Err(why) => Process::Unknown { why: why.clone() },
+    };
+    sight(hands, &hand.name, spec, process)
+}
+
+/// What a session whose process is known shows.
+fn sight(hands: &HandSessions, name: &HandName, spec: &RuntimeSpec, process: Process) -> Look {
+    let phase = hands.phase(name);
+    let mut look = Look { at: now(), process, vanished: false, phase, screen: None, title: None, git: None };
+    if look.process == Process::Alive && !spec.screen.rules.is_empty() {
+        let name = name.to_string();
+        let screen = hands.tmux.capture(&name, LOOK_LINES).ok();
+        look.screen = screen.map(|screen| {
+            let digest = Digest::new().field(screen.as_bytes()).finish();
+            (read(spec, &screen, look.at, utc_offset()), digest)
+        });
+        let title = hands.tmux.pane_title(&name).ok().flatten();
+        look.title = title.map(|title| {
+            let claim = read_title(spec, &title);
+            (title, claim)
+        });
+    }
+    look
+}
+
+/// Tells when the terminal of a process is written to, a few times a second at most.
+struct ScreenWatcher {
+    /// Dropped first: ends the pause that the watcher's thread may be in.
+    _stop: Sender<()>,
+    _files: FileWatcher,
+}
+
+impl ScreenWatcher {
+    fn new(process: ProcessId, tell: &Sender<Signal>) -> io::Result<ScreenWatcher> {
+        let tty = terminal(process).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let (stop, stopped) = channel::<()>();
+        let tell = tell.clone();
+        // The first report says only that it is watched.
+        let mut armed = false;
+        let files = FileWatcher::spawn(move |_| {
+            if std::mem::replace(&mut armed, true) {
+                let _ = tell.send(Signal::Drawn);
+                let _ = stopped.recv_timeout(DRAWN_PAUSE);
+            }
+        })?;
+        files.watch(0, tty)?;
+        Ok(ScreenWatcher { _stop: stop, _files: files })
     }
 }

@@ -68,6 +68,7 @@ fn every_key_reaches_its_place() {
             setup_timeout: minutes(5),
             renotify_after: minutes(3),
             escalate_after: minutes(4),
+            trouble_after: Policy::default().trouble_after,
         }
     );
 }

@@ -1,0 +1,270 @@
+//! Everything that a tree's folder holds, as a tree of git's.
+//!
+//! It is made through an index of its own, so the worktree's index, HEAD and stash are not touched and a
+//! lock on them does not matter; and in the keeper, so what the agent configured does not matter either.
+//! It holds tracked files (also those marked as assumed unchanged), untracked ones that are not ignored,
+//! and the files of repositories nested in the worktree and of submodules that differ from what HEAD says.
+
+use super::call::Call;
+use super::run::{Git, GitError, GitResult, Repo, parse_sha};
+use super::site::Site;
+use super::worktree::Worktree;
+use shopfloor_core::ids::Sha;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const NESTING_MAX: u32 = 8;
+
+/// A temporary index that a killed process left is removed after this long.
+const INDEX_STALE_AFTER: Duration = Duration::from_secs(600);
+
+enum Seed {
+    Index,
+    Head,
+}
+
+/// Everything in a tree's folder.
+pub(super) struct Captured {
+    pub tree: Sha,
+    /// The folders in it that are repositories themselves.
+    pub nested: Vec<PathBuf>,
+}
+
+impl Captured {
+    pub(super) fn of(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
+        sweep(&worktree.git_dir);
+        let seeded = |seed| Capture { git, site, worktree, nested: Vec::new() }.seeded(head, seed);
+        match seeded(Seed::Index) {
+            // The worktree's index is unreadable: HEAD's tree is the next best start.
+            Err(GitError::Failed { stderr, .. })
+                if stderr.contains("index file") || stderr.contains("broken index") =>
+            {
+                seeded(Seed::Head)
+            }
+            captured => captured,
+        }
+    }
+}
+
+/// One attempt at it.
+struct Capture<'a> {
+    git: &'a Git,
+    site: &'a Site,
+    worktree: &'a Worktree,
+    nested: Vec<PathBuf>,
+}
+
+impl Capture<'_> {
+    fn seeded(mut self, head: Option<&Sha>, seed: Seed) -> GitResult<Captured> {
+        let folder = self.site.folder(self.git, self.worktree, &self.worktree.path);
+        let index = TemporaryIndex::new(&self.worktree.git_dir);
+        match (seed, head) {
+            (Seed::Index, _) => index.copy_of(&self.worktree.git_dir.join("index"))?,
+            (Seed::Head, Some(head)) => {
+                index.call(&folder, "read-tree").arg(head.as_str()).run()?;
+            }
+            (Seed::Head, None) => {}
+        }
+        let tree = self.capture(&folder, &index, head, 0)?;
+        Ok(Captured { tree, nested: self.nested })
+    }
+
+    /// The tree of everything in `folder`, computed through `index`.
+    fn capture(
+        &mut self,
+        folder: &Repo,
+        index: &TemporaryIndex,
+        head: Option<&Sha>,
+        depth: u32,
+    ) -> GitResult<Sha> {
+        let links = trust_no_flag(folder, index)?;
+        let mut nested = Vec::new();
+        match add_all(folder, index, &nested) {
+            // A nested repository without a commit: only then they are looked for, which costs a walk.
+            Err(e) if e.says("does not have a commit checked out") => {
+                nested = nested_repositories(folder, index)?;
+                add_all(folder, index, &nested)?;
+            }
+            added => added?,
+        }
+
+        // A nested repository with a commit stands in the index as that, which nobody here has.
+        let mut staged = new_gitlinks(folder, index, head)?;
+        // A submodule's changes are in no repository that outlives the worktree.
+        for (path, commit) in links {
+            self.nested.push(folder.path().join(&path));
+            if !staged.contains(&path) && is_changed(self.git, &folder.path().join(&path), &commit)? {
+                staged.push(path);
+            }
+        }
+        for path in &staged {
+            index.call(folder, "update-index").args(["--force-remove", "--"]).arg(path).run()?;
+        }
+        nested.extend(staged);
+        for path in nested {
+            if depth == NESTING_MAX {
+                let top = self.worktree.path.display();
+                let what = format!("repositories nested deeper than {NESTING_MAX} in {top}");
+                return Err(GitError::io(what, std::io::ErrorKind::Unsupported.into()));
+            }
+            let inside = folder.path().join(&path);
+            let inner = self.site.folder(self.git, self.worktree, &inside);
+            self.nested.push(inside);
+            let inner_index = TemporaryIndex::new(&self.worktree.git_dir);
+            let tree = self.capture(&inner, &inner_index, None, depth + 1)?;
+            let mut prefix = OsString::from("--prefix=");
+            prefix.push(&path);
+            prefix.push("/");
+            index.call(folder, "read-tree").arg(prefix).arg(tree.as_str()).run()?;
+        }
+        index.call(folder, "write-tree").sha()
+    }
+}
+
+/// Adds everything in `folder` to the index but what is below these paths.
+fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
+    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
+    let mut add = index.call(folder, "add");
+    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
+        add = add.set(setting);
+    }
+    let mut paths = b":/\0".to_vec();
+    for path in but {
+        paths.extend_from_slice(b":(top,exclude,literal)");
+        paths.extend_from_slice(path.as_bytes());
+        paths.push(0);
+    }
+    let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+    add.stdin(paths).run()?;
+    Ok(())
+}
+
+/// Clears the flags that tell git not to look at a file, where there is a file. The commits that
+/// stand in the index for repositories, by the way.
+fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<(OsString, Sha)>> {
+    let listing = index.call(folder, "ls-files").args(["-v", "--stage", "-z"]).run()?;
+    let (mut assumed, mut skipped, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
+        // `tag mode object stage`, a tab, the path.
+        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+        let (tag, path) = (entry[0], &entry[tab + 1..]);
+        if let Some(rest) = entry[2..tab].strip_prefix(b"160000 ") {
+            let id = String::from_utf8_lossy(rest.split(|byte| *byte == b' ').next().unwrap_or_default());
+            links.push((OsStr::from_bytes(path).into(), parse_sha("git ls-files --stage", &id)?));
+        }
+        let there = || std::fs::symlink_metadata(folder.path().join(OsStr::from_bytes(path))).is_ok();
+        let (is_assumed, is_skipped) = (tag.is_ascii_lowercase(), tag.eq_ignore_ascii_case(&b'S'));
+        if (is_assumed || is_skipped) && there() {
+            for (flagged, list) in [(is_assumed, &mut assumed), (is_skipped, &mut skipped)] {
+                if flagged {
+                    list.extend_from_slice(path);
+                    list.push(0);
+                }
+            }
+        }
+    }
+    for (paths, flag) in [(assumed, "--no-assume-unchanged"), (skipped, "--no-skip-worktree")] {
+        if !paths.is_empty() {
+            index.call(folder, "update-index").args([flag, "-z", "--stdin"]).stdin(paths).run()?;
+        }
+    }
+    Ok(links)
+}
+
+/// Whether the submodule in that folder holds anything but the commit that is on record for it.
+pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
+    if !folder.join(".git").exists() {
+        return Ok(false);
+    }
+    let repo = git.tree(folder);
+    if repo.commit("HEAD")?.as_ref() != Some(commit) {
+        return Ok(true);
+    }
+    let call = repo.call("status").args(["--porcelain", "-z", "--untracked-files=all"]);
+    Ok(!call.arg("--ignore-submodules=none").run()?.is_empty())
+}
+
+/// Untracked repositories: git lists one as a folder and does not look inside.
+fn nested_repositories(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<OsString>> {
+    let listing = index.call(folder, "ls-files").args(["-z", "--others", "--exclude-standard"]).run()?;
+    let entries = listing.split(|byte| *byte == 0);
+    Ok(entries
+        .filter_map(|entry| entry.strip_suffix(b"/"))
+        .map(|path| OsStr::from_bytes(path).into())
+        .collect())
+}
+
+/// Repositories staged since HEAD, and submodules that are at another commit than HEAD says.
+fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> GitResult<Vec<OsString>> {
+    let against = match head {
+        Some(head) => head.clone(),
+        None => folder.call("mktree").stdin("").sha()?,
+    };
+    let call = index.call(folder, "diff-index").args(["--cached", "--raw", "-z", "--no-renames"]);
+    let listing = call.args(["--ignore-submodules=none", against.as_str(), "--"]).run()?;
+    let mut fields = listing.split(|byte| *byte == 0);
+    let mut paths = Vec::new();
+    while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
+        let path = OsStr::from_bytes(path);
+        let moved = modes.starts_with(b":160000");
+        // A submodule that is not checked out has nothing but its commit to keep.
+        if modes.get(8..14) == Some(b"160000") && (!moved || folder.path().join(path).join(".git").exists()) {
+            paths.push(path.into());
+        }
+    }
+    Ok(paths)
+}
+
+/// An index file that exists for one computation.
+pub(crate) struct TemporaryIndex {
+    path: PathBuf,
+}
+
+const INDEX_PREFIX: &str = "shopfloor-index-";
+
+impl TemporaryIndex {
+    pub(crate) fn new(git_dir: &Path) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        TemporaryIndex { path: git_dir.join(format!("{INDEX_PREFIX}{}-{number}", std::process::id())) }
+    }
+
+    /// Starts from another index, which spares hashing files that did not change. Its time comes
+    /// along: git takes a file for changed that is not older than the index.
+    fn copy_of(&self, index: &Path) -> GitResult<()> {
+        let copy = || {
+            let modified = std::fs::metadata(index)?.modified()?;
+            std::fs::copy(index, &self.path)?;
+            std::fs::File::options().write(true).open(&self.path)?.set_modified(modified)
+        };
+        match copy() {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io(format!("copying {}", index.display()), e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn call(&self, repo: &Repo, subcommand: &str) -> Call {
+        repo.call(subcommand).env("GIT_INDEX_FILE", &self.path)
+    }
+}
+
+impl Drop for TemporaryIndex {
+    fn drop(&mut self) {
+        // What stays behind is swept later.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn sweep(git_dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(git_dir) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().as_bytes().starts_with(INDEX_PREFIX.as_bytes()) {
+            super::locks::remove_stale(&entry.path(), INDEX_STALE_AFTER);
+        }
+    }
+}

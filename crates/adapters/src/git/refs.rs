@@ -1,0 +1,138 @@
+//! Refs as git's own files say them: no process is started for it.
+//!
+//! A ref is a file of its own (written by rename, so whole or not at all) or a line of `packed-refs`; the
+//! file wins. git packs by writing the line before it removes the file, so whoever looks for the file first
+//! misses nothing. What a file says otherwise than git writes it counts as not there.
+
+use shopfloor_core::ids::Sha;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Refs that lead to refs; git itself follows five.
+const HOPS_MAX: usize = 5;
+
+/// What HEAD says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// The full name of the branch that is checked out, which may have no commit.
+    On(String),
+    Detached(Sha),
+}
+
+pub(crate) fn head(git_dir: &Path) -> Option<Head> {
+    let text = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
+    match text.strip_prefix("ref:") {
+        Some(name) => Some(Head::On(name.trim().to_owned())),
+        None => text.trim_end().parse().ok().map(Head::Detached),
+    }
+}
+
+/// Where the ref of that full name is.
+pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
+    let mut name = name.to_owned();
+    for _ in 0..HOPS_MAX {
+        match std::fs::read_to_string(dir.join(&name)) {
+            Ok(text) => match text.strip_prefix("ref:") {
+                Some(next) => name = next.trim().to_owned(),
+                None => return text.trim_end().parse().ok(),
+            },
+            Err(_) => return packed(dir).remove(&name),
+        }
+        // What a file says must not lead out of the repository.
+        if !name.starts_with("refs/") || name.split('/').any(|part| part == "..") {
+            return None;
+        }
+    }
+    None
+}
+
+/// All refs whose names begin with `prefix` (a folder, with its slash), by name.
+pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
+    let mut all = packed(dir);
+    all.retain(|name, _| name.starts_with(prefix));
+    let mut folders = vec![prefix.trim_end_matches('/').to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(dir.join(&folder)) else { continue };
+        for entry in entries.flatten() {
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(name),
+                Ok(kind) if kind.is_file() && !name.ends_with(".lock") => {
+                    if let Some(commit) = read(dir, &name) {
+                        all.insert(name, commit);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn packed(dir: &Path) -> BTreeMap<String, Sha> {
+    let text = std::fs::read_to_string(dir.join("packed-refs")).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.filter_map(|(commit, name)| Some((name.to_owned(), commit.parse().ok()?))).collect()
+}
+
+/// A line of a ref's log.
+pub(crate) struct Logged {
+    pub new: Sha,
+    pub message: String,
+}
+
+/// Where a ref has been, the newest first.
+pub(crate) fn log(dir: &Path, name: &str) -> Vec<Logged> {
+    let bytes = std::fs::read(dir.join("logs").join(name)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().rev().filter_map(|line| {
+        let (ids, message) = line.split_once('\t').unwrap_or((line, ""));
+        let new = ids.split(' ').nth(1)?.parse().ok()?;
+        Some(Logged { new, message: message.to_owned() })
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_win_over_packed_refs_and_nothing_leads_out() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("folder");
+            std::fs::write(path, text).expect("written");
+        };
+        write(
+            "packed-refs",
+            &format!(
+                "# pack-refs with: peeled\n{one} refs/heads/a\n{one} refs/heads/x/b\n^{two}\n{one} refs/tags/t\n"
+            ),
+        );
+        write("refs/heads/a", &format!("{two}\n"));
+        write("refs/heads/x/c", &format!("{two}\n"));
+        write("refs/heads/x/d.lock", "");
+        write("refs/heads/broken", "?");
+        write("refs/heads/alias", "ref: refs/heads/x/b\n");
+        write("refs/heads/out", "ref: refs/../../secret\n");
+        write("HEAD", "ref: refs/heads/new\n");
+        let at = |name: &str| read(dir.path(), name).map(|commit| commit.to_string());
+        assert_eq!((at("refs/heads/a"), at("refs/heads/x/b")), (Some(two.clone()), Some(one.clone())));
+        assert_eq!((at("refs/heads/broken"), at("refs/heads/no")), (None, None));
+        assert_eq!((at("refs/heads/alias"), at("refs/heads/out")), (Some(one), None));
+        let names: Vec<String> = list(dir.path(), "refs/heads/").into_keys().collect();
+        assert_eq!(names, ["refs/heads/a", "refs/heads/alias", "refs/heads/x/b", "refs/heads/x/c"]);
+        assert_eq!(head(dir.path()), Some(Head::On("refs/heads/new".into())));
+        write("HEAD", &two);
+        assert_eq!(head(dir.path()), Some(Head::Detached(two.parse().expect("a name"))));
+        write(
+            "logs/refs/stash",
+            &format!("{two} {two} A <a@b> 1 +0000\tfirst\n{two} {two} A <a@b> 2 +0000\tOn x: second\n"),
+        );
+        let messages: Vec<String> = log(dir.path(), "refs/stash").into_iter().map(|l| l.message).collect();
+        assert_eq!(messages, ["On x: second", "first"]);
+    }
+}

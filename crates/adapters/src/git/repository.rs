@@ -1,0 +1,177 @@
+//! The repository of one tree: made, and removed.
+//!
+//! It has refs, HEAD, index, configuration, stash and logs of its own, and borrows the hub's objects
+//! (`objects/info/alternates`). Nothing that is done in it, by whomever, is seen in another. What git
+//! would write with `init` and `fetch` is written as files: it is a handful, and every tree needs it.
+//!
+//! It is made beside its place and renamed into it, and renamed away before it is deleted: it is there
+//! whole or not at all. A mark in it says that its folder and then it itself are to go, so a removal that
+//! was cut short is finished by whoever looks next.
+
+use super::repos::{MANAGED, borrow, common_config, write_if_different};
+use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, quoted};
+use super::worktree::{READY, put_back_mark};
+use super::{refs, site::Site};
+use shopfloor_core::ids::Sha;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const REMOVING: &str = "shopfloor-removing";
+
+/// What a new repository begins with.
+pub(crate) struct Beginning<'a> {
+    pub commit: &'a Sha,
+    /// The full name of the branch that is checked out; `None`: HEAD is detached.
+    pub branch: Option<&'a str>,
+    /// Set if its folder is to get what a snapshot holds.
+    pub put_back: Option<&'a Sha>,
+}
+
+/// Makes the repository at `dir`. `fill` gets the place it is made at, to put objects there that the hub
+/// does not have.
+pub(crate) fn make(
+    site: &Site,
+    dir: &Path,
+    begin: &Beginning<'_>,
+    fill: impl FnOnce(&Path) -> GitResult<()>,
+) -> GitResult<()> {
+    let io = |e| GitError::io(format!("making {}", dir.display()), e);
+    sweep(dir).map_err(io)?;
+    let new = beside(dir, "new");
+    for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+        fs::create_dir_all(new.join(folder)).map_err(io)?;
+    }
+    set_up(site, &new)?;
+    let write = |name: &str, text: &str| write_synced(&new.join(name), text.as_bytes()).map_err(io);
+    write("config", &config(site))?;
+    let head = begin.branch.map_or_else(|| format!("{}\n", begin.commit), |name| format!("ref: {name}\n"));
+    write("HEAD", &head)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let nothing = "0".repeat(begin.commit.as_str().len());
+    let logged = format!(
+        "{nothing} {} {IDENTITY_NAME} <{IDENTITY_EMAIL}> {now} +0000\tshopfloor: begun\n",
+        begin.commit
+    );
+    write("logs/HEAD", &logged)?;
+    if let Some(name) = begin.branch {
+        write(name, &format!("{}\n", begin.commit))?;
+        write(&format!("logs/{name}"), &logged)?;
+    }
+    write("packed-refs", &tracking(site))?;
+    if begin.put_back.is_some() {
+        write(READY, &put_back_mark(begin.put_back))?;
+    }
+    fill(&new)?;
+    fs::rename(&new, dir).map_err(io)
+}
+
+/// Brings the part of its settings that is the factory's up to date, and where it borrows from.
+pub(crate) fn set_up(site: &Site, dir: &Path) -> GitResult<()> {
+    let managed = format!(
+        "{}[push]\n\tdefault = current\n[core]\n\talternateRefsPrefixes = refs/heads/\n",
+        common_config()
+    );
+    write_if_different(&dir.join(MANAGED), managed.as_bytes(), 0o644)?;
+    borrow(dir, site.hub.path())
+}
+
+/// Its own configuration, which whoever works in it may change.
+fn config(site: &Site) -> String {
+    let theirs = fs::read_to_string(site.hub.path().join("config")).unwrap_or_default();
+    let (version, format) = match theirs.to_ascii_lowercase().contains("objectformat = sha256") {
+        true => (1, "[extensions]\n\tobjectformat = sha256\n"),
+        false => (0, ""),
+    };
+    let url = String::from_utf8_lossy(&quoted(site.hub.path().as_os_str())).into_owned();
+    format!(
+        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n{format}\
+         [include]\n\tpath = {MANAGED}\n\
+         [remote \"origin\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+    )
+}
+
+/// A configuration that git cannot read any more is put aside and written anew.
+pub(crate) fn mend_config(site: &Site, dir: &Path) -> GitResult<()> {
+    let (file, aside) = (dir.join("config"), dir.join("config.broken"));
+    let io = |e| GitError::io(format!("mending {}", file.display()), e);
+    fs::rename(&file, aside).map_err(io)?;
+    write_synced(&file, config(site).as_bytes()).map_err(io)
+}
+
+/// Origin's branches as its repository is to see them.
+fn tracking(site: &Site) -> String {
+    let mut text = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
+    for (name, commit) in refs::list(site.hub.path(), "refs/heads/") {
+        text.push_str(&format!("{commit} refs/remotes/origin/{}\n", &name["refs/heads/".len()..]));
+    }
+    text
+}
+
+/// Whether origin's branches are known there as they are.
+pub(crate) fn is_current(site: &Site, dir: &Path) -> bool {
+    let ours = refs::list(dir, "refs/remotes/origin/");
+    let ours = ours.iter().filter(|(name, _)| *name != "refs/remotes/origin/HEAD");
+    let theirs = refs::list(site.hub.path(), "refs/heads/");
+    ours.map(|(name, commit)| (&name["refs/remotes/origin/".len()..], commit))
+        .eq(theirs.iter().map(|(name, commit)| (&name["refs/heads/".len()..], commit)))
+}
+
+/// Deletes the folder, whatever is in it, and then the repository.
+pub(crate) fn remove(dir: &Path, folder: &Path) -> GitResult<()> {
+    let mark = dir.join(REMOVING);
+    write_synced(&mark, b"").map_err(|e| GitError::io(format!("removing {}", dir.display()), e))?;
+    finish_removal(dir, folder)
+}
+
+/// Goes on with a removal that was cut short.
+pub(crate) fn finish_removal(dir: &Path, folder: &Path) -> GitResult<()> {
+    if !dir.join(REMOVING).exists() {
+        return Ok(());
+    }
+    let io = |e| GitError::io(format!("removing {}", folder.display()), e);
+    remove_all(folder).map_err(io)?;
+    fs::rename(dir, beside(dir, "old")).map_err(io)?;
+    sweep(dir).map_err(io)
+}
+
+/// Deletes what attempts at this repository left beside it.
+fn sweep(dir: &Path) -> std::io::Result<()> {
+    let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(()) };
+    let entries = match fs::read_dir(parent) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries.flatten() {
+        let other = entry.file_name();
+        let rest = other.as_bytes().strip_prefix(name.as_bytes());
+        if rest.is_some_and(|rest| rest.starts_with(b".new-") || rest.starts_with(b".old-")) {
+            remove_all(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn remove_all(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn beside(dir: &Path, why: &str) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(format!(".{why}-{}", std::process::id()));
+    PathBuf::from(name)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

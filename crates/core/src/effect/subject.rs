@@ -1,0 +1,59 @@
+//! What an action is about: the project and, where it is one's, the issue.
+
+use super::{Action, Tidy};
+use crate::ids::{IssueNumber, ProjectName};
+
+impl Action {
+    /// None for a session's bell: its session knows.
+    pub fn project(&self) -> Option<&ProjectName> {
+        match self {
+            Action::RingInbox { .. } => None,
+            Action::StartSession(start) => Some(&start.project),
+            Action::PrepareWorktree { project, .. }
+            | Action::EndSession { project, .. }
+            | Action::Checkpoint { project, .. }
+            | Action::PublishBranch { project, .. }
+            | Action::OpenPr { project, .. }
+            | Action::RunCi { project, .. }
+            | Action::CancelCi { project, .. }
+            | Action::PostStatus { project, .. }
+            | Action::CollectReview { project, .. }
+            | Action::MoveReview { project, .. }
+            | Action::PostReview { project, .. }
+            | Action::EditLabels { project, .. }
+            | Action::Comment { project, .. }
+            | Action::CloseIssue { project, .. }
+            | Action::Escalate { project, .. }
+            | Action::ClosePr { project, .. }
+            | Action::FindPrimary { project, .. }
+            | Action::BuildChain { project, .. }
+            | Action::BuildLanding { project, .. }
+            | Action::Publish { project, .. }
+            | Action::VerifyLanded { project, .. }
+            | Action::FindMerged { project, .. }
+            | Action::ReleaseWorktree { project, .. }
+            | Action::RetireBranch { project, .. }
+            | Action::SyncCheckout { project, .. }
+            | Action::Tidy(Tidy { project, .. }) => Some(project),
+        }
+    }
+
+    pub fn issue(&self) -> Option<IssueNumber> {
+        match self {
+            Action::StartSession(start) => Some(start.issue),
+            Action::PrepareWorktree { issue, .. }
+            | Action::EndSession { issue, .. }
+            | Action::Checkpoint { issue, .. }
+            | Action::PublishBranch { issue, .. }
+            | Action::OpenPr { issue, .. }
+            | Action::MoveReview { issue, .. }
+            | Action::EditLabels { issue, .. }
+            | Action::Comment { issue, .. }
+            | Action::CloseIssue { issue, .. }
+            | Action::Escalate { issue, .. }
+            | Action::ReleaseWorktree { issue, .. } => Some(*issue),
+            Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Trouble: what fails and is tried again until it works. Nobody's job ends of it. It is shown while it
+//! lasts, and people are asked to look only when it has lasted for hours, once.
+//!
+//! Also here: which actions nobody waits for any more. Those need not be tried until they work.
+
+use super::Turn;
+use super::deadline::minutes;
+use crate::effect::{Action, CiPurpose};
+use crate::event::NoteKind;
+use crate::ids::{IssueNumber, ProjectName};
+use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble};
+use crate::text::one_line;
+use crate::time::Time;
+use std::time::Duration;
+
+/// Troubles kept of a project; there are at most as many as lanes.
+const TROUBLES_MAX: usize = 200;
+const WHY_CHARS_MAX: usize = 500;
+
+/// Another cause is told, but not more often than this.
+const NEWS_EVERY: Duration = Duration::from_secs(600);
+
+/// What the reading of a project's forge is called, and its lane.
+pub const READ_FORGE: &str = "read_forge";
+
+pub fn read_lane(project: &ProjectName) -> String {
+    format!("read:{project}")
+}
+
+impl Floor {
+    /// The project an action is about.
+    pub fn project_of(&self, action: &Action) -> Option<ProjectName> {
+        match action {
+            Action::RingInbox { epoch, .. } => self.sessions.get(epoch).map(|s| s.project.clone()),
+            other => other.project().cloned(),
+        }
+    }
+
+    pub fn trouble(&self, project: &ProjectName, lane: &str) -> Option<&Trouble> {
+        self.projects.get(project)?.troubles.iter().find(|t| t.lane == lane)
+    }
+
+    /// What keeps a job from going on, if that is trouble: in its own lane, or in its project's queue.
+    pub fn trouble_of(&self, job: &Job) -> Option<&Trouble> {
+        let lane = match job.state {
+            JobState::Merging { .. } => format!("queue:{}", job.project),
+            _ => format!("job:{}", job.id),
+        };
+        let mine = |t: &&Trouble| t.lane == lane || t.issue == Some(job.issue);
+        self.projects.get(&job.project)?.troubles.iter().find(mine)
+    }
+}
+
+impl Trouble {
+    /// People were asked to look: it does not go on without them.
+    pub fn is_asked(&self) -> bool {
+        self.ask_at.is_none()
+    }
+
+    /// Whether this is worth telling of something that is in trouble already.
+    pub fn is_news(&self, why: &str, now: Time) -> bool {
+        now.since(self.told_at) >= NEWS_EVERY && !same_cause(&self.why, &one_line(why, WHY_CHARS_MAX))
+    }
+}
+
+/// The same words, whatever numbers and names of commits are among them.
+fn same_cause(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphabetic() && !c.is_ascii_hexdigit()).collect()
+    };
+    words(one) == words(other)
+}
+
+/// Whether somebody still waits for what this is to bring about. One that fails and is not wanted is dropped.
+pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
+    let queue = |project| floor.queues.get(project);
+    match action {
+        Action::PrepareWorktree { job, .. }
+        | Action::PublishBranch { job, .. }
+        | Action::OpenPr { job, .. }
+        | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => waits_for(floor, *job, action),
+        // Another follows in a while, and one at the session's end: nothing has to wait for it.
+        Action::Checkpoint { job, .. } => {
+            floor.jobs.get(job).is_some_and(|j| matches!(j.state, JobState::Working))
+        }
+        Action::StartSession(start) => {
+            floor.sessions.get(&start.epoch).is_some_and(|s| s.state == SessionState::Starting)
+        }
+        Action::BuildChain { project, trial, .. } => {
+            queue(project).is_some_and(|q| q.plan.trials().any(|t| t.id == *trial))
+        }
+        Action::BuildLanding { project, tip, .. } => {
+            queue(project).is_some_and(|q| q.landing.as_ref().is_some_and(|l| l.tip() == *tip))
+        }
+        Action::RunCi { project, run, purpose: CiPurpose::Trial(trial), .. } => {
+            queue(project).is_some_and(|q| q.runs.get(trial).is_some_and(|r| r.run == *run))
+        }
+        Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
+            queue(project).is_some_and(|q| q.base_check.as_ref().is_some_and(|c| c.run == *run))
+        }
+        Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
+            let expected = EntryState::Checking { run: *run, again_at: None };
+            floor.entries.get(entry).is_some_and(|e| e.state == expected)
+        }
+        Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => false,
+        _ => true,
+    }
+}
+
+/// Whether the job is at the point where this action's answer matters.
+pub(super) fn waits_for(floor: &Floor, job: crate::ids::JobId, action: &Action) -> bool {
+    let Some(job) = floor.jobs.get(&job) else { return false };
+    match (action, &job.state) {
+        (Action::PrepareWorktree { .. }, JobState::Preparing)
+        | (Action::PublishBranch { .. }, JobState::Publishing { .. }) => true,
+        (Action::OpenPr { head, .. }, JobState::Publishing { .. }) => job.head.as_ref() == Some(head),
+        (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,
+        _ => false,
+    }
+}
+
+impl Turn<'_> {
+    pub(super) fn trouble_seen(
+        &mut self,
+        project: &ProjectName,
+        lane: &str,
+        what: &str,
+        issue: Option<IssueNumber>,
+        why: &str,
+    ) {
+        let (now, why) = (self.now, one_line(why, WHY_CHARS_MAX));
+        let Some(row) = self.floor.projects.edit(project) else { return };
+        let ask_at = Some(now + row.policy.trouble_after);
+        if let Some(known) = row.troubles.iter_mut().find(|t| t.lane == lane && t.what == what) {
+            known.why.clone_from(&why);
+            known.told_at = now;
+        } else {
+            // One effect of a lane fails at a time.
+            row.troubles.retain(|t| t.lane != lane);
+            if row.troubles.len() >= TROUBLES_MAX {
+                return;
+            }
+            row.troubles.push(Trouble {
+                lane: lane.to_owned(),
+                what: what.to_owned(),
+                issue,
+                why: why.clone(),
+                since: now,
+                told_at: now,
+                ask_at,
+            });
+        }
+        self.note(
+            NoteKind::Trouble,
+            project,
+            issue,
+            format!("{} fails and is tried again: {why}", words(what)),
+        );
+    }
+
+    /// What failed in that lane has been done, or is not wanted any more.
+    pub(super) fn trouble_over(&mut self, project: &ProjectName, lane: &str) {
+        if self.floor.trouble(project, lane).is_none() {
+            return;
+        }
+        let now = self.now;
+        let Some(row) = self.floor.projects.edit(project) else { return };
+        let Some(at) = row.troubles.iter().position(|t| t.lane == lane) else { return };
+        let over = row.troubles.remove(at);
+        let lasted = minutes(now.since(over.since));
+        self.note(
+            NoteKind::Trouble,
+            project,
+            over.issue,
+            format!("{}: over after {lasted}", words(&over.what)),
+        );
+    }
+
+    /// What has failed for hours: people are asked to look. It is tried on.
+    pub(super) fn troubles_due(&mut self) {
+        let now = self.now;
+        let due = |t: &&Trouble| t.ask_at.is_some_and(|at| at <= now);
+        let found: Vec<(ProjectName, Trouble)> = self
+            .floor
+            .projects
+            .iter()
+            .flat_map(|p| p.troubles.iter().filter(due).map(|t| (p.name.clone(), t.clone())))
+            .collect();
+        for (project, trouble) in found {
+            let Some(row) = self.floor.projects.edit(&project) else { continue };
+            if let Some(known) = row.troubles.iter_mut().find(|t| t.lane == trouble.lane) {
+                known.ask_at = None;
+            }
+            let text = format!(
+                "{} has failed for {} and is tried on; put right what is in its way: {}",
+                words(&trouble.what),
+                minutes(now.since(trouble.since)),
+                trouble.why
+            );
+            self.note(NoteKind::Escalation, &project, trouble.issue, text.clone());
+            let job = trouble.issue.and_then(|issue| self.floor.job_of(&project, issue)).map(|job| job.id);
+            if let (Some(job), Some(issue)) = (job, trouble.issue) {
+                self.act(Action::Escalate {
+                    job,
+                    project,
+                    issue,
+                    trigger: format!("trouble {}", trouble.what),
+                    context: text,
+                    at: now,
+                });
+            }
+        }
+    }
+}
+
+fn words(what: &str) -> String {
+    what.replace('_', " ")
+}
