@@ -113,12 +113,13 @@ pub struct EscalationFiles {
 
 impl Escalations for EscalationFiles {
     fn record(&self, escalation: &Escalation<'_>) -> PortResult<()> {
-        let Escalation { job, project, issue, trigger, context, at } = escalation;
+        let Escalation { job, project, issue, trigger, context, about, at } = escalation;
         let redactor = (self.redactor)(project);
+        let about = if about.is_empty() { String::new() } else { format!("-{about}") };
         let line = Line {
             who: "shopfloor".into(),
             issue: Some(*issue),
-            key: Some(format!("job-{job}-{trigger}")),
+            key: Some(format!("job-{job}-{trigger}{about}")),
             ..Line::new((self.moment)(*at), (*project).clone(), trigger, context, &redactor)
         };
         append(&self.layout.escalations(project), &line).map_err(PortError::transient)
@@ -140,17 +141,19 @@ mod tests {
             moment: |t| t.0.to_string(),
             redactor: Arc::new(|_| Redactor::new(["hunter22".to_owned()])),
         };
-        let record = |job: u64, context: &str| {
+        let record_about = |job: u64, context: &str, about: &str| {
             let escalation = Escalation {
                 job: JobId(job),
                 project: &project,
                 issue: IssueNumber(7),
                 trigger: "job_failed",
                 context,
+                about,
                 at: Time(5),
             };
             files.record(&escalation).unwrap();
         };
+        let record = |job: u64, context: &str| record_about(job, context, "");
         let file = layout.escalations(&project);
         record(1, "hunter22 \u{1b}[2Jgone");
         // Cut short by a crash: it is not the same line, and does not spoil the next.
@@ -165,5 +168,9 @@ mod tests {
         std::fs::rename(&file, aside(&file)).unwrap();
         record(2, "another");
         assert!(!file.exists());
+        // Of the same trigger, but another commit.
+        record_about(2, "third", "abc");
+        record_about(2, "third", "abc");
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
     }
 }

@@ -108,6 +108,11 @@ impl Layout {
         self.project(project).join("queue.lock")
     }
 
+    /// What is being moved in the user's checkout, while it is.
+    pub fn checkout_move(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("checkout-move")
+    }
+
     pub fn worktree(&self, project: &ProjectName, role: Role, issue: IssueNumber) -> PathBuf {
         self.tree(&Tree::of_job(project, role, issue))
     }

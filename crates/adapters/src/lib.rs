@@ -12,6 +12,7 @@ pub mod hand;
 pub mod host;
 pub mod layout;
 pub mod phase_file;
+pub mod seed_files;
 pub mod setup;
 pub mod terminal;
 pub mod verify;

@@ -12,11 +12,12 @@ use rustix::fs::{
 use rustix::io::Errno;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
-use shopfloor_core::phase::PHASE_FILE_BYTES_MAX;
+use shopfloor_core::phase::{PHASE_FILE_BYTES_MAX, PhaseReport};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const OWNER_ONLY: u32 = 0o600;
 
@@ -25,12 +26,22 @@ pub fn path(dir: &Path, role: Role, project: &ProjectName, issue: IssueNumber) -
     dir.join(format!("{role}-session-{project}-{issue}.phase"))
 }
 
-/// Takes the path for a floor: false if another floor that still exists has it. The protocol's path names
-/// the project and the issue, and two floors may have both in common.
-pub fn claim(path: &Path, floor: &Path) -> bool {
+/// Which floor has the path.
+fn mark_of(path: &Path) -> PathBuf {
     let mut mark = path.as_os_str().to_owned();
     mark.push(".floor");
-    let mark = PathBuf::from(mark);
+    PathBuf::from(mark)
+}
+
+/// Takes the path for a floor: false if another floor that still exists has it, or if something is there
+/// that is not ours to use. The protocol's path names the project and the issue, and two floors may have
+/// both in common.
+pub fn claim(path: &Path, floor: &Path) -> bool {
+    // Anybody may put something into that folder. It must not keep us from working.
+    if read(path).is_err() {
+        return false;
+    }
+    let mark = mark_of(path);
     let name = floor.display().to_string();
     match read(&mark) {
         Ok(Some((_, owner))) if owner == name => true,
@@ -52,6 +63,24 @@ pub fn claim(path: &Path, floor: &Path) -> bool {
     }
 }
 
+/// Gives the path up, with what is there, if this floor has it. Done again it does nothing.
+pub fn release(path: &Path, floor: &Path) -> io::Result<()> {
+    let mark = mark_of(path);
+    match read(&mark) {
+        Ok(Some((_, owner))) if owner == floor.display().to_string() => {}
+        // Another's, or planted.
+        _ => return Ok(()),
+    }
+    // The mark goes last: until then nobody else takes the path.
+    for file in [path, &mark] {
+        match std::fs::remove_file(file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Makes the file, or empties it, so that a predecessor's phase is not taken for the new session's.
 pub fn reset(path: &Path) -> io::Result<()> {
     // Not O_TRUNC: nothing is changed before it is known to be ours.
@@ -62,6 +91,12 @@ pub fn reset(path: &Path) -> io::Result<()> {
     ftruncate(&fd, 0)?;
     fchmod(&fd, mode)?;
     Ok(())
+}
+
+/// When the writing was made that a stamp of [`read`] stands for, in milliseconds.
+pub fn written_at(stamp: &str) -> Option<u64> {
+    let (seconds, nanos) = stamp.split('-').nth(1)?.split_once('.')?;
+    Some(u64::from_str_radix(seconds, 16).ok()? * 1000 + nanos.parse::<u64>().ok()? / 1_000_000)
 }
 
 /// The file's content, at most [`PHASE_FILE_BYTES_MAX`] bytes of it, after a stamp that changes
@@ -79,6 +114,66 @@ pub fn read(path: &Path) -> io::Result<Option<(String, String)>> {
     let digest = Digest::new().field(&bytes).finish();
     let stamp = format!("{:x}-{:x}.{:09}-{digest:016x}", stat.st_ino, stat.st_mtime, stat.st_mtime_nsec);
     Ok(Some((stamp, String::from_utf8_lossy(&bytes).into_owned())))
+}
+
+/// Reads a phase file that is written by whoever likes, in however many steps, and tells each writing of it
+/// once, whole.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// The newest writing that was told.
+    stamp: Option<String>,
+    half: Option<Half>,
+}
+
+/// What may be half of a writing.
+#[derive(Clone, Debug)]
+struct Half {
+    stamp: String,
+    /// Since when it is like that, and since when there is one.
+    since: Instant,
+    first: Instant,
+}
+
+/// What a look at a phase file found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing new.
+    Nothing,
+    /// It may be half of it: to be looked at again after that time.
+    Half(Duration),
+    Whole {
+        stamp: String,
+        content: String,
+    },
+}
+
+/// A file that is written to all the time is read as it is after so long.
+const SETTLE_MAX: Duration = Duration::from_secs(10);
+
+impl Reader {
+    /// One that has told the writing of that stamp.
+    pub fn after(stamp: Option<String>) -> Reader {
+        Reader { stamp, half: None }
+    }
+
+    /// `is_final`: nobody is left to write more.
+    pub fn look(&mut self, path: &Path, is_final: bool, now: Instant) -> io::Result<Look> {
+        let Some((stamp, content)) = read(path)? else { return Ok(Look::Nothing) };
+        if self.stamp.as_ref() == Some(&stamp) {
+            return Ok(Look::Nothing);
+        }
+        let before = self.half.take();
+        let first = before.as_ref().map_or(now, |half| half.first);
+        let since = before.filter(|half| half.stamp == stamp).map_or(now, |half| half.since);
+        let until = (since + PhaseReport::settles_in(&content)).min(first + SETTLE_MAX);
+        let wait = until.saturating_duration_since(now);
+        if !is_final && !wait.is_zero() {
+            self.half = Some(Half { stamp, since, first });
+            return Ok(Look::Half(wait));
+        }
+        self.stamp = Some(stamp.clone());
+        Ok(Look::Whole { stamp, content })
+    }
 }
 
 /// Replaces the file's content in one step: a reader sees the old or the new.

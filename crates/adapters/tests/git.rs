@@ -1,5 +1,7 @@
 //! The git adapter on real git: every story is told with each git program found on PATH.
 
+#[path = "git/checkout.rs"]
+mod checkout;
 #[path = "git/crash.rs"]
 mod crash;
 #[path = "git/diff.rs"]
@@ -12,6 +14,8 @@ mod hazards;
 mod hub;
 #[path = "git/merger.rs"]
 mod merger;
+#[path = "git/own.rs"]
+mod own;
 #[path = "git/prune.rs"]
 mod prune;
 #[path = "git/repos.rs"]

@@ -103,9 +103,8 @@ fn reference(text: &str) -> Option<(IssueNumber, &str)> {
     if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
         return None;
     }
-    // A number too large to be one is no reference.
-    let number: u64 = digits.parse().ok()?;
-    (number > 0).then_some((IssueNumber(number), rest))
+    // A number too large to be one is no reference. #0 is one, to an issue that never was: people are told.
+    digits.parse().ok().map(|number| (IssueNumber(number), rest))
 }
 
 fn phrases(line: &str, found: &mut Vec<IssueNumber>) {
@@ -158,7 +157,7 @@ mod tests {
         check("## Dependencies of the parser\n#5", &[]);
         check("##Dependencies\n#5", &[]);
         check(
-            "## Dependencies\n- https://x/y#4, org/repo#5, &#39; ##6 #7x #8_a #0 #99999999999999999999999",
+            "## Dependencies\n- https://x/y#4, org/repo#5, &#39; ##6 #7x #8_a #99999999999999999999999",
             &[],
         );
         check("## Dependencies\n- (#4), [#5](x): #6.", &[4, 5, 6]);
@@ -175,6 +174,7 @@ mod tests {
         check("ÄÖÜ depends on #5 — ÄÖÜ", &[5]);
         check("depends on #5 and depends on #5", &[5]);
         check("depends on # 5, depends on", &[]);
+        check("Depends on #0", &[0]);
     }
 
     #[test]

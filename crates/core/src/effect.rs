@@ -11,11 +11,12 @@
 mod outcome;
 mod subject;
 
-pub use outcome::{CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Verdict};
+pub use outcome::{AgentTrouble, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict};
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
+use crate::state::Rework;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ pub struct Resume {
     pub conversation: Option<String>,
     /// What the work record says: how far it is and how to go on.
     #[serde(default)]
-    pub record: Option<WorkSummary>,
+    pub record: Option<Box<WorkSummary>>,
 }
 
 /// What a successor is told of the work record.
@@ -52,6 +53,9 @@ pub struct WorkSummary {
     pub summary: String,
     pub tests: String,
     pub files: Vec<String>,
+    /// Why it is the agent's turn again.
+    #[serde(default)]
+    pub rework: Option<Rework>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,9 @@ pub struct StartSession {
     pub reviewed: Option<Sha>,
     #[serde(default)]
     pub diff_bytes: usize,
+    /// For a review: what was wrong with the result of the reviewer before.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +97,10 @@ pub enum Action {
         branch: String,
     },
     StartSession(StartSession),
+    /// Look whether the project's agents could be started: clients, keys, settings.
+    CheckAgents {
+        project: ProjectName,
+    },
     /// Snapshot the worktree, end the session's process tree, verify.
     EndSession {
         job: JobId,
@@ -155,7 +166,8 @@ pub enum Action {
         epoch: Epoch,
         pr: PrNumber,
         head: Sha,
-        /// It has reviewed other commits before: it has to say that this is of `head`.
+        /// It has reviewed other commits before, or may have found an old result in its place: it has to
+        /// say that this is of `head`.
         #[serde(default)]
         moved: bool,
     },
@@ -195,13 +207,16 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
     },
-    /// Puts a job's bad end on the record that people and other tools read, once.
+    /// Puts a job's trouble, or its bad end, on the record that people and other tools read, once.
     Escalate {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
         trigger: String,
         context: String,
+        /// Which one of that trigger's it is: a commit, a question. The same is recorded once.
+        #[serde(default)]
+        about: String,
         at: Time,
     },
     ClosePr {
@@ -266,6 +281,10 @@ pub enum Action {
         merged: Merged,
     },
     Tidy(Tidy),
+    /// Take the user's own commits on their primary branch in.
+    TakeCheckout {
+        project: ProjectName,
+    },
     /// Fast-forward the user's own checkout, if it is clean and on the primary branch.
     SyncCheckout {
         project: ProjectName,
@@ -408,8 +427,11 @@ impl Action {
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
+            Action::CheckAgents { project } => format!("agents:{project}"),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
-            Action::SyncCheckout { project, .. } => format!("checkout:{project}"),
+            Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
+                format!("checkout:{project}")
+            }
         }
     }
 
@@ -439,6 +461,7 @@ impl Action {
         match self {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
+            Action::CheckAgents { .. } => "check_agents",
             Action::EndSession { .. } => "end_session",
             Action::Checkpoint { .. } => "checkpoint",
             Action::RingInbox { .. } => "ring_inbox",
@@ -465,6 +488,7 @@ impl Action {
             Action::RetireBranch { .. } => "retire_branch",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
+            Action::TakeCheckout { .. } => "take_checkout",
         }
     }
 }

@@ -3,11 +3,11 @@
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::hints::Hints;
-use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Sha};
+use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha};
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
 use crate::policy::Policy;
-use crate::state::{SessionStatus, WorkPhase};
+use crate::state::{AnswerEnd, SessionStatus, WorkPhase};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +46,26 @@ pub enum Event {
     MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
     /// What a session's client shows of how far its work is.
     WorkSeen { epoch: Epoch, phase: WorkPhase },
+    /// A session that tells nothing of itself wrote to its terminal. Told now and then while it does.
+    OutputSeen { epoch: Epoch },
     /// A session's branch is at another commit: mostly its agent has committed.
     Committed { epoch: Epoch, head: Sha },
     /// A session's evidence says something else than before, or still the same after a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
+    /// What became of a person's answer to a dialog of a session's client.
+    DialogAnswered { epoch: Epoch, question: QuestionId, end: AnswerEnd },
+    /// A person's terminal that is attached to a session sent a key then.
+    PersonTyped { epoch: Epoch, at: Time },
+    /// No person's terminal is attached to it any more.
+    PersonLeft { epoch: Epoch },
+    /// A person takes a job from its agent.
+    Taken { project: ProjectName, issue: IssueNumber },
+    /// They hand it back.
+    HandedBack { project: ProjectName, issue: IssueNumber },
+    /// A person stops the agents of a project, or of all.
+    WorkPaused { project: Option<ProjectName>, why: String },
+    /// They let them go on.
+    WorkResumed { project: Option<ProjectName> },
     /// A person answered a question.
     Answered {
         project: ProjectName,
@@ -73,6 +89,8 @@ pub enum Event {
     BranchRefused { project: ProjectName, branch: String },
     /// A branch that a job waits with is not where the job left it; `None`: it is gone.
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
+    /// The primary branch of the user's checkout is not where the hub's is.
+    CheckoutTouched { project: ProjectName },
     /// Somebody moved the primary branch, or may have.
     PrimaryTouched { project: ProjectName },
     /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
@@ -89,6 +107,14 @@ pub enum Event {
     TroubleOver { project: ProjectName, lane: String },
     /// A person holds the merge queue; `None`: lets it go on.
     QueuePaused { project: ProjectName, why: Option<String> },
+    /// Numbers that are in use already though the store does not know it: it was put back from a copy.
+    NumbersSeen { epoch: Epoch, run: RunId },
+    /// Something that agents need may have been mended: a key, a login, a program; or a person says so.
+    /// `None`: of any project.
+    StaffTouched {
+        #[serde(default)]
+        project: Option<ProjectName>,
+    },
     /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
     Resumed,
     /// A deadline has passed.
@@ -189,6 +215,8 @@ pub enum NoteKind {
     /// The checks failed and, on the same change, did not fail again.
     CiFlake,
     ReviewResult,
+    /// A reviewer's result cannot be used, and why.
+    ReviewUnusable,
     QueueState,
     MergeReady,
     MergeConflict,
@@ -201,6 +229,8 @@ pub enum NoteKind {
     MessageSuperseded,
     StaleSignal,
     NeedsHuman,
+    /// A person has it, or has no more.
+    Held,
     Escalation,
     /// The text of an issue was changed while it is worked on.
     IssueEdited,
@@ -230,6 +260,7 @@ impl NoteKind {
             NoteKind::CiFlake => "CI_FLAKE",
             NoteKind::QueueState => "QUEUE_STATE",
             NoteKind::ReviewResult => "REVIEW_RESULT",
+            NoteKind::ReviewUnusable => "REVIEW_UNUSABLE",
             NoteKind::MergeReady => "MERGE_READY",
             NoteKind::MergeConflict => "MERGE_CONFLICT",
             NoteKind::MergeFailed => "MERGE_FAILED",
@@ -240,6 +271,7 @@ impl NoteKind {
             NoteKind::MessageSuperseded => "MESSAGE_SUPERSEDED",
             NoteKind::StaleSignal => "STALE_SIGNAL",
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
+            NoteKind::Held => "HELD",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",

@@ -203,6 +203,11 @@ impl fmt::Display for Role {
     }
 }
 
+/// The branch that the commits of a user's own primary branch go through the merge queue as.
+pub fn checkout_branch(primary: &str) -> String {
+    format!("checkout/{primary}")
+}
+
 /// The branch an issue is worked on.
 pub fn branch_for(issue: IssueNumber) -> String {
     format!("fix/issue-{issue}")

@@ -4,6 +4,7 @@
 //! an [`event::Event`] and gives back [`effect::Action`]s to perform and [`event::Note`]s to tell.
 //! Everything that decides lives here, so everything that decides can be simulated.
 
+pub mod allow;
 pub mod ci;
 pub mod delivery;
 pub mod deps;

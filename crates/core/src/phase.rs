@@ -111,6 +111,10 @@ impl Ask {
     }
 }
 
+/// How long a reason or a question is waited for, and more lines of it.
+const DETAIL_WITHIN: Duration = Duration::from_secs(2);
+const MORE_WITHIN: Duration = Duration::from_millis(500);
+
 /// How much of a phase file is looked at.
 pub const PHASE_FILE_BYTES_MAX: usize = 16 * 1024;
 
@@ -146,6 +150,23 @@ impl PhaseReport {
         }
         let detail = detail.join("\n").trim().to_owned();
         Ok(Some(PhaseReport { phase, detail: (!detail.is_empty()).then_some(detail), session, ask }))
+    }
+
+    /// How long a file with this content has to be left alone before it is taken for whole. Where more than
+    /// the first line matters, it may be written line by line.
+    pub fn settles_in(content: &str) -> Duration {
+        // Written in one step.
+        if content.lines().skip(1).any(|line| line.starts_with("Id:")) {
+            return Duration::ZERO;
+        }
+        match PhaseReport::parse(content) {
+            Ok(Some(PhaseReport { phase: Phase::NeedsHuman | Phase::Failed, detail, .. })) => match detail {
+                Some(_) => MORE_WITHIN,
+                None => DETAIL_WITHIN,
+            },
+            Ok(_) => Duration::ZERO,
+            Err(_) => DETAIL_WITHIN,
+        }
     }
 
     /// The file's content. `id` makes two signals of the same phase two different contents.
@@ -196,6 +217,23 @@ mod tests {
             "PHASE:needs_human\nQuestion: A or B?\nSession: 7\nId: x",
             report(Phase::NeedsHuman, Some("A or B?"), Some(7)),
         );
+    }
+
+    #[test]
+    fn what_may_be_half_of_it_is_waited_for() {
+        for (content, expect) in [
+            ("", Duration::ZERO),
+            ("PHASE:awaiting_ci", Duration::ZERO),
+            ("PHASE:done\n", Duration::ZERO),
+            ("PHASE:awai", DETAIL_WITHIN),
+            ("PHASE:failed", DETAIL_WITHIN),
+            ("PHASE:failed\nReason:", DETAIL_WITHIN),
+            ("PHASE:failed\nReason: no", MORE_WITHIN),
+            ("PHASE:needs_human\nQuestion: A or B?\n", MORE_WITHIN),
+            (&report(Phase::Failed, None, None).render("x"), Duration::ZERO),
+        ] {
+            assert_eq!(PhaseReport::settles_in(content), expect, "{content:?}");
+        }
     }
 
     #[test]

@@ -105,8 +105,14 @@ pub struct Policy {
     /// How much of a change's diff a reviewer is shown.
     #[serde(default = "review_diff_bytes")]
     pub review_diff_bytes: usize,
+    /// A person who types at an agent's terminal has it until they typed nothing for this long.
+    #[serde(default = "handback")]
+    pub handback: Duration,
     /// An agent at work that shows no sign.
     pub idle_timeout: Duration,
+    /// An agent whose turn has ended while work of its goes on in the background.
+    #[serde(default = "background_timeout")]
+    pub background_timeout: Duration,
     /// A message that its agent does not take.
     pub delivery_timeout: Duration,
     /// Before the first respawn; doubles with each.
@@ -150,12 +156,20 @@ fn reviewer_timeout() -> Duration {
     Duration::from_secs(30 * 60)
 }
 
+fn background_timeout() -> Duration {
+    Duration::from_secs(4 * 3600)
+}
+
 fn review_diff_bytes() -> usize {
     25 * 1024
 }
 
 fn merge_people() -> MergeMethod {
     MergeMethod::Merge
+}
+
+fn handback() -> Duration {
+    Duration::from_secs(15 * 60)
 }
 
 fn merge_alarm() -> Duration {
@@ -235,7 +249,9 @@ impl Default for Policy {
             review_timeout: 180 * MINUTE,
             reviewer_timeout: reviewer_timeout(),
             review_diff_bytes: review_diff_bytes(),
+            handback: handback(),
             idle_timeout: 120 * MINUTE,
+            background_timeout: background_timeout(),
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),
             retries_max: retries_max(),

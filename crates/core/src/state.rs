@@ -26,6 +26,7 @@ pub struct Floor {
     pub messages: Table<Message>,
     pub records: Table<WorkRecord>,
     pub pulls: Table<Pull>,
+    pub staff: Table<Staff>,
 }
 
 macro_rules! record {
@@ -45,17 +46,25 @@ macro_rules! record {
     };
 }
 
+mod ask;
+mod hold;
+mod memo;
 mod pull;
 mod queue;
 mod record;
 mod session;
+mod staff;
 
+pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
+pub use hold::{Held, Hold, Pause};
+pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{
     BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun,
 };
-pub use record::{WorkPhase, WorkRecord};
-pub use session::{Message, MessageState, Session, SessionState, SessionStatus};
+pub use record::{Rework, WorkPhase, WorkRecord};
+pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
+pub use staff::{Found, Staff, StaffHold};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +93,9 @@ pub struct Project {
     /// Why nothing new is begun.
     #[serde(default)]
     pub paused: Option<String>,
+    /// A person stopped its agents.
+    #[serde(default)]
+    pub pause: Option<Pause>,
     /// When what is old is pruned next.
     #[serde(default)]
     pub tidy_at: Option<Time>,
@@ -328,12 +340,23 @@ pub struct Job {
     pub cycles: u32,
     #[serde(default)]
     pub extensions: u32,
+    /// It waits until its project's agents can work; and how many sessions in a row never began to.
+    #[serde(default)]
+    pub held: bool,
+    #[serde(default)]
+    pub stillborn: u32,
     /// A successor is to start as soon as nothing is left of its predecessor.
     #[serde(default)]
     pub successor_due: bool,
     /// An end that was asked for while a publication was under way.
     #[serde(default)]
     pub end_wanted: Option<(End, String)>,
+    /// Since when a person has it, by command.
+    #[serde(default)]
+    pub taken: Option<Time>,
+    /// A reviewer is to start as soon as one may.
+    #[serde(default)]
+    pub reviewer_put_off: bool,
     /// When the worktree of a job that ended without a merge is removed, and how many removals are
     /// under way.
     #[serde(default)]
@@ -347,6 +370,8 @@ pub struct Job {
     /// The end of what its newest dev session printed, for the diagnosis.
     pub last_output: String,
     pub history: Vec<Stage>,
+    #[serde(default)]
+    pub memo: Memo,
 }
 record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
 
@@ -468,11 +493,13 @@ impl Floor {
         let live = self.jobs.iter().filter(|j| j.is_live());
         let jobs = live.flat_map(|j| [j.deadline, j.checkpoint_at]).flatten();
         let live = self.sessions.iter().filter(|s| s.state == SessionState::Live);
-        let sessions = live.flat_map(|s| [s.resume_at, s.review_due]).flatten();
-        let messages =
-            self.messages.iter().filter(|m| m.state == MessageState::Queued).filter_map(|m| m.deadline);
+        let sessions =
+            live.flat_map(|s| [s.resume_at, s.review_due, s.hold.as_ref().map(|hold| hold.until)]).flatten();
+        let queued = self.messages.iter().filter(|m| m.state == MessageState::Queued);
+        let messages = queued.flat_map(|m| [m.deadline, m.told_at()]).flatten();
         let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
         let troubles = self.projects.iter().flat_map(|p| p.troubles.iter().filter_map(|t| t.ask_at));
+        let staff = self.staff.iter().filter_map(Staff::wake_at);
         let releases = self.jobs.iter().filter_map(|j| j.release_at);
         let doubts = self.issues.iter().filter_map(|i| i.deps_due);
         let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
@@ -484,6 +511,7 @@ impl Floor {
             .chain(sessions)
             .chain(tidy)
             .chain(troubles)
+            .chain(staff)
             .chain(releases)
             .chain(doubts)
             .chain(queues)

@@ -74,6 +74,64 @@ fn skip_csi(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
+/// Characters that show nothing and that clients drop from what is pasted: joiners, variation
+/// selectors, soft hyphens and their like.
+pub fn is_ignorable(c: char) -> bool {
+    is_invisible(c)
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Said below a text in which something was broken up by [`inert`].
+const INERT_NOTE: &str =
+    "(In this text `\\@` stands for a plain @: the backslash only keeps your client from attaching a file.)";
+
+/// A text that a client hands on to its model as it is. A command at its beginning and an `@` that the
+/// client would take for a file get a backslash, and a last line says so; any other mark of `mentions`
+/// is parted from its word by a character that shows nothing, for there a backslash does not help.
+///
+/// Measured on Claude Code 2.1.325 and Codex 0.166.0: an `@` counts at the beginning, after white space
+/// and after some characters that are not ASCII; what shows nothing is dropped before that is looked at.
+pub fn inert(text: &str, commands: &[String], mentions: &[char]) -> String {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_ignorable(c));
+    let mut out = String::with_capacity(text.len() + 8);
+    if commands.iter().any(|command| text.starts_with(command.as_str())) {
+        out.push('\\');
+    }
+    let mut escaped = false;
+    let mut before: Option<char> = None;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.as_str();
+        let next = after.chars().next();
+        if mentions.contains(&c) {
+            let word = next.is_some_and(|next| !next.is_whitespace());
+            // A hunk's header: `@@ -1,2 +1,3 @@`.
+            let hunk = after.strip_prefix('@').is_some_and(|rest| rest.starts_with([' ', '\n']));
+            let open = before.is_none_or(|b| b.is_whitespace() || !b.is_ascii());
+            if c == '@' && open && word && !hunk {
+                out.push('\\');
+                escaped = true;
+            }
+            out.push(c);
+            if c != '@' && next.is_some_and(|next| next.is_ascii_lowercase()) {
+                out.push('\u{200c}');
+            }
+        } else {
+            out.push(c);
+        }
+        before = Some(c);
+    }
+    if escaped {
+        out.push_str("\n\n");
+        out.push_str(INERT_NOTE);
+    }
+    out
+}
+
 /// One line of it, neutralised: for titles, names and table cells.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let flat: String = neutralise(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -251,6 +309,36 @@ mod tests {
         check("\x1b", "");
         check("\x1b[", "");
         check("\x1b]never ends", "");
+    }
+
+    #[test]
+    fn what_a_client_would_expand_is_broken_up() {
+        let commands = ["/".to_owned(), "!".to_owned(), "&".to_owned()];
+        let first = |text: &str| inert(text, &commands, &['@']).lines().next().unwrap_or("").to_owned();
+        for (text, expect) in [
+            ("see @/home/me/secret.txt", "see \\@/home/me/secret.txt"),
+            ("@README.md", "\\@README.md"),
+            ("see\u{3002}@README.md", "see\u{3002}\\@README.md"),
+            ("see \u{ad}@README.md", "see \u{ad}\\@README.md"),
+            ("see @\"a b\"", "see \\@\"a b\""),
+            ("mail a@b.example, (@x), `@x`, @ x", "mail a@b.example, (@x), `@x`, @ x"),
+            ("@@ -1,2 +1,3 @@ fn x", "@@ -1,2 +1,3 @@ fn x"),
+            ("@@secret", "\\@@secret"),
+            ("/clear", "\\/clear"),
+            (" \u{ad}/clear", "\\/clear"),
+            ("a /clear b & !x", "a /clear b & !x"),
+            ("& later", "\\& later"),
+            ("costs $skill", "costs $skill"),
+        ] {
+            assert_eq!(first(text), expect, "{text:?}");
+        }
+        assert!(inert("a\n@b", &commands, &['@']).ends_with(&format!("\n\\@b\n\n{INERT_NOTE}")));
+        assert_eq!(inert("a\nb", &commands, &['@']), "a\nb", "nothing is said of nothing");
+        // Its backslash is not enough for skills: `\$name` counts as well.
+        assert_eq!(
+            inert("use $skill-x, $HOME, 5$", &commands, &['@', '$']),
+            "use $\u{200c}skill-x, $HOME, 5$"
+        );
     }
 
     #[test]

@@ -14,6 +14,30 @@ impl Time {
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+
+    /// A time as programs write it: `2026-11-16T03:13:28.494Z`, with or without the fraction.
+    pub fn parse_utc(text: &str) -> Option<Time> {
+        let text = text.strip_suffix('Z').filter(|text| text.is_ascii() && text.len() >= 19)?;
+        let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+        let separated = [(4, '-'), (7, '-'), (10, 'T'), (13, ':'), (16, ':')];
+        if separated.iter().any(|(at, mark)| !text[*at..].starts_with(*mark)) {
+            return None;
+        }
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 {
+            return None;
+        }
+        let millis = match text.get(19..)?.strip_prefix('.') {
+            Some(fraction) => format!("{fraction:0<3}").get(..3)?.parse::<u64>().ok()?,
+            None => 0,
+        };
+        // Years begin in March here, so that a leap day is a year's last.
+        let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let days =
+            365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+        Some(Time((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000 + millis))
+    }
 }
 
 impl Add<Duration> for Time {
@@ -70,4 +94,26 @@ pub fn parse_span(text: &str) -> Result<Duration, SpanError> {
         rest = after;
     }
     Ok(Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_programs_write_them() {
+        for (text, millis) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2026-11-16T03:13:24.119Z", 1_794_798_804_119),
+            ("2024-02-29T23:59:59.5Z", 1_709_251_199_500),
+            ("2000-03-01T00:00:00.000001Z", 951_868_800_000),
+        ] {
+            assert_eq!(Time::parse_utc(text), Some(Time(millis)), "{text}");
+        }
+        for bad in
+            ["", "Z", "2026-11-16", "2026-13-01T00:00:00Z", "2026-11-16 03:13:24Z", "2026-11-16T03:13:2äZ"]
+        {
+            assert_eq!(Time::parse_utc(bad), None, "{bad}");
+        }
+    }
 }

@@ -130,6 +130,8 @@ impl<S: Store> Conductor<S> {
 
     /// Everything that may be begun now.
     pub fn tasks(&mut self, now: Time) -> StoreResult<Vec<Task>> {
+        // First what may fail: whatever is taken down as begun below is begun.
+        let mut outbox = self.wanted(now)?;
         let mut tasks = Vec::new();
         let free = |p: &&ProjectName| {
             !self.busy.contains(&forge_lane(p)) && self.unread.get(*p).is_none_or(|(_, at)| *at <= now)
@@ -143,7 +145,6 @@ impl<S: Store> Conductor<S> {
             }
         }
         let checks_free = self.capacity.checks.saturating_sub(self.checks_busy);
-        let mut outbox = self.wanted(now)?;
         if let Some(project) = &self.only_merge {
             outbox.retain(|effect| effect.action.is_merging(project));
         }

@@ -6,7 +6,7 @@ use crate::ports::{
     PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::{Action, Outcome, StartSession};
+use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
 
 /// How much of the work done so far a successor is shown.
@@ -49,6 +49,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             })
         }
         Action::StartSession(start) => start_session(ports, start),
+        Action::CheckAgents { project } => check_agents(ports, project),
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
@@ -111,13 +112,14 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.close_issue(project, *issue)?;
             Ok(Outcome::Done)
         }
-        Action::Escalate { job, project, issue, trigger, context, at } => {
+        Action::Escalate { job, project, issue, trigger, context, about, at } => {
             ports.escalations.record(&Escalation {
                 job: *job,
                 project,
                 issue: *issue,
                 trigger,
                 context,
+                about,
                 at: *at,
             })?;
             Ok(Outcome::Done)
@@ -196,6 +198,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
             Ok(Outcome::Tidied { rescues, folders })
         }
+        Action::TakeCheckout { project } => {
+            Ok(Outcome::CheckoutTaken { taken: ports.workspace.take_checkout(project)? })
+        }
         Action::SyncCheckout { project, .. } => {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
             Ok(Outcome::Checkout { updated, note })
@@ -207,11 +212,25 @@ fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
     Tree::of_job(project, role, issue)
 }
 
+fn check_agents(ports: &Ports, project: &ProjectName) -> PortResult<Outcome> {
+    let mut troubles = Vec::new();
+    for role in [Role::Dev, Role::Review] {
+        let why = ports.agents.trouble(project, role)?;
+        troubles.extend(why.map(|why| AgentTrouble { role, why }));
+    }
+    Ok(Outcome::AgentsChecked { troubles, unset: ports.agents.unset(project) })
+}
+
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     // First of all: what runs already must not be prepared for.
-    if let Some(started) = ports.agents.adopt(start)? {
+    let adopted = ports.agents.adopt(start);
+    if let Ok(Some(started)) = adopted {
         return Ok(session_started(started, Vec::new()));
     }
+    if let Some(why) = ports.agents.trouble(&start.project, start.role)? {
+        return Ok(Outcome::AgentUnusable { why });
+    }
+    adopted?;
     let tree = tree(&start.project, start.issue, start.role);
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
@@ -291,12 +310,19 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
 
 fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
-        return Ok(Outcome::Checkpoint { rescue: None, head: None, files: Vec::new(), note: None });
+        return Ok(Outcome::Checkpoint {
+            rescue: None,
+            head: None,
+            ahead: None,
+            files: Vec::new(),
+            note: None,
+        });
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
-    let head = ports.workspace.branch_state(tree, branch)?.head;
-    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head: Some(head), files, note })
+    let state = ports.workspace.branch_state(tree, branch)?;
+    let (head, ahead) = (Some(state.head), Some(state.ahead));
+    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head, ahead, files, note })
 }
 
 /// Sends a snapshot away, if that is wanted. It is kept here either way, so trouble is only told.

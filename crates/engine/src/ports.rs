@@ -7,7 +7,7 @@
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{
     ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, LandingStep, MovedBranch,
-    ProcessId, Review, StartSession, StatusState, Tidy,
+    ProcessId, Review, StartSession, StatusState, Taken, Tidy,
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::hand::name::HandName;
@@ -238,9 +238,13 @@ pub trait Workspace: Send + Sync {
     /// Keeps the head of a merged branch that had no pull request, on origin.
     fn pin_merged(&self, project: &ProjectName, head: &Sha) -> PortResult<()>;
 
-    /// Fast-forwards the user's checkout if it is clean and on the primary branch: whether it was
-    /// updated, and what to tell the user.
+    /// Brings the user's checkout to origin's primary branch if it is clean and on its own, which has
+    /// nothing that did not land: whether it was, and what to tell the user. Moves no other branch.
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)>;
+
+    /// Takes the user's own commits on their primary branch to origin: its primary branch goes forward to
+    /// them where it can; else they are put there as a branch.
+    fn take_checkout(&self, project: &ProjectName) -> PortResult<Taken>;
 }
 
 pub struct BuildRequest<'a> {
@@ -470,6 +474,10 @@ pub trait Setup: Send + Sync {
 
 /// Agents in their terminals.
 pub trait Agents: Send + Sync {
+    /// What keeps a session of that role from being started, whatever it is for, and what to do about it.
+    fn trouble(&self, project: &ProjectName, role: Role) -> PortResult<Option<String>>;
+    /// What the project's configuration passes on to its agents and the environment has not.
+    fn unset(&self, project: &ProjectName) -> Vec<String>;
     /// The session of this epoch, if it was started before: by a daemon that died before it could
     /// say so. Also one that has ended since.
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>>;
@@ -502,7 +510,7 @@ pub trait Agents: Send + Sync {
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
 }
 
-/// A job's bad end, as it is put on record.
+/// A job's trouble or bad end, as it is put on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escalation<'a> {
     pub job: JobId,
@@ -510,12 +518,14 @@ pub struct Escalation<'a> {
     pub issue: IssueNumber,
     pub trigger: &'a str,
     pub context: &'a str,
+    /// Which one of that trigger's it is; empty for one of a kind.
+    pub about: &'a str,
     pub at: Time,
 }
 
 /// What people and other tools are told outside of the forge.
 pub trait Escalations: Send + Sync {
-    /// Records it once for each job and trigger.
+    /// Records it once for each job, trigger and what it is about.
     fn record(&self, escalation: &Escalation<'_>) -> PortResult<()>;
 }
 

@@ -20,6 +20,7 @@ pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.messages, &mut rows);
     collect(&mut floor.records, &mut rows);
     collect(&mut floor.pulls, &mut rows);
+    collect(&mut floor.staff, &mut rows);
     rows
 }
 
@@ -45,6 +46,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "message" => place(&mut floor.messages, row)?,
             "record" => place(&mut floor.records, row)?,
             "pull" => place(&mut floor.pulls, row)?,
+            "staff" => place(&mut floor.staff, row)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

@@ -7,7 +7,7 @@ use crate::conductor::{Capacity, Conductor, Report, Task, work};
 use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
-use shopfloor_core::ids::{EntryId, ProjectName};
+use shopfloor_core::ids::{EntryId, ProjectName, Role};
 use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
@@ -48,8 +48,8 @@ pub struct RunnerOptions {
     pub clock: fn() -> Time,
     /// Told when something keeps the loop from going on, for the log.
     pub warn: fn(&str),
-    /// How long a full disk is left alone before the next attempt.
-    pub full_pause: Duration,
+    /// How long a store that cannot be written to is left alone before the next attempt.
+    pub store_pause: Duration,
 }
 
 /// When the loop returns by itself.
@@ -86,7 +86,7 @@ pub struct Runner<S, W> {
     options: RunnerOptions,
     sender: Sender<Input>,
     inputs: Receiver<Input>,
-    /// What came while the disk was full, in order.
+    /// What came while the store could not be written to, in order.
     backlog: VecDeque<Input>,
     observer: Observer,
     /// Jobs that had ended badly before this run.
@@ -123,23 +123,9 @@ impl<S: Store, W: Watches> Runner<S, W> {
     }
 
     pub fn run(&mut self) -> StoreResult<Stop> {
-        self.conductor.submit((self.options.clock)(), &Event::Resumed)?;
-        self.watches.reconcile(self.conductor.floor());
+        self.backlog.push_front(Input::Event(Event::Resumed));
+        let mut wake = None;
         loop {
-            for task in self.conductor.tasks((self.options.clock)())? {
-                self.start(task);
-            }
-            let over = match self.options.until.clone() {
-                Until::Never => false,
-                Until::Idle => self.is_idle()?,
-                Until::Decided(project, entry) => {
-                    is_decided(self.conductor.floor(), entry) && self.conductor.has_followed_up(&project)?
-                }
-            };
-            if over {
-                return Ok(Stop::Idle { unfinished: self.unfinished() });
-            }
-            let wake = self.conductor.wake();
             let input = self.next_input(wake);
             if matches!(input, Some(Input::Stop)) {
                 return Ok(Stop::Asked);
@@ -148,19 +134,45 @@ impl<S: Store, W: Watches> Runner<S, W> {
                 Some(Input::Event(event)) => Some(event.clone()),
                 _ => None,
             };
-            match self.take_in(wake, input) {
+            let went = match self.take_in(wake, input) {
                 Ok(notes) => {
                     self.watches.reconcile(self.conductor.floor());
                     (self.observer)(self.conductor.floor(), &notes);
+                    self.go_on()
                 }
-                Err(StoreError::Full(why)) => {
-                    if self.wait_for_room(&why, again)? {
+                Err(e) => {
+                    // It was not taken in, and is first when it can be.
+                    again.into_iter().for_each(|event| self.backlog.push_front(Input::Event(event)));
+                    Err(e)
+                }
+            };
+            match went {
+                Ok(None) => wake = self.conductor.wake(),
+                Ok(Some(stop)) => return Ok(stop),
+                Err(e) if e.may_pass() => {
+                    if self.wait_for_the_store(e)? {
                         return Ok(Stop::Asked);
                     }
+                    wake = Some((self.options.clock)());
                 }
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Begins what may be begun. Something if that was all.
+    fn go_on(&mut self) -> StoreResult<Option<Stop>> {
+        for task in self.conductor.tasks((self.options.clock)())? {
+            self.start(task);
+        }
+        let over = match self.options.until.clone() {
+            Until::Never => false,
+            Until::Idle => self.is_idle()?,
+            Until::Decided(project, entry) => {
+                is_decided(self.conductor.floor(), entry) && self.conductor.has_followed_up(&project)?
+            }
+        };
+        Ok(over.then(|| Stop::Idle { unfinished: self.unfinished() }))
     }
 
     fn take_in(&mut self, wake: Option<Time>, input: Option<Input>) -> StoreResult<Vec<Note>> {
@@ -181,23 +193,26 @@ impl<S: Store, W: Watches> Runner<S, W> {
         }
     }
 
-    /// Nothing was committed, so nothing is lost: what came is taken in when there is room, in its
-    /// order, and an effect whose outcome could not be noted is performed again. True: asked to stop.
-    fn wait_for_room(&mut self, why: &str, again: Option<Event>) -> StoreResult<bool> {
-        (self.options.warn)(&format!("the disk is full, so nothing goes on until there is room: {why}"));
-        if let Some(event) = again {
-            self.backlog.push_front(Input::Event(event));
-        }
-        let until = Instant::now() + self.options.full_pause;
+    /// Nothing was committed, so nothing is lost: what came is taken in when the store can be written to, in
+    /// its order, and an effect whose outcome could not be noted is performed again. True: asked to stop.
+    fn wait_for_the_store(&mut self, error: StoreError) -> StoreResult<bool> {
+        let mut error = error;
         loop {
-            match self.inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Input::Stop) => return Ok(true),
-                Ok(input) => self.backlog.push_back(input),
-                Err(_) => break,
+            (self.options.warn)(&format!("nothing goes on until the store can be written to again: {error}"));
+            let until = Instant::now() + self.options.store_pause;
+            loop {
+                match self.inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(Input::Stop) => return Ok(true),
+                    Ok(input) => self.backlog.push_back(input),
+                    Err(_) => break,
+                }
+            }
+            match self.conductor.poked() {
+                Ok(()) => return Ok(false),
+                Err(e) if e.may_pass() => error = e,
+                Err(e) => return Err(e),
             }
         }
-        self.conductor.poked()?;
-        Ok(false)
     }
 
     /// The next input, or `None` when it is time to look at deadlines.
@@ -236,7 +251,9 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let floor = self.conductor.floor();
         let waiting = floor.jobs.iter().filter(|j| j.is_live()).count()
             + by_hand(floor).filter(|e| e.state.is_live()).count();
-        badly_ended(floor).saturating_sub(self.bad_before) + waiting
+        // Nothing of them could be begun, and nobody can tell what there was to do.
+        let held = floor.holds().filter(|(_, hold)| hold.role == Role::Dev).count();
+        badly_ended(floor).saturating_sub(self.bad_before) + waiting.max(held)
     }
 }
 
@@ -280,7 +297,16 @@ fn stands_still(floor: &Floor, entry: &Entry) -> bool {
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.
 fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
-    if floor.trouble_of(job).is_some_and(Trouble::is_asked) {
+    if floor.trouble_of(job).is_some_and(Trouble::is_asked) || floor.hold_of(job).is_some() {
+        return true;
+    }
+    // Nothing of it goes on before they say so. One who only types there leaves by themselves.
+    let at_rest = matches!(job.state, JobState::Working | JobState::Respawning)
+        || (matches!(job.state, JobState::Reviewing { .. }) && job.reviewer_put_off);
+    if at_rest && floor.job_held(job).is_some() {
+        return true;
+    }
+    if asks_a_person(floor, job) {
         return true;
     }
     match job.state {
@@ -289,6 +315,17 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
         JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
         _ => false,
     }
+}
+
+/// Whether the agent whose turn it is waits in a dialog that nobody has answered.
+fn asks_a_person(floor: &Floor, job: &Job) -> bool {
+    let whose = match job.state {
+        JobState::Working => job.session,
+        JobState::Reviewing { .. } => job.review_session,
+        _ => None,
+    };
+    let asks = whose.and_then(|epoch| floor.sessions.get(&epoch)?.asks.as_ref());
+    asks.is_some_and(|ask| ask.answer.is_none())
 }
 
 fn badly_ended(floor: &Floor) -> usize {

@@ -5,6 +5,8 @@
 //! `cargo xtask test` fetches the clients and says where they are. Without that, each test here says
 //! that it was skipped.
 
+#[path = "clients/boss.rs"]
+mod boss;
 #[path = "clients/claude.rs"]
 mod claude;
 #[expect(dead_code, reason = "the factory's tests use the rest of it")]
@@ -33,5 +35,9 @@ mod pane;
 mod people;
 #[path = "clients/plant.rs"]
 mod plant;
+#[path = "clients/staff.rs"]
+mod staff;
 #[path = "clients/trouble.rs"]
 mod trouble;
+#[path = "clients/waiting.rs"]
+mod waiting;

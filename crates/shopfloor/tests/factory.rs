@@ -1,12 +1,16 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/boss.rs"]
+mod boss;
 #[path = "factory/branches.rs"]
 mod branches;
 #[path = "factory/client.rs"]
 mod client;
 #[path = "factory/clients.rs"]
 mod clients;
+#[path = "factory/daemon.rs"]
+mod daemon;
 #[path = "factory/doctor_agents.rs"]
 mod doctor_agents;
 #[path = "factory/floor.rs"]
@@ -31,6 +35,8 @@ mod hand_worktree;
 mod kills;
 #[path = "factory/matrix.rs"]
 mod matrix;
+#[path = "factory/newcomer.rs"]
+mod newcomer;
 #[path = "factory/people.rs"]
 mod people;
 #[path = "factory/queue.rs"]
@@ -47,6 +53,12 @@ mod rescue;
 mod respawns;
 #[path = "factory/reviews.rs"]
 mod reviews;
+#[path = "factory/signals.rs"]
+mod signals;
+#[path = "factory/signs.rs"]
+mod signs;
+#[path = "factory/staff.rs"]
+mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/strict.rs"]

@@ -8,7 +8,7 @@
 use crate::git::{Content, PRIMARY, Written};
 use crate::rng::Rng;
 use crate::world::World;
-use shopfloor_core::effect::{Review, StartSession, Verdict};
+use shopfloor_core::effect::{Review, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, branch_for};
 use shopfloor_core::phase::{Ask, Phase, PhaseReport};
 use shopfloor_core::time::Time;
@@ -57,6 +57,8 @@ pub struct Proc {
     pub result: Option<(Option<Sha>, Result<Review, String>)>,
     pub results: u64,
     pub head: Option<Sha>,
+    /// The commit it has said all about that it had to say.
+    pub decided: Option<Sha>,
     /// Acts since it was told what to review.
     pub review_acts: u32,
     pub acts: u32,
@@ -96,6 +98,7 @@ impl Proc {
             result: None,
             results: 0,
             head: start.head.clone(),
+            decided: None,
             review_acts: 0,
             acts: 0,
             started: now,
@@ -120,8 +123,11 @@ impl Proc {
             "CI passed" => Mode::Work(0, Phase::AwaitingReview),
             "CI failed" | "CI timeout" => Mode::Work(edits, Phase::AwaitingCi),
             "MERGE_CONFLICT" | "MERGE_FAILED" => Mode::TakePrimary,
-            "Review: REQUEST_CHANGES" if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
-            "Review: REQUEST_CHANGES" => Mode::Work(edits, Phase::AwaitingReview),
+            "Review: REQUEST_CHANGES" | "Review: DISCUSS" if rng.permille(100) => {
+                Mode::Work(0, Phase::AwaitingReview)
+            }
+            "Review: REQUEST_CHANGES" | "Review: DISCUSS" => Mode::Work(edits, Phase::AwaitingReview),
+            "no review, escalating" => Mode::Wait,
             // Somebody tidies up after the approval.
             "Review: APPROVE" if rng.permille(80) => Mode::TakePrimary,
             "Review: APPROVE" if rng.permille(300) => Mode::Wait,
@@ -130,23 +136,6 @@ impl Proc {
             "PR not merged yet" if text.contains("merge queue, which") => Mode::Wait,
             _ => Mode::Work(edits, Phase::AwaitingCi),
         };
-    }
-
-    fn read_as_reviewer(&mut self, first: &str, text: &str, rng: &mut Rng) {
-        let commit = |before: &str| {
-            let rest = text.split_once(before)?.1;
-            rest.get(..40)?.to_owned().try_into().ok()
-        };
-        match first {
-            // Some do not read closely.
-            "Review again" if !rng.permille(50) => self.head = commit("to commit ").or(self.head.take()),
-            "RESULT unusable" => {
-                self.result = None;
-                self.head = commit("not of ").or(self.head.take());
-            }
-            _ => {}
-        }
-        self.review_acts = 0;
     }
 
     fn sloppy(&self, rng: &mut Rng, permille: u32) -> bool {
@@ -443,60 +432,6 @@ impl World {
         } else {
             let commit = self.git.commit(vec![head, primary], content, true);
             self.git.local.insert(branch, commit);
-        }
-    }
-
-    fn reviewer_act(&mut self, epoch: Epoch) {
-        let proc = self.procs[&epoch].clone();
-        let through = proc.result.as_ref().is_some_and(|(of, said)| said.is_ok() && *of == proc.head);
-        if through || proc.review_acts > 4 {
-            return;
-        }
-        self.procs.get_mut(&epoch).expect("just seen").review_acts += 1;
-        if self.rng.permille(150) {
-            // A reviewer tries something out.
-            self.edit(&proc.tree, false);
-        }
-        if proc.review_acts == 0 {
-            self.agent_again(epoch, 600_000);
-            return;
-        }
-        let good = |verdict| {
-            Ok(Review { verdict, reason: "because".into(), markdown: "text".into(), follow_ups: vec![] })
-        };
-        let result = match self.rng.below(100) {
-            0..65 => good(Verdict::Approve),
-            65..82 => good(Verdict::RequestChanges),
-            82..86 => good(Verdict::Discuss),
-            86..92 => {
-                self.saw("review garbage");
-                Err("not JSON".to_owned())
-            }
-            92..97 => {
-                self.saw("reviewer died");
-                self.die(epoch, Some(1), "died without a review");
-                return;
-            }
-            _ => {
-                self.saw("reviewer hangs");
-                return;
-            }
-        };
-        let garbage = result.is_err();
-        if let (Ok(review), Some(head)) = (&result, &proc.head) {
-            self.verdicts.insert((epoch, head.clone(), review.verdict.as_str()));
-        }
-        let row = self.procs.get_mut(&epoch).expect("just seen");
-        row.result = Some((proc.head.clone(), result));
-        row.results += 1;
-        self.notices.insert(epoch);
-        self.say(format!("session {epoch} writes its result"));
-        match self.rng.below(4) {
-            0 => self.die(epoch, Some(0), "left after its review"),
-            1 => self.signal(epoch, Phase::Done),
-            2 if self.rng.permille(100) => self.signal(epoch, Phase::Failed),
-            _ if garbage => self.agent_again(epoch, 600_000),
-            _ => {}
         }
     }
 

@@ -8,7 +8,7 @@
 //! Looks that would see the same again are left out: what is held up is looked at when something
 //! stirs at its terminal.
 
-use crate::client::Glance;
+use crate::client::{Client, Glance};
 use crate::store::CrashingStore;
 use crate::world::{Mutation, Shared};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
@@ -16,7 +16,7 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::liveness::{Confidence, State};
 use shopfloor_core::runtime::{Composer, Confirm, Submit};
-use shopfloor_core::state::{Message, SessionState, SessionStatus};
+use shopfloor_core::state::{About, AnswerEnd, Message, SessionState, SessionStatus};
 use shopfloor_core::time::Time;
 use shopfloor_engine::Conductor;
 use shopfloor_store::StoreResult;
@@ -28,6 +28,8 @@ type Floor = Conductor<CrashingStore>;
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Steps taken without waiting; more would be a fault of ours.
 const STEPS_MAX: usize = 16;
+/// The invariant of those who work.
+const WORKS: &str = "8 a working agent is never reminded, judged idle or ended";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 fn recipe() -> Recipe {
@@ -39,6 +41,7 @@ fn recipe() -> Recipe {
         confirm_ms: 5_000,
         resend_max: 3,
         command_prefixes: vec!["/".into()],
+        mentions: vec!['@'],
     };
     Recipe::new(Some(&submit), NO_DEADLINE)
 }
@@ -52,6 +55,9 @@ pub struct Attendant {
     courier: Option<Courier>,
     reported: Option<(Time, SessionStatus)>,
     watched_from: Time,
+    /// The newest key of a person's that was told.
+    person_told: Option<Time>,
+    stands: bool,
     /// How far the spool was read.
     read: usize,
     /// When it comes again by itself.
@@ -81,13 +87,19 @@ impl Attendant {
             courier: None,
             reported: None,
             watched_from: now,
+            person_told: None,
+            stands: false,
             read,
             due,
         }
     }
 
     /// The floor has changed.
-    pub fn brief(&mut self, next: Option<MessageId>, now: Time) {
+    pub fn brief(&mut self, next: Option<MessageId>, stands: bool, now: Time) {
+        // A person answered something, has it, or has it no more.
+        if std::mem::replace(&mut self.stands, stands) != stands {
+            self.due = Some(now);
+        }
         if self.briefed != next {
             (self.briefed, self.next) = (next, next);
             self.courier = None;
@@ -110,7 +122,9 @@ impl Attendant {
         if self.is(Mutation::KeepsTheSpoolTooSoon) {
             self.keep();
         }
+        self.answer(floor, &glance, now)?;
         self.report(floor, &glance, now)?;
+        self.tell_of_people(floor, &glance, now)?;
         let again = self.deliver(floor, &glance, now)?;
         self.keep();
         let soon = now + Duration::from_millis(1);
@@ -127,6 +141,48 @@ impl Attendant {
         }
     }
 
+    /// Who types there, and that they left.
+    fn tell_of_people(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<()> {
+        let held = floor.floor().sessions.get(&self.epoch).is_some_and(|s| s.hold.is_some());
+        let event = match glance.person {
+            Some(at) if self.person_told != Some(at) => Event::PersonTyped { epoch: self.epoch, at },
+            None if held => Event::PersonLeft { epoch: self.epoch },
+            _ => return Ok(()),
+        };
+        self.person_told = glance.person;
+        self.world.lock().saw("person told of");
+        floor.submit(now, &event)?;
+        Ok(())
+    }
+
+    /// Types a person's answer into the dialog it is for: at most once, and only there.
+    fn answer(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<()> {
+        let asks = floor.floor().sessions.get(&self.epoch).and_then(|s| s.asks.clone());
+        let Some(ask) = asks.filter(|ask| ask.answer.is_some()) else { return Ok(()) };
+        let About::Dialog { view: Some(view), .. } = &ask.about else { return Ok(()) };
+        let fresh = glance.dialog.as_ref().is_some_and(|now| now.fingerprint == view.fingerprint);
+        let end = {
+            let mut world = self.world.lock();
+            let begun = world.clients.get(&self.epoch).and_then(|client| client.begun);
+            if begun == Some(ask.id) || (!fresh && !world.is(Mutation::AnswersWithoutLooking)) {
+                world.saw("answer to a dialog refused");
+                AnswerEnd::Refused { why: "it is another".into() }
+            } else {
+                world.crash_point("clerk", "crash before a record");
+                if let Some(client) = world.clients.get_mut(&self.epoch) {
+                    client.begun = Some(ask.id);
+                }
+                world.crash_point("clerk", "crash between record and act");
+                world.answer_dialog(self.epoch, &view.fingerprint);
+                world.crash_point("clerk", "crash between act and report");
+                AnswerEnd::Typed
+            }
+        };
+        floor.submit(now, &Event::DialogAnswered { epoch: self.epoch, question: ask.id, end })?;
+        self.reported = None;
+        Ok(())
+    }
+
     fn report(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<()> {
         let status = SessionStatus {
             state: glance.state.clone(),
@@ -134,7 +190,7 @@ impl Attendant {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
-            dialog: None,
+            dialog: glance.dialog.clone(),
         };
         if self.reported.as_ref().is_some_and(|(at, old)| !is_worth(old, &status, now.since(*at))) {
             return Ok(());
@@ -152,10 +208,19 @@ impl Attendant {
             State::Failed { error } => error.as_str(),
             state => state.as_str(),
         });
+        if world.clients.get(&self.epoch).is_some_and(Client::is_misjudged) {
+            let text = format!("session {} works, and by what it told it is idle", self.epoch);
+            world.broken(WORKS, text);
+        }
         let (Some(before), Some(after), Some(session)) = (before, after, session) else { return Ok(()) };
+        // Who works is not reminded, and who waits for its own work works.
+        let works = matches!(glance.state, State::Working { .. } | State::Background { .. });
+        if works && before.reminders != after.reminders {
+            world.broken(WORKS, format!("session {} works, and is reminded", self.epoch));
+        }
         // A limit or a failed request is nobody's fault.
         let counted = |j: &shopfloor_core::state::Job| (j.respawns, j.ci_fixes, j.reminders, j.review_rounds);
-        let blameless = matches!(glance.state, State::LimitedUntil { .. } | State::Failed { .. });
+        let blameless = works || matches!(glance.state, State::LimitedUntil { .. } | State::Failed { .. });
         if blameless && counted(&before) != counted(after) {
             let text = format!("{} of session {} counts against its agent", glance.state, self.epoch);
             world.broken("7 every wait has a deadline", text);
@@ -190,6 +255,9 @@ impl Attendant {
             State::LimitedUntil { until } => Some(until),
             _ => None,
         };
+        // What it took before is confirmed all the same.
+        let session = floor.floor().sessions.get(&self.epoch);
+        let theirs = session.is_some_and(|session| floor.floor().held(session).is_some());
         let mut prompts = glance.prompts.clone();
         if self.is(Mutation::IgnoresConfirmations) {
             prompts.clear();
@@ -197,7 +265,7 @@ impl Attendant {
         let inputs = prompts.into_iter().map(|prompt| Input::Prompt { prompt }).chain([Input::Tick]);
         let mut next = None;
         for input in inputs {
-            next = self.go(&mut courier, floor, input, limit.is_some(), now)?;
+            next = self.go(&mut courier, floor, input, limit.is_some() || theirs, now)?;
             if next.is_none() {
                 // Delivered or given up: the floor says what comes then.
                 self.next = None;
@@ -208,6 +276,10 @@ impl Attendant {
             Some(until) => {
                 self.hold(&mut courier, floor, "the account's limit is reached", now)?;
                 Some(until)
+            }
+            None if theirs => {
+                self.hold(&mut courier, floor, "a person has it", now)?;
+                None
             }
             // Nothing else will be seen until something stirs.
             None if courier.delivery.blocked().is_some_and(|why| !ends_by_itself(why)) => None,
@@ -272,7 +344,14 @@ impl Attendant {
                 Stage::Queued => Composer::Empty,
                 _ => Composer::Pasted(String::new()),
             };
-            return Ok(Pane { dialog: None, composer, busy: false, human_typed: None });
+            return Ok(Pane {
+                dialog: None,
+                composer,
+                busy: false,
+                human_typed: None,
+                elsewhere: false,
+                taken: false,
+            });
         }
         Ok(pane)
     }
@@ -331,7 +410,9 @@ fn ends_by_itself(why: &str) -> bool {
 /// Whether the floor has to know. The same error of another turn is another error.
 fn is_worth(old: &SessionStatus, new: &SessionStatus, age: Duration) -> bool {
     let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
+    let asks = |status: &SessionStatus| status.dialog.as_ref().map(|view| view.fingerprint.clone());
     old.state != new.state
+        || asks(old) != asks(new)
         || (failed && old.since != new.since)
         || (new.state == State::Stuck && age >= crate::client::STUCK_EVERY)
 }

@@ -1,5 +1,6 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod people;
 mod reviews;
 mod sessions;
 
@@ -10,12 +11,16 @@ use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, Project
 use shopfloor_core::policy::{MergeBatch, MergeMethod};
 use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
+use shopfloor_core::time::Time;
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Sessions replaced for a full context, and questions, in a job's life.
 const CYCLES_MAX: u32 = 10;
 const QUESTIONS_MAX: u32 = 10;
+/// How long a message may keep its agent busy, with the deadlines of its delivery and a successor.
+const TURN_MAX: Duration = Duration::from_secs(12 * 3600);
 
 /// What the checker remembers from step to step.
 #[derive(Default)]
@@ -36,6 +41,9 @@ pub struct Checker {
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
+    /// Live sessions that a person has, or that are paused, and until when.
+    held: BTreeMap<Epoch, (Time, bool)>,
+    newest_message: MessageId,
     /// Entries that were found approved, and whether they were to be published then.
     queued: BTreeMap<EntryId, bool>,
 }
@@ -75,6 +83,7 @@ impl Checker {
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
         self.what_is_queued_is_approved(world, floor);
+        self.the_person_is_the_boss(world, floor, entries);
         self.nobody_is_blocked_by_weather(world, floor);
     }
 
@@ -325,6 +334,8 @@ impl Checker {
             };
             if let JobState::Finishing { remaining, .. } = &job.state
                 && outbox.iter().filter(mine).count() == 0
+                // A person types there: it ends when they leave.
+                && !floor.sessions.iter().any(|s| s.job == job.id && s.end_put_off)
             {
                 let text = format!("job {} waits for {remaining:?}, which nobody does", job.id);
                 world.broken("7 every wait has a deadline", text);
@@ -378,11 +389,15 @@ impl Checker {
         }
     }
 
-    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune.
+    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune. An agent
+    /// that waits for a review is told once that nobody writes one; what it does then is its own.
     pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
-        for entry in entries.iter().filter(|e| e.kind == "event") {
+        let is_told = |e: &&Entry| e.kind == "MESSAGE_QUEUED" && e.text == "no review, escalating";
+        let told: Vec<Time> = entries.iter().filter(is_told).map(|e| e.at).collect();
+        let woken = |e: &&Entry| told.iter().any(|at| (*at..*at + TURN_MAX).contains(&e.at));
+        for entry in entries.iter().filter(|e| e.kind == "event" && !woken(e)) {
             let tick = entry.body.contains("\"event\":\"tick\"");
-            let telling = ["\"action\":\"comment\"", "\"event\":\"observed\""];
+            let telling = ["\"action\":\"comment\"", "\"action\":\"escalate\"", "\"event\":\"observed\""];
             let pruning = ["\"action\":\"tidy\"", "\"action\":\"release_worktree\""];
             let telling = telling.iter().chain(&pruning).any(|what| entry.body.contains(what));
             if !tick && !telling {

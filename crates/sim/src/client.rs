@@ -12,10 +12,10 @@ use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::delivery::{Delivery, Pane};
 use shopfloor_core::effect::StartSession;
-use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Activity, State};
+use shopfloor_core::ids::{Epoch, MessageId, QuestionId};
+use shopfloor_core::liveness::{Activity, HookEvent, HookState, Stand as HookStand, State, Task};
 use shopfloor_core::phase::Phase;
-use shopfloor_core::runtime::{Composer, DialogKind, ErrorKind};
+use shopfloor_core::runtime::{Composer, DialogKind, DialogOption, DialogView, ErrorKind};
 use shopfloor_core::time::Time;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,8 +45,14 @@ pub enum Stand {
     Ready,
     Turn,
     Idle,
-    Limited { until: Time },
-    Failed { error: ErrorKind },
+    /// Its turn is over, and work that it began is not.
+    Background,
+    Limited {
+        until: Time,
+    },
+    Failed {
+        error: ErrorKind,
+    },
     Frozen,
 }
 
@@ -59,6 +65,10 @@ pub struct Client {
     pub since: Time,
     /// It shows no composer yet.
     pub shut: bool,
+    /// What its hooks have told so far, by the numbers of its turns; and whether one was lost.
+    hooks: HookState,
+    turn: u64,
+    deaf: bool,
     /// How often a phase had been written when its turn began.
     writes: u64,
     pub dialog: Option<(DialogKind, Time)>,
@@ -69,6 +79,10 @@ pub struct Client {
     waiting: Vec<Vec<Piece>>,
     /// Somebody's terminal is attached, and when it last sent a key.
     pub person: Option<Time>,
+    /// Dialogs it has shown, and the question whose answer was typed or about to be; the latter is in the
+    /// session's folder.
+    pub dialogs: u32,
+    pub begun: Option<QuestionId>,
     /// Shows a long paste as a stand-in.
     stands_in: bool,
     /// Little context is left.
@@ -89,6 +103,9 @@ pub struct Client {
 
 /// What somebody who attends to a session finds.
 pub struct Glance {
+    /// When a person who is attached last typed.
+    pub person: Option<Time>,
+    pub dialog: Option<DialogView>,
     pub prompts: Vec<String>,
     pub read: usize,
     pub state: State,
@@ -108,12 +125,17 @@ impl Client {
             stand: Stand::Starting,
             since: now,
             shut: true,
+            hooks: HookState::new(now),
+            turn: 0,
+            deaf: false,
             writes: 0,
             dialog: None,
             stalled: None,
             composer: Vec::new(),
             waiting: Vec::new(),
             person: None,
+            dialogs: 0,
+            begun: None,
             stands_in: rng.permille(500),
             low: rng.permille(30),
             troubles: rng.below(4).saturating_sub(1) as u32,
@@ -132,6 +154,41 @@ impl Client {
         self.stand == Stand::Turn && self.dialog.is_none() && self.stalled.is_none()
     }
 
+    fn tells(&mut self, event: &HookEvent, now: Time) {
+        self.hooks = self.hooks.after(event, now);
+    }
+
+    fn prompt_hook(&self) -> HookEvent {
+        HookEvent::UserPromptSubmit { prompt: String::new(), turn: Some(self.turn.to_string()) }
+    }
+
+    /// Whether what it told, all of it, has it idle though it works.
+    pub fn is_misjudged(&self) -> bool {
+        let rests = self.hooks.stand == HookStand::Idle;
+        match self.stand {
+            Stand::Turn => rests && !self.deaf,
+            Stand::Background => rests && self.hooks.tasks.is_empty(),
+            _ => false,
+        }
+    }
+
+    pub fn dialog_view(&self) -> Option<DialogView> {
+        let (kind, _) = self.dialog?;
+        let option = |number, label: &str| DialogOption {
+            number,
+            label: label.to_owned(),
+            description: String::new(),
+            selected: number == 1,
+        };
+        Some(DialogView {
+            title: format!("dialog {}", self.dialogs),
+            text: format!("dialog {}: {kind}?", self.dialogs),
+            options: vec![option(1, "Yes"), option(2, "No")],
+            numbered: true,
+            fingerprint: format!("dialog-{}", self.dialogs),
+        })
+    }
+
     fn pane(&self) -> Pane {
         let text: Vec<&str> = self.composer.iter().map(|p| p.text.as_str()).collect();
         let composer = match text.as_slice() {
@@ -141,7 +198,14 @@ impl Client {
             all => Composer::Draft(all.concat()),
         };
         let busy = matches!(self.stand, Stand::Turn | Stand::Frozen);
-        Pane { dialog: self.dialog.map(|(kind, _)| kind), composer, busy, human_typed: self.person }
+        Pane {
+            dialog: self.dialog.map(|(kind, _)| kind),
+            composer,
+            busy,
+            human_typed: self.person,
+            elsewhere: false,
+            taken: false,
+        }
     }
 
     fn state(&self, now: Time, watched_from: Time, writes: u64) -> (State, Time, Option<Time>) {
@@ -158,6 +222,10 @@ impl Client {
                 return (State::ContextLow { percent: Some(90) }, self.since, None);
             }
             (Stand::Idle, _) if writes > self.writes => return (State::Idle, self.since, None),
+            (Stand::Background, _) => {
+                let what = "1 task: shell \"tests\"".to_owned();
+                return (State::Background { what }, self.since, None);
+            }
             (Stand::Turn, None) => return (working, self.since, None),
             (Stand::Turn, Some(since)) => (working, State::NoProgress, after(since, NO_PROGRESS)),
             (Stand::Idle, _) => (State::Idle, State::IdlePrompt, after(self.since, IDLE_FOR)),
@@ -197,11 +265,31 @@ impl World {
         let client = self.clients.get(&epoch)?;
         let (state, since, again) = client.state(self.now, watched_from, proc.writes);
         let prompts = client.spool[read..].to_vec();
-        Some(Glance { prompts, read: client.spool.len(), state, since, again })
+        let (person, dialog) = (client.person, client.dialog_view());
+        Some(Glance { person, dialog, prompts, read: client.spool.len(), state, since, again })
     }
 
     pub fn look_at(&mut self, epoch: Epoch) -> Result<Pane, String> {
-        self.client(epoch).map(|client| client.pane()).ok_or_else(|| "there is no such session".into())
+        let taken = self.has_a_person(epoch);
+        let pane = self.client(epoch).map(|client| client.pane());
+        pane.map(|pane| Pane { taken, ..pane }).ok_or_else(|| "there is no such session".into())
+    }
+
+    /// Whether a person is attached and typed not long ago.
+    pub fn has_a_person(&self, epoch: Epoch) -> bool {
+        let typed = self.clients.get(&epoch).and_then(|client| client.person);
+        typed.is_some_and(|at| self.now.since(at) < self.policy.handback)
+    }
+
+    /// The factory answers a dialog for a person who saw it as `fingerprint`.
+    pub fn answer_dialog(&mut self, epoch: Epoch, fingerprint: &str) {
+        self.say(format!("an answer is typed into session {epoch}"));
+        let shown = self.clients[&epoch].dialog_view().map(|view| view.fingerprint);
+        if shown.as_deref() != Some(fingerprint) {
+            self.broken(DELIVERY, format!("an answer to {fingerprint} was typed into {shown:?}"));
+        }
+        self.saw("dialog answered by the factory");
+        self.stir(epoch, Stir::Closes);
     }
 
     /// What forbids any key.
@@ -211,7 +299,8 @@ impl World {
             return Some("while a dialog is up");
         }
         let typing = client.person.is_some_and(|at| self.now.since(at) < TYPING);
-        typing.then_some("while a person types")
+        let theirs = self.has_a_person(epoch).then_some("while a person has the session");
+        typing.then_some("while a person types").or(theirs)
     }
 
     /// The terminal itself may refuse.
@@ -283,16 +372,19 @@ impl World {
         let pieces = std::mem::take(&mut client.composer);
         if client.stand == Stand::Turn && queues {
             client.waiting.push(pieces);
+            let event = client.prompt_hook();
+            let now = self.now;
+            self.client(epoch).expect("just seen").tells(&event, now);
             self.saw("prompt queued by the client");
         } else {
-            self.take_prompt(epoch, &pieces);
+            self.take_prompt(epoch, &pieces, false);
         }
         self.stirred.insert(epoch);
     }
 
-    /// A turn begins with what was submitted.
-    fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece]) {
-        let lost = self.rng.permille(8);
+    /// A turn begins with what was submitted, or was queued: of that its hook has told before.
+    fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece], queued: bool) {
+        let (lost, now) = (self.rng.permille(8), self.now);
         let World { clients, procs, rng, .. } = self;
         let (Some(client), Some(proc)) = (clients.get_mut(&epoch), procs.get_mut(&epoch)) else { return };
         let text = pieces.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join("\n");
@@ -324,6 +416,14 @@ impl World {
         }
         client.writes = proc.writes;
         client.stalled = None;
+        client.turn += 1;
+        if !queued {
+            client.deaf = lost;
+        }
+        if !queued && !lost {
+            let event = client.prompt_hook();
+            client.tells(&event, now);
+        }
         let ours = pieces.iter().any(|p| p.message.is_some());
         for text in wrong {
             self.broken(DELIVERY, text);
@@ -350,11 +450,45 @@ impl World {
     /// The turn has ended well, or at least by itself.
     pub fn turn_over(&mut self, epoch: Epoch) {
         self.stand(epoch, Stand::Idle);
+        self.tell_stop(epoch, vec![]);
         let Some(client) = self.client(epoch) else { return };
         if !client.waiting.is_empty() {
             let next = client.waiting.remove(0);
-            self.take_prompt(epoch, &next);
+            self.take_prompt(epoch, &next, true);
         }
+    }
+
+    fn tell_stop(&mut self, epoch: Epoch, tasks: Vec<Task>) {
+        let now = self.now;
+        if let Some(client) = self.client(epoch) {
+            let turn = Some(client.turn.to_string());
+            client.tells(&HookEvent::Stop { turn, tasks }, now);
+        }
+    }
+
+    /// The turn is over, and a shell goes on in the background, for minutes to hours.
+    pub fn wait_in_background(&mut self, epoch: Epoch) {
+        self.turn_over(epoch);
+        if self.client(epoch).is_none_or(|c| c.stand != Stand::Idle) {
+            return;
+        }
+        self.tell_stop(epoch, vec![Task::new("shell", "tests")]);
+        self.saw("work in the background");
+        self.say(format!("session {epoch} waits for work in the background"));
+        self.stand(epoch, Stand::Background);
+    }
+
+    /// Its work in the background is over: it begins a turn by itself.
+    pub fn background_over(&mut self, epoch: Epoch) {
+        let now = self.now;
+        let Some(client) = self.client(epoch).filter(|c| c.stand == Stand::Background) else { return };
+        client.turn += 1;
+        client.deaf = false;
+        let event = client.prompt_hook();
+        client.tells(&event, now);
+        self.saw("work in the background over");
+        self.stand(epoch, Stand::Turn);
+        self.begin_turn(epoch);
     }
 
     /// The turn is broken off: what waited for its end is back in the composer.

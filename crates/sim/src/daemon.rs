@@ -191,18 +191,22 @@ impl Daemon {
     /// Attends to what lives and is typed to, and tells what is next for it.
     fn reconcile_attendants(&mut self) {
         let (now, floor) = (self.now(), self.conductor.floor());
-        let wanted: BTreeMap<Epoch, Option<MessageId>> = floor
+        let wanted: BTreeMap<Epoch, (Option<MessageId>, bool)> = floor
             .sessions
             .iter()
             .filter(|s| s.typed && s.state == SessionState::Live)
-            .map(|s| (s.epoch, floor.next_message(s.epoch).map(|m| m.id)))
+            .map(|s| {
+                let answers = s.asks.as_ref().is_some_and(|ask| ask.answer.is_some());
+                let left_alone = floor.held(s).is_some();
+                (s.epoch, (floor.next_message(s.epoch).map(|m| m.id), answers || left_alone))
+            })
             .collect();
         self.attendants.retain(|epoch, _| wanted.contains_key(epoch));
-        for (epoch, next) in wanted {
+        for (epoch, (next, stands)) in wanted {
             self.attendants
                 .entry(epoch)
                 .or_insert_with(|| Attendant::new(epoch, &self.world))
-                .brief(next, now);
+                .brief(next, stands, now);
         }
     }
 

@@ -2,11 +2,12 @@
 
 use crate::forge::{Changed, Issue, Review};
 use crate::git::{Written, commit_of, sha};
+use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
 use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, JobState};
+use shopfloor_core::state::{Floor, JobState, Session};
 use shopfloor_core::step::{may_merge, may_queue};
 use std::collections::BTreeSet;
 
@@ -32,6 +33,12 @@ pub enum Whim {
     /// Holds the merge queue, and lets it go on later.
     Pause,
     Resume,
+    /// Takes a job from its agent, and hands back all they have taken later.
+    TakeJob,
+    HandBack,
+    /// Stops all agents, and lets them go on later.
+    PauseWork,
+    ResumeWork,
     /// Wants a change in the merge queue, or out of it.
     AskToMerge,
     RefuseToMerge,
@@ -212,6 +219,27 @@ impl World {
                 self.say(format!("person holds the queue: {why:?}"));
                 return Some(Event::QueuePaused { project: project.clone(), why });
             }
+            Whim::TakeJob => {
+                let live: Vec<IssueNumber> = floor.live_jobs(project).map(|job| job.issue).collect();
+                let issue = *self.rng.pick(&live)?;
+                self.saw("person took a job");
+                self.say(format!("person takes #{issue}"));
+                return Some(Event::Taken { project: project.clone(), issue });
+            }
+            Whim::HandBack => {
+                let job = floor.live_jobs(project).find(|job| job.taken.is_some())?;
+                self.saw("person handed a job back");
+                self.say(format!("person hands #{} back", job.issue));
+                return Some(Event::HandedBack { project: project.clone(), issue: job.issue });
+            }
+            Whim::PauseWork | Whim::ResumeWork => {
+                self.saw("agents paused");
+                self.say(format!("person: {whim:?}"));
+                return Some(match whim {
+                    Whim::PauseWork => Event::WorkPaused { project: None, why: "a release".into() },
+                    _ => Event::WorkResumed { project: None },
+                });
+            }
             Whim::AskToMerge => {
                 let issue = self.some_open_issue()?;
                 let urgent = self.rng.permille(500);
@@ -299,7 +327,25 @@ impl World {
         self.say(format!("person asks for #{number} again"));
     }
 
+    /// Answers what a client asks, by the floor's own question.
+    fn answer_a_dialog(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let asks = |s: &&Session| s.asks.as_ref().is_some_and(|ask| ask.answer.is_none());
+        let session = floor.sessions.iter().filter(asks).find(|_| self.rng.permille(600))?;
+        let ask = session.asks.as_ref().expect("just seen");
+        self.saw("person answered a client");
+        self.say(format!("person answers q{} of session {}", ask.id, session.epoch));
+        if self.rng.permille(250) {
+            // Somebody at the terminal is faster.
+            self.stir(session.epoch, Stir::Closes);
+        }
+        let (project, question) = (project.clone(), Some(ask.id));
+        Some(Event::Answered { project, issue: session.issue, text: "1".into(), question })
+    }
+
     fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        if let Some(event) = self.answer_a_dialog(project, floor) {
+            return Some(event);
+        }
         for job in floor.live_jobs(project) {
             match &job.state {
                 JobState::NeedsHuman { .. } if may_merge(floor, job).is_ok() && self.rng.permille(500) => {

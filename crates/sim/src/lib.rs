@@ -16,6 +16,7 @@ pub mod git;
 pub mod human;
 pub mod plan;
 pub mod ports;
+pub mod reviewers;
 pub mod rng;
 pub mod sim;
 pub mod store;

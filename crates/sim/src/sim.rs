@@ -243,12 +243,18 @@ impl Sim {
                 self.submit_from_outside(&event);
             }
             Wake::Person(whim) => {
-                if whim == Whim::Pause {
+                let undone = match whim {
+                    Whim::Pause => Some(Whim::Resume),
+                    Whim::TakeJob => Some(Whim::HandBack),
+                    Whim::PauseWork => Some(Whim::ResumeWork),
+                    _ => None,
+                };
+                if let Some(later) = undone {
                     let (now, minutes) = {
                         let mut world = self.world.lock();
                         (world.now, world.rng.range(1, 300))
                     };
-                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(Whim::Resume));
+                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(later));
                 }
                 self.refresh();
                 let event = self.world.lock().whim(whim, &self.project, self.cli.floor());
@@ -517,6 +523,8 @@ impl Sim {
             world.say("quiet");
         }
         let quiet_from = self.checker.position;
+        // What is held is tried again, ever more rarely: that is no idleness.
+        let held = self.cli.floor().holds().next().is_some();
         while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake())
             && wake < end
         {
@@ -538,7 +546,9 @@ impl Sim {
         }
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         let mut world = self.world.lock();
-        self.checker.idle_is_quiet(&mut world, &entries);
+        if !held {
+            self.checker.idle_is_quiet(&mut world, &entries);
+        }
         self.checker.at_the_end(&mut world, self.cli.floor(), &self.project);
     }
 }

@@ -18,6 +18,8 @@ pub enum Stir {
     GoesOn,
     /// What had stood still moves again.
     Moves,
+    /// Its work in the background is over.
+    WorkEnds,
     Fails(ErrorKind),
     /// The composer loses what was pasted.
     Vanish,
@@ -78,6 +80,7 @@ impl World {
                     self.begin_turn(epoch);
                 }
             }
+            Stir::WorkEnds => self.background_over(epoch),
             Stir::Fails(error) => {
                 if client.works() {
                     self.fail(epoch, error);
@@ -145,6 +148,10 @@ impl World {
                 self.stirred.insert(epoch);
                 self.stir_in(epoch, Stir::Moves, 20 * MINUTE, 16 * HOUR);
             }
+            93..97 => {
+                self.wait_in_background(epoch);
+                self.stir_in(epoch, Stir::WorkEnds, MINUTE, 8 * HOUR);
+            }
             _ => {
                 self.saw("stopped in the middle");
                 self.turn_over(epoch);
@@ -163,6 +170,7 @@ impl World {
         let now = self.now;
         let Some(client) = self.client(epoch) else { return };
         client.dialog = Some((kind, now));
+        client.dialogs += 1;
         self.stirred.insert(epoch);
         self.say(format!("session {epoch} shows a dialog ({kind})"));
         let (low, high) = match self.rng.below(100) {

@@ -32,6 +32,7 @@ pub enum Mutation {
     OneNameForAllTrees,
     EndsAnything,
     TypesWithoutLooking,
+    AnswersWithoutLooking,
     IgnoresConfirmations,
     ForgetsTheRecord,
     /// The confirmations that were read count as read before they were told.
@@ -112,6 +113,8 @@ pub struct World {
     pub trace: Vec<String>,
     pub coverage: BTreeMap<&'static str, u64>,
     pub violations: Vec<String>,
+    /// When the agents' client is not installed.
+    gone: Option<std::ops::Range<Time>>,
 }
 
 impl World {
@@ -142,7 +145,13 @@ impl World {
             trace: Vec::new(),
             coverage: BTreeMap::new(),
             violations: Vec::new(),
+            gone: gone(seed),
         }
+    }
+
+    /// Whether the agents' client is not installed just now.
+    pub fn client_is_gone(&self) -> bool {
+        self.gone.as_ref().is_some_and(|gone| gone.contains(&self.now))
     }
 
     pub fn say(&mut self, text: impl AsRef<str>) {
@@ -231,6 +240,16 @@ impl Shared {
         }
         Ok(done)
     }
+}
+
+/// In one world of seven the agents' client is missing for a while, some from the beginning.
+fn gone(seed: u64) -> Option<std::ops::Range<Time>> {
+    let mut rng = Rng::new(seed ^ 0x5ea7);
+    if rng.below(7) != 0 {
+        return None;
+    }
+    let begin = 1_000_000 + rng.below(2) * rng.range(1, 4 * 3_600_000);
+    Some(Time(begin)..Time(begin + rng.range(1_000, 2 * 3_600_000)))
 }
 
 /// A short name of a commit for the trace.

@@ -67,6 +67,7 @@ fn ending_a_session_nobody_ordered_to_end_is_caught() {
 #[test]
 fn typing_without_looking_is_caught() {
     check(Mutation::TypesWithoutLooking, "5 delivery is acknowledged");
+    check(Mutation::AnswersWithoutLooking, "5 delivery is acknowledged");
 }
 
 #[test]

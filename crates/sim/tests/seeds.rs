@@ -133,6 +133,13 @@ const COVERAGE: &[&str] = &[
     "crash between record and act",
     "crash between act and report",
     "person typed",
+    "person took a job",
+    "person handed a job back",
+    "agents paused",
+    "a person has a session",
+    "person answered a client",
+    "dialog answered by the factory",
+    "answer to a dialog refused",
     "person typed beside a message",
     "person submitted",
     // What their status said.
@@ -169,6 +176,8 @@ const COVERAGE: &[&str] = &[
     "client froze",
     "frozen client replaced",
     "stopped in the middle",
+    "work in the background",
+    "work in the background over",
     "context cycled",
     "agent cannot work",
 ];

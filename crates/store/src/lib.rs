@@ -106,11 +106,21 @@ pub enum StoreError {
     NoEntry,
     #[error("the store is busy: another process holds it for too long")]
     Busy,
+    /// What is open is not what is there: whatever is written goes nowhere.
+    #[error("{0} was deleted or replaced while it was in use")]
+    Replaced(String),
     /// Nothing was written; it works again once there is room.
     #[error("the disk is full: {0}")]
     Full(String),
     #[error("{0}")]
     Io(String),
+}
+
+impl StoreError {
+    /// Nothing was written, and the same may work later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, StoreError::Busy | StoreError::Full(_))
+    }
 }
 
 /// An effect's error is kept for people to see; the whole of it is for the log.

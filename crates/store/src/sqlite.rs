@@ -18,24 +18,46 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// One connection to a floor's store. Several, in any number of processes, may be open at once.
 #[derive(Debug)]
 pub struct SqliteStore {
     conn: Connection,
+    path: PathBuf,
+    file: FileId,
 }
 
 impl SqliteStore {
     /// Opens the store, makes it (mode 0600) if there is none, migrates it if it is older. The
     /// folder must exist.
     pub fn open(path: &Path) -> StoreResult<Self> {
-        Ok(SqliteStore { conn: connect(path)? })
+        Self::new(connect(path)?, path)
     }
 
     /// Opens an existing store for reading; nothing is made or migrated.
     pub fn open_read_only(path: &Path) -> StoreResult<Self> {
-        Ok(SqliteStore { conn: connect_read_only(path)? })
+        Self::new(connect_read_only(path)?, path)
+    }
+
+    fn new(conn: Connection, path: &Path) -> StoreResult<Self> {
+        let file = file_id(path)?;
+        Ok(SqliteStore { conn, path: path.to_owned(), file })
+    }
+
+    /// How long it waits for others who hold the store.
+    pub fn set_patience(&mut self, patience: Duration) -> StoreResult<()> {
+        Ok(self.conn.busy_timeout(patience)?)
+    }
+
+    /// What is open is still what has the store's name. (Only looked at: opening it would drop our locks.)
+    fn check_file(&self) -> StoreResult<()> {
+        match file_id(&self.path) {
+            Ok(now) if now == self.file => Ok(()),
+            _ => Err(StoreError::Replaced(self.path.display().to_string())),
+        }
     }
 
     /// Reads the whole file and checks that it is sound: for `doctor`, not for every start.
@@ -62,6 +84,7 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+        self.check_file()?;
         let tx = self.conn.transaction()?;
         let newest = newest_seq(&tx)?;
         let rows = if seq == Seq(0) {
@@ -81,6 +104,7 @@ impl Store for SqliteStore {
         if commit.entries.is_empty() {
             return Err(StoreError::NoEntry);
         }
+        self.check_file()?;
         let tx = write(&mut self.conn)?;
         if let Some(lease) = commit.lease
             && to_sql(lease) != read_lease(&tx)?
@@ -133,6 +157,14 @@ impl Store for SqliteStore {
         tx.commit()?;
         Ok(lease as u64)
     }
+}
+
+/// Which file it is: its device and inode.
+type FileId = (u64, u64);
+
+fn file_id(path: &Path) -> StoreResult<FileId> {
+    let meta = std::fs::metadata(path).map_err(|e| io_error("cannot reach", path, &e))?;
+    Ok((meta.dev(), meta.ino()))
 }
 
 /// A transaction that has the write lock from its start: what it reads cannot change under it.
@@ -294,7 +326,6 @@ fn io_error(doing: &str, path: &Path, error: &std::io::Error) -> StoreError {
 mod tests {
     use super::*;
     use crate::NewEntry;
-    use std::time::Duration;
 
     #[test]
     fn a_held_lock_is_busy_and_nothing_is_written() {
@@ -312,6 +343,32 @@ mod tests {
         assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);
         drop(held);
         assert_eq!(store.commit(&commit).unwrap().seq, Seq(1));
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_any_more_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("floor.db");
+        let entry = || NewEntry {
+            kind: "event".into(),
+            project: None,
+            issue: None,
+            text: "".into(),
+            body: "{}".into(),
+        };
+        let commit = |expected| Commit { expected, entries: vec![entry()], ..Commit::default() };
+        let mut store = SqliteStore::open(&path).unwrap();
+        store.commit(&commit(Seq(0))).unwrap();
+        let gone = |store: &mut SqliteStore| {
+            assert!(matches!(store.commit(&commit(Seq(1))), Err(StoreError::Replaced(_))));
+            assert!(matches!(store.rows_since(Seq(0)), Err(StoreError::Replaced(_))));
+        };
+        let copy = dir.path().join("copy.db");
+        std::fs::copy(&path, &copy).unwrap();
+        std::fs::rename(&copy, &path).unwrap();
+        gone(&mut store);
+        std::fs::remove_file(&path).unwrap();
+        gone(&mut store);
     }
 
     #[test]
@@ -347,6 +404,6 @@ mod tests {
         assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
         assert_eq!(pragma("synchronous"), "Integer(2)");
         assert_eq!(pragma("foreign_keys"), "Integer(1)");
-        assert_eq!(pragma("busy_timeout"), "Integer(5000)");
+        assert_eq!(pragma("busy_timeout"), "Integer(30000)");
     }
 }

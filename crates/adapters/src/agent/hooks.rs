@@ -5,14 +5,15 @@
 use serde::Deserialize;
 use serde_json::Value;
 use shopfloor_core::liveness::{
-    CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, TurnEnd,
+    CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, Task,
 };
-use shopfloor_core::runtime::ErrorKind;
 use shopfloor_core::text::shell_word;
 use shopfloor_core::time::Time;
 
 /// A payload larger than this is not read: a tool's whole output may be in one.
 pub const PAYLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// More tasks than anybody looks at.
+const TASKS_MAX: usize = 16;
 
 /// A hook's payload: whose, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct HookPayload {
     pub cwd: Option<String>,
     /// For PreToolUse of a shell: the command, for the guard.
     pub command: Option<String>,
+    /// One of the client's own helpers tells it, not the session: its steps are no steps of the turn.
+    pub subagent: bool,
     pub event: HookEvent,
 }
 
@@ -68,6 +71,11 @@ struct Wire {
     #[serde(default)]
     reason: String,
     last_assistant_message: Option<String>,
+    /// The turn's id: Claude Code's word and Codex's.
+    #[serde(alias = "turn_id")]
+    prompt_id: Option<String>,
+    /// Of any shape: an unknown one must not cost the event.
+    background_tasks: Option<Value>,
 }
 
 /// A hook's standard input.
@@ -79,6 +87,7 @@ pub fn parse_hook(bytes: &[u8]) -> Result<HookPayload, HookError> {
     let name = wire.hook_event_name.clone().filter(|name| !name.is_empty()).ok_or(HookError::NoEvent)?;
     Ok(HookPayload {
         command: wire.tool_input.as_ref().and_then(command),
+        subagent: wire.agent_id.is_some(),
         event: event(&name, &wire),
         session_id: wire.session_id,
         transcript_path: wire.transcript_path,
@@ -111,7 +120,9 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
                 _ => StartSource::Other,
             },
         },
-        "UserPromptSubmit" => HookEvent::UserPromptSubmit { prompt: wire.prompt.clone() },
+        "UserPromptSubmit" => {
+            HookEvent::UserPromptSubmit { prompt: wire.prompt.clone(), turn: wire.prompt_id.clone() }
+        }
         "PreToolUse" => HookEvent::PreToolUse { tool: tool() },
         "PostToolUse" => HookEvent::PostToolUse { tool: tool() },
         "PostToolUseFailure" => HookEvent::PostToolUseFailure { tool: tool() },
@@ -125,7 +136,10 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
         },
         // A subagent's end is not the session's, under whatever name it comes.
         "Stop" if wire.agent_id.is_some() => HookEvent::SubagentStop,
-        "Stop" => HookEvent::Stop,
+        "Stop" => HookEvent::Stop {
+            turn: wire.prompt_id.clone(),
+            tasks: wire.background_tasks.as_ref().map(running).unwrap_or_default(),
+        },
         "SubagentStop" => HookEvent::SubagentStop,
         "StopFailure" => HookEvent::StopFailure {
             error: wire.error.as_ref().and_then(Value::as_str).unwrap_or("unknown").to_owned(),
@@ -138,6 +152,14 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
         "SessionEnd" => HookEvent::SessionEnd { reason: wire.reason.clone() },
         other => HookEvent::Other { name: other.to_owned() },
     }
+}
+
+/// The tasks that go on, of a list of all.
+fn running(tasks: &Value) -> Vec<Task> {
+    let text = |task: &Value, name: &str| task[name].as_str().unwrap_or_default().to_owned();
+    let goes_on = |task: &&Value| matches!(text(task, "status").as_str(), "running" | "pending" | "");
+    let tasks = tasks.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter(goes_on);
+    tasks.take(TASKS_MAX).map(|task| Task::new(&text(task, "type"), &text(task, "description"))).collect()
 }
 
 #[derive(Deserialize)]
@@ -170,6 +192,7 @@ pub fn parse_notify(argument: &str) -> Result<HookPayload, HookError> {
         transcript_path: None,
         cwd: notify.cwd,
         command: None,
+        subagent: false,
         event,
     })
 }
@@ -214,41 +237,6 @@ pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslinePayload, HookError> {
     })
 }
 
-/// What a line of Codex's rollout file says of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnLine {
-    Begins,
-    Ends(TurnEnd),
-}
-
-/// One line of Codex's rollout file, if it is a turn's first or last. No hook tells of a request that
-/// failed. `kind` is [`RuntimeSpec::error_kind`].
-///
-/// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
-pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnLine> {
-    let value: Value = serde_json::from_str(line).ok()?;
-    let payload = value.get("payload").filter(|_| value["type"] == "event_msg")?;
-    match payload["type"].as_str()? {
-        "task_started" => Some(TurnLine::Begins),
-        "turn_aborted" => Some(TurnLine::Ends(TurnEnd::Aborted)),
-        "task_complete" => {
-            let Some(error) = payload.get("error").filter(|error| !error.is_null()) else {
-                return Some(TurnLine::Ends(TurnEnd::Done));
-            };
-            let info = &error["codex_error_info"];
-            // A word, or an object with one key and the HTTP status in it.
-            let object = info.as_object().and_then(|object| object.iter().next());
-            let status = object.and_then(|(_, detail)| detail["http_status_code"].as_u64());
-            let name = match status {
-                Some(401 | 403) => "auth",
-                _ => info.as_str().or(object.map(|(name, _)| name.as_str())).unwrap_or("unknown"),
-            };
-            Some(TurnLine::Ends(TurnEnd::Failed { error: kind(name) }))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,51 +267,6 @@ mod tests {
         assert_eq!(hook.unwrap().command.as_deref(), Some("ls"));
         let words = br#"{"hook_event_name":"PreToolUse","tool_input":{"command":["bash","-lc","echo 'a'"]}}"#;
         assert_eq!(parse_hook(words).unwrap().command.as_deref(), Some(r"bash -lc 'echo '\''a'\'''"));
-    }
-
-    #[test]
-    fn a_rollout_tells_how_each_turn_ended() {
-        let errors = [
-            ("response_too_many_failed_attempts", ErrorKind::RateLimit),
-            ("rate_limit_exceeded", ErrorKind::RateLimit),
-            ("usage_limit_exceeded", ErrorKind::RateLimit),
-            ("internal_server_error", ErrorKind::Server),
-            ("server_overloaded", ErrorKind::Overloaded),
-            ("context_window_exceeded", ErrorKind::ContextFull),
-            ("other", ErrorKind::Unknown),
-        ];
-        let kind = |name: &str| {
-            let known = errors.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-            known.or(ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
-        };
-        let lines = include_str!("../../tests/fixtures/codex-0.166.0-rollout.jsonl").lines();
-        let turns: Vec<TurnLine> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
-        // Each begins and then ends.
-        let pair = |pair: &[TurnLine]| match pair {
-            [TurnLine::Begins, TurnLine::Ends(end)] => *end,
-            other => panic!("{other:?}"),
-        };
-        let ends: Vec<TurnEnd> = turns.chunks(2).map(pair).collect();
-        let failed = |error| TurnEnd::Failed { error };
-        assert_eq!(
-            ends,
-            [
-                TurnEnd::Done,
-                TurnEnd::Done,
-                TurnEnd::Done,
-                TurnEnd::Aborted,
-                failed(ErrorKind::RateLimit),
-                failed(ErrorKind::RateLimit),
-                failed(ErrorKind::Server),
-                failed(ErrorKind::Overloaded),
-                failed(ErrorKind::Auth),
-                failed(ErrorKind::Unknown),
-                failed(ErrorKind::RateLimit),
-                failed(ErrorKind::RateLimit),
-                failed(ErrorKind::ContextFull),
-            ]
-        );
-        assert_eq!(parse_rollout_line("not JSON", kind), None);
     }
 
     #[test]

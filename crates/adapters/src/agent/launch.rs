@@ -1,29 +1,37 @@
 //! From a runtime's description to a command line: placeholders, what the client needs around it,
 //! and whether it can be started at all.
 
-use super::{AgentConfig, client, prompt_file, settings, trust};
+use super::codex::Configuration;
+use super::settings::ClaudeRules;
+use super::writable::git_folders;
+use super::{
+    AgentConfig, client, codex, mcp, prompt_file, result_file, rules, scratch, settings, through, trust,
+};
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
-use shopfloor_core::ids::tmux_name;
+use shopfloor_core::ids::{Role, tmux_name};
 use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{Final, PortError, PortResult};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+type Environment = Vec<(OsString, OsString)>;
 
 pub struct Launcher<'a> {
     pub layout: &'a Layout,
     pub start: &'a StartSession,
     pub config: &'a AgentConfig,
     pub cwd: &'a Path,
+    pub phase_file: &'a Path,
 }
 
 impl Launcher<'_> {
     /// The command line; `env` gets what the runtime adds. An error is one that trying again would
     /// not mend.
-    pub fn prepare(&self, env: &mut Vec<(OsString, OsString)>) -> PortResult<Vec<OsString>> {
+    pub fn prepare(&self, env: &mut Environment) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
         let mut values = self.values().map_err(PortError::transient)?;
         self.set_up(env, &mut values)?;
@@ -39,29 +47,6 @@ impl Launcher<'_> {
             env.retain(|(known, _)| *known != *name);
             env.push((name.into(), value.into()));
         }
-        let program = &argv[0];
-        let path = client::find(program, env, self.cwd).ok_or_else(|| {
-            PortError::permanent(Final::Config, format!(
-                "{program} is not installed, or not on the PATH of the agents: install it, or choose another `runtime` in shopfloor.toml"
-            ))
-        })?;
-        if let Some(check) = &spec.version {
-            client::check_version(&path, check, env)
-                .map_err(|why| PortError::permanent(Final::Config, why))?;
-        }
-        if let Some(refusal) = &spec.root
-            && rustix::process::geteuid().is_root()
-            && values.get("permission_mode").is_some_and(|mode| refusal.permission_modes.contains(&mode[0]))
-            && client::variable(env, &refusal.unless_env).is_none()
-        {
-            return Err(PortError::permanent(
-                Final::Config,
-                format!(
-                    "{program} refuses to run as root with permission_mode = {:?}: run the floor as another user, or, in a sandbox, set {} and add it to pass_env",
-                    values["permission_mode"][0], refusal.unless_env
-                ),
-            ));
-        }
         Ok(argv.into_iter().map(OsString::from).collect())
     }
 
@@ -72,37 +57,80 @@ impl Launcher<'_> {
 
     /// Whatever the client needs to be told beforehand: to call our hooks, and to ask nobody at its
     /// start.
-    fn set_up(&self, env: &[(OsString, OsString)], values: &mut Values) -> PortResult<()> {
-        // On the agents' PATH, and there as long as the floor is.
-        let program = self.layout.bin().join("shopfloor");
+    fn set_up(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
         match self.config.spec.setup {
-            Setup::Nothing => {}
-            Setup::Claude => {
-                let file = self.layout.session(self.start.epoch).join("settings.json");
-                let settings = settings::claude_settings(&program).to_string();
-                write_atomic(&file, settings.as_bytes(), 0o600).map_err(PortError::transient)?;
-                values.insert("settings_file".into(), vec![file.display().to_string()]);
-                self.trust(env, values)?;
-            }
-            Setup::Codex => {
-                let mut overrides = settings::codex_overrides(&program, self.cwd);
-                // A worktree's commits go to its repository, and pushes to the hub: both are beside it.
-                let project = self.layout.project(&self.start.project);
-                let session = self.layout.session(self.start.epoch);
-                overrides.extend(settings::codex_writable(&[&project, &session]));
-                values.insert("overrides".into(), overrides);
-            }
+            Setup::Nothing => Ok(()),
+            Setup::Claude => self.set_up_claude(env, values),
+            Setup::Codex => self.set_up_codex(env, values),
+        }
+    }
+
+    /// On the agents' PATH, and there as long as the floor is.
+    fn program(&self) -> PathBuf {
+        self.layout.bin().join("shopfloor")
+    }
+
+    fn set_up_claude(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
+        let (epoch, role) = (self.start.epoch, self.start.role);
+        let folder = self.layout.session(epoch);
+        let (words, no_mcp) = mcp::claude(self.config.mcp, &self.config.checkout, self.cwd);
+        let result = result_file(self.layout, epoch);
+        let files = rules::Files {
+            phase: self.phase_file,
+            prompt: &prompt_file(&folder),
+            scratch: &scratch(&folder),
+            result: (role == Role::Review).then_some(&result),
+        };
+        let rules = ClaudeRules { allow: rules::claude(role, &self.config.allow, &files), no_mcp };
+        let settings = settings::claude_settings(&self.program(), &rules).to_string();
+        let file = folder.join("settings.json");
+        write_atomic(&file, settings.as_bytes(), 0o600).map_err(PortError::transient)?;
+        values.insert("settings_file".into(), vec![file.display().to_string()]);
+        if !words.is_empty() {
+            values.insert("overrides".into(), words);
+        }
+        let Some(home) = client::variable(env, "HOME").map(PathBuf::from) else { return Ok(()) };
+        let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let own = settings::Client::Claude.user_file(&home, config.as_deref());
+        self.trust(&trust::claude_file(&home, config.as_deref()), env, values)?;
+        env.extend(through::own_line(&own).map(|own| (through::STATUS_LINE.into(), own.into())));
+        Ok(())
+    }
+
+    fn set_up_codex(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
+        let session = self.layout.session(self.start.epoch);
+        let file = codex::home(env).map(|home| home.join("config.toml"));
+        // One that cannot be read was found before: then nothing is started.
+        let own = file.map(|file| Configuration::read(&file)).and_then(Result::ok).unwrap_or_default();
+        let mut overrides = settings::codex_overrides(&self.program(), self.cwd);
+        overrides.extend(mcp::codex(self.config.mcp, &own, &self.config.checkout, self.cwd));
+        let mut folders = own.writable();
+        folders
+            .extend(git_folders(self.layout, &self.start.project, self.cwd).map_err(PortError::transient)?);
+        folders.extend(self.phase_file.parent().map(Path::to_owned));
+        folders.push(session.clone());
+        overrides.extend(settings::codex_writable(&folders));
+        values.insert("overrides".into(), overrides);
+        let allowed: Vec<String> = self.config.allow.commands().collect();
+        for (name, words) in [(through::NOTIFY, own.notify()), (through::ALLOW, Some(allowed))] {
+            env.extend(words.map(|words| (name.into(), serde_json::json!(words).to_string().into())));
         }
         Ok(())
     }
 
-    fn trust(&self, env: &[(OsString, OsString)], values: &Values) -> PortResult<()> {
-        let Some(home) = client::variable(env, "HOME").map(Path::new) else { return Ok(()) };
-        let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new);
-        let file = trust::claude_file(home, config);
-        let skips = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
-        // Each worktree is a repository of its own, and trusted as that.
-        trust::seed_claude(&file, self.cwd, skips).map(|_| ()).map_err(|e| {
+    /// What Claude Code would ask at its start, answered by what the configuration says.
+    fn trust(&self, file: &Path, env: &[(OsString, OsString)], values: &Values) -> PortResult<()> {
+        // As the client sees it, which asks the kernel where it is.
+        let worktree = std::fs::canonicalize(self.cwd).map_err(PortError::transient)?;
+        let answers = trust::Answers {
+            worktree: &worktree,
+            worktrees: worktree.parent(),
+            skip_permissions: values
+                .get("permission_mode")
+                .is_some_and(|mode| mode == &["bypassPermissions"]),
+            key: client::variable(env, "ANTHROPIC_API_KEY").and_then(OsStr::to_str),
+        };
+        trust::seed_claude(file, &answers).map(|_| ()).map_err(|e| {
             PortError::transient(format!(
                 "the worktrees cannot be marked as trusted in {}: {e}",
                 file.display()

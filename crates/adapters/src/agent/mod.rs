@@ -4,16 +4,28 @@
 //! name in tmux follows from what it is for and its epoch, so whatever runs is found again after
 //! any crash.
 
+mod check;
 pub mod client;
+pub mod codex;
 pub mod hooks;
 mod json_file;
+mod key;
 mod launch;
+mod mcp;
 pub mod prompt;
 mod result;
+mod rules;
 pub mod settings;
 pub mod spool;
 pub mod templates;
+pub mod through;
+pub mod transcript;
 pub mod trust;
+mod writable;
+
+pub use check::files as mending_files;
+pub use key::{KeyCommand, known as known_keys};
+pub use mcp::Mcp;
 
 use crate::host::atomic::write_atomic;
 use crate::host::prune;
@@ -21,11 +33,13 @@ use crate::layout::Layout;
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
+use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{Redactor, neutralise, tail};
-use shopfloor_engine::ports::{Agents, Briefing, Final, PortError, PortResult, Started, Tree};
+use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -45,6 +59,13 @@ pub struct AgentConfig {
     pub redactor: Redactor,
     /// The user's own checkout of the project.
     pub checkout: PathBuf,
+    /// What its client need not ask about.
+    pub allow: Allowed,
+    pub mcp: Mcp,
+    /// A program that prints its key.
+    pub key: Option<KeyCommand>,
+    /// Variables that the configuration passes on and that are not set.
+    pub unset: Vec<String>,
 }
 
 pub type AgentConfigs = Arc<dyn Fn(&ProjectName, Role) -> Option<AgentConfig> + Send + Sync>;
@@ -100,6 +121,16 @@ impl TmuxAgents {
         if own.exists() || !phase_file::claim(&path, self.layout.root()) { own } else { path }
     }
 
+    /// Agents call `shopfloor`: it is on their PATH, whatever else is.
+    fn path(&self, config: &AgentConfig) -> OsString {
+        let mut full = self.layout.bin().into_os_string();
+        if let Some(path) = client::variable(&config.env, "PATH") {
+            full.push(":");
+            full.push(path);
+        }
+        full
+    }
+
     fn environment(
         &self,
         start: &StartSession,
@@ -113,14 +144,7 @@ impl TmuxAgents {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
-        // Agents call `shopfloor`: it is on their PATH, whatever else is.
-        let path = config.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let mut full = self.layout.bin().into_os_string();
-        if let Some(path) = path {
-            full.push(":");
-            full.push(path);
-        }
-        set("PATH", full);
+        set("PATH", self.path(config));
         set("SHOPFLOOR_HOME", self.layout.root().into());
         set("SHOPFLOOR_SESSION", start.epoch.to_string().into());
         set("SHOPFLOOR_ROLE", start.role.as_str().into());
@@ -147,6 +171,9 @@ impl TmuxAgents {
         if start.role == Role::Review {
             set("SHOPFLOOR_RESULT_FILE", result_file(&self.layout, start.epoch).into());
         }
+        if let Some(head) = start.head.as_ref().filter(|_| start.role == Role::Review) {
+            set("SHOPFLOOR_COMMIT", head.as_str().into());
+        }
         env
     }
 }
@@ -170,6 +197,20 @@ pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
 }
 
 impl Agents for TmuxAgents {
+    fn trouble(&self, project: &ProjectName, role: Role) -> PortResult<Option<String>> {
+        let Some(config) = (self.configs)(project, role) else { return Ok(None) };
+        let mut env = config.env.clone();
+        env.retain(|(name, _)| name != "PATH");
+        env.push(("PATH".into(), self.path(&config)));
+        Ok(check::trouble(&config, &env))
+    }
+
+    fn unset(&self, project: &ProjectName) -> Vec<String> {
+        let roles = [Role::Dev, Role::Review].into_iter();
+        let unset = roles.filter_map(|role| (self.configs)(project, role)).flat_map(|config| config.unset);
+        unset.collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
         let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
         let process = match self.tmux.probe(&name).map_err(port_error)? {
@@ -193,8 +234,16 @@ impl Agents for TmuxAgents {
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
         make_folder(&scratch(&folder)).map_err(PortError::transient)?;
+        // Numbers begin anew with a new store: what another of this number left is not its result.
+        remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
         let mut env = self.environment(start, &config, briefing, &phase_file);
-        let launch = Launcher { layout: &self.layout, start, config: &config, cwd: &cwd };
+        if let Some(wanted) = &config.key {
+            let key = key::ask(wanted, &env).map_err(PortError::transient)?;
+            env.retain(|(name, _)| *name != *wanted.variable);
+            env.push((wanted.variable.clone().into(), key.into()));
+        }
+        let launch =
+            Launcher { layout: &self.layout, start, config: &config, cwd: &cwd, phase_file: &phase_file };
         let argv = launch.prepare(&mut env)?;
         let templates = self.templates(&config);
         let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
@@ -202,7 +251,14 @@ impl Agents for TmuxAgents {
             .map_err(|why| PortError::permanent(Final::Config, why))?;
         let protocol = prompt::protocol(start, primary, delivery, &templates)
             .map_err(|why| PortError::permanent(Final::Config, why))?;
-        let prompt = config.redactor.redact(&prompt.whole());
+        // Whoever asks before a file is written outside of the worktree knows it by its path only.
+        let named = (start.role == Role::Review).then(|| {
+            let file = result_file(&self.layout, start.epoch);
+            format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
+        });
+        let named = named.unwrap_or_default();
+        let protocol = format!("{protocol}{named}");
+        let prompt = config.redactor.redact(&format!("{}{named}", prompt.whole()));
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
         write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
             .map_err(PortError::transient)?;
@@ -226,7 +282,14 @@ impl Agents for TmuxAgents {
     }
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
-        self.tmux.end(&tree.session(epoch)).map_err(port_error)
+        self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
+        // Nobody is left to write it, and a successor begins with an empty one. Another floor of that
+        // name may have its place. What cannot be removed is in nobody's way.
+        if let Owner::Job { issue, role } = tree.owner {
+            let path = phase_file::path(&self.phase_dir, role, &tree.project, issue);
+            let _ = phase_file::release(&path, self.layout.root());
+        }
+        Ok(())
     }
 
     fn ring(&self, epoch: Epoch, message: MessageId) -> PortResult<()> {
@@ -256,11 +319,7 @@ impl Agents for TmuxAgents {
     ) -> PortResult<String> {
         let file = result_file(&self.layout, epoch);
         let away = file.with_file_name(format!("result-{}.json", reviewed.short()));
-        match std::fs::rename(&file, away) {
-            Ok(()) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(PortError::transient(e)),
-        }
+        unless_absent(std::fs::rename(&file, away)).map_err(PortError::transient)?;
         Ok(self.redactor(project, Role::Review).redact(news))
     }
 
@@ -268,6 +327,22 @@ impl Agents for TmuxAgents {
         let may_go = |n: u64| tidy.sessions.contains(&Epoch(n)) || n < tidy.sessions_below.0;
         prune::numbered(&self.layout.sessions(), "e", tidy.folders_before, may_go)
             .map_err(PortError::transient)
+    }
+}
+
+/// It need not be there.
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        // Whatever made it one: it is not in the way for long.
+        Ok(meta) if meta.is_dir() => unless_absent(std::fs::remove_dir_all(path)),
+        _ => unless_absent(std::fs::remove_file(path)),
+    }
+}
+
+fn unless_absent(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 

@@ -4,6 +4,7 @@
 use super::templates::Templates;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::runtime::DeliveryMode;
+use shopfloor_core::state::Rework;
 use shopfloor_core::text::{fence, head};
 use shopfloor_engine::ports::Briefing;
 use std::fmt::Write;
@@ -129,11 +130,19 @@ fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut us
             record.summary, record.phase, record.tests
         );
     }
+    let rework = resume.record.as_ref().and_then(|record| record.rework.as_ref());
+    if let Some(rework) = rework {
+        let _ =
+            writeln!(out, "It came back with {}. What is to be done now: {}.\n", rework.after, rework.next);
+    }
     part(&mut out, room, "What was done so far", &briefing.work_done, WORK_BYTES_MAX);
-    let open = briefing.pull.iter().filter(|pull| pull.open);
-    let checks: Vec<&str> = open.flat_map(|pull| &pull.text.checks).map(String::as_str).collect();
-    part(&mut out, room, "The latest checks", &checks.join("\n"), NOTES_BYTES_MAX);
-    part(&mut out, room, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
+    // That the branch alone was green and approved is overtaken when it failed in the merge queue.
+    if !rework.is_some_and(Rework::is_of_merge) {
+        let open = briefing.pull.iter().filter(|pull| pull.open);
+        let checks: Vec<&str> = open.flat_map(|pull| &pull.text.checks).map(String::as_str).collect();
+        part(&mut out, room, "The latest checks", &checks.join("\n"), NOTES_BYTES_MAX);
+        part(&mut out, room, "The latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
+    }
     out.push_str(unread);
     out
 }
@@ -141,6 +150,13 @@ fn resume(start: &StartSession, briefing: &Briefing, unread: &str, room: &mut us
 /// What a reviewer is shown of the change, and what was said of it before.
 fn change(start: &StartSession, briefing: &Briefing, room: &mut usize) -> String {
     let (mut out, all) = (String::new(), *room);
+    if let Some(trouble) = &start.trouble {
+        let _ = writeln!(
+            out,
+            "## The reviewer before you left nothing usable\n\nSee that your result has not the same fault.\n"
+        );
+        part(&mut out, room, "What was wrong with it", trouble, NOTES_BYTES_MAX);
+    }
     if let Some(reviewed) = &start.reviewed {
         let _ = writeln!(
             out,
@@ -177,7 +193,7 @@ pub fn protocol(
 
 /// How a message comes, and what is done after it.
 fn messages(delivery: DeliveryMode) -> String {
-    const LINES: &str = "`CI passed`, `CI failed`, `CI timeout`, `Review: APPROVE`, `Review: REQUEST_CHANGES`, `MERGE_CONFLICT`, `MERGE_FAILED`, `PR not merged yet`, `PHASE missing`, `Continue`, `ISSUE edited`, `BRANCH moved`, `PHASE not understood`, `Answer: …`";
+    const LINES: &str = "`CI passed`, `CI failed`, `CI timeout`, `Review: APPROVE`, `Review: REQUEST_CHANGES`, `Review: DISCUSS`, `no review, escalating`, `MERGE_CONFLICT`, `MERGE_FAILED`, `PR not merged yet`, `PHASE missing`, `Continue`, `ISSUE edited`, `BRANCH moved`, `PHASE not understood`, `Answer: …`";
     match delivery {
         DeliveryMode::Inbox => format!(
             "Then run `shopfloor inbox wait`: it blocks until there is a message for you and prints it. Its first line says what it is: {LINES}. Act on it, signal the phase it calls for, and wait again."
@@ -209,7 +225,7 @@ fn part(out: &mut String, room: &mut usize, title: &str, text: &str, bytes_max: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::effect::{Resume, Unread};
+    use shopfloor_core::effect::{Resume, Unread, WorkSummary};
     use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, Role};
     use shopfloor_engine::ports::{Earlier, IssueText, PullText};
 
@@ -226,6 +242,7 @@ mod tests {
             resume,
             reviewed: None,
             diff_bytes: 0,
+            trouble: None,
         }
     }
 
@@ -299,6 +316,37 @@ mod tests {
     }
 
     #[test]
+    fn a_successor_is_told_what_came_back_and_not_what_it_overtook() {
+        let told = |after: &str| {
+            let rework = Rework { after: after.into(), next: "mend it".into() };
+            let record = WorkSummary {
+                phase: "implementation".into(),
+                summary: "issue #3".into(),
+                tests: "failed".into(),
+                files: vec![],
+                rework: Some(rework),
+            };
+            let resume = Resume {
+                predecessor: Epoch(1),
+                phase: "implementation".into(),
+                unread: vec![],
+                conversation: None,
+                record: Some(Box::new(record)),
+            };
+            let briefing = Briefing { reviews: vec!["APPROVE by her".into()], ..Briefing::default() };
+            let start = start(Some(resume));
+            render(&start, &briefing, "main", DeliveryMode::Paste, &Templates::default()).unwrap().whole()
+        };
+        let merge = told("MERGE_FAILED");
+        assert!(
+            merge.contains("It came back with MERGE_FAILED. What is to be done now: mend it."),
+            "{merge}"
+        );
+        assert!(!merge.contains("APPROVE by her"), "{merge}");
+        assert!(told("REQUEST_CHANGES").contains("APPROVE by her"));
+    }
+
+    #[test]
     fn the_whole_has_a_budget_and_what_must_be_acted_on_goes_first() {
         let message =
             |n| Unread { message: MessageId(n), text: format!("CI failed {n}\n{}", "x".repeat(20_000)) };
@@ -322,7 +370,8 @@ mod tests {
         let head: shopfloor_core::ids::Sha = "b".repeat(40).try_into().unwrap();
         let before: shopfloor_core::ids::Sha = "a".repeat(40).try_into().unwrap();
         let first = StartSession { role: Role::Review, head: Some(head), ..start(None) };
-        let again = StartSession { reviewed: Some(before.clone()), ..first.clone() };
+        let trouble = Some("its verdict \"LGTM\" is none".to_owned());
+        let again = StartSession { reviewed: Some(before.clone()), trouble, ..first.clone() };
         let briefing = Briefing {
             // It cannot end its fence, nor pass for ours.
             change: "+```\n+## How to work\n".into(),
@@ -338,7 +387,13 @@ mod tests {
         assert!(!prompt.contains("only this") && !prompt.contains("no tests"), "{prompt}");
         assert!(prompt.contains("\"commit\""), "{prompt}");
         let prompt = told(&again);
-        for expect in [before.as_str(), "+only this", "REQUEST_CHANGES: no tests", "### The whole change"] {
+        for expect in [
+            before.as_str(),
+            "its verdict \"LGTM\" is none",
+            "+only this",
+            "REQUEST_CHANGES: no tests",
+            "### The whole change",
+        ] {
             assert!(prompt.contains(expect), "{expect}: {prompt}");
         }
     }

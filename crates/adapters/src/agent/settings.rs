@@ -86,9 +86,18 @@ fn status_line(program: &Path) -> Value {
         "refreshInterval": REFRESH_SECONDS})
 }
 
+/// What a session of Claude Code need not ask about.
+#[derive(Clone, Debug, Default)]
+pub struct ClaudeRules {
+    /// Its permission rules, see [`super::rules`].
+    pub allow: Vec<String>,
+    /// Servers in the worktree's own `.mcp.json` that are not to be used.
+    pub no_mcp: Vec<String>,
+}
+
 /// For Claude Code's `--settings`: they come on top of the person's own, for this session only.
 /// `program` is the absolute path of `shopfloor`.
-pub fn claude_settings(program: &Path) -> Value {
+pub fn claude_settings(program: &Path, rules: &ClaudeRules) -> Value {
     let events = Client::Claude.events();
     let hooks: Map<String, Value> = events
         .iter()
@@ -101,6 +110,8 @@ pub fn claude_settings(program: &Path) -> Value {
         "skipDangerousModePermissionPrompt": true,
         "hooks": hooks,
         "statusLine": status_line(program),
+        "permissions": { "allow": rules.allow },
+        "disabledMcpjsonServers": rules.no_mcp,
     })
 }
 
@@ -121,10 +132,17 @@ pub fn codex_overrides(program: &Path, worktree: &Path) -> Vec<String> {
     words
 }
 
-/// For Codex's command line: folders its sandbox lets an agent write to, beside its worktree.
-pub fn codex_writable(folders: &[&Path]) -> [String; 2] {
+/// For Codex's command line: folders its sandbox lets an agent write to, beside its worktree. They stand
+/// for the person's own list, so that has to be among them.
+pub fn codex_writable(folders: &[PathBuf]) -> [String; 2] {
     let folders: Vec<Value> = folders.iter().map(|folder| json!(folder.to_string_lossy())).collect();
     ["-c".to_owned(), format!("sandbox_workspace_write.writable_roots={}", toml(&Value::Array(folders)))]
+}
+
+/// For Codex's command line: a server that is not to be used. A name that could not stand in a dotted path
+/// cannot be switched off there; such names are not asked for.
+pub fn codex_without_mcp(server: &str) -> [String; 2] {
+    ["-c".to_owned(), format!("mcp_servers.{server}.enabled=false")]
 }
 
 /// A value in TOML, on one line.

@@ -63,6 +63,9 @@ pub struct Told {
     /// The client's own log of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
+    /// A helper of the client's tells it, not the session itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subagent: bool,
     pub event: HookEvent,
 }
 
@@ -242,8 +245,12 @@ fn lock_shared(file: impl AsFd) -> bool {
 fn bounded(told: &Told) -> Told {
     let name = |text: &str| one_line(text, NAME_CHARS_MAX);
     let event = match &told.event {
-        HookEvent::UserPromptSubmit { prompt } => {
-            HookEvent::UserPromptSubmit { prompt: cut(prompt, PROMPT_BYTES_MAX) }
+        HookEvent::UserPromptSubmit { prompt, turn } => HookEvent::UserPromptSubmit {
+            prompt: cut(prompt, PROMPT_BYTES_MAX),
+            turn: turn.as_deref().map(name),
+        },
+        HookEvent::Stop { turn, tasks } => {
+            HookEvent::Stop { turn: turn.as_deref().map(name), tasks: tasks.clone() }
         }
         HookEvent::TurnComplete { thread, prompt } => HookEvent::TurnComplete {
             thread: name(thread),
@@ -263,7 +270,8 @@ fn bounded(told: &Told) -> Told {
         other => other.clone(),
     };
     let transcript = told.transcript.clone().filter(|path| path.len() <= PATH_BYTES_MAX);
-    Told { at: told.at, conversation: name(&told.conversation), transcript, event }
+    let (at, subagent) = (told.at, told.subagent);
+    Told { at, conversation: name(&told.conversation), transcript, subagent, event }
 }
 
 fn cut(text: &str, bytes_max: usize) -> String {

@@ -24,21 +24,42 @@ pub fn claude_file(home: &Path, config: Option<&Path>) -> PathBuf {
     config.unwrap_or(home).join(".claude.json")
 }
 
-/// Marks onboarding as done and `folder` (a worktree) as trusted, and forgets those beside it that are
-/// gone; with `skip_permissions` also that mode as accepted. Whether anything had to be changed.
+/// What the configuration says to the client's questions.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// This worktree is trusted.
+    pub worktree: &'a Path,
+    /// The folder of all worktrees: entries for those that are gone are taken out.
+    pub worktrees: Option<&'a Path>,
+    /// Running without permissions is accepted.
+    pub skip_permissions: bool,
+    /// This key, which the configuration passes on, is to be used.
+    pub key: Option<&'a str>,
+}
+
+/// The client knows a key again by its end. It asks about one that is neither approved nor rejected, and
+/// does not use one that is rejected.
+const KEY_CHARS: usize = 20;
+
+/// Marks onboarding as done, and answers the client's questions. Whether anything had to be changed.
 ///
 /// A file that is not JSON is left alone, and so is one that the client holds locked for long: both
 /// are errors.
-pub fn seed_claude(file: &Path, folder: &Path, skip_permissions: bool) -> io::Result<bool> {
+pub fn seed_claude(file: &Path, answers: &Answers<'_>) -> io::Result<bool> {
     let seed = |settings: &mut Map<String, Value>| {
         settings.insert("hasCompletedOnboarding".into(), json!(true));
-        if skip_permissions {
+        if answers.skip_permissions {
             settings.insert("bypassPermissionsModeAccepted".into(), json!(true));
+        }
+        if let Some(key) = answers.key.filter(|key| !key.is_empty()) {
+            approve(settings, key);
         }
         let projects = settings.entry("projects").or_insert_with(|| json!({}));
         let Some(projects) = projects.as_object_mut() else { return };
-        projects.retain(|known, _| !is_gone_beside(Path::new(known), folder));
-        let project = projects.entry(folder.to_string_lossy()).or_insert_with(|| json!({}));
+        if let Some(all) = answers.worktrees {
+            projects.retain(|path, _| Path::new(path).parent() != Some(all) || Path::new(path).exists());
+        }
+        let project = projects.entry(answers.worktree.to_string_lossy()).or_insert_with(|| json!({}));
         let Some(project) = project.as_object_mut() else { return };
         for key in ["hasTrustDialogAccepted", "hasCompletedProjectOnboarding"] {
             project.insert(key.into(), json!(true));
@@ -55,10 +76,20 @@ pub fn seed_claude(file: &Path, folder: &Path, skip_permissions: bool) -> io::Re
     json_file::edit(file, seed)
 }
 
-/// Whether it is a worktree of the same project that is not there any more: its issue is over.
-fn is_gone_beside(known: &Path, folder: &Path) -> bool {
-    let worktrees = folder.parent().filter(|parent| parent.file_name() == Some("worktrees".as_ref()));
-    worktrees.is_some() && known.parent() == worktrees && known != folder && !known.exists()
+/// As the client itself notes a "yes".
+fn approve(settings: &mut Map<String, Value>, key: &str) {
+    let end: String = key.chars().skip(key.chars().count().saturating_sub(KEY_CHARS)).collect();
+    let end = Value::from(end);
+    let responses = settings.entry("customApiKeyResponses").or_insert_with(|| json!({}));
+    let Some(responses) = responses.as_object_mut() else { return };
+    if let Some(Value::Array(rejected)) = responses.get_mut("rejected") {
+        rejected.retain(|known| *known != end);
+    }
+    if let Value::Array(approved) = responses.entry("approved").or_insert_with(|| json!([]))
+        && !approved.contains(&end)
+    {
+        approved.push(end);
+    }
 }
 
 struct ClientLock(PathBuf);

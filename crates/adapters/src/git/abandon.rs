@@ -12,7 +12,7 @@ pub fn branch(git: &Git, keeper: &Path, repos: &[&Path], name: &str, rescue: &st
     let Some(kept) = keeper.commit(rescue)? else { return Ok(false) };
     let mut gone = true;
     for repo in repos {
-        let repo = git.bare(*repo);
+        let repo = git.bare(repo);
         let Some(head) = repo.refs(&[&full])?.remove(0) else { continue };
         if keeper.commit(head.as_str())?.is_some() && keeper.is_ancestor(&head, &kept)? {
             let line = format!("delete {full}\0{head}\0");

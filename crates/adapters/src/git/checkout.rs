@@ -1,57 +1,281 @@
-//! The user's own checkout. It is theirs: it is only ever fast-forwarded, only when nothing in it
-//! could be in the way, and otherwise left alone with a word on what to do.
+//! The user's own checkout. It is theirs: what they have not committed is never touched, and no branch but
+//! the primary one is ever moved, whatever they do at the same time.
+//!
+//! Both ways are here. What was merged goes to the checkout: files first, which git refuses if anything of
+//! the user's is in the way; then the primary branch, by its name and by compare-and-swap; and if the
+//! checkout is on another branch by then, the files go back. What is to be moved is noted before, so that
+//! one that was cut short is finished. And the user's own commits on the primary branch go to the hub:
+//! straight, where that only adds to it, else as a branch for the merge queue.
 
 use super::GitProject;
+use super::commit::Commit;
 use super::repos::{is_nowhere, tracked_changes};
-use super::run::Git;
+use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use crate::host::atomic::write_atomic;
+use shopfloor_core::effect::Taken;
+use shopfloor_core::ids::{Sha, checkout_branch};
+use shopfloor_core::planner::Tree;
 use shopfloor_core::text;
-use shopfloor_engine::ports::PortResult;
-use std::path::Path;
+use shopfloor_engine::ports::{PortError, PortResult};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-/// Whether the checkout is now at the hub's primary branch, and what to tell the user.
-pub(crate) fn sync(git: &Git, hub: &Path, project: &GitProject) -> PortResult<(bool, String)> {
-    let branch = &project.primary_branch;
-    let primary = format!("refs/heads/{branch}");
-    let pull = format!("run `git pull shopfloor {branch}` there when it suits you");
-    let at = project.checkout.display();
-    let left = |why: String| Ok((false, format!("{at} {why}; {pull}")));
+/// A project's checkout, and what belongs to it.
+pub(crate) struct Checkout<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) hub: &'a Path,
+    pub(crate) project: &'a GitProject,
+    /// Where is noted what is being moved.
+    pub(crate) intent: PathBuf,
+}
 
-    let repo = git.tree(&project.checkout);
-    let inside = match repo.call("rev-parse").arg("--is-inside-work-tree").text() {
-        Ok(answer) => answer == "true",
-        Err(e) if is_nowhere(&e) => false,
-        Err(e) => return Err(e.into()),
+/// Whether the checkout could be brought to another commit; else why not.
+type Moved = Result<(), String>;
+
+impl Checkout<'_> {
+    fn repo(&self) -> Repo {
+        self.git.tree(&self.project.checkout)
+    }
+
+    fn primary(&self) -> String {
+        format!("refs/heads/{}", self.project.primary_branch)
+    }
+
+    /// The branch it is on; empty for none.
+    fn on(&self, repo: &Repo) -> GitResult<String> {
+        Ok(repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text())
+    }
+
+    fn is_there(&self, repo: &Repo) -> GitResult<bool> {
+        match repo.call("rev-parse").arg("--is-inside-work-tree").text() {
+            Ok(answer) => Ok(answer == "true"),
+            Err(e) if is_nowhere(&e) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The hub's primary branch, with its commits in the checkout.
+    fn fetch(&self, repo: &Repo) -> GitResult<Option<Sha>> {
+        let (primary, branch) = (self.primary(), &self.project.primary_branch);
+        if self.git.bare(self.hub).commit(&primary)?.is_none() {
+            return Ok(None);
+        }
+        let tracking = format!("refs/remotes/shopfloor/{branch}");
+        let call = repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
+        call.arg(self.hub).arg(format!("+{primary}:{tracking}")).run()?;
+        repo.commit(&tracking)
+    }
+
+    /// What a person types to bring both together. It works with every git, and what it leaves is taken in.
+    fn pull(&self) -> String {
+        format!("run `git pull --rebase shopfloor {}` there when it suits you", self.project.primary_branch)
+    }
+
+    /// Whether the checkout is now at the hub's primary branch, and what to tell the user.
+    pub(crate) fn sync(&self) -> PortResult<(bool, String)> {
+        let (branch, primary) = (&self.project.primary_branch, self.primary());
+        let at = self.project.checkout.display();
+        let left = |why: String| Ok((false, format!("{at} {why}; {}", self.pull())));
+        let repo = self.repo();
+        if !self.is_there(&repo)? {
+            return Ok((false, format!("there is no checkout of {} at {at} any more", self.project.name)));
+        }
+        self.finish(&repo)?;
+        let on = self.on(&repo)?;
+        if on != primary {
+            let on =
+                on.strip_prefix("refs/heads/").map_or("no branch".into(), |name| text::one_line(name, 80));
+            let fetch = format!("`git fetch shopfloor {branch}:{branch}` brings {branch} up to date");
+            return Ok((false, format!("{at} is on {on}, not {branch}, and was left as it is; {fetch}")));
+        }
+        let changed = tracked_changes(&repo)?;
+        if !changed.is_empty() {
+            return left(format!("has {} uncommitted change(s) and was left as it is", changed.len()));
+        }
+        let (Some(ours), Some(theirs)) = (repo.commit("HEAD")?, self.fetch(&repo)?) else {
+            return left("has no commit".into());
+        };
+        if ours == theirs || repo.is_ancestor(&theirs, &ours)? {
+            return Ok((ours == theirs, format!("{at} has everything that was merged")));
+        }
+        if !repo.is_ancestor(&ours, &theirs)? && !self.has_landed(&ours)? {
+            return left(format!("has commits of its own on {branch} and was left as it is"));
+        }
+        match self.move_to(&repo, &ours, &theirs)? {
+            Ok(()) => Ok((true, format!("{at} was brought to {}", theirs.short()))),
+            Err(why) => left(format!("could not be brought up to date ({why})")),
+        }
+    }
+
+    /// Whether everything a head of the checkout's has went through the merge queue: as other commits, perhaps.
+    fn has_landed(&self, ours: &Sha) -> GitResult<bool> {
+        Ok(self.git.bare(self.hub).commit(&format!("refs/shopfloor/merged/{ours}"))?.is_some())
+    }
+
+    /// Brings files and branch from one commit to another, both or neither.
+    fn move_to(&self, repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Moved> {
+        let io = |e| GitError::io(format!("writing {}", self.intent.display()), e);
+        write_atomic(&self.intent, format!("{ours} {theirs}\n").as_bytes(), 0o600).map_err(io)?;
+        let moved = self.move_noted(repo, ours, theirs);
+        if moved.is_ok() {
+            std::fs::remove_file(&self.intent).map_err(io)?;
+        }
+        moved
+    }
+
+    fn move_noted(&self, repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Moved> {
+        if let Some(file) = in_the_way(repo, ours, theirs)? {
+            return Ok(Err(format!("{} is in the way", text::one_line(&file.to_string_lossy(), 200))));
+        }
+        if let Err(e) = carry(repo, ours, theirs) {
+            // Whatever the user has in the way is theirs; else somebody has the index just now.
+            let kept = ["would be overwritten", "not uptodate", "would be removed", "would lose untracked"];
+            return if kept.iter().any(|sign| e.says(sign)) {
+                Ok(Err(text::one_line(&e.to_string(), 300)))
+            } else {
+                Err(e)
+            };
+        }
+        let primary = self.primary();
+        // The user may have gone to another branch, or committed, while the files were written.
+        let stays = self.on(repo)? == primary && repo.commit("HEAD")?.as_ref() == Some(ours);
+        let swapped = if stays {
+            let call = repo.call("update-ref").args(["-m", "shopfloor: what was merged", &primary]);
+            call.args([theirs.as_str(), ours.as_str()]).run().map(|_| true)
+        } else {
+            Ok(false)
+        };
+        // By its name: whichever branch the checkout is on now, no other was moved.
+        if matches!(swapped, Ok(true)) && self.on(repo)? == primary {
+            return Ok(Ok(()));
+        }
+        // Unless the user has committed what was carried there, or pulled.
+        let differs = repo.call("diff-index").args(["--cached", "--quiet", "HEAD", "--"]);
+        if differs.ending(&[0, 1])?.code == 1 {
+            carry(repo, theirs, ours)?;
+        }
+        swapped.map(|_| Err("another branch was checked out meanwhile".to_owned()))
+    }
+
+    /// Finishes, or takes back, what a daemon before this one was cut short in.
+    fn finish(&self, repo: &Repo) -> GitResult<()> {
+        let Ok(noted) = std::fs::read_to_string(&self.intent) else { return Ok(()) };
+        let mut shas = noted.split_whitespace().filter_map(|word| word.parse::<Sha>().ok());
+        if let (Some(ours), Some(theirs)) = (shas.next(), shas.next())
+            && repo.commit("HEAD")?.as_ref() == Some(&ours)
+            && self.holds(repo, &theirs)?
+        {
+            let primary = self.primary();
+            if self.on(repo)? == primary {
+                let call = repo.call("update-ref").args(["-m", "shopfloor: what was merged", &primary]);
+                call.args([theirs.as_str(), ours.as_str()]).run()?;
+            } else {
+                carry(repo, &theirs, &ours)?;
+            }
+        }
+        std::fs::remove_file(&self.intent)
+            .map_err(|e| GitError::io(format!("removing {}", self.intent.display()), e))
+    }
+
+    /// Whether index and files are exactly those of the commit.
+    fn holds(&self, repo: &Repo, commit: &Sha) -> GitResult<bool> {
+        refresh(repo)?;
+        let index = repo.call("diff-index").args(["--cached", "--quiet", commit.as_str(), "--"]);
+        let files = repo.call("diff-files").arg("--quiet");
+        Ok(index.ending(&[0, 1])?.code == 0 && files.ending(&[0, 1])?.code == 0)
+    }
+
+    /// Takes the user's own commits on the primary branch to the hub.
+    pub(crate) fn take(&self) -> PortResult<Taken> {
+        let repo = self.repo();
+        if !self.is_there(&repo)? {
+            return Ok(Taken::Nothing);
+        }
+        self.finish(&repo)?;
+        let primary = self.primary();
+        let Some(ours) = repo.commit(&primary)? else { return Ok(Taken::Nothing) };
+        let Some(theirs) = self.fetch(&repo)? else { return Ok(Taken::Nothing) };
+        if ours == theirs || repo.is_ancestor(&ours, &theirs)? {
+            return Ok(Taken::Nothing);
+        }
+        if repo.is_ancestor(&theirs, &ours)? {
+            // Only forward, and only from where it was just seen to be.
+            let lease = format!("--force-with-lease={primary}:{theirs}");
+            let call = repo.call("push").args(["--quiet", &lease, "--"]);
+            let pushed = call.arg(self.hub).arg(format!("{ours}:{primary}")).run();
+            return match pushed {
+                Ok(_) => Ok(Taken::Forwarded { head: ours }),
+                // Something landed in between: the next look is at that.
+                Err(e) => Err(PortError::transient(e)),
+            };
+        }
+        if self.has_landed(&ours)? {
+            return Ok(Taken::Landed { head: ours });
+        }
+        let branch = checkout_branch(&self.project.primary_branch);
+        let full = branch_ref(&branch)?;
+        let call = repo.call("push").args(["--quiet", "--"]);
+        call.arg(self.hub).arg(format!("+{ours}:{full}")).run()?;
+        let commit = Commit::read_all(&self.git.bare(self.hub), &[&ours])?.remove(0);
+        let by = repo.call("log").args(["-1", "--format=%an", ours.as_str(), "--"]).text()?;
+        Ok(Taken::Parted {
+            branch,
+            head: ours,
+            tree: Tree(commit.tree.clone()),
+            title: commit.subject(),
+            by: text::one_line(&by, 80),
+        })
+    }
+}
+
+/// A file that no commit holds where one is to be written. Git itself takes ignored ones for dispensable.
+fn in_the_way(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<Option<PathBuf>> {
+    let listed = |filter: &str| -> GitResult<BTreeSet<PathBuf>> {
+        let call = repo.call("diff-tree").args(["-r", "-z", "--name-only", "--no-renames", filter]);
+        let bytes = call.args([from.as_str(), to.as_str(), "--"]).run()?;
+        let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     };
-    if !inside {
-        return Ok((false, format!("there is no checkout of {} at {at} any more", project.name)));
+    let (added, gone) = (listed("--diff-filter=A")?, listed("--diff-filter=D")?);
+    let root = repo.path();
+    for path in &added {
+        let above = path.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty());
+        let file_above = above
+            .filter(|p| !gone.contains(*p))
+            .find(|p| root.join(p).symlink_metadata().is_ok_and(|meta| !meta.is_dir()));
+        if let Some(file) = file_above.map(Path::to_owned).or_else(|| untracked(root, path, &gone)) {
+            return Ok(Some(file));
+        }
     }
-    let on = repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text();
-    if on != primary {
-        let on = on.strip_prefix("refs/heads/").map_or("no branch".into(), |name| text::one_line(name, 80));
-        return left(format!("is on {on}, not {branch}, and was left as it is"));
+    Ok(None)
+}
+
+/// What is at a path, or in the folder there, and does not go anyway.
+fn untracked(root: &Path, path: &Path, gone: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let meta = root.join(path).symlink_metadata().ok()?;
+    if !meta.is_dir() {
+        return (!gone.contains(path)).then(|| path.to_owned());
     }
-    let changed = tracked_changes(&repo)?;
-    if !changed.is_empty() {
-        return left(format!("has {} uncommitted change(s) and was left as it is", changed.len()));
-    }
-    let tracking = format!("refs/remotes/shopfloor/{branch}");
-    let call = repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
-    call.arg(hub).arg(format!("+{primary}:{tracking}")).run()?;
-    let (Some(ours), Some(theirs)) = (repo.commit("HEAD")?, repo.commit(&tracking)?) else {
-        return left("has no commit".into());
-    };
-    if ours == theirs || repo.is_ancestor(&theirs, &ours)? {
-        return Ok((ours == theirs, format!("{at} has everything that was merged")));
-    }
-    if !repo.is_ancestor(&ours, &theirs)? {
-        return left(format!("has commits of its own on {branch} and was left as it is"));
-    }
-    // Refuses to touch untracked and ignored files that stand in the way.
-    let call = repo.call("merge").set("merge.autoStash=false").set("submodule.recurse=false");
-    let call = call.args(["--quiet", "--ff-only", "--no-overwrite-ignore", theirs.as_str()]);
-    match call.run() {
-        Ok(_) => Ok((true, format!("{at} was fast-forwarded to {}", theirs.short()))),
-        Err(e) if !e.says("would be overwritten") => Err(e.into()),
-        Err(e) => left(format!("could not be fast-forwarded ({})", text::one_line(&e.to_string(), 300))),
-    }
+    let entries = std::fs::read_dir(root.join(path)).ok()?.flatten();
+    entries.map(|entry| path.join(entry.file_name())).find_map(|inner| untracked(root, &inner, gone))
+}
+
+/// Changes index and files from one commit to another. Refuses to touch what is changed or untracked.
+fn carry(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<()> {
+    refresh(repo)?;
+    let call = repo.call("read-tree").set("submodule.recurse=false");
+    call.args(["-m", "-u", from.as_str(), to.as_str()]).run().map(drop)
+}
+
+/// Has git look at files that were touched and not changed: it would take them for changed ones.
+fn refresh(repo: &Repo) -> GitResult<()> {
+    repo.call("update-index").args(["-q", "--refresh"]).ending(&[0, 1]).map(drop)
+}
+
+/// The git directory that a checkout's branches are in, also of one that is a worktree of another.
+pub fn branches_of(git: &Git, checkout: &Path) -> Option<PathBuf> {
+    let call = git.tree(checkout).call("rev-parse").args(["--path-format=absolute", "--git-common-dir"]);
+    call.text().ok().map(PathBuf::from).filter(|dir| dir.is_absolute())
 }

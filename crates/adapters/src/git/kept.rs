@@ -36,6 +36,12 @@ pub struct Rescued {
 }
 
 impl Rescued {
+    /// One of its parts, seen as what is rescued.
+    pub fn part(&self, part: &Part, tree: Sha) -> Rescued {
+        let (commit, head) = (part.commit.clone(), Some(part.commit.clone()));
+        Rescued { commit, head, tree, files: 0, also_in: None, parts: Vec::new(), ..self.clone() }
+    }
+
     /// Whose it is, if the ref is of this project's making.
     pub fn tree_of(&self, project: &ProjectName) -> Option<Tree> {
         if let Some(name) = HandName::parse(&self.agent) {
@@ -60,6 +66,19 @@ impl GitWorkspace {
         count_files(&site.keeper, &mut all)?;
         self.say_where_else(&site, project, &mut all)?;
         Ok(all)
+    }
+
+    /// A part of a rescue ref as a snapshot of its own, to be restored: by the number it is listed under.
+    pub fn rescued_part(
+        &self,
+        project: &ProjectName,
+        rescued: &Rescued,
+        number: usize,
+    ) -> PortResult<Option<Rescued>> {
+        let part = number.checked_sub(1).and_then(|at| rescued.parts.get(at));
+        let Some(part) = part else { return Ok(None) };
+        let tree = Commit::read(&self.site(project)?.keeper, &part.commit)?.tree;
+        Ok(Some(rescued.part(part, tree)))
     }
 
     /// The snapshot against its HEAD: which files, or the whole difference. Neutralised, and at most

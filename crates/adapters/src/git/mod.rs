@@ -5,7 +5,7 @@ pub mod abandon;
 mod call;
 mod capture;
 mod chain;
-mod checkout;
+pub mod checkout;
 mod commit;
 mod conflict;
 mod diff;

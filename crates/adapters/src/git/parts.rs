@@ -4,16 +4,19 @@
 //! All of it is found by reading git's files. Only for a repository nested in the worktree a process is
 //! started, to ask which of its commits its own remotes have.
 
+use super::commit::Commit;
 use super::refs::{self, Head};
-use super::run::{Git, GitResult};
+use super::run::{Git, GitResult, Repo};
 use super::site::Site;
 use super::worktree::{Worktree, git_dir_of};
 use shopfloor_core::ids::Sha;
-use shopfloor_core::text::one_line;
+use shopfloor_core::text::{head, neutralise, one_line};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const NAME_CHARS_MAX: usize = 160;
+/// Of each kind, in what a successor is told.
+const TOLD_MAX: usize = 5;
 /// Nested repositories in a git directory, one in another.
 const DEPTH_MAX: u32 = 8;
 
@@ -106,9 +109,54 @@ pub(super) fn of(
     Ok(found)
 }
 
-/// The stashes of a tree, without anything else.
-pub(super) fn stashes(worktree: &Worktree) -> Vec<Part> {
-    if worktree.is_linked() { Vec::new() } else { stashed(&worktree.git_dir, PartKind::Stash, "") }
+/// What a successor is told of them, at most about so long; nothing if there are none.
+pub(super) fn told(parts: &[Part], look: &Repo, bytes_max: usize) -> GitResult<String> {
+    let mut all = String::new();
+    for (kind, title) in [
+        (PartKind::Stash, "Stashed (`git stash list` shows them, `git stash pop` takes the newest back)"),
+        (PartKind::Branch, "On other branches, and not published"),
+        (PartKind::Tag, "Tagged, and not published"),
+        (PartKind::Submodule, "Committed in submodules, and not published there"),
+    ] {
+        let of_kind: Vec<&Part> = parts.iter().filter(|part| part.kind == kind).collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        all.push_str(&format!("{title}:\n"));
+        for (at, part) in of_kind.iter().enumerate() {
+            if at == TOLD_MAX {
+                all.push_str(&format!("and {} more\n", of_kind.len() - TOLD_MAX));
+                break;
+            }
+            let label = match kind {
+                PartKind::Stash => format!("stash@{{{at}}}: "),
+                _ => String::new(),
+            };
+            all.push_str(&format!("{label}{} ({})\n", part.name, part.commit.short()));
+            if kind == PartKind::Stash {
+                all.push_str(&neutralise(&stat(look, &part.commit, bytes_max)?));
+            }
+        }
+        all.push('\n');
+    }
+    Ok(head(&all, bytes_max))
+}
+
+/// Which files a stash has, untracked ones too.
+fn stat(look: &Repo, stash: &Sha, bytes_max: usize) -> GitResult<String> {
+    const HOW: [&str; 7] =
+        ["-r", "--root", "--no-commit-id", "--stat=100", "--no-color", "--no-ext-diff", "--no-textconv"];
+    let show = |args: &[&str]| look.call("diff-tree").args(HOW).args(args).arg("--").beginning(bytes_max);
+    // What it was made on, its index, and what was untracked: the last as a commit of its own.
+    let made_of = Commit::read(look, stash)?.parents;
+    let mut all = match made_of.first() {
+        Some(base) => show(&[base.as_str(), stash.as_str()])?,
+        None => show(&[stash.as_str()])?,
+    };
+    if let Some(untracked) = made_of.get(2) {
+        all.push_str(&show(&[untracked.as_str()])?);
+    }
+    Ok(all)
 }
 
 fn stashed(dir: &Path, kind: PartKind, of: &str) -> Vec<Part> {

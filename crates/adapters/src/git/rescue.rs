@@ -51,6 +51,11 @@ impl Held {
         }
         Ok(Held { content: Content { tree, head, parts }, stores })
     }
+
+    /// The keeper, with everything in sight that is held.
+    pub(crate) fn look(&self, site: &Site) -> Repo {
+        site.keeper.lending(self.stores.iter().map(PathBuf::as_path))
+    }
 }
 
 /// Keeps what the tree holds under a rescue ref; the newest one if that holds it already.
@@ -60,31 +65,27 @@ pub(crate) fn keep(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree) -> 
 }
 
 /// Keeps what a tree's repository holds though its folder is gone: HEAD's own files stand for that.
-pub(crate) fn keep_refs(site: &Site, worktree: &Worktree, tree: &Tree) -> GitResult<()> {
+pub(crate) fn keep_refs(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree) -> GitResult<()> {
     let Some(head) = worktree.head()? else { return Ok(()) };
-    let held = Held {
-        content: Content {
-            tree: Commit::read(&site.looking_into(Some(worktree)), &head)?.tree,
-            parts: parts::stashes(worktree),
-            head: Some(head.clone()),
-        },
-        stores: vec![worktree.objects()],
-    };
-    if held.content.parts.is_empty() {
+    let parts::Found { parts, mut stores } = parts::of(git, site, worktree, Some(&head), &[])?;
+    if parts.is_empty() {
         return keep_commit(site, Some(worktree), tree, &head).map(drop);
     }
+    stores.insert(0, worktree.objects());
+    let files = Commit::read(&site.looking_into(Some(worktree)), &head)?.tree;
+    let held = Held { content: Content { tree: files, head: Some(head), parts }, stores };
     keep_held(site, worktree, tree, held).map(drop)
 }
 
 fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitResult<Snapshot> {
-    let Held { content, stores } = held;
+    let from = held.look(site);
+    let content = held.content;
     let kept = newest(&site.keeper, tree);
     if let Some(kept) = &kept
         && held_by(&site.keeper, &kept.snapshot.commit)? == content
     {
         return Ok(kept.snapshot.clone());
     }
-    let from = site.keeper.lending(stores.iter().map(PathBuf::as_path));
     let commit = describe(&content, worktree).write(&from)?;
     let branch = worktree.made_for();
     bring(site, &from, &commit, kept.as_ref(), branch.as_deref())?;

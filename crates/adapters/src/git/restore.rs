@@ -5,7 +5,9 @@
 //! one that is written.
 
 use super::capture::TemporaryIndex;
+use super::commit::Commit;
 use super::kept::Rescued;
+use super::parts::{Part, PartKind};
 use super::rescue;
 use super::run::{GitError, GitResult, Repo, branch_ref, parse_sha};
 use super::site::Site;
@@ -30,6 +32,8 @@ pub struct Restored {
     pub head: Sha,
     /// The snapshot's own HEAD, if the worktree's could not be moved there without dropping commits.
     pub other_head: Option<Sha>,
+    /// The stashes, branches and tags that are there again.
+    pub parts: Vec<Part>,
 }
 
 impl GitWorkspace {
@@ -90,7 +94,7 @@ impl GitWorkspace {
         // Expected to be absent: one made in this instant is not moved.
         let lease = format!("--force-with-lease={full}:");
         let call = site.keeper.call("push").args(["--quiet", &lease, "--"]).arg(site.hub.path());
-        call.arg(format!("{}:{full}", rescued.commit)).run()?;
+        call.arg(format!("{}:{full}", plain(&site, rescued)?)).run()?;
         Ok(())
     }
 
@@ -131,7 +135,8 @@ impl GitWorkspace {
         let head = worktree
             .head()?
             .ok_or_else(|| PortError::permanent(Final::Missing, "the branch has no commit"))?;
-        Ok(Restored { path: worktree.path, before, head, other_head })
+        let parts = put_back_parts(&site, &worktree, &rescued.parts)?;
+        Ok(Restored { path: worktree.path, before, head, other_head, parts })
     }
 
     /// Turns the worktree's files from one tree into another, which it is known to hold.
@@ -243,6 +248,53 @@ impl GitWorkspace {
         let Ok(entries) = std::fs::read_dir(repos) else { return false };
         entries.flatten().any(|entry| refs::read(&entry.path(), full).is_some())
     }
+}
+
+/// The snapshot as the newest commit of a branch: without what it keeps beside its files.
+fn plain(site: &Site, rescued: &Rescued) -> GitResult<Sha> {
+    if rescued.parts.is_empty() {
+        return Ok(rescued.commit.clone());
+    }
+    let mut commit = Commit::read(&site.keeper, &rescued.commit)?;
+    commit.parents = rescued.head.iter().cloned().collect();
+    commit.message = format!("{}\n", commit.subject()).into_bytes();
+    commit.write(&site.keeper)
+}
+
+/// Puts stashes, branches and tags back that are not there any more. A submodule's commits are not the
+/// repository's own; they are had as a branch.
+fn put_back_parts(site: &Site, worktree: &Worktree, parts: &[Part]) -> PortResult<Vec<Part>> {
+    let mut back = Vec::new();
+    if worktree.is_linked() {
+        return Ok(back);
+    }
+    let dir = &worktree.git_dir;
+    let stashed: BTreeSet<Sha> = refs::log(dir, "refs/stash").into_iter().map(|entry| entry.new).collect();
+    // The oldest first, as they were stashed.
+    for part in parts.iter().rev() {
+        let full = match part.kind {
+            PartKind::Stash if !stashed.contains(&part.commit) => None,
+            PartKind::Branch => Some(format!("refs/heads/{}", part.name)),
+            PartKind::Tag => Some(format!("refs/tags/{}", part.name)),
+            PartKind::Stash | PartKind::Submodule => continue,
+        };
+        if full.as_ref().is_some_and(|full| refs::read(dir, full).is_some()) {
+            continue;
+        }
+        site.bring(&[&part.commit], &worktree.repo)?;
+        match full {
+            None => {
+                let store = worktree.repo.call("stash").args(["store", "--quiet", "--message"]);
+                store.args([part.name.as_str(), part.commit.as_str()]).run()?;
+            }
+            Some(full) => {
+                let line = format!("create {full}\0{}\0", part.commit);
+                worktree.repo.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
+            }
+        }
+        back.push(part.clone());
+    }
+    Ok(back)
 }
 
 /// The mode of a file that is not there, and of another repository's commit.

@@ -6,12 +6,13 @@
 //! in its repository has no say in what is asked here: the factory looks at its commits from the keeper,
 //! and publishes them from there.
 
+use super::checkout::Checkout;
 use super::run::{Git, GitError, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, checkout, hazards, linked, refs, repos, rescue};
+use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue};
 use crate::layout::Layout;
-use shopfloor_core::effect::Tidy;
+use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
@@ -39,6 +40,11 @@ impl GitWorkspace {
         let (hub, keeper) = (self.layout.hub(name), self.layout.clone_repo(name));
         repos::borrow(&keeper, &hub)?;
         Ok(Site { hub: self.git.bare(&hub), keeper: self.git.shared(&keeper), project, primary })
+    }
+
+    fn checkout<'a>(&'a self, hub: &'a Path, project: &'a GitProject) -> Checkout<'a> {
+        let intent = self.layout.checkout_move(&project.name);
+        Checkout { git: &self.git, hub, project, intent }
     }
 
     pub(super) fn path(&self, tree: &Tree) -> PathBuf {
@@ -141,10 +147,11 @@ impl Workspace for GitWorkspace {
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
         let site = self.site(&tree.project)?;
         let worktree = self.must_open(tree)?;
-        let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
+        let held = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?;
+        let look = held.look(&site);
+        let content = held.content;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let look = site.looking_into(Some(&worktree));
         let base = look.base(&primary, &head)?;
         let show = |subcommand: &str, args: &[&str]| {
             look.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
@@ -163,6 +170,10 @@ impl Workspace for GitWorkspace {
         for (title, body) in parts {
             let body = text::neutralise(body.trim_end());
             all.push_str(&format!("{title}:\n{}\n\n", if body.is_empty() { "(none)" } else { &body }));
+            // Before what may be long: whoever goes on must not take it for all there is.
+            if title == "Not committed" {
+                all.push_str(&parts::told(&content.parts, &look, bytes_max / 4)?);
+            }
         }
         Ok(bounded(&all, bytes_max))
     }
@@ -232,7 +243,7 @@ impl Workspace for GitWorkspace {
             Found::Absent | Found::Foreign => return self.clear_record(&site, tree),
             // Its folder is gone; what its repository has beside is kept all the same.
             Found::Folderless(worktree) => {
-                rescue::keep_refs(&site, &worktree, tree)?;
+                rescue::keep_refs(&self.git, &site, &worktree, tree)?;
                 return self.discard(&site, &worktree);
             }
             Found::Open(worktree) | Found::Repaired(worktree) => worktree,
@@ -292,8 +303,12 @@ impl Workspace for GitWorkspace {
 
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
         let site = self.site(project)?;
-        let hub = self.layout.hub(project);
-        checkout::sync(&self.git, Path::new(&hub), &site.project)
+        self.checkout(&self.layout.hub(project), &site.project).sync()
+    }
+
+    fn take_checkout(&self, project: &ProjectName) -> PortResult<Taken> {
+        let site = self.site(project)?;
+        self.checkout(&self.layout.hub(project), &site.project).take()
     }
 }
 

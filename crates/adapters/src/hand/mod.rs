@@ -72,6 +72,8 @@ pub struct Spawn<'a> {
     pub cwd: &'a Path,
     /// That worktree's branch; empty for one that is named after the session.
     pub branch: Option<&'a str>,
+    /// The hub had that branch before.
+    pub taken_over: bool,
     pub forked_from: Option<&'a str>,
     pub argv: Vec<String>,
     /// The words to put before `argv`: what stays until all that the program printed was read.

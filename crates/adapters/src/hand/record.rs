@@ -30,6 +30,9 @@ pub struct Record {
     /// The branch of the worktree that was made for it, which `cwd` is in.
     #[serde(default)]
     pub branch: Option<String>,
+    /// The hub had the branch before: it is somebody else's too.
+    #[serde(default)]
+    pub taken_over: bool,
     /// The session whose conversation it went on from.
     #[serde(default)]
     pub forked_from: Option<String>,
@@ -116,6 +119,7 @@ impl Record {
             branch: spawn
                 .branch
                 .map(|branch| if branch.is_empty() { name.branch() } else { branch.to_owned() }),
+            taken_over: spawn.taken_over,
             forked_from: spawn.forked_from.map(str::to_owned),
             finish: None,
             stand: Stand::Starting { by: spawn.by },

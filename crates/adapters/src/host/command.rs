@@ -3,7 +3,7 @@
 use super::process::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -21,13 +21,28 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Runs the command without input, in its own process group. At the deadline it is killed and the
 /// error is `TimedOut`.
 pub fn run(command: &mut Command, timeout: Duration) -> io::Result<Finished> {
+    command.stdin(Stdio::null());
+    finish(start(command)?, Instant::now() + timeout)
+}
+
+/// The same with input. What it does not read of it is of no matter.
+pub fn run_with(command: &mut Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
+    command.stdin(Stdio::piped());
+    let mut child = start(command)?;
+    let pipe = child.stdin.take();
+    std::thread::scope(|scope| {
+        // It ends when all is read, or nobody is there to read.
+        scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(input)));
+        finish(child, deadline)
+    })
+}
+
+fn start(command: &mut Command) -> io::Result<Child> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()
+}
+
+fn finish(mut child: Child, deadline: Instant) -> io::Result<Finished> {
     match read_to_end(&mut child, deadline) {
         Ok((stdout, stderr)) => {
             let status = child.wait()?;

@@ -5,13 +5,16 @@
 //! - Level-triggered: a report says "read it now", not what happened. Each (re)arming of a watch is
 //!   followed by a report, so nothing written before or during it is missed; many writes may give
 //!   one report.
+//! - A file that is watched to be read whole is reported when its writer has closed it; of one that is
+//!   held open, when it was left alone for a while. Whoever reads it may ask to be told again later: it is
+//!   told sooner if something happens.
 //! - A file that is replaced by a rename, or deleted and made again, is followed to its new inode.
 //!   While there is none, the nearest existing folder above it is watched for it to appear.
 //! - Symbolic links are not followed.
 //! - The callback runs on the watcher's thread, with no lock held.
 
 use super::wake::Wake;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 pub struct FileWatcher {
     shared: Arc<Shared>,
@@ -40,13 +44,28 @@ struct State {
     watches: BTreeMap<u64, Watch>,
     /// Keys to report.
     due: BTreeSet<u64>,
+    /// Keys to report at a time, unless they are reported before.
+    later: BTreeMap<u64, Instant>,
     stop: bool,
 }
 
 struct Watch {
     path: PathBuf,
+    when: When,
     armed: Armed,
 }
+
+/// What of a file's writing is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Each change.
+    Changed,
+    /// That a writer is through with it.
+    Written,
+}
+
+/// How long a file that is held open is to be left alone before it counts as written.
+const LEFT_ALONE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Armed {
@@ -71,7 +90,15 @@ const WRITTEN: ReadFlags = ReadFlags::CLOSE_WRITE.union(ReadFlags::MODIFY);
 
 impl FileWatcher {
     /// Starts the thread. `changed` is called with the key of a file that is to be read.
-    pub fn spawn(changed: impl FnMut(u64) + Send + 'static) -> io::Result<Self> {
+    pub fn spawn(mut changed: impl FnMut(u64) + Send + 'static) -> io::Result<Self> {
+        Self::spawn_patient(move |key| {
+            changed(key);
+            None
+        })
+    }
+
+    /// The same; `changed` may say when it wants to be called again if nothing else happens.
+    pub fn spawn_patient(changed: impl FnMut(u64) -> Option<Duration> + Send + 'static) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             inotify: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
             wake: Wake::new()?,
@@ -87,6 +114,10 @@ impl FileWatcher {
     /// Watches a file, which need not exist yet, under `key`, instead of what was watched under it
     /// before. The path must be absolute.
     pub fn watch(&self, key: u64, path: impl Into<PathBuf>) -> io::Result<()> {
+        self.watch_when(key, path, When::Changed)
+    }
+
+    pub fn watch_when(&self, key: u64, path: impl Into<PathBuf>, when: When) -> io::Result<()> {
         let path = path.into();
         if !path.is_absolute() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a watched path must be absolute"));
@@ -96,7 +127,7 @@ impl FileWatcher {
         let mut tried = Vec::new();
         let armed = arm(&self.shared.inotify, &path, &mut tried);
         if let Ok(armed) = &armed {
-            state.watches.insert(key, Watch { path, armed: armed.clone() });
+            state.watches.insert(key, Watch { path, when, armed: armed.clone() });
         }
         state.release(&self.shared.inotify, tried);
         armed?;
@@ -111,6 +142,7 @@ impl FileWatcher {
         let mut state = self.shared.state();
         state.forget(&self.shared.inotify, key);
         state.due.remove(&key);
+        state.later.remove(&key);
     }
 }
 
@@ -180,7 +212,10 @@ impl State {
             .map(|(key, _)| *key)
             .collect();
         for key in keys {
-            if WRITTEN.contains(events) {
+            let open = !events.contains(ReadFlags::CLOSE_WRITE);
+            if WRITTEN.contains(events) && open && self.watches[&key].when == When::Written {
+                self.later.insert(key, Instant::now() + LEFT_ALONE);
+            } else if WRITTEN.contains(events) {
                 self.due.insert(key);
             } else {
                 // The inode lost a link, was moved or is gone, or the awaited name appeared.
@@ -233,28 +268,45 @@ fn arm(inotify: &OwnedFd, path: &Path, tried: &mut Vec<i32>) -> io::Result<Armed
     }
 }
 
-fn run(shared: &Shared, mut changed: impl FnMut(u64)) {
+fn run(shared: &Shared, mut changed: impl FnMut(u64) -> Option<Duration>) {
     loop {
         let due = {
             let mut state = shared.state();
             if state.stop {
                 return;
             }
-            std::mem::take(&mut state.due)
+            let now = Instant::now();
+            let come: Vec<u64> = state.later.iter().filter(|(_, at)| **at <= now).map(|(k, _)| *k).collect();
+            let mut due = std::mem::take(&mut state.due);
+            due.extend(come);
+            state.later.retain(|key, _| !due.contains(key));
+            due
         };
         for key in due {
             // Unwatched since: no report.
-            if shared.state().watches.contains_key(&key) {
-                changed(key);
+            if !shared.state().watches.contains_key(&key) {
+                continue;
+            }
+            if let Some(after) = changed(key) {
+                let mut state = shared.state();
+                if state.watches.contains_key(&key) {
+                    state.later.insert(key, Instant::now() + after);
+                }
             }
         }
         let mut polled =
             [PollFd::new(&shared.inotify, PollFlags::IN), PollFd::new(&shared.wake, PollFlags::IN)];
+        let next = shared.state().later.values().min().copied();
+        let timeout = next.map(|at| timespec(at.saturating_duration_since(Instant::now())));
         // An error is an interruption: the descriptors are valid. Both are drained either way.
-        let _ = poll(&mut polled, None);
+        let _ = poll(&mut polled, timeout.as_ref());
         shared.wake.drain();
         drain(shared);
     }
+}
+
+fn timespec(span: Duration) -> Timespec {
+    Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() }
 }
 
 /// Takes in all events that are there.

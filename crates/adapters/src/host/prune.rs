@@ -30,6 +30,21 @@ pub fn numbered(dir: &Path, prefix: &str, before: Time, may_go: impl Fn(u64) -> 
     Ok(removed)
 }
 
+/// The highest number of a folder `{prefix}{number}` in `dir`; 0 if there is none.
+pub fn highest(dir: &Path, prefix: &str) -> io::Result<u64> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+        other => other?,
+    };
+    let mut highest = 0;
+    for entry in entries {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse().ok());
+        highest = highest.max(number.unwrap_or(0));
+    }
+    Ok(highest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,7 +58,9 @@ mod tests {
             std::fs::create_dir(&path).expect("a folder");
             std::fs::write(path.join("log"), "x").expect("a file");
         };
+        assert_eq!(highest(&dir.path().join("none"), "e").expect("read"), 0);
         ["e1", "e2", "e3", "ex", "other"].into_iter().for_each(make);
+        assert_eq!(highest(dir.path(), "e").expect("read"), 3);
         std::os::unix::fs::symlink("other", dir.path().join("e4")).expect("a link");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
         assert_eq!(numbered(dir.path(), "e", Time(now - 60_000), |_| true).expect("pruned"), 0, "too young");

@@ -22,6 +22,7 @@ use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
 use crate::host::process::end_marked_tree;
 use crate::layout::Layout;
+use shopfloor_core::ci::infra_reason;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::text::{Redactor, one_line};
@@ -136,15 +137,20 @@ impl WorktreeSetup {
             let timeout = config.timeout.saturating_sub(began.elapsed());
             let step = CiStep { name: shown.clone(), run: command.clone(), timeout };
             log.begin_step(&shown)?;
-            let how = match step::run(&place, &step, log)? {
+            let (how, code) = match step::run(&place, &step, log)? {
                 StepEnd::Passed => continue,
-                StepEnd::Failed(code) => format!("exit code {code}"),
-                StepEnd::Killed => "killed".to_owned(),
-                StepEnd::TimedOut => format!("not done within {:?}", config.timeout),
-                StepEnd::Cancelled => "cancelled".to_owned(),
+                StepEnd::Failed(code) => (format!("exit code {code}"), Some(code)),
+                StepEnd::Killed => ("killed".to_owned(), None),
+                StepEnd::TimedOut => (format!("not done within {:?}", config.timeout), None),
+                StepEnd::Cancelled => ("cancelled".to_owned(), None),
             };
             log.write(format!("\n[{how}]").as_bytes())?;
             let why = format!("`{shown}`: {how}; the whole output is in {}", folder.join("log").display());
+            let weather = code.and_then(|code| infra_reason(&shown, code, &log.excerpt().ok()?, &[]));
+            if let Some(weather) = weather.filter(|_| !all) {
+                // A server that is down says nothing of the project: it is tried again.
+                return Err(io::Error::other(format!("{why} ({weather})")));
+            }
             failed.get_or_insert(SetupFailure { why, excerpt: log.excerpt()? });
             if !all {
                 break;

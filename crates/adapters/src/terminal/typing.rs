@@ -27,6 +27,8 @@ pub struct ClientActivity {
     pub tty: String,
     /// When it last did something (such as typing), in seconds since 1970.
     pub activity_time: u64,
+    /// When it was attached, likewise.
+    pub created: u64,
     /// A program's, in control mode.
     pub is_control: bool,
     /// As tmux has them, such as `attached,focused,UTF-8` and `read-only`.
@@ -100,11 +102,29 @@ impl Tmux {
         }
     }
 
+    /// Where the cursor of the session's pane is: column and row, from 0. `None` if there is no such session.
+    pub fn cursor(&self, name: &str) -> TmuxResult<Option<(usize, usize)>> {
+        check_name(name)?;
+        let target = pane_target(name);
+        let format = "#{cursor_x} #{cursor_y}";
+        let answer = self.transport().query(&[words(&["list-panes", "-s", "-t", &target, "-F", format])])?;
+        let numbers = |line: &str| {
+            let (x, y) = line.split_once(' ')?;
+            Some((x.parse().ok()?, y.parse().ok()?))
+        };
+        match answer.ok {
+            true => Ok(answer.stdout.lines().next().and_then(numbers)),
+            false if is_absent(&answer.stderr) => Ok(None),
+            false => Err(failed("list-panes", &answer.stderr)),
+        }
+    }
+
     /// The clients that are attached to the session.
     pub fn clients(&self, name: &str) -> TmuxResult<Vec<ClientActivity>> {
         check_name(name)?;
         let target = format!("={name}");
-        let format = "#{client_activity}|#{client_control_mode}|#{client_flags}|#{client_tty}";
+        let format =
+            "#{client_activity}|#{client_created}|#{client_control_mode}|#{client_flags}|#{client_tty}";
         let answer = self.transport().query(&[words(&["list-clients", "-t", &target, "-F", format])])?;
         if !answer.ok {
             return match is_absent(&answer.stderr) {
@@ -139,9 +159,10 @@ impl Tmux {
 }
 
 fn client(line: &str) -> Option<ClientActivity> {
-    let mut fields = line.splitn(4, '|');
+    let mut fields = line.splitn(5, '|');
     Some(ClientActivity {
         activity_time: fields.next()?.parse().ok()?,
+        created: fields.next()?.parse().ok()?,
         is_control: fields.next()? == "1",
         flags: fields.next()?.to_owned(),
         tty: fields.next()?.to_owned(),
@@ -179,10 +200,10 @@ mod tests {
 
     #[test]
     fn clients_are_read() {
-        let read = client("1794738459|0|attached,UTF-8|/dev/pts/3").expect("a client");
-        assert_eq!((read.activity_time, read.is_control), (1794738459, false));
+        let read = client("1794738459|1794738450|0|attached,UTF-8|/dev/pts/3").expect("a client");
+        assert_eq!((read.activity_time, read.created, read.is_control), (1794738459, 1794738450, false));
         assert_eq!((read.flags.as_str(), read.tty.as_str()), ("attached,UTF-8", "/dev/pts/3"));
-        assert!(client("x|0||").is_none());
-        assert!(client("1|0").is_none());
+        assert!(client("x|1|0||").is_none());
+        assert!(client("1|1|0").is_none());
     }
 }

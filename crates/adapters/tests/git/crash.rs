@@ -3,11 +3,16 @@
 
 use crate::floor::{Floor, branch, commit_of, gits};
 use shopfloor_core::effect::Merged;
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_engine::ports::Tree;
 use shopfloor_engine::ports::{PortError, PortResult, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// `$HOME/fuse` holds how many more calls go well, and whether the killed one does its work first.
 const FUSE: &str = r#"
@@ -143,4 +148,72 @@ fn git_killed_at_any_one_call_changes_nothing_in_the_end() {
             }
         }
     }
+}
+
+const HOME: &str = "SHOPFLOOR_TEST_FLOOR";
+
+/// Makes a tree, works in it and removes it, again and again, and says so at each step.
+#[test]
+#[ignore = "run, and killed, by the next one"]
+fn a_process_that_makes_and_removes() {
+    let Some(home) = std::env::var_os(HOME) else { return };
+    let workspace = Floor::workspace_in(&gits()[0], Path::new(&home));
+    let project: ProjectName = "demo".parse().expect("name");
+    let tree = Tree::of_job(&project, Role::Dev, IssueNumber(1));
+    for n in 0.. {
+        let dir = workspace.prepare(&tree, &branch(1), None).expect("prepare").path;
+        println!("made");
+        std::fs::write(Path::new(&dir).join("draft"), format!("{n}")).expect("written");
+        let proof = RescueProof::obtain(&workspace, &tree).expect("proof");
+        println!("kept");
+        workspace.remove(proof).expect("removed");
+        println!("gone");
+    }
+}
+
+#[test]
+fn a_process_killed_while_it_makes_and_removes_a_tree_leaves_it_whole_or_absent() {
+    let floor = Floor::new(&gits()[0]);
+    let (dir, repository) = (floor.layout.tree(&floor.tree(1)), floor.repository(1));
+    for round in 0..24u32 {
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "crash::a_process_that_makes_and_removes", "--ignored", "--nocapture"])
+            .env(HOME, floor.home.path())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("started");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let steps = lines.filter(|line| ["made", "kept", "gone"].iter().any(|step| line.ends_with(step)));
+        // At another step each time, and a little further into the next.
+        steps.take(1 + (round % 7) as usize).for_each(drop);
+        (0..round * 20_000).for_each(|n| {
+            std::hint::black_box(n);
+        });
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args(["-9", "--", &group]).status().expect("kill").success());
+        child.wait().expect("dead");
+
+        // What is there now is a tree, or nothing; a lock that a killed git left goes by its age.
+        let ready = again(|| floor.workspace.prepare(&floor.tree(1), &branch(1), None));
+        assert!(dir.join("readme").exists(), "round {round}: {ready:?}");
+        floor.git_in(&dir, &["fsck", "--connectivity-only"]);
+        floor.git_in(&dir, &["status", "--porcelain"]);
+        let repos = std::fs::read_dir(repository.parent().expect("a folder")).expect("read");
+        let names: Vec<_> = repos.flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["issue-1.git"], "round {round}");
+        let kept = again(|| floor.workspace.snapshot(&floor.tree(1))).expect("a tree");
+        assert!(floor.workspace.snapshot_holds(&floor.tree(1), &kept).expect("asked"));
+    }
+}
+
+fn again<T>(mut call: impl FnMut() -> PortResult<T>) -> T {
+    for _ in 0..600 {
+        match call() {
+            Ok(value) => return value,
+            Err(PortError::Transient(_)) => std::thread::sleep(std::time::Duration::from_millis(50)),
+            Err(PortError::Permanent { why, .. }) => panic!("given up: {why}"),
+        }
+    }
+    panic!("no end of it");
 }

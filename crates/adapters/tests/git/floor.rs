@@ -88,6 +88,16 @@ impl Floor {
         self.merger = GitMerger::new(self.git.clone(), self.layout.clone(), projects);
     }
 
+    /// Workspace of a floor that another process has made, in its home.
+    pub fn workspace_in(program: &Path, home: &Path) -> GitWorkspace {
+        let name: ProjectName = "demo".parse().expect("name");
+        let checkout = home.join("-my checkout");
+        let known =
+            GitProject { name: name.clone(), primary_branch: "main".into(), checkout, push_rescues: false };
+        let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
+        GitWorkspace::new(git(program, home), Layout::new(home.join("a floor")), projects)
+    }
+
     /// The checkout is an empty folder.
     pub fn unregistered(program: &Path) -> Floor {
         let home = tempfile::tempdir().expect("tempdir");

@@ -132,7 +132,7 @@ fn the_checkout_is_fast_forwarded_only_when_nothing_is_in_the_way() {
         back();
         floor.write(checkout, "readme", "edited");
         let (updated, note) = sync();
-        assert!(!updated && note.contains("git pull shopfloor main"), "{note}");
+        assert!(!updated && note.contains("git pull --rebase shopfloor main"), "{note}");
         assert_eq!(std::fs::read(checkout.join("readme")).expect("read"), b"edited");
         floor.user(&["checkout", "--quiet", "readme"]);
 

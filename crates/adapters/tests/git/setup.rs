@@ -3,7 +3,7 @@
 use super::floor::{Floor, each, gits};
 use shopfloor_adapters::setup::{SetupConfig, WorktreeSetup};
 use shopfloor_core::text::Redactor;
-use shopfloor_engine::ports::{Outfit, Setup, SetupFailure, Workspace};
+use shopfloor_engine::ports::{Outfit, PortError, Setup, SetupFailure, Workspace};
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -206,4 +206,14 @@ fn a_teardown_that_fails_is_told_and_ends() {
     fs::remove_file(&out).expect("removed");
     assert_eq!(setup(&floor, asked).tear_down(&floor.tree(1)).expect("done"), None);
     assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn a_server_that_is_down_is_weather_and_no_fault_of_the_project() {
+    let floor = Floor::new(&gits()[0]);
+    floor.prepare(1);
+    let asked =
+        SetupConfig { setup: commands(&["echo 'Could not resolve host: x'; exit 6"]), ..config(&floor) };
+    let answer = setup(&floor, asked).set_up(&floor.tree(1));
+    assert!(matches!(&answer, Err(PortError::Transient(why)) if why.contains("resolve host")), "{answer:?}");
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use shopfloor_adapters::agent::settings::{
-    Client, MARKER, claude_settings, codex_overrides, install, installed, remove,
+    ClaudeRules, Client, MARKER, claude_settings, codex_overrides, install, installed, remove,
 };
-use shopfloor_adapters::agent::trust::{claude_file, seed_claude};
+use shopfloor_adapters::agent::trust::{Answers, claude_file, seed_claude};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn json_of(path: &Path) -> Value {
 
 #[test]
 fn a_session_of_claude_tells_us_everything() {
-    let settings = claude_settings(Path::new("/a b/shopfloor"));
+    let settings = claude_settings(Path::new("/a b/shopfloor"), &ClaudeRules::default());
     let hooks = settings["hooks"].as_object().unwrap();
     assert_eq!(hooks.len(), 13);
     for (event, groups) in hooks {
@@ -121,10 +121,30 @@ fn a_link_is_followed() {
     assert!(json_of(&dir.path().join("new.json")).get("hooks").is_some());
 }
 
+fn answers(worktree: &str, skip_permissions: bool) -> Answers<'_> {
+    Answers { worktree: Path::new(worktree), worktrees: None, skip_permissions, key: None }
+}
+
+fn beside<'a>(worktree: &'a Path, worktrees: &'a Path) -> Answers<'a> {
+    Answers { worktree, worktrees: Some(worktrees), skip_permissions: false, key: None }
+}
+
+#[test]
+fn a_key_that_is_passed_on_is_approved_as_the_client_does() {
+    let (_dir, path) =
+        file(r#"{"customApiKeyResponses":{"approved":["other"],"rejected":["0123456789abcdefghij"]}}"#);
+    let passed = Answers { key: Some("sk-ant-0123456789abcdefghij"), ..answers("/w", false) };
+    assert!(seed_claude(&path, &passed).unwrap());
+    let expect = json!({"approved": ["other", "0123456789abcdefghij"], "rejected": []});
+    assert_eq!(json_of(&path)["customApiKeyResponses"], expect);
+    assert!(!fs::read_to_string(&path).unwrap().contains("sk-ant"), "its end will do");
+    assert!(!seed_claude(&path, &passed).unwrap(), "once");
+}
+
 #[test]
 fn questions_are_answered_once_and_everything_else_stays() {
     let (dir, path) = file(r#"{"numStartups":5,"projects":{"/w":{"allowedTools":["x"]},"/v":{}}}"#);
-    assert!(seed_claude(&path, Path::new("/w"), false).unwrap());
+    assert!(seed_claude(&path, &answers("/w", false)).unwrap());
     assert_eq!(
         json_of(&path),
         json!({"numStartups": 5, "hasCompletedOnboarding": true, "projects": {
@@ -132,13 +152,13 @@ fn questions_are_answered_once_and_everything_else_stays() {
             "/v": {},
         }})
     );
-    assert!(!seed_claude(&path, Path::new("/w"), false).unwrap());
-    assert!(seed_claude(&path, Path::new("/w"), true).unwrap());
+    assert!(!seed_claude(&path, &answers("/w", false)).unwrap());
+    assert!(seed_claude(&path, &answers("/w", true)).unwrap());
     assert_eq!(json_of(&path)["bypassPermissionsModeAccepted"], true);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no lock is left");
 
     let new = claude_file(&dir.path().join("home"), None);
-    assert!(seed_claude(&new, Path::new("/w"), false).unwrap());
+    assert!(seed_claude(&new, &answers("/w", false)).unwrap());
     assert_eq!(fs::metadata(&new).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(claude_file(Path::new("/h"), Some(Path::new("/c"))), Path::new("/c/.claude.json"));
 }
@@ -150,11 +170,11 @@ fn worktrees_that_are_gone_are_forgotten_and_nothing_else() {
     let worktree = |n: u32| worktrees.join(format!("issue-{n}"));
     for n in [1, 2] {
         fs::create_dir_all(worktree(n)).unwrap();
-        seed_claude(&path, &worktree(n), false).unwrap();
+        seed_claude(&path, &beside(&worktree(n), &worktrees)).unwrap();
     }
-    seed_claude(&path, Path::new("/gone/elsewhere"), false).unwrap();
+    seed_claude(&path, &answers("/gone/elsewhere", false)).unwrap();
     fs::remove_dir(worktree(1)).unwrap();
-    seed_claude(&path, &worktree(3), false).unwrap();
+    seed_claude(&path, &beside(&worktree(3), &worktrees)).unwrap();
     let known = json_of(&path)["projects"].clone();
     let known: Vec<&String> = known.as_object().unwrap().keys().collect();
     let worktrees = [2, 3].map(|n| worktree(n).display().to_string());
@@ -164,12 +184,12 @@ fn worktrees_that_are_gone_are_forgotten_and_nothing_else() {
 #[test]
 fn a_file_that_is_damaged_or_locked_is_not_touched() {
     let (_dir, path) = file("{ damaged");
-    assert!(seed_claude(&path, Path::new("/w"), false).unwrap_err().to_string().contains("is not JSON"));
+    assert!(seed_claude(&path, &answers("/w", false)).unwrap_err().to_string().contains("is not JSON"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "{ damaged");
     let (dir, path) = file("{}");
     let lock = dir.path().join("settings.json.lock");
     fs::create_dir(&lock).unwrap();
-    let error = seed_claude(&path, Path::new("/w"), false).unwrap_err();
+    let error = seed_claude(&path, &answers("/w", false)).unwrap_err();
     assert_eq!(
         (error.kind(), fs::read_to_string(&path).unwrap().as_str()),
         (std::io::ErrorKind::WouldBlock, "{}")
@@ -177,7 +197,7 @@ fn a_file_that_is_damaged_or_locked_is_not_touched() {
     // Nobody has renewed it for long: its holder is dead.
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     fs::File::open(&lock).unwrap().set_modified(long_ago).unwrap();
-    assert!(seed_claude(&path, Path::new("/w"), false).unwrap());
+    assert!(seed_claude(&path, &answers("/w", false)).unwrap());
     assert!(!lock.exists());
 }
 
@@ -187,9 +207,9 @@ fn many_at_once_all_get_their_folder_in() {
     std::thread::scope(|scope| {
         for n in 0..8 {
             let path = &path;
-            let folder = PathBuf::from(format!("/w{n}"));
+            let folder = format!("/w{n}");
             // Held for longer than it is waited for: tried again, as the caller would.
-            scope.spawn(move || while seed_claude(path, &folder, false).is_err() {});
+            scope.spawn(move || while seed_claude(path, &answers(&folder, false)).is_err() {});
         }
     });
     assert_eq!(json_of(&path)["projects"].as_object().unwrap().len(), 8);

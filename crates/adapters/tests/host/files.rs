@@ -1,14 +1,17 @@
 use super::support::{BOUND, Fifo};
 use shopfloor_adapters::host::atomic::write_atomic;
-use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::host::lock::{FileLock, holder};
-use shopfloor_adapters::phase_file;
+use shopfloor_adapters::phase_file::{self, Look, Reader};
 use shopfloor_core::ids::{IssueNumber, Role};
-use shopfloor_core::phase::PHASE_FILE_BYTES_MAX;
+use shopfloor_core::phase::{PHASE_FILE_BYTES_MAX, PhaseReport};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
 
 struct Watched {
     watcher: FileWatcher,
@@ -162,6 +165,122 @@ fn a_phase_file_is_one_floors() {
         tries.into_iter().map(|t| t.join().expect("no panic")).filter(|won| *won).count()
     });
     assert_eq!(won, 1);
+}
+
+#[test]
+fn a_floor_that_gives_a_phase_file_up_leaves_nothing_and_another_can_have_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let phases = folder.path().join("phases");
+    let path = phases.join("dev-session-p-1.phase");
+    let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+    for made in [&phases, &one, &two] {
+        fs::create_dir(made).expect("made");
+    }
+    assert!(phase_file::claim(&path, &one));
+    phase_file::reset(&path).expect("reset");
+    // Not another's.
+    phase_file::release(&path, &two).expect("released");
+    assert!(path.exists() && !phase_file::claim(&path, &two));
+    for _ in 0..2 {
+        phase_file::release(&path, &one).expect("released");
+        assert_eq!(fs::read_dir(&phases).expect("listed").count(), 0);
+    }
+    assert!(phase_file::claim(&path, &two));
+    phase_file::release(&path, &two).expect("released");
+    // What somebody planted there is left to them, and the path is not used.
+    symlink(folder.path().join("nowhere"), &path).expect("planted");
+    assert!(!phase_file::claim(&path, &one));
+    assert_eq!(fs::read_dir(&phases).expect("listed").count(), 1, "no mark is left");
+}
+
+/// How an agent may write a phase with a second line; `$1` is the file.
+const WRITERS: [&str; 6] = [
+    r#"printf 'PHASE:failed\nReason: %s\n' 'blocked_by #12' > "$1""#,
+    r#"echo PHASE:failed > "$1"; echo 'Reason: blocked_by #12' >> "$1""#,
+    r#"exec 3> "$1"; echo PHASE:failed >&3; echo 'Reason: blocked_by #12' >&3; exec 3>&-"#,
+    r#"{ echo PHASE:failed; echo 'Reason: blocked_by #12'; } > "$1.new"; mv "$1.new" "$1""#,
+    r#"rm -f "$1"; printf 'PHASE:failed\nReason: blocked_by #12' > "$1""#,
+    r#": > "$1"; printf PHASE: >> "$1"; echo failed >> "$1"; printf 'Reason: blocked_by ' >> "$1"; echo '#12' >> "$1""#,
+];
+
+#[test]
+fn a_phase_of_two_lines_is_never_read_half_however_it_is_written() {
+    const FILES: u64 = 200;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |key: u64| folder.path().join(format!("dev-session-p-{key}.phase"));
+    let (tx, reports) = mpsc::channel();
+    let paths: Vec<PathBuf> = (0..FILES).map(path).collect();
+    let mut readers = vec![Reader::default(); paths.len()];
+    let watched = paths.clone();
+    let watcher = FileWatcher::spawn_patient(move |key| {
+        let look = readers[key as usize].look(&watched[key as usize], false, Instant::now());
+        match look.expect("it is ours") {
+            Look::Nothing => None,
+            Look::Half(wait) => Some(wait),
+            Look::Whole { content, .. } => {
+                if !content.is_empty() {
+                    tx.send((key, content)).unwrap_or_default();
+                }
+                None
+            }
+        }
+    })
+    .expect("a watcher");
+    for (key, path) in (0..).zip(&paths) {
+        phase_file::reset(path).expect("reset");
+        watcher.watch_when(key, path, When::Written).expect("watched");
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Everybody has to wait for a core.
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
+        }
+        for part in paths.chunks(50) {
+            scope.spawn(move || {
+                for (n, path) in part.iter().enumerate() {
+                    let writer = WRITERS[n % WRITERS.len()];
+                    let status = Command::new("sh").args(["-c", writer, "sh"]).arg(path).status();
+                    assert!(status.expect("sh runs").success());
+                }
+            });
+        }
+        for _ in 0..FILES {
+            let (key, content) = reports.recv_timeout(BOUND).expect("a report");
+            let report = PhaseReport::parse(&content).expect("a phase").expect("a phase");
+            assert_eq!(report.detail.as_deref(), Some("blocked_by #12"), "{key}: {content:?}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    drop(watcher);
+    assert_eq!(reports.iter().count(), 0, "each was told once");
+}
+
+#[test]
+fn what_a_writer_leaves_that_is_killed_or_never_ends_is_read_in_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.phase");
+    let (mut reader, start) = (Reader::default(), Instant::now());
+    let mut look = |content: &str, after_ms: u64, is_final: bool| {
+        fs::write(&path, content).expect("written");
+        reader.look(&path, is_final, start + Duration::from_millis(after_ms)).expect("read")
+    };
+    let whole = |look: Look| matches!(look, Look::Whole { .. });
+    assert_eq!(look("PHASE:failed\n", 0, false), Look::Half(Duration::from_secs(2)));
+    // Written again and again: not for ever.
+    for n in 1..10 {
+        assert!(!whole(look(&format!("PHASE:failed\nReason: {n}"), n * 1_000, false)));
+    }
+    assert!(whole(look("PHASE:failed\nReason: 10", 10_000, false)));
+    // Nobody is left to write more.
+    assert!(whole(look("PHASE:fai", 10_001, true)));
+    // What `shopfloor phase` writes, and what says all in a line, is whole at once.
+    assert!(whole(look("PHASE:failed\nId: 1\n", 10_002, false)));
+    assert!(whole(look("PHASE:awaiting_ci\n", 10_003, false)));
 }
 
 #[test]

@@ -26,7 +26,8 @@ fn told(writer: &str, count: u64) -> Told {
         at: Time(count),
         conversation: writer.to_owned(),
         transcript: None,
-        event: HookEvent::UserPromptSubmit { prompt },
+        subagent: false,
+        event: HookEvent::UserPromptSubmit { prompt, turn: None },
     }
 }
 
@@ -227,14 +228,14 @@ fn a_line_without_an_end_is_passed_over() {
 fn texts_are_bounded_and_names_are_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let long = Told {
-        event: HookEvent::UserPromptSubmit { prompt: "ä\u{1}".repeat(PROMPT_BYTES_MAX) },
+        event: HookEvent::UserPromptSubmit { prompt: "ä\u{1}".repeat(PROMPT_BYTES_MAX), turn: None },
         transcript: Some("/".repeat(10_000)),
         ..told("a\x1b[31m\nb", 1)
     };
     append(dir.path(), &long).unwrap();
     let read = read_new(dir.path(), 0).unwrap().told.remove(0);
     assert_eq!((read.conversation.as_str(), read.transcript), ("a b", None));
-    let HookEvent::UserPromptSubmit { prompt } = read.event else { panic!("a prompt") };
+    let HookEvent::UserPromptSubmit { prompt, .. } = read.event else { panic!("a prompt") };
     assert!(prompt.len() <= PROMPT_BYTES_MAX && prompt.len() > PROMPT_BYTES_MAX - 4);
 }
 

@@ -9,8 +9,10 @@
 //! question answers it; a paste into a draft is sent with it. So only a composer that is seen and
 //! empty is typed into, and a draft is never cleared: it may be somebody's.
 
+mod answer;
 mod pane;
 
+pub use answer::{Press, is_same_dialog, plan, submits};
 pub use pane::{Pane, is_ours, same_prompt};
 
 use crate::runtime::{Composer, Submit};
@@ -152,6 +154,9 @@ enum Act {
     Enter,
 }
 
+/// What holds a message while a person has the session.
+pub const PERSON_HAS_IT: &str = "a person has the session";
+
 /// Something that was asked for and not reported yet is taken for done after this long: whether it
 /// happened is then seen on the pane.
 const ACT_MAX: Duration = Duration::from_secs(10);
@@ -284,7 +289,8 @@ impl Delivery {
         if same_prompt(prompt, &self.text) {
             self.go(Stage::TurnStarted, now, "the client took a prompt equal to it");
         } else if pane::squeeze(prompt).contains(&pane::squeeze(&self.text)) {
-            self.give_up(now, "it was submitted together with another text");
+            // Somebody beside us sent it: the model has it all the same.
+            self.go(Stage::TurnStarted, now, "the client took it, together with another text");
         }
     }
 
@@ -439,6 +445,12 @@ impl Delivery {
     fn in_the_way(&self, pane: &Pane, now: Time) -> Option<String> {
         if let Some(kind) = pane.dialog {
             return Some(format!("a dialog is up ({kind})"));
+        }
+        if pane.elsewhere {
+            return Some("the client is in another mode than its plain composer".to_owned());
+        }
+        if pane.taken {
+            return Some(PERSON_HAS_IT.to_owned());
         }
         let typing = |at: Time| now.since(at) < self.recipe.human_quiet;
         pane.human_typed.filter(|at| typing(*at)).map(|_| "somebody is typing".to_owned())

@@ -1,6 +1,7 @@
 //! A pane as delivery needs to see it, and whose text it is that stands there.
 
 use crate::runtime::{Composer, DialogKind, Meaning, Reading};
+use crate::text::is_ignorable;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,12 @@ pub struct Pane {
     pub busy: bool,
     /// When a person's terminal that is attached last sent a key.
     pub human_typed: Option<Time>,
+    /// The cursor is not in the composer: what is typed goes to a search, a menu or the like.
+    #[serde(default)]
+    pub elsewhere: bool,
+    /// A person who is attached has the session, also while they think.
+    #[serde(default)]
+    pub taken: bool,
 }
 
 impl Pane {
@@ -22,17 +29,24 @@ impl Pane {
             _ => None,
         };
         Pane {
-            dialog: shown.or(dialog),
+            // A screen that only looks like a dialog does not say which one.
+            dialog: match shown {
+                Some(DialogKind::Asks | DialogKind::Other) => dialog.or(shown),
+                _ => shown.or(dialog),
+            },
             composer: reading.composer.clone(),
             busy: reading.meaning().is_some_and(Meaning::is_busy),
             human_typed,
+            elsewhere: false,
+            taken: false,
         }
     }
 }
 
-/// Without white space: clients wrap, indent and expand tabs as they like.
+/// Without white space: clients wrap, indent and expand tabs as they like. And without what shows
+/// nothing: some drop it.
 pub(super) fn squeeze(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
+    text.chars().filter(|c| !c.is_whitespace() && !is_ignorable(*c)).collect()
 }
 
 /// Whether a prompt the client took is the text that was typed.

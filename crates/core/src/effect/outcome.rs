@@ -1,8 +1,8 @@
 //! What came of an action: the answers that ports give, as the core takes them in.
 
 use super::{ChainLink, Conflict, JobHead, MovedBranch};
-use crate::ids::{EntryId, PrNumber, Sha};
-use crate::planner::Link;
+use crate::ids::{EntryId, PrNumber, Role, Sha};
+use crate::planner::{Link, Tree};
 use serde::{Deserialize, Serialize};
 
 /// How a run of the checks ended. Only `Green` is green.
@@ -56,6 +56,13 @@ impl Verdict {
     }
 }
 
+/// Why a role's agents cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTrouble {
+    pub role: Role,
+    pub why: String,
+}
+
 /// What a reviewer said of one commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
@@ -80,6 +87,20 @@ pub struct ProcessId {
     pub pid: u32,
     /// The kernel's start time of the process, in clock ticks since boot.
     pub start: u64,
+}
+
+/// What became of the commits that the user's primary branch has and origin's has not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "taken", rename_all = "snake_case")]
+pub enum Taken {
+    /// There are none.
+    Nothing,
+    /// Origin's primary branch went forward to them.
+    Forwarded { head: Sha },
+    /// Both have what the other lacks: they are on origin as this branch.
+    Parted { branch: String, head: Sha, tree: Tree, title: String, by: String },
+    /// They went through the merge queue as other commits.
+    Landed { head: Sha },
 }
 
 fn yes() -> bool {
@@ -131,6 +152,9 @@ pub enum Outcome {
     Checkpoint {
         rescue: Option<String>,
         head: Option<Sha>,
+        /// Commits that the primary branch does not have; older programs did not say.
+        #[serde(default)]
+        ahead: Option<u32>,
         files: Vec<String>,
         /// What went wrong beside it.
         #[serde(default)]
@@ -220,6 +244,19 @@ pub enum Outcome {
     Checkout {
         updated: bool,
         note: String,
+    },
+    CheckoutTaken {
+        taken: Taken,
+    },
+    /// What keeps agents from being started, and what the configuration names and the environment has not.
+    AgentsChecked {
+        troubles: Vec<AgentTrouble>,
+        #[serde(default)]
+        unset: Vec<String>,
+    },
+    /// No session of that role could be started, whatever it is for.
+    AgentUnusable {
+        why: String,
     },
     /// The action cannot be done, and doing it again would not help.
     Impossible {

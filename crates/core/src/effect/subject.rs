@@ -34,6 +34,8 @@ impl Action {
             | Action::ReleaseWorktree { project, .. }
             | Action::RetireBranch { project, .. }
             | Action::SyncCheckout { project, .. }
+            | Action::TakeCheckout { project }
+            | Action::CheckAgents { project }
             | Action::Tidy(Tidy { project, .. }) => Some(project),
         }
     }

@@ -4,10 +4,10 @@
 //! first time, means alive, whatever else says stuck. What else there is: a screen that no rule understands, or
 //! one that stood still for too long. A program that no rules describe is never stuck.
 
-use super::watch::{Look, rests};
+use super::watch::{Look, asks, dialog, rests, runs_on};
 use crate::liveness::{Gate, Process, time_gate};
 use crate::runtime::statusline::Clock;
-use crate::runtime::{Meaning, RuntimeSpec};
+use crate::runtime::{DialogKind, Meaning, RuntimeSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,10 @@ fn judge(spec: &RuntimeSpec, before: Option<&Sight>, look: &Look, sight: &Sight)
     };
     let meaning = reading.meaning();
     match meaning {
-        Some(Meaning::Dialog(kind)) => return (Standing::Waiting, format!("it shows a dialog ({kind})")),
+        Some(Meaning::Dialog(kind)) if kind != DialogKind::Asks || asks(look) => {
+            return (Standing::Waiting, dialog(kind, look));
+        }
+        _ if runs_on(look) => return (Standing::InProgress, "work goes on in the background".into()),
         Some(Meaning::Limited) => return (Standing::Waiting, "it waits for a limit to pass".into()),
         _ if rests(look) => return (Standing::Idle, "it is at its prompt".into()),
         _ => {}
@@ -113,7 +116,7 @@ mod tests {
     use super::*;
     use crate::hand::watch::tests::{client, program};
     use crate::runtime::statusline::Statusline;
-    use crate::runtime::{Claim, Composer, DialogKind, Reading};
+    use crate::runtime::{Claim, Composer, Reading};
 
     fn look(clock: Option<u32>, meaning: Option<Meaning>) -> Look {
         let claim =

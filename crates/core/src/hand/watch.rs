@@ -19,7 +19,8 @@ use crate::liveness::{
     Evidence, Fact, Gate, IDLE_OBSERVATIONS, Process, Source, State, StatuslineFact, What, observe, time_gate,
 };
 use crate::phase::Phase;
-use crate::runtime::{Claim, Composer, Meaning, Reading, RuntimeSpec};
+use crate::runtime::{Claim, Composer, DialogKind, Meaning, Reading, RuntimeSpec};
+use crate::text::one_line;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -350,15 +351,16 @@ impl Watch {
             return Some(Finding::Stuck { why: "its clock stands still and nothing of it moves".into() });
         }
         let claimed = match state {
-            State::Dialog { kind } => {
-                Some(Claimed::Waits(format!("it shows a dialog ({kind}) that nobody answers")))
-            }
+            State::Dialog { kind } => Some(Claimed::Waits(dialog(*kind, look))),
+            // What no rule knows must stand still to be one: so must every claim here.
+            _ if asks(look) => Some(Claimed::Waits(dialog(DialogKind::Asks, look))),
             State::Failed { error } => Some(Claimed::Waits(format!("its turn ended in an error ({error})"))),
             State::LimitedUntil { .. } => None,
             _ if rests(look) => Some(Claimed::Idle),
             _ => None,
         };
-        let waits = claimed.is_some() || matches!(state, State::LimitedUntil { .. });
+        // A client that waits for a limit, or for what it runs in the background, need not draw.
+        let waits = claimed.is_some() || matches!(state, State::LimitedUntil { .. }) || runs_on(look);
         match self.count(claimed, look.at) {
             Some(Claimed::Idle) => {
                 let why = format!("it was idle at its prompt {IDLE_OBSERVATIONS} times in a row");
@@ -417,6 +419,29 @@ impl Watch {
             _ => format!("it was not finished after {} minutes", limits.timeout.as_secs() / 60),
         };
         Some(Finding::TimeUp { why })
+    }
+}
+
+/// Its turn is over, and work of its goes on in the background.
+pub(super) fn runs_on(look: &Look) -> bool {
+    let meaning = look.screen.as_ref().and_then(|(reading, _)| reading.meaning());
+    meaning == Some(Meaning::Background)
+}
+
+/// It looks like a question that no rule knows, and its title does not say that it works.
+pub(super) fn asks(look: &Look) -> bool {
+    let meaning = look.screen.as_ref().and_then(|(reading, _)| reading.meaning());
+    let works = matches!(&look.title, Some((_, Some(claim))) if claim.meaning.is_busy());
+    meaning == Some(Meaning::Dialog(DialogKind::Asks)) && !works
+}
+
+/// A dialog in words, with what it says if that is to be seen.
+pub(super) fn dialog(kind: DialogKind, look: &Look) -> String {
+    let text = look.screen.as_ref().and_then(|(reading, _)| reading.dialog.as_ref());
+    let text = text.map(|dialog| format!(": {}", one_line(&dialog.summary(), 200))).unwrap_or_default();
+    match kind {
+        DialogKind::Asks => format!("it asks something{text}"),
+        kind => format!("it shows a dialog ({kind}){text}"),
     }
 }
 

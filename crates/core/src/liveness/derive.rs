@@ -1,6 +1,7 @@
 //! From evidence to a status. The order is the order of trust: the process, then what the client
 //! tells, then what moves, and the screen only to take a claim away.
 
+use super::background::summary;
 use super::evidence::Evidence;
 use super::fact::{Fact, Process, Source, TurnEnd, What};
 use super::gate::{Gate, time_gate};
@@ -34,6 +35,11 @@ pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status
         evidence.idle_counted = Some(now);
     }
     derive(evidence, now, spec)
+}
+
+/// Whether it is at rest and has not said where it stands, and that is not settled yet: a look helps.
+pub fn is_in_doubt(evidence: &Evidence, state: &State) -> bool {
+    matches!(state, State::Idle | State::ContextLow { .. }) && !has_phase(evidence)
 }
 
 /// Whether the session said where it stands since it was last prompted.
@@ -150,6 +156,13 @@ impl Judge<'_> {
             Stand::Permission { .. } => (dialog(DialogKind::Permission), "it asks for a permission".into()),
             Stand::Question => (dialog(DialogKind::Question), "it asks its user a question".into()),
             Stand::Compacting => (working(Activity::Compacting), "it compacts its context".into()),
+            Stand::Queued => {
+                (working(Activity::Thinking), "its turn has ended, and what was queued in it is next".into())
+            }
+            Stand::Idle if !hooks.tasks.is_empty() => {
+                let what = summary(&hooks.tasks);
+                (State::Background { what }, "its turn has ended, and work goes on in the background".into())
+            }
             Stand::Idle => (State::Idle, "its turn has ended".into()),
             Stand::Interrupted => (State::Idle, "its turn was broken off".into()),
             Stand::Failed { error, .. } => {
@@ -206,11 +219,24 @@ impl Judge<'_> {
         else {
             return base;
         };
-        let later = |(at, _): &(Time, TurnEnd)| base.state.in_turn() && *at > self.last_hook();
-        let Some((since, end)) = transcript.turn.filter(later) else {
+        let rests = matches!(base.state, State::Idle | State::Background { .. });
+        if let Some(began) = transcript.began.filter(|began| rests && *began > self.last_hook()) {
+            self.because(Source::Transcript, "the log shows a turn that began since");
+            return self.found(working(Activity::Thinking), began, Confidence::High);
+        }
+        if rests && transcript.queued > 0 {
+            self.because(Source::Transcript, "the log shows that a prompt is in the queue: it is next");
+            return self.found(working(Activity::Thinking), base.since, Confidence::High);
+        }
+        let ends = |(at, _): &(Time, TurnEnd)| base.state.in_turn() && *at > self.last_hook();
+        let Some((since, end)) = transcript.turn.filter(ends).filter(|_| transcript.queued == 0) else {
             return base;
         };
         let (state, says) = match end {
+            TurnEnd::Done if !self.evidence.hooks.tasks.is_empty() => {
+                let what = summary(&self.evidence.hooks.tasks);
+                (State::Background { what }, "the log shows the turn's end".to_owned())
+            }
             TurnEnd::Done => (State::Idle, "the log shows the turn's end".to_owned()),
             TurnEnd::Aborted => (State::Idle, "the log shows that the turn was broken off".to_owned()),
             TurnEnd::Failed { error } => {
@@ -244,7 +270,7 @@ impl Judge<'_> {
         let (evidence, timing) = (self.evidence, &self.spec.timing);
         let waits = match base.state {
             State::Working { .. } | State::Starting => false,
-            State::Ready | State::Idle | State::LimitedUntil { .. } => true,
+            State::Ready | State::Idle | State::Background { .. } | State::LimitedUntil { .. } => true,
             // A dialog hides the status line, and may keep it from being drawn: no clock is to be
             // expected while a person is waited for.
             _ => return base,
@@ -335,8 +361,11 @@ impl Judge<'_> {
             && self.evidence.idle_streak >= IDLE_OBSERVATIONS
             && !has_phase(self.evidence)
         {
-            self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
-            return Found { state: State::IdlePrompt, ..base };
+            if self.rest_is_proven() {
+                self.because(Source::PhaseFile, "idle three times in a row, with no phase signalled");
+                return Found { state: State::IdlePrompt, ..base };
+            }
+            self.because(Source::Hook, "only one kind of evidence says that it rests");
         }
         let percent = self.context_percent();
         let by_screen = matches!(self.evidence.newest(Source::Screen),
@@ -347,6 +376,21 @@ impl Judge<'_> {
             return Found { state: State::ContextLow { percent }, ..base };
         }
         base
+    }
+
+    /// Whether two kinds of evidence agree that nothing goes on: the client's word, its log, and a screen
+    /// with a composer and no work on it.
+    fn rest_is_proven(&self) -> bool {
+        let told = matches!(self.evidence.hooks.stand, Stand::Idle | Stand::Interrupted);
+        let logged = matches!(self.evidence.newest(Source::Transcript),
+            Some(Fact { what: What::Transcript(log), .. }) if log.rests());
+        let quiet = matches!(self.evidence.newest(Source::Screen),
+            Some(Fact { at, what: What::Screen(reading) })
+                if *at >= self.last_hook()
+                    && reading.composer != Composer::None
+                    && matches!(reading.meaning(),
+                        Some(Meaning::Ready | Meaning::Done | Meaning::Interrupted | Meaning::Error(_))));
+        !self.title_works() && [told, logged, quiet].into_iter().filter(|kind| *kind).count() >= 2
     }
 
     /// A process that cannot be seen makes everything less sure, and silence unknown.

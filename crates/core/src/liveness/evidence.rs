@@ -1,9 +1,10 @@
 //! What is known about one session: the newest fact of each source, and for each what a single fact
 //! cannot hold: when it last *moved*. Bounded, whatever a client sends.
 
+use super::background;
 use super::fact::{Fact, Source, What};
 use super::hook::{HookEvent, HookState};
-use crate::runtime::Meaning;
+use crate::runtime::{Meaning, Reading};
 use crate::text::one_line;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Evidence {
     /// Observations in a row that found it idle without a phase, and when the last was counted.
     pub(super) idle_streak: u8,
     pub(super) idle_counted: Option<Time>,
+    /// Since when the screen says what it says now.
+    #[serde(default)]
+    screen_since: Option<Time>,
 }
 
 impl Evidence {
@@ -38,6 +42,7 @@ impl Evidence {
             hooks: HookState::new(launched),
             idle_streak: 0,
             idle_counted: None,
+            screen_since: None,
         }
     }
 
@@ -61,6 +66,11 @@ impl Evidence {
 
     pub fn moved(&self, source: Source) -> Option<Time> {
         self.moved.get(&source).copied()
+    }
+
+    /// Since when the screen, as it was last seen, says the same.
+    pub fn screen_since(&self) -> Option<Time> {
+        self.screen_since
     }
 
     /// When anything last moved that shows work: hooks, the transcript, the phase file, the worktree.
@@ -105,12 +115,22 @@ impl Evidence {
             // The same notice, looked at later: a time of day would become tomorrow's.
             new.until = old.until;
         }
+        if let What::Screen(new) = &fact.what {
+            let same = matches!(before.map(|b| &b.what), Some(What::Screen(old)) if says_the_same(new, old));
+            self.screen_since = self.screen_since.filter(|_| same).or(Some(fact.at));
+        }
         if moved {
             let latest = self.moved.entry(source).or_insert(fact.at);
             *latest = (*latest).max(fact.at);
         }
         self.facts.insert(source, fact);
     }
+}
+
+/// Whether two readings mean the same: the clock on them and a spinner's step aside.
+fn says_the_same(new: &Reading, old: &Reading) -> bool {
+    let dialog = |reading: &Reading| reading.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+    new.meaning() == old.meaning() && dialog(new) == dialog(old)
 }
 
 fn bound(fact: &mut Fact) {
@@ -123,7 +143,14 @@ fn bound(fact: &mut Fact) {
     };
     match &mut fact.what {
         What::Hook(event) => match event {
-            HookEvent::UserPromptSubmit { prompt } => cut(prompt),
+            HookEvent::UserPromptSubmit { prompt, turn } => {
+                cut(prompt);
+                turn.iter_mut().for_each(cut);
+            }
+            HookEvent::Stop { turn, tasks } => {
+                turn.iter_mut().for_each(cut);
+                background::bounded(tasks);
+            }
             HookEvent::PreToolUse { tool }
             | HookEvent::PostToolUse { tool }
             | HookEvent::PostToolUseFailure { tool }

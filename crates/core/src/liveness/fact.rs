@@ -94,6 +94,19 @@ pub struct Transcript {
     pub bytes: u64,
     /// How the newest turn in it ended, if it has and the log says so, and when that was read.
     pub turn: Option<(Time, TurnEnd)>,
+    /// When the turn began that is open by the log, if it says so; and how many prompts wait in the
+    /// client's queue.
+    #[serde(default)]
+    pub began: Option<Time>,
+    #[serde(default)]
+    pub queued: u32,
+}
+
+impl Transcript {
+    /// Whether the log shows that nothing goes on: the last turn's end, and an empty queue.
+    pub fn rests(&self) -> bool {
+        self.turn.is_some() && self.queued == 0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,7 +159,10 @@ impl fmt::Display for What {
                     None => Ok(()),
                 }
             }
-            What::Transcript(transcript) => write!(f, "{} bytes", transcript.bytes),
+            What::Transcript(Transcript { bytes, queued: 0, .. }) => write!(f, "{bytes} bytes"),
+            What::Transcript(Transcript { bytes, queued, .. }) => {
+                write!(f, "{bytes} bytes, {queued} in the client's queue")
+            }
             What::PhaseFile(Some(phase)) => write!(f, "{phase}"),
             What::PhaseFile(None) => f.write_str("no phase"),
             What::Title { text, .. } => write!(f, "{text:?}"),

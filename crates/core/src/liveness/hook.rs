@@ -1,6 +1,7 @@
 //! What clients tell of themselves, in types: hook payloads and notifications, after parsing. And
 //! what follows from a sequence of them: [`HookState`].
 
+use super::background::Task;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,6 +15,10 @@ pub enum HookEvent {
     /// Fires when a prompt is taken, also when it is only put in the queue.
     UserPromptSubmit {
         prompt: String,
+        /// The client's id of the turn that is open then: for a prompt that is put in the queue, the
+        /// one before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<String>,
     },
     PreToolUse {
         tool: String,
@@ -30,7 +35,13 @@ pub enum HookEvent {
     PermissionRequest {
         tool: String,
     },
-    Stop,
+    /// A turn ended: which, and what goes on in the background.
+    Stop {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<Task>,
+    },
     /// A turn ended in an error. `subagent`: it is one of the client's own helpers, not the session.
     StopFailure {
         error: String,
@@ -118,7 +129,8 @@ impl fmt::Display for HookEvent {
                 write!(f, "Notification({kind})")
             }
             HookEvent::PermissionRequest { tool } => write!(f, "PermissionRequest({tool})"),
-            HookEvent::Stop => f.write_str("Stop"),
+            HookEvent::Stop { tasks, .. } if tasks.is_empty() => f.write_str("Stop"),
+            HookEvent::Stop { tasks, .. } => write!(f, "Stop ({} in the background)", tasks.len()),
             HookEvent::StopFailure { error, subagent: false, .. } => write!(f, "StopFailure({error})"),
             HookEvent::StopFailure { error, subagent: true, .. } => {
                 write!(f, "StopFailure({error}) of a subagent")
@@ -146,6 +158,14 @@ pub struct HookState {
     pub turn_started: Option<Time>,
     /// It has told something.
     pub started: bool,
+    /// The client's id of the open turn, and how many prompts were put in the queue in it.
+    #[serde(default)]
+    turn: Option<String>,
+    #[serde(default)]
+    queued: u32,
+    /// What went on in the background when the last turn ended.
+    #[serde(default)]
+    pub tasks: Vec<Task>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +183,8 @@ pub enum Stand {
     },
     Question,
     Compacting,
+    /// Its turn has ended, and a prompt that was put in the queue in it is to be next.
+    Queued,
     Idle,
     Interrupted,
     Failed {
@@ -176,7 +198,16 @@ pub enum Stand {
 
 impl HookState {
     pub fn new(at: Time) -> Self {
-        HookState { stand: Stand::Silent, since: at, turn_open: false, turn_started: None, started: false }
+        HookState {
+            stand: Stand::Silent,
+            since: at,
+            turn_open: false,
+            turn_started: None,
+            started: false,
+            turn: None,
+            queued: 0,
+            tasks: Vec::new(),
+        }
     }
 
     /// The state after one more event. Events that say nothing about where the session stands (a
@@ -190,9 +221,15 @@ impl HookState {
             // Codex tells of its start together with the first prompt.
             HookEvent::SessionStart { .. } if self.turn_open => None,
             HookEvent::SessionStart { .. } => Some(Stand::Ready),
-            HookEvent::UserPromptSubmit { .. } => {
+            HookEvent::UserPromptSubmit { turn, .. } => {
                 next.turn_open = true;
                 next.turn_started = Some(at);
+                if self.turn_open && is_of(turn.as_ref(), self.turn.as_ref()) {
+                    next.queued = self.queued.saturating_add(1);
+                } else {
+                    next.queued = 0;
+                }
+                next.turn = turn.clone().or(next.turn);
                 // Taken into the queue behind a dialog or a tool: those go on.
                 match &self.stand {
                     Stand::Tool { .. } | Stand::Permission { .. } | Stand::Question | Stand::Compacting
@@ -221,16 +258,25 @@ impl HookState {
             },
             HookEvent::Notification { kind: NotificationKind::IdlePrompt } => match &self.stand {
                 Stand::Failed { .. } | Stand::Interrupted | Stand::Ended { .. } => None,
-                _ => {
-                    next.turn_open = false;
-                    Some(Stand::Idle)
-                }
+                _ => Some(next.at_rest()),
             },
             HookEvent::Notification { kind: NotificationKind::Other } => None,
-            HookEvent::Stop | HookEvent::TurnComplete { .. } => {
-                next.turn_open = false;
-                Some(Stand::Idle)
+            HookEvent::Stop { turn, tasks } => {
+                next.tasks.clone_from(tasks);
+                let queued = self.queued > 0 && is_of(turn.as_ref(), self.turn.as_ref());
+                if queued {
+                    // What was queued is next, unless the turn took it in: the log and the screen say.
+                    next.queued = self.queued - 1;
+                    next.turn = None;
+                    next.turn_open = true;
+                    Some(Stand::Queued)
+                } else {
+                    Some(next.at_rest())
+                }
             }
+            // Codex tells of the end twice.
+            HookEvent::TurnComplete { .. } if self.stand == Stand::Queued => None,
+            HookEvent::TurnComplete { .. } => Some(next.at_rest()),
             HookEvent::StopFailure { subagent: true, .. } | HookEvent::SubagentStop => None,
             HookEvent::StopFailure { error, message, .. } => {
                 next.turn_open = false;
@@ -266,5 +312,19 @@ impl HookState {
             }
         }
         next
+    }
+
+    fn at_rest(&mut self) -> Stand {
+        self.turn_open = false;
+        self.queued = 0;
+        Stand::Idle
+    }
+}
+
+/// Whether an event is of the open turn. Clients that tell no ids are taken at their word.
+fn is_of(turn: Option<&String>, open: Option<&String>) -> bool {
+    match (turn, open) {
+        (Some(turn), Some(open)) => turn == open,
+        _ => true,
     }
 }

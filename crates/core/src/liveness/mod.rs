@@ -5,8 +5,13 @@
 //!   request in Codex are silent.
 //! - The status line's clock proves life, never work: while it moves a session is not stuck. That
 //!   nothing moves for long though it lives is a state of its own.
-//! - A screen may take a claim away and never add one. One that is not understood says nothing.
+//! - A screen may take a claim away and never add one. One that is not understood says nothing. That a
+//!   session rests is a claim too: a spinner takes it away.
+//! - The end of a turn belongs to that turn. A prompt that was put into the queue in it, and work that
+//!   goes on in the background, keep a session from being idle.
+//! - That an agent has stopped for good, which it is reminded of, takes two kinds of evidence.
 
+mod background;
 mod derive;
 mod evidence;
 mod fact;
@@ -15,7 +20,8 @@ mod hook;
 mod screen;
 mod status;
 
-pub use derive::{IDLE_OBSERVATIONS, derive, observe};
+pub use background::Task;
+pub use derive::{IDLE_OBSERVATIONS, derive, is_in_doubt, observe};
 pub use evidence::Evidence;
 pub use fact::{Fact, Process, Source, StatuslineFact, Transcript, TurnEnd, What};
 pub use gate::{Gate, time_gate};

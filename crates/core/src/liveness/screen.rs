@@ -14,6 +14,8 @@ impl Judge<'_> {
             return base;
         };
         let at = *at;
+        // Since when it shows that, not when it was last looked at.
+        let began = self.evidence.screen_since().unwrap_or(at).max(self.last_hook());
         let Some(claim) = &reading.claim else {
             self.because(Source::Screen, "the screen is not understood, and says nothing");
             return base;
@@ -37,7 +39,7 @@ impl Judge<'_> {
                 };
                 self.because(Source::Screen, format!("a dialog is up ({kind})"));
                 let (since, sure) =
-                    if known { (base.since, Confidence::High) } else { (at, Confidence::Medium) };
+                    if known { (base.since, Confidence::High) } else { (began, Confidence::Medium) };
                 self.found(dialog(kind), since, sure)
             }
             Meaning::Limited => match claim.until {
@@ -57,10 +59,10 @@ impl Judge<'_> {
                     self.found(State::Failed { error: ErrorKind::RateLimit }, base.since, Confidence::Medium)
                 }
             },
-            Meaning::Error(kind) => self.screen_error(base, kind, at, settled),
+            Meaning::Error(kind) => self.screen_error(base, kind, began, settled),
             Meaning::Interrupted | Meaning::Done | Meaning::Ready => {
                 let meaning = claim.meaning;
-                self.screen_over(base, meaning, at, settled)
+                self.screen_over(base, meaning, began, settled)
             }
             Meaning::Retrying | Meaning::Compacting if matches!(base.state, State::Working { .. }) => {
                 let activity = if claim.meaning == Meaning::Retrying {
@@ -71,7 +73,15 @@ impl Judge<'_> {
                 self.because(Source::Screen, format!("of the turn it shows: {}", claim.meaning));
                 Found { state: working(activity), ..base }
             }
-            Meaning::Working | Meaning::Retrying | Meaning::Compacting => self.screen_busy(base, at, settled),
+            Meaning::Working | Meaning::Retrying | Meaning::Compacting => {
+                self.screen_busy(base, began, settled)
+            }
+            Meaning::Background if base.state == State::Idle => {
+                self.because(Source::Screen, "work goes on in the background");
+                let what = claim.row.clone();
+                Found { state: State::Background { what }, ..base }
+            }
+            Meaning::Background => base,
             Meaning::Dead => {
                 self.because(Source::Screen, "the terminal says that it ended; only its process proves it");
                 Found { confidence: base.confidence.min(Confidence::Low), ..base }
@@ -82,19 +92,24 @@ impl Judge<'_> {
 
     /// What no rule knows is a dialog only if it stays as it is, and nothing says that a turn runs on.
     fn still_asks(&self, base: &Found, at: Time, settled: bool) -> bool {
-        let since = self.evidence.moved(Source::Screen).unwrap_or(at);
+        let since = self.evidence.screen_since().unwrap_or(at);
         let still = at.since(since) >= self.spec.timing.still();
         let works = matches!(base.state, State::Working { .. });
         matches!(base.state, State::Dialog { .. }) || (still && !self.title_works() && (settled || !works))
     }
 
-    /// A busy screen makes nothing busy. But no hook tells that a permission was given: while a turn
-    /// is open, a screen that works where a dialog was takes the dialog away.
+    /// A busy screen makes nothing busy. But it takes rest away: what was queued begins without a hook.
+    /// And no hook tells that a permission was given: while a turn is open, a screen that works where a
+    /// dialog was takes the dialog away.
     fn screen_busy(&mut self, base: Found, at: Time, settled: bool) -> Found {
         match base.state {
             State::Working { .. } => base,
             State::Dialog { .. } if settled && self.evidence.hooks.turn_open && !self.title_rests() => {
                 self.because(Source::Screen, "the dialog is gone and the turn goes on");
+                self.found(working(Activity::Something), at, Confidence::Medium)
+            }
+            State::Idle | State::Background { .. } if settled && !self.title_rests() => {
+                self.because(Source::Screen, "a turn is on the screen: it does not rest");
                 self.found(working(Activity::Something), at, Confidence::Medium)
             }
             _ => {
@@ -111,7 +126,7 @@ impl Judge<'_> {
         }
     }
 
-    fn title_works(&self) -> bool {
+    pub(super) fn title_works(&self) -> bool {
         self.title_meaning().is_some_and(Meaning::is_busy)
     }
 

@@ -27,6 +27,11 @@ pub enum State {
     LimitedUntil {
         until: Time,
     },
+    /// Its turn has ended, and work that it began goes on in the background: it waits for that.
+    Background {
+        /// What, in a few words.
+        what: String,
+    },
     /// Between turns, with little context left.
     ContextLow {
         percent: Option<u8>,
@@ -75,6 +80,7 @@ impl State {
             State::Idle => "idle",
             State::IdlePrompt => "idle_prompt",
             State::LimitedUntil { .. } => "limited_until",
+            State::Background { .. } => "background",
             State::ContextLow { .. } => "context_low",
             State::Failed { .. } => "failed",
             State::Stuck => "stuck",
@@ -113,6 +119,7 @@ impl fmt::Display for State {
             State::Working { activity: Activity::Retrying } => f.write_str("working (retrying)"),
             State::Dialog { kind: DialogKind::Asks } => f.write_str("asks something"),
             State::Dialog { kind } => write!(f, "dialog ({kind})"),
+            State::Background { what } => write!(f, "waits for its own background work ({what})"),
             State::Failed { error } => write!(f, "failed ({error})"),
             State::Crashed { signal: Some(signal), .. } => write!(f, "crashed (signal {signal})"),
             State::Crashed { status: Some(status), .. } => write!(f, "crashed (exit status {status})"),

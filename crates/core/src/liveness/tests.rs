@@ -4,8 +4,8 @@ use super::*;
 use crate::phase::Phase;
 use crate::runtime::statusline::Clock;
 use crate::runtime::{
-    Capabilities, Claim, Composer, DeliveryMode, DialogKind, ErrorKind, Glob, Launch, Meaning, Readiness,
-    Reading, Rule, RuntimeSpec, ScreenSpec, Timing, Where,
+    Capabilities, Claim, Composer, DeliveryMode, DialogKind, DialogView, ErrorKind, Glob, Launch, Meaning,
+    Readiness, Reading, Rule, RuntimeSpec, ScreenSpec, Timing, Where,
 };
 use crate::time::Time;
 
@@ -74,7 +74,7 @@ fn start() -> What {
     What::Hook(HookEvent::SessionStart { source: StartSource::Startup })
 }
 fn prompt() -> What {
-    What::Hook(HookEvent::UserPromptSubmit { prompt: "go".into() })
+    What::Hook(HookEvent::UserPromptSubmit { prompt: "go".into(), turn: None })
 }
 fn tool() -> What {
     What::Hook(HookEvent::PreToolUse { tool: "Bash".into() })
@@ -83,7 +83,17 @@ fn permission() -> What {
     What::Hook(HookEvent::PermissionRequest { tool: "Bash".into() })
 }
 fn stop() -> What {
-    What::Hook(HookEvent::Stop)
+    stop_of(None, &[])
+}
+fn prompt_in(turn: &str) -> What {
+    What::Hook(HookEvent::UserPromptSubmit { prompt: "go".into(), turn: Some(turn.into()) })
+}
+fn stop_of(turn: Option<&str>, tasks: &[Task]) -> What {
+    What::Hook(HookEvent::Stop { turn: turn.map(str::to_owned), tasks: tasks.to_vec() })
+}
+fn log(bytes: u64, turn: Option<(u64, TurnEnd)>, began: Option<u64>, queued: u32) -> What {
+    let turn = turn.map(|(at, end)| (Time(at), end));
+    What::Transcript(Transcript { bytes, turn, began: began.map(Time), queued })
 }
 fn failure(error: &str, subagent: bool) -> What {
     What::Hook(HookEvent::StopFailure { error: error.into(), message: String::new(), subagent })
@@ -203,11 +213,16 @@ fn a_screen_takes_away_and_never_adds() {
     // It cannot make a session busy, alive or ready.
     let idle = with(&[(3 * S, stop())]);
     let after_stop = |meaning, at| [&idle[..], &[(at, screen(meaning))]].concat();
-    check(&spec, "busy by screen only", &after_stop(Meaning::Working, 9 * S), now, "idle");
-    check(&spec, "retrying by screen only", &after_stop(Meaning::Retrying, 9 * S), now, "idle");
+    check(&spec, "busy at once", &after_stop(Meaning::Working, 4 * S), now, "idle");
     check(&spec, "ready by screen only", &[(0, alive()), (9 * S, screen(Meaning::Ready))], now, "starting");
     let dead = [&turn[..], &[(4 * S, gone(None, Some(9))), (9 * S, screen(Meaning::Working))]].concat();
     check(&spec, "busy after death", &dead, now, "crashed (signal 9)");
+    // It can say that a session does not rest.
+    check(&spec, "busy by screen", &after_stop(Meaning::Working, 9 * S), now, "working");
+    check(&spec, "retrying by screen", &after_stop(Meaning::Retrying, 9 * S), now, "working");
+    let disagrees =
+        [after_stop(Meaning::Working, 9 * S), vec![(9 * S, title(Some(Meaning::Ready)))]].concat();
+    check(&spec, "busy, and the title rests", &disagrees, now, "idle");
     // It can say that a dialog is up, whatever the hooks say, unless they say something newer.
     let dialog = |kind| screen(Meaning::Dialog(kind));
     check(&spec, "trust", &[(0, alive()), (9 * S, dialog(DialogKind::Trust))], now, "dialog (trust)");
@@ -328,7 +343,7 @@ fn limits_last_until_their_reset_and_no_longer() {
     // Codex: no hook tells of it, but the log and the screen do.
     let turn = [(0, alive()), (S, prompt())];
     let end = Some((Time(5 * S), TurnEnd::Failed { error: ErrorKind::Overloaded }));
-    let log = |bytes, turn| What::Transcript(Transcript { bytes, turn });
+    let log = |bytes, turn| What::Transcript(Transcript { bytes, turn, ..Transcript::default() });
     let failed = [&turn[..], &[(5 * S, log(9, end))]].concat();
     check(&codex(), "failed by the log", &failed, 10 * S, "failed (overloaded)");
     // What is written to it afterwards is no other failure.
@@ -359,8 +374,13 @@ fn idle_three_times_without_a_phase_is_a_finding() {
     let spec = full();
     let facts = [(0, alive()), (S, start()), (2 * S, prompt()), (3 * S, stop())];
     let mut e = evidence(&facts);
+    // What a daemon does: it looks at whoever seems to rest.
     let states = |e: &mut Evidence, times: &[u64]| -> Vec<&'static str> {
-        times.iter().map(|now| observe(e, Time(*now), &spec).state.as_str()).collect()
+        let look = |now: &u64| {
+            e.add(Fact::new(Time(*now), screen(Meaning::Done)));
+            observe(e, Time(*now), &spec).state.as_str()
+        };
+        times.iter().map(look).collect()
     };
     assert_eq!(states(&mut e, &[10 * S, 11 * S, 20 * S, 25 * S]), ["idle"; 4], "too close to count");
     assert_eq!(states(&mut e, &[31 * S, 32 * S]), ["idle_prompt"; 2]);
@@ -395,7 +415,10 @@ fn a_runtime_that_tells_nothing_is_judged_by_its_work() {
 fn evidence_is_bounded_and_survives_being_stored() {
     let mut e = evidence(&[(0, alive())]);
     for i in 0..1_000 {
-        e.add(Fact::new(Time(i), hook(HookEvent::UserPromptSubmit { prompt: "x".repeat(100_000) })));
+        e.add(Fact::new(
+            Time(i),
+            hook(HookEvent::UserPromptSubmit { prompt: "x".repeat(100_000), turn: None }),
+        ));
         e.add(Fact::new(Time(i), What::Title { text: "y".repeat(10_000), claim: None }));
     }
     assert_eq!(e.facts().count(), 3);
@@ -415,4 +438,117 @@ fn evidence_is_bounded_and_survives_being_stored() {
     e.add(Fact::new(Time(5), What::Process(Process::Unknown { why: String::new() })));
     e.add(Fact::new(Time(3), alive()));
     assert!(matches!(e.newest(Source::Process).unwrap().what, What::Process(Process::Unknown { .. })));
+}
+
+#[test]
+fn the_end_of_a_turn_is_of_that_turn() {
+    let spec = full();
+    let done = TurnEnd::Done;
+    // As the client tells it: what is put in the queue has the open turn's id, and so has its Stop.
+    let queued = [
+        (0, alive()),
+        (S, start()),
+        (2 * S, prompt_in("a")),
+        (3 * S, tool()),
+        (4 * S, prompt_in("a")),
+        (6 * S, stop_of(Some("a"), &[])),
+    ];
+    let with = |more: &[(u64, What)]| [&queued[..], more].concat();
+    check(&spec, "what was queued is next", &queued, 7 * S, "working");
+    let last = (20 * S, stop_of(Some("b"), &[]));
+    check(&spec, "and ends with a Stop of its own", &with(std::slice::from_ref(&last)), 21 * S, "idle");
+    check(
+        &spec,
+        "taken into the turn",
+        &with(&[(7 * S, log(9, Some((6 * S + 1, done)), None, 0))]),
+        8 * S,
+        "idle",
+    );
+    let gap = [(7 * S, log(9, Some((6 * S + 1, done)), None, 1))];
+    check(&spec, "the log knows that it waits", &with(&gap), 8 * S, "working");
+    let begun = [(7 * S, log(9, None, Some(6 * S + 5), 0))];
+    check(&spec, "the log knows that it began", &with(&begun), 50 * S, "working");
+    let rests = [(9 * S, title(Some(Meaning::Ready))), (9 * S, screen(Meaning::Done))];
+    check(&spec, "no log, and a screen at rest", &with(&rests), 10 * S, "idle");
+    // A prompt of its own turn has another id; so has one after Esc, which no hook tells.
+    let next = [(2 * S, prompt_in("a")), (4 * S, prompt_in("b")), (6 * S, stop_of(Some("b"), &[]))];
+    check(&spec, "one after another", &[&queued[..2], &next].concat(), 7 * S, "idle");
+    // Without any id: a prompt in an open turn is in the queue.
+    let plain = [(2 * S, prompt()), (4 * S, prompt()), (6 * S, stop())];
+    check(&spec, "no ids", &[&queued[..2], &plain].concat(), 7 * S, "working");
+    // Even if hooks tell of an end only, the log knows better.
+    let stopped = [(2 * S, prompt_in("a")), (6 * S, stop_of(Some("a"), &[]))];
+    let known = |log| [&queued[..2], &stopped, &[(8 * S, log)]].concat();
+    check(&spec, "a turn nobody told of", &known(log(9, None, Some(7 * S), 0)), 9 * S, "working");
+    check(&spec, "a prompt nobody told of", &known(log(9, Some((6 * S, done)), None, 1)), 9 * S, "working");
+    check(&spec, "the turn that has ended", &known(log(9, None, Some(2 * S), 0)), 9 * S, "idle");
+}
+
+#[test]
+fn work_in_the_background_is_waited_for() {
+    let spec = full();
+    let tests = [Task::new("shell", "cargo test")];
+    let turn = [(0, alive()), (S, start()), (2 * S, prompt_in("a")), (3 * S, stop_of(Some("a"), &tests))];
+    let waits = "waits for its own background work (1 task: shell \"cargo test\")";
+    check(&spec, "it waits", &turn, 60 * MIN, waits);
+    let with = |more: &[(u64, What)]| [&turn[..], more].concat();
+    check(&spec, "seen on the screen", &with(&[(9 * S, screen(Meaning::Background))]), 10 * S, waits);
+    let helper = hook(HookEvent::Other { name: "PostToolUse(Bash) of a subagent".into() });
+    check(&spec, "a helper's step", &with(&[(9 * S, helper)]), 10 * S, waits);
+    let minute = hook(HookEvent::Notification { kind: NotificationKind::IdlePrompt });
+    check(&spec, "nobody typed for a minute", &with(&[(63 * S, minute)]), 64 * S, waits);
+    // It ends, and the client begins a turn by itself.
+    let ended = [(9 * S, prompt_in("b"))];
+    check(&spec, "its own turn", &with(&ended), 10 * S, "working");
+    let over = [&ended[..], &[(11 * S, stop_of(Some("b"), &[]))]].concat();
+    check(&spec, "and its end", &with(&over), 12 * S, "idle");
+    // Never counted as idleness, however often it is seen.
+    let mut e = evidence(&turn);
+    for i in 1..20 {
+        e.add(Fact::new(Time(i * 10 * S), screen(Meaning::Background)));
+        assert_eq!(observe(&mut e, Time(i * 10 * S), &spec).state.as_str(), "background");
+    }
+    // The screen alone keeps it from being idle.
+    let stopped = [(0, alive()), (S, start()), (2 * S, prompt()), (3 * S, stop())];
+    let seen = [&stopped[..], &[(9 * S, screen(Meaning::Background))]].concat();
+    assert_eq!(derive(&evidence(&seen), Time(10 * S), &spec).state.as_str(), "background");
+}
+
+#[test]
+fn a_reminder_takes_two_kinds_of_evidence() {
+    let spec = full();
+    let turn = [(0, alive()), (S, start()), (2 * S, prompt()), (3 * S, stop())];
+    let third = |more: &[(u64, What)]| {
+        let mut e = evidence(&[&turn[..], more].concat());
+        let last = [10 * S, 20 * S, 30 * S].map(|now| observe(&mut e, Time(now), &spec).state);
+        last[2].as_str()
+    };
+    assert_eq!(third(&[]), "idle", "a hook alone");
+    assert_eq!(third(&[(9 * S, screen(Meaning::Done))]), "idle_prompt");
+    assert_eq!(third(&[(9 * S, log(9, Some((4 * S, TurnEnd::Done)), None, 0))]), "idle_prompt");
+    let busy = title(Some(Meaning::Working));
+    assert_eq!(third(&[(9 * S, screen(Meaning::Done)), (9 * S, busy)]), "idle", "the title works");
+    let strange = What::Screen(Reading::default());
+    assert_eq!(third(&[(9 * S, strange)]), "idle", "a screen that is not understood");
+}
+
+#[test]
+fn what_no_rule_knows_is_a_dialog_if_it_stands_still() {
+    let spec = full();
+    let asks = |title: &str| {
+        let view = DialogView { title: title.into(), fingerprint: title.into(), ..DialogView::default() };
+        let claim = Some(claim(Meaning::Dialog(DialogKind::Asks), None));
+        What::Screen(Reading { claim, dialog: Some(view), ..Reading::default() })
+    };
+    let begun = [(0, alive()), (9 * S, asks("a"))];
+    let with = |more: &[(u64, What)]| [&begun[..], more].concat();
+    check(&spec, "seen once", &begun, 10 * S, "starting");
+    let status = check(&spec, "stands still", &with(&[(9_500, asks("a"))]), 10 * S, "asks something");
+    assert_eq!((status.since, status.dialog.map(|d| d.title)), (Time(9 * S), Some("a".into())));
+    check(&spec, "changes", &with(&[(9_500, asks("b"))]), 10 * S, "starting");
+    let works = [(9_500, asks("a")), (9_500, title(Some(Meaning::Working)))];
+    check(&spec, "the title works", &with(&works), 10 * S, "starting");
+    // However often it is looked at, it is as old as it is.
+    let looked: Vec<(u64, What)> = (10..60).map(|s| (s * S, asks("a"))).collect();
+    assert_eq!(check(&spec, "age", &with(&looked), 60 * S, "asks something").since, Time(9 * S));
 }

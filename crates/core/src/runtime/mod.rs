@@ -92,6 +92,8 @@ pub enum TranscriptKind {
     Opaque,
     /// Codex's rollout file: it says how each turn ended, which no hook does.
     Rollout,
+    /// Claude Code's: when turns begin and end, and what is put in its queue and taken out again.
+    Turns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +164,9 @@ pub struct Submit {
     /// A prompt that begins with one of these is a command to the client, which no hook confirms.
     #[serde(default)]
     pub command_prefixes: Vec<String>,
+    /// Characters that begin a word the client puts something in the place of: a file, a skill.
+    #[serde(default)]
+    pub mentions: Vec<char>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,10 +261,15 @@ pub struct ScreenSpec {
     pub prompt: Option<String>,
     /// Whether the composer stands between rules (rows of `─`).
     pub framed: bool,
+    /// Whether the terminal's cursor stands where the next character goes, though it may be hidden.
+    pub cursor: bool,
     /// What an empty composer shows.
     pub placeholders: Vec<Glob>,
     /// What a composer shows for a long paste.
     pub pasted: Vec<Glob>,
+    /// Options of its dialogs that take a text; and those that send what was answered on pages before.
+    pub free_text: Vec<Glob>,
+    pub submit_page: Vec<Glob>,
     /// In order: the first that holds is the claim.
     pub rules: Vec<Rule>,
 }

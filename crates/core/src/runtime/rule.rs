@@ -91,6 +91,8 @@ pub enum Meaning {
     /// A turn runs and waits to try its request again.
     Retrying,
     Compacting,
+    /// The turn has ended, and work of its goes on in the background.
+    Background,
     /// The turn was broken off by a person.
     Interrupted,
     Dialog(DialogKind),
@@ -105,7 +107,7 @@ pub enum Meaning {
 
 impl Meaning {
     /// What the words are, for an error message.
-    pub const WORDS: &str = "ready, done, working, retrying, compacting, interrupted, limited, context_low, dead, \
+    pub const WORDS: &str = "ready, done, working, retrying, compacting, background, interrupted, limited, context_low, dead, \
                              dialog(KIND), error(KIND)";
 
     /// Whether typing now would answer something.
@@ -126,6 +128,7 @@ impl fmt::Display for Meaning {
             Meaning::Working => f.write_str("working"),
             Meaning::Retrying => f.write_str("retrying"),
             Meaning::Compacting => f.write_str("compacting"),
+            Meaning::Background => f.write_str("background"),
             Meaning::Interrupted => f.write_str("interrupted"),
             Meaning::Limited => f.write_str("limited"),
             Meaning::ContextLow => f.write_str("context_low"),
@@ -149,6 +152,7 @@ impl TryFrom<String> for Meaning {
             "working" => Meaning::Working,
             "retrying" => Meaning::Retrying,
             "compacting" => Meaning::Compacting,
+            "background" => Meaning::Background,
             "interrupted" => Meaning::Interrupted,
             "limited" => Meaning::Limited,
             "context_low" => Meaning::ContextLow,
@@ -188,6 +192,8 @@ pub enum Where {
     /// The rows between the last prompt that was sent and the composer. An error of an earlier turn
     /// is not there.
     LastTurn,
+    /// The last of those rows above the composer that is not indented: how it stands now.
+    TurnEnd,
     /// The terminal's title.
     Title,
 }
@@ -198,13 +204,16 @@ impl TryFrom<String> for Where {
         match text.as_str() {
             "screen" => return Ok(Where::Screen),
             "last_turn" => return Ok(Where::LastTurn),
+            "turn_end" => return Ok(Where::TurnEnd),
             "title" => return Ok(Where::Title),
             _ => {}
         }
         let count = text.strip_prefix("last_lines(").and_then(|rest| rest.strip_suffix(')'));
         match count.and_then(|count| count.parse().ok()) {
             Some(count @ 1..=200) => Ok(Where::LastLines(count)),
-            _ => Err(format!("{text:?} is no place: use screen, last_turn, title or last_lines(N)")),
+            _ => {
+                Err(format!("{text:?} is no place: use screen, last_turn, turn_end, title or last_lines(N)"))
+            }
         }
     }
 }
@@ -214,6 +223,7 @@ impl From<Where> for String {
         match place {
             Where::Screen => "screen".into(),
             Where::LastTurn => "last_turn".into(),
+            Where::TurnEnd => "turn_end".into(),
             Where::Title => "title".into(),
             Where::LastLines(count) => format!("last_lines({count})"),
         }
@@ -276,7 +286,7 @@ mod tests {
         for meaning in all {
             assert_eq!(Meaning::try_from(meaning.to_string()), Ok(meaning));
         }
-        for place in [Where::Screen, Where::LastLines(3), Where::LastTurn, Where::Title] {
+        for place in [Where::Screen, Where::LastLines(3), Where::LastTurn, Where::TurnEnd, Where::Title] {
             assert_eq!(Where::try_from(String::from(place)), Ok(place));
         }
         for bad in ["dialog", "dialog(x)", "error()", "Ready", ""] {

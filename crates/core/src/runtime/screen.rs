@@ -90,11 +90,20 @@ pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Rea
     }
     let composer_at = composer_row(spec, all);
     let turn = last_turn(spec, all, composer_at);
+    let above = &all[..composer_at.unwrap_or(all.len())];
+    let end: Vec<&str> = above
+        .iter()
+        .rev()
+        .copied()
+        .find(|row| row.starts_with(|c| c != ' ') && !is_frame(row))
+        .into_iter()
+        .collect();
     let region = |place: Where| -> &[&str] {
         match place {
             Where::Screen => &rows,
             Where::LastLines(count) => &rows[rows.len().saturating_sub(count)..],
             Where::LastTurn => &turn,
+            Where::TurnEnd => end.as_slice(),
             Where::Title => &[],
         }
     };
@@ -126,6 +135,29 @@ pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Rea
         }
     }
     reading
+}
+
+/// Whether what is typed goes into the composer: the cursor stands in its rows, and right behind the mark
+/// where it is empty. In a search of the history, a menu or a shell mode it does not. `cursor` is column and
+/// row, from 0. Of a runtime whose client leaves its cursor anywhere nothing is known, and nothing said.
+pub fn is_typed_into(spec: &RuntimeSpec, screen: &str, cursor: (usize, usize)) -> bool {
+    if !spec.screen.cursor {
+        return true;
+    }
+    let screen = screen.replace('\u{a0}', " ");
+    let rows: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let Some(at) = composer_row(spec, &rows) else { return false };
+    let (column, row) = cursor;
+    let text = rows[at + 1..].iter().take_while(|row| !row.is_empty() && !is_frame(row)).count();
+    match composer(spec, &rows, at) {
+        Composer::Empty => row == at && column == mark_width(spec),
+        _ => (at..=at + text).contains(&row),
+    }
+}
+
+/// The mark and the space behind it.
+fn mark_width(spec: &RuntimeSpec) -> usize {
+    spec.screen.prompt.as_deref().map_or(0, |mark| mark.chars().count() + 1)
 }
 
 /// Reads a terminal's title by the rules for it.

@@ -58,6 +58,9 @@ pub struct Entry {
     pub branch: String,
     /// The approved and checked head.
     pub head: Sha,
+    /// Who approved a job's change; who did a person's branch is in [`Entry::by_hand`].
+    #[serde(default)]
+    pub approved_by: Option<String>,
     pub state: EntryState,
     pub requested_at: Time,
     #[serde(default)]

@@ -54,6 +54,21 @@ impl fmt::Display for WorkPhase {
     }
 }
 
+/// What came back, and what is to be done about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rework {
+    /// The message's name: `REQUEST_CHANGES`, `DISCUSS`, `MERGE_CONFLICT`, `MERGE_FAILED`.
+    pub after: String,
+    pub next: String,
+}
+
+impl Rework {
+    /// Whether what was said of the branch alone, by its checks and reviews, is overtaken.
+    pub fn is_of_merge(&self) -> bool {
+        self.after.starts_with("MERGE_")
+    }
+}
+
 /// Its names are the seeds', since other tools read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRecord {
@@ -74,6 +89,9 @@ pub struct WorkRecord {
     /// How the newest checks ended, of which commit.
     pub tests_status: String,
     pub resumption_instructions: String,
+    /// Why it is the agent's turn again, until it signals that it has dealt with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rework: Option<Rework>,
     /// The newest snapshot, and the branch's head then.
     pub rescue: Option<String>,
     pub head: Option<Sha>,

@@ -1,5 +1,6 @@
 //! Sessions and the messages to them.
 
+use super::{Answered, Hold, SessionAsk};
 use crate::delivery::Transition;
 use crate::effect::ProcessId;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Sha};
@@ -41,6 +42,9 @@ pub struct Session {
     pub created_at: Time,
     pub last_seen: Time,
     pub exit_status: Option<i32>,
+    /// It ended otherwise than it should: by itself in an error, killed, or replaced as frozen.
+    #[serde(default)]
+    pub crashed: bool,
     pub predecessor: Option<Epoch>,
     /// For a review: the commit under review.
     #[serde(default)]
@@ -53,6 +57,9 @@ pub struct Session {
     /// Its messages are typed into its terminal; else it takes them from its inbox.
     #[serde(default)]
     pub typed: bool,
+    /// It ended before it took its prompt.
+    #[serde(default)]
+    pub stillborn: bool,
     /// It was to take up its predecessor's conversation.
     #[serde(default)]
     pub resumed: bool,
@@ -70,6 +77,19 @@ pub struct Session {
     /// When the dialog came up that a person was last told of. A client may hide one for a while.
     #[serde(default)]
     pub dialog_told: Option<Time>,
+    /// What its terminal asks a person, and what became of the newest answer.
+    #[serde(default)]
+    pub asks: Option<SessionAsk>,
+    #[serde(default)]
+    pub answered: Option<Answered>,
+    /// A person types at its terminal; and when one last handed it back.
+    #[serde(default)]
+    pub hold: Option<Hold>,
+    #[serde(default)]
+    pub handed_back: Option<Time>,
+    /// Its end was ordered while a person has it, and follows.
+    #[serde(default)]
+    pub end_put_off: bool,
     /// A reviewer that was told once that its result is of no use.
     #[serde(default)]
     pub repaired: bool,
@@ -85,8 +105,20 @@ pub struct Session {
     /// When it is replaced if it has left no review.
     #[serde(default)]
     pub review_due: Option<Time>,
+    #[serde(default)]
+    pub verdict: VerdictDuty,
 }
 record!(Session, "session", Epoch, |s| s.epoch, |k| k.to_string());
+
+/// For a review: what its result has to be, and how it stands with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerdictDuty {
+    /// Whatever was in its result's place was removed before it began: what is there is its own.
+    pub cleared: bool,
+    /// It left nothing usable, and that was acted upon.
+    pub failed: bool,
+}
 
 /// What a session's evidence says of it. The evidence itself stays where it is collected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,14 +161,29 @@ pub struct Message {
     /// Its agent has signalled a phase since it took it; or it asks for no more than that.
     #[serde(default)]
     pub answered: bool,
+    /// It says what is amiss: once it is taken it counts as a reminder.
+    #[serde(default)]
+    pub reminder: bool,
     /// It is its session's first prompt: it dies with the session.
     #[serde(default)]
     pub prompt: bool,
     /// How far it came, with the evidence for each step.
     #[serde(default)]
     pub receipts: Vec<Transition>,
-    /// What is in its way.
+    /// What is in its way, since when something is, and whether somebody was told.
     #[serde(default)]
     pub held: Option<String>,
+    #[serde(default)]
+    pub held_since: Option<Time>,
+    #[serde(default)]
+    pub held_told: bool,
+}
+
+impl Message {
+    /// When somebody is told that it cannot be typed.
+    pub(crate) fn told_at(&self) -> Option<Time> {
+        let since = self.held_since.filter(|_| !self.held_told)?;
+        Some(since + crate::step::HELD_FOR)
+    }
 }
 record!(Message, "message", MessageId, |m| m.id, |k| k.to_string());

@@ -36,7 +36,7 @@ impl Turn<'_> {
     ) {
         let (log, excerpt) = report.map_or(("", ""), |r| (&r.log, &r.excerpt));
         let message = format!(
-            "MERGE_FAILED\nOn top of the primary branch (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit, push and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
+            "MERGE_FAILED\nOn top of the primary branch (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
         );
         let policy = self.policy(project);
         let queue = self.queue_of(project);

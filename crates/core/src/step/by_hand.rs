@@ -118,6 +118,7 @@ impl Turn<'_> {
             }),
             branch: ask.branch.clone(),
             head: ask.head.clone(),
+            approved_by: None,
             state: EntryState::Queued,
             requested_at: self.now,
             priority,

@@ -16,6 +16,7 @@ const INFRA_COOLDOWN_MAX: Duration = Duration::from_secs(3600);
 const CI_RUNS_MAX: u32 = 40;
 /// Heads whose change is remembered.
 const PATCHES_MAX: usize = 40;
+const OUTDATED: &str = "the project's checks were changed while they ran: they run again";
 /// On top of the project's own limit, for checkout and clean-up.
 const CHECKS_SLACK: Duration = Duration::from_secs(120);
 
@@ -38,6 +39,7 @@ impl Turn<'_> {
         let branch = job.branch.clone();
         if let Some(note) = note {
             // The branch could not be pushed: the agent has to sort that out.
+            self.record_unready(id);
             self.remind(
                 id,
                 &format!(
@@ -48,13 +50,14 @@ impl Turn<'_> {
             return;
         }
         if *ahead == 0 {
+            self.record_unready(id);
             let loose = match dirty {
                 0 => String::new(),
                 n => format!(" {n} changed files are not committed."),
             };
             self.remind(
                 id,
-                &format!("CI failed\nThe branch {branch} has no commits beyond the primary branch, so there is nothing to check.{loose} Commit your work, push it and signal awaiting_ci again."),
+                &format!("CI failed\nThe branch {branch} has no commits beyond the primary branch, so there is nothing to check.{loose} Commit your work and signal awaiting_ci again."),
                 "the agent signals, but its branch is empty",
             );
             return;
@@ -133,7 +136,10 @@ impl Turn<'_> {
             _ => None,
         };
         let green = Green::judge(&policy, commit, run, report);
+        // Checks that are not the project's any more say nothing of the commit.
+        let outdated = report.verdict == CiVerdict::Green && report.checks != policy.checks;
         let (state, text) = match (&green, report.verdict) {
+            (None, _) if outdated => (StatusState::Error, OUTDATED.to_owned()),
             (Some(_), CiVerdict::Skipped) => (StatusState::Success, describe(report)),
             (Some(_), _) => (StatusState::Success, "checks passed".to_owned()),
             (None, CiVerdict::Infra | CiVerdict::Cancelled) => {
@@ -156,14 +162,13 @@ impl Turn<'_> {
             self.passed(id, goal, commit.clone());
             return;
         }
-        // Checks that are not the project's any more say nothing of the commit.
-        let outdated = report.verdict == CiVerdict::Green && report.checks != policy.checks;
         if matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || outdated {
             let Some(job) = self.floor.jobs.edit(&id) else { return };
             job.ci_retries += 1;
             let retries = job.ci_retries;
             if retries > policy.infra_retries_max {
-                self.block(id, &format!("the checks cannot run: {}", describe(report)));
+                let why = if outdated { OUTDATED.to_owned() } else { describe(report) };
+                self.block(id, &format!("the checks cannot run: {why}"));
             } else {
                 // Not at once: what is down is not up again a moment later.
                 let pause = cooldown(&policy, retries);
@@ -188,6 +193,10 @@ impl Turn<'_> {
         if job.ci_fixes > policy.ci_fixes_max {
             self.block(id, &format!("CI failed {} times: {}", policy.ci_fixes_max + 1, describe(report)));
             return;
+        }
+        if report.verdict == CiVerdict::TimedOut {
+            let text = format!("the checks of {} timed out: {}", commit.short(), describe(report));
+            self.escalate_on_record(id, "ci_timeout", commit.short(), &text);
         }
         self.tell(id, &ci_message(report, commit));
     }
@@ -243,7 +252,7 @@ fn ci_message(report: &CiReport, commit: &Sha) -> String {
         _ => "CI failed",
     };
     format!(
-        "{first}\nCommit {commit}: {}. Fix it, commit, push and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
+        "{first}\nCommit {commit}: {}. Fix it, commit and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
         describe(report),
         report.log,
         report.excerpt

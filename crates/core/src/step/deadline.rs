@@ -2,7 +2,8 @@
 
 use super::Turn;
 use crate::effect::Action;
-use crate::ids::{Epoch, JobId, MessageId, ProjectName};
+use crate::ids::{Epoch, JobId, MessageId, ProjectName, Sha};
+use crate::liveness::State;
 use crate::state::{JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ const LONG_AGAIN: Duration = Duration::from_secs(3600);
 impl Turn<'_> {
     pub(super) fn tick(&mut self) {
         let now = self.now;
+        self.holds_due();
+        self.held_messages_due();
         let due = |deadline: Option<crate::time::Time>| deadline.is_some_and(|d| d <= now);
         let messages: Vec<MessageId> = self
             .floor
@@ -54,6 +57,7 @@ impl Turn<'_> {
             self.job_due(job);
         }
         self.troubles_due();
+        self.staff_due();
         self.dependencies_due();
         self.queues_due();
         self.entries_due();
@@ -68,7 +72,9 @@ impl Turn<'_> {
         let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
             self.look_for_merges(&project);
+            self.look_at_staff(&project);
         }
+        self.staff_touched(None);
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {
@@ -109,36 +115,38 @@ impl Turn<'_> {
     fn job_due(&mut self, id: JobId) {
         let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
+        let suspended = matches!(job.state, JobState::Working | JobState::Respawning)
+            || matches!(&job.state, JobState::Finishing { .. } if self.waits_for_a_person_to_leave(id));
+        if let Some(until) = self.job_held_until(id).filter(|_| suspended) {
+            // A person has it: nothing is judged by the time that takes.
+            self.floor.jobs.edit(&id).expect("just read").deadline = Some(until);
+            return;
+        }
         match job.state.clone() {
             JobState::Respawning => self.start_successor(id),
             JobState::Working => {
                 let since = job.history.last().map_or(job.created_at, |stage| stage.at);
                 if let Some(at) = self.patience(job.session, since) {
-                    self.escalate_job(id, "the agent still waits");
+                    let background = |s: &Session| {
+                        s.status.as_ref().is_some_and(|s| matches!(s.state, State::Background { .. }))
+                    };
+                    // That is told when its own time is over.
+                    if !self.floor.session_of(job).is_some_and(background) {
+                        self.escalate_job(id, "the agent still waits");
+                    }
                     if let Some(job) = self.floor.jobs.edit(&id) {
                         job.deadline = Some(at);
                     }
                     return;
                 }
-                if self.extended(id) {
+                if self.background_over(id) || self.extended(id) {
                     return;
                 }
                 self.silent(id, &format!("no sign of the agent for {}", minutes(policy.idle_timeout)));
             }
             JobState::NeedsHuman { .. } => self.question_due(id),
             JobState::Retrying { goal, head } => self.check(id, goal, head),
-            JobState::Reviewing { head } => {
-                let text = format!("no review of {} in {}", head.short(), minutes(policy.review_timeout));
-                self.escalate_job(id, &text);
-                let (project, issue, pr) = (job_project(self, id), job_issue(self, id), job_pr(self, id));
-                self.act(Action::Comment {
-                    project,
-                    issue,
-                    marker: format!("no-review-{id}-{}", head.short()),
-                    body: format!("Pull request #{pr} waits for a review: {text}. Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."),
-                });
-                self.enter(id, JobState::Reviewing { head }, policy.review_timeout);
-            }
+            JobState::Reviewing { head } => self.no_review(id, &head),
             // Effects under way: the engine repeats them until they work. That they fail is told
             // elsewhere; else somebody is told, again and again, that it takes long.
             state @ (JobState::Preparing
@@ -160,16 +168,28 @@ impl Turn<'_> {
             JobState::Ended { .. } => {}
         }
     }
-}
 
-fn job_project(turn: &Turn<'_>, id: JobId) -> crate::ids::ProjectName {
-    turn.job(id).expect("a due job exists").project.clone()
-}
-fn job_issue(turn: &Turn<'_>, id: JobId) -> crate::ids::IssueNumber {
-    turn.job(id).expect("a due job exists").issue
-}
-fn job_pr(turn: &Turn<'_>, id: JobId) -> crate::ids::PrNumber {
-    turn.job(id).and_then(|j| j.pr).unwrap_or_default()
+    /// Nobody reviews: that is said each time, and done something about once for each head.
+    fn no_review(&mut self, id: JobId, head: &Sha) {
+        let within = self.policy_of(id).review_timeout;
+        let text = format!("no review of {} in {}", head.short(), minutes(within));
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let told = job.memo.review_late.replace(head.clone()).as_ref() == Some(head);
+        let (project, issue, pr) = (job.project.clone(), job.issue, job.pr.unwrap_or_default());
+        if told {
+            self.escalate_job(id, &text);
+        } else {
+            self.escalate_on_record(id, "review_timeout", head.short(), &text);
+            self.act(Action::Comment {
+                project,
+                issue,
+                marker: format!("no-review-{id}-{}", head.short()),
+                body: format!("Pull request #{pr} waits for a review: {text}. Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."),
+            });
+            self.inform(id, &format!("no review, escalating\nNobody has reviewed commit {head} in {}. People were told. Wait: there is nothing for you to do.", minutes(within)));
+        }
+        self.enter(id, JobState::Reviewing { head: head.clone() }, within);
+    }
 }
 
 pub(super) fn minutes(d: Duration) -> String {

@@ -32,8 +32,8 @@ pub(super) fn action_key(action: &Action) -> String {
         }
         Action::Comment { marker, .. } => format!("comment {marker}"),
         // Others of the same name may be about trouble on the way.
-        Action::Escalate { trigger, .. } if !trigger.starts_with(ENDED_TRIGGER) => {
-            format!("escalate {trigger}")
+        Action::Escalate { trigger, about, .. } if !trigger.starts_with(ENDED_TRIGGER) => {
+            format!("escalate {trigger} {about}")
         }
         other => other.name().to_owned(),
     }
@@ -99,6 +99,7 @@ impl Turn<'_> {
                 issue,
                 trigger: format!("{ENDED_TRIGGER}{}", JobState::Ended { end }.name()),
                 context: reason.to_owned(),
+                about: String::new(),
                 at: self.now,
             };
             self.act(escalate.clone());

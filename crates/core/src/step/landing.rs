@@ -162,8 +162,8 @@ impl Turn<'_> {
         let landed: Vec<LandedEntry> =
             entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
         self.plan(project, &Input::Published { tip, head: new.clone() });
+        self.sync_after(project, &landed, new);
         self.act(Action::VerifyLanded { project: project.clone(), landed });
-        self.act(Action::SyncCheckout { project: project.clone(), head: new.clone() });
     }
 
     pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {

@@ -28,13 +28,16 @@ fn queued(id: MessageId, job: JobId, to: Option<Epoch>, text: String, now: Time)
         deadline: None,
         in_prompt_of: None,
         answered: false,
+        reminder: false,
         prompt: false,
         receipts: vec![receipt],
         held: None,
+        held_since: None,
+        held_told: false,
     }
 }
 
-fn first_line(message: &Message) -> String {
+pub(super) fn first_line(message: &Message) -> String {
     if message.prompt {
         "the first prompt".into()
     } else {
@@ -59,6 +62,35 @@ impl Turn<'_> {
         if let Some(message) = newest.and_then(|m| self.floor.messages.edit(&m)) {
             message.answered = true;
         }
+    }
+
+    /// The newest message of a job is a reminder, which counts when it is sent: in an inbox it is at once;
+    /// one that is typed is when the client has taken it.
+    pub(super) fn is_reminder(&mut self, id: JobId) {
+        let newest = self.floor.messages.iter().rfind(|m| m.job == id).map(|m| (m.id, m.to));
+        let Some((message, to)) = newest else { return };
+        let typed = to.and_then(|epoch| self.floor.sessions.get(&epoch)).is_some_and(|s| s.typed);
+        if !typed {
+            self.reminded(id, to);
+        } else if let Some(message) = self.floor.messages.edit(&message) {
+            message.reminder = true;
+        }
+    }
+
+    fn reminded(&mut self, id: JobId, to: Option<Epoch>) {
+        match to.and_then(|epoch| self.floor.sessions.edit(&epoch)) {
+            Some(reviewer) if reviewer.role == Role::Review => reviewer.nudges += 1,
+            _ => {
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.reminders += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a reminder is on its way to the job's dev agent.
+    pub(super) fn reminder_is_due(&self, id: JobId) -> bool {
+        self.unread(id).iter().any(|m| self.floor.messages.get(m).is_some_and(|m| m.reminder))
     }
 
     /// Tells the job's agent something that leaves the job where it is. If nobody is there to be
@@ -143,6 +175,26 @@ impl Turn<'_> {
         }
     }
 
+    /// Something newer has come: what was told of that name is nobody's to act upon. What is being typed
+    /// just now is left alone.
+    pub(super) fn overtake(&mut self, id: JobId, name: &str) {
+        let old = |m: &&Message| m.job == id && !m.answered && m.text.lines().next() == Some(name);
+        let old: Vec<(MessageId, bool)> = self
+            .floor
+            .messages
+            .iter()
+            .filter(old)
+            .map(|m| (m.id, m.state == MessageState::Queued && m.receipts.len() <= 1))
+            .collect();
+        for (message, untouched) in old {
+            if untouched {
+                self.superseded(message);
+            } else if let Some(message) = self.floor.messages.edit(&message) {
+                message.answered = true;
+            }
+        }
+    }
+
     /// A session is over in the middle of its turn: what it took and did not answer is its successor's.
     pub(super) fn hand_back(&mut self, epoch: Epoch) {
         let at = self.now;
@@ -184,13 +236,27 @@ impl Turn<'_> {
         }
     }
 
+    /// What a session was not told for no fault of its own has its time anew.
+    pub(super) fn put_off_messages(&mut self, epoch: Epoch, deadline: Time) {
+        let waits = |m: &&Message| m.to == Some(epoch) && m.state == MessageState::Queued;
+        let waiting = self.floor.messages.iter().filter(waits).filter(|m| m.deadline.is_some());
+        for message in waiting.map(|m| m.id).collect::<Vec<_>>() {
+            if let Some(message) = self.floor.messages.edit(&message) {
+                message.deadline = message.deadline.max(Some(deadline));
+            }
+        }
+    }
+
     pub(super) fn take(&mut self, message: MessageId) {
         let now = self.now;
-        if let Some(message) = self.floor.messages.edit(&message) {
-            message.state = MessageState::Taken;
-            message.taken_at = Some(now);
-            message.deadline = None;
-            message.held = None;
+        let Some(message) = self.floor.messages.edit(&message) else { return };
+        message.state = MessageState::Taken;
+        message.taken_at = Some(now);
+        message.deadline = None;
+        message.held = None;
+        let (id, to, reminder) = (message.job, message.to, message.reminder);
+        if reminder {
+            self.reminded(id, to);
         }
     }
 
@@ -236,6 +302,7 @@ impl Turn<'_> {
             row.receipts.push(to.clone());
         }
         row.held = None;
+        self.mind_held(message, None);
         match to.to {
             Stage::Queued | Stage::Typed | Stage::Submitted => {}
             Stage::TurnStarted => self.message_taken(message, epoch),
@@ -247,6 +314,7 @@ impl Turn<'_> {
         let Some(row) = self.floor.messages.edit(&message) else { return };
         if row.to == Some(epoch) && row.state == MessageState::Queued {
             row.held = why.map(str::to_owned);
+            self.mind_held(message, why);
         }
     }
 

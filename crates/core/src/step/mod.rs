@@ -6,10 +6,13 @@
 
 mod blame;
 mod by_hand;
+mod checkout;
 mod checks;
 mod deadline;
 mod dependencies;
+mod dialog;
 mod finish;
+mod hold;
 mod landing;
 mod message;
 mod overlap;
@@ -25,6 +28,7 @@ mod review;
 mod reviewer;
 mod scheduler;
 mod session;
+mod staff;
 mod status;
 mod tidy;
 mod trials;
@@ -32,6 +36,8 @@ mod trouble;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use dialog::HELD_FOR;
 
 pub use by_hand::{Hindrance, may_queue};
 pub use overlap::{Overlap, overlap};
@@ -78,6 +84,7 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         branch: branch.cloned().unwrap_or_else(|| branch_for(issue)),
         pr: job.and_then(|job| job.pr).or(pull.map(|pull| pull.number)),
         head: job.and_then(|job| job.head.clone()).filter(|_| role == Role::Review),
+        trouble: job.filter(|_| role == Role::Review).and_then(|job| job.memo.review_trouble.clone()),
         reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
         diff_bytes: floor.policy(project).review_diff_bytes,
         resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
@@ -107,18 +114,24 @@ impl Turn<'_> {
             Event::PhaseUnreadable { epoch, stamp, first_line } => {
                 self.phase_unreadable(*epoch, stamp, first_line);
             }
-            Event::ResultWritten { epoch } => {
-                self.result_written(*epoch);
-            }
+            Event::ResultWritten { epoch } => self.result_written(*epoch),
             Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
             Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
             Event::Committed { epoch, head } => self.committed(*epoch, head),
             Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
+            Event::OutputSeen { epoch } => self.output_seen(*epoch),
             Event::StatusSeen { epoch, status, conversation } => {
                 self.status_seen(*epoch, status, conversation.as_deref());
             }
+            Event::DialogAnswered { epoch, question, end } => self.dialog_answered(*epoch, *question, end),
+            Event::PersonTyped { epoch, at } => self.person_typed(*epoch, *at),
+            Event::PersonLeft { epoch } => self.person_left(*epoch),
+            Event::Taken { project, issue } => self.taken(project, *issue),
+            Event::HandedBack { project, issue } => self.handed_back(project, *issue),
+            Event::WorkPaused { project, why } => self.work_paused(project.as_ref(), why),
+            Event::WorkResumed { project } => self.work_resumed(project.as_ref()),
             Event::Answered { project, issue, text, question } => {
                 self.answered(project, *issue, text, *question);
             }
@@ -133,6 +146,7 @@ impl Turn<'_> {
             Event::BranchTouched { project, branch, head } => {
                 self.branch_touched(project, branch, head.as_ref());
             }
+            Event::CheckoutTouched { project } => self.checkout_touched(project),
             Event::PrimaryTouched { project } => {
                 self.look_for_merges(project);
                 self.primary_touched(project);
@@ -142,6 +156,11 @@ impl Turn<'_> {
             }
             Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
             Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
+            Event::NumbersSeen { epoch, run } => {
+                self.number_from(|c| &mut c.epoch, epoch.0);
+                self.number_from(|c| &mut c.run, run.0);
+            }
+            Event::StaffTouched { project } => self.staff_touched(project.as_ref()),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }
@@ -157,6 +176,7 @@ impl Turn<'_> {
         let (cursor, reading, tidy_at) = known.map_or((0, false, None), |p| (p.cursor, p.reading, p.tidy_at));
         let troubles = known.map(|p| p.troubles.clone()).unwrap_or_default();
         let before = known.map(|p| p.policy.clone());
+        let pause = known.map_or_else(|| self.floor_pause(), |known| known.pause.clone());
         self.floor.projects.put(Project {
             name: project.clone(),
             checkout: checkout.to_owned(),
@@ -164,12 +184,14 @@ impl Turn<'_> {
             cursor,
             reading,
             paused: None,
+            pause,
             tidy_at,
             troubles,
         });
         if let Some(before) = before {
             self.terms_changed(project, &before, policy);
         }
+        self.look_at_staff(project);
     }
 
     fn project_paused(&mut self, project: &ProjectName, why: &str) {
@@ -224,6 +246,7 @@ impl Turn<'_> {
         }
         match action {
             Action::PrepareWorktree { job, .. } => self.worktree_ready(*job, outcome),
+            Action::CheckAgents { project } => self.staff_seen(project, outcome),
             Action::StartSession(start) => self.session_started(start, outcome),
             Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
             Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
@@ -297,11 +320,18 @@ impl Turn<'_> {
                     self.note(NoteKind::Checkout, project, None, note.clone());
                 }
             }
+            Action::TakeCheckout { project } => {
+                if let Outcome::CheckoutTaken { taken } = outcome {
+                    self.checkout_taken(project, taken);
+                }
+            }
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
             | Action::CancelCi { .. }
-            | Action::RetireBranch { .. }
             | Action::Tidy(_) => {}
+            Action::RetireBranch { project, branch, merged, .. } => {
+                self.branch_retired(project, branch, &merged.commit);
+            }
         }
     }
 
@@ -371,6 +401,7 @@ impl Turn<'_> {
             }
             Action::PostStatus { project, .. }
             | Action::SyncCheckout { project, .. }
+            | Action::TakeCheckout { project }
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
             | Action::FindMerged { project, .. }
@@ -383,6 +414,8 @@ impl Turn<'_> {
                 self.escalate_job(*job, &reason)
             }
             Action::Checkpoint { job, .. } => self.stale(*job, reason),
+            // Whoever is started next finds out.
+            Action::CheckAgents { project } => self.staff_seen(project, &Outcome::Done),
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
         }
@@ -420,6 +453,16 @@ impl Turn<'_> {
         self.note_job(NoteKind::Escalation, job, text);
     }
 
+    /// The same, and it is put on the record that other tools read: once for each trigger and what it is
+    /// `about`.
+    fn escalate_on_record(&mut self, id: JobId, trigger: &str, about: &str, text: &str) {
+        self.escalate_job(id, text);
+        let Some(job) = self.job(id) else { return };
+        let (project, issue) = (job.project.clone(), job.issue);
+        let (trigger, about, context) = (trigger.to_owned(), about.to_owned(), text.to_owned());
+        self.act(Action::Escalate { job: id, project, issue, trigger, context, about, at: self.now });
+    }
+
     fn act(&mut self, action: Action) {
         if let Action::EditLabels { project, issue, add, remove } = &action
             && let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue))
@@ -432,13 +475,22 @@ impl Turn<'_> {
 
     /// The next number of a kind.
     fn number(&mut self, pick: fn(&mut Counters) -> &mut u64) -> u64 {
+        let number = pick(self.counters());
+        *number += 1;
+        *number
+    }
+
+    /// The next number of a kind is higher than that.
+    fn number_from(&mut self, pick: fn(&mut Counters) -> &mut u64, taken: u64) {
+        let number = pick(self.counters());
+        *number = taken.max(*number);
+    }
+
+    fn counters(&mut self) -> &mut Counters {
         if self.floor.counters.get(&()).is_none() {
             self.floor.counters.put(Counters::default());
         }
-        let counters = self.floor.counters.edit(&()).expect("just put");
-        let number = pick(counters);
-        *number += 1;
-        *number
+        self.floor.counters.edit(&()).expect("just put")
     }
 
     fn job(&self, id: JobId) -> Option<&Job> {

@@ -42,7 +42,10 @@ impl Turn<'_> {
             None => return,
         };
         let wishes: Vec<&str> = WISHES.into_iter().filter(|label| has(label)).collect();
-        if let Some(job) = self.at_work(project, issue) {
+        // A job that ends has changed the labels itself.
+        let ends = |id: &JobId| self.job(*id).is_some_and(|j| matches!(j.state, JobState::Finishing { .. }));
+        if let Some(job) = self.at_work(project, issue).filter(|id| !ends(id)) {
+            self.end_is_wanted(job);
             self.finish_with(job, End::Cancelled, &why, &wishes);
         }
     }
@@ -132,6 +135,7 @@ impl Turn<'_> {
         self.floor.pulls.remove(&(project.clone(), pr));
         let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
         if let Some(job) = job {
+            self.end_is_wanted(job);
             self.finish(job, End::Cancelled, "the pull request was closed");
         } else {
             self.refused_on_the_forge(project, pr, None, "the pull request was closed");
@@ -144,6 +148,7 @@ impl Turn<'_> {
 
     fn end_by_hand(&mut self, project: &ProjectName, issue: IssueNumber, why: &str) {
         if let Some(job) = self.at_work(project, issue) {
+            self.end_is_wanted(job);
             self.finish(job, End::Cancelled, why);
         }
     }

@@ -33,7 +33,10 @@ impl Turn<'_> {
         }
         self.seen(epoch);
         if role == Role::Dev {
-            self.taken_are_answered(id);
+            // Whose turn it is has something left to do: `done` is no answer to that.
+            if report.phase != Phase::Done || self.job(id).is_some_and(|j| j.state != JobState::Working) {
+                self.taken_are_answered(id);
+            }
             self.record_phase(id, report.phase, report.detail.as_deref());
             self.checkpoint(id);
         }
@@ -41,7 +44,7 @@ impl Turn<'_> {
             Role::Dev => self.dev_phase(id, report),
             Role::Review => match report.phase {
                 Phase::Done => {
-                    self.result_written(epoch);
+                    self.collect_review(epoch);
                 }
                 Phase::Failed => {
                     let why = report.detail.as_deref().unwrap_or("no reason given").to_owned();
@@ -61,16 +64,13 @@ impl Turn<'_> {
             JobState::Finishing { .. } | JobState::Ended { .. } => return,
             JobState::Merging { .. } if report.phase != Phase::Failed => {
                 // Approved and queued. Only the queue merges, so there is nothing to do but wait.
-                let max = self.policy_of(id).reminders_max;
-                if report.phase == Phase::Done
-                    && let Some(job) = self.floor.jobs.edit(&id)
-                    && job.reminders < max
-                {
-                    job.reminders += 1;
+                let more = job.reminders < self.policy_of(id).reminders_max;
+                if report.phase == Phase::Done && more && job.session.is_some() && !self.reminder_is_due(id) {
                     self.inform(
                         id,
                         "PR not merged yet\nIt is in the merge queue, which merges it. Wait: nothing is left for you to do.",
                     );
+                    self.is_reminder(id);
                 }
                 return;
             }
@@ -85,7 +85,7 @@ impl Turn<'_> {
             }
             Phase::Done => self.remind(
                 id,
-                "PR not merged yet\nYour work is not in the primary branch. Commit and push it, then signal awaiting_ci; after \"CI passed\" signal awaiting_review. The merge queue merges an approved change.",
+                "PR not merged yet\nYour work is not in the primary branch. Commit it, then signal awaiting_ci; after \"CI passed\" signal awaiting_review. The merge queue merges an approved change.",
                 "the agent says it is done, but nothing is merged",
             ),
             Phase::Failed => {
@@ -126,15 +126,19 @@ impl Turn<'_> {
         self.act(action);
     }
 
-    /// Tells the agent what is amiss, a bounded number of times.
+    /// Tells the agent what is amiss, a bounded number of times. What it has not read yet is no
+    /// reminder; one at a time is on its way, and has its own deadline.
     pub(super) fn remind(&mut self, id: JobId, text: &str, verdict: &str) {
-        let max = self.policy_of(id).reminders_max;
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        job.reminders += 1;
-        if job.reminders > max {
-            self.block(id, &format!("{verdict}, after {max} reminders"));
+        let policy = self.policy_of(id);
+        let Some(job) = self.job(id) else { return };
+        if self.reminder_is_due(id) {
+            self.enter(id, JobState::Working, policy.idle_timeout);
+            self.respawn_if_needed(id);
+        } else if job.reminders >= policy.reminders_max {
+            self.block(id, &format!("{verdict}, after {} reminders", job.reminders));
         } else {
             self.nudge(id, text);
+            self.is_reminder(id);
         }
     }
 }

@@ -13,8 +13,11 @@ use std::time::Duration;
 /// Each question is a comment and somebody's time.
 const QUESTIONS_MAX: u32 = 10;
 const QUESTION_BYTES_MAX: usize = 4096;
-/// Whatever an agent says, people get a moment.
+const ANSWER_BYTES_MAX: usize = 8192;
+/// Whatever an agent says, people get a moment. What the project's configuration says is taken as it is.
 const WITHIN_MIN: Duration = Duration::from_secs(60);
+/// Between two times that people are told.
+const AGAIN_MIN: Duration = Duration::from_secs(1);
 
 impl Turn<'_> {
     pub(super) fn ask(&mut self, id: JobId, question: &str, ask: &Ask) {
@@ -73,13 +76,27 @@ impl Turn<'_> {
     ) {
         let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
         let id = job.id;
-        match &job.state {
+        let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {
-                let answer = chosen(asked, text);
-                self.tell(id, &format!("Answer: {answer}"));
+                let (answer, question) = (chosen(asked, text), asked.id);
+                self.act(Action::Comment {
+                    project: project.clone(),
+                    issue,
+                    marker: format!("question-{question}-answer"),
+                    body: format!(
+                        "Answer to question q{question}: {}",
+                        head(&neutralise(&answer), ANSWER_BYTES_MAX)
+                    ),
+                });
+                Some(answer)
             }
+            _ => None,
+        };
+        match answer {
+            Some(answer) => self.tell(id, &format!("Answer: {answer}")),
+            None if self.answered_at_terminal(id, text, meant) => {}
             // First answer wins: a second finds the job at work, or at another question.
-            _ => self.stale(id, "an answer came, but that question is not open"),
+            None => self.stale(id, "an answer came, but that question is not open"),
         }
     }
 
@@ -105,9 +122,14 @@ impl Turn<'_> {
         } else {
             policy.escalate_after
         };
-        let kind = if first { NoteKind::NeedsHuman } else { NoteKind::Escalation };
-        self.note_job(kind, id, format!("still waits for an answer: {question}"));
-        self.wait_for_answer(id, question, reminded + 1, asked, within.max(WITHIN_MIN));
+        let text = format!("still waits for an answer: {question}");
+        match reminded {
+            0 if first => self.note_job(NoteKind::NeedsHuman, id, text),
+            0 | 1 => self.escalate_on_record(id, "no_answer", &format!("q{}", asked.id), &text),
+            // It is on record.
+            _ => self.escalate_job(id, &text),
+        }
+        self.wait_for_answer(id, question, reminded + 1, asked, within.max(AGAIN_MIN));
     }
 
     fn take_default(&mut self, id: JobId, question: QuestionId, default: &str) {

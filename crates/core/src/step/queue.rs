@@ -9,7 +9,7 @@ use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
 use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Standing};
-use crate::text::fence;
+use crate::text::{fence, one_line};
 use std::time::Duration;
 
 /// An approved change that does not land within this is reported. It is not the check's own limit:
@@ -62,8 +62,11 @@ impl Turn<'_> {
         let entry = EntryId(self.number(|c| &mut c.entry));
         let Some(job) = self.job(id) else { return };
         let Some(pr) = job.pr else { return };
-        let approved = matches!(self.floor.review_standing(job, &head), Standing::Approved(_));
-        if self.policy_of(id).review_required && !approved {
+        let approved_by = match self.floor.review_standing(job, &head) {
+            Standing::Approved(review) => Some(one_line(&review.author, 80)),
+            _ => None,
+        };
+        if self.policy_of(id).review_required && approved_by.is_none() {
             self.escalate_job(id, &format!("{} is not queued: it is not approved", head.short()));
             return;
         }
@@ -78,6 +81,7 @@ impl Turn<'_> {
             by_hand: None,
             branch: job.branch.clone(),
             head: head.clone(),
+            approved_by,
             state: EntryState::Queued,
             requested_at: self.now,
             priority,
@@ -306,9 +310,11 @@ impl Turn<'_> {
             false => format!("\n\nWhere they conflict:\n\n{fence}\n{}\n{fence}", hunks.trim_end()),
         };
         self.note_job(NoteKind::MergeConflict, job, files.join(", "));
+        let next = format!("merge {} into the branch and resolve {}", with.short(), files.join(", "));
+        self.record_rework(job, "MERGE_CONFLICT", &next, None);
         self.merge_trouble(
             job,
-            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit, push and signal awaiting_ci again.{shown}"),
+            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit and signal awaiting_ci again.{shown}"),
             "the change keeps conflicting with the primary branch",
         );
     }
@@ -319,6 +325,9 @@ impl Turn<'_> {
         self.set_entry(id, EntryState::Failed { reason: reason.to_owned() });
         self.note_entry(NoteKind::MergeFailed, id, reason);
         let Some(job) = job else { return };
+        let next = format!("take the primary branch in and mend what fails on top of it: {reason}");
+        let tests = format!("failed on top of the primary branch: {}", one_line(reason, 200));
+        self.record_rework(job, "MERGE_FAILED", &next, Some(tests));
         self.merge_trouble(job, message, "the change keeps failing on top of the primary branch");
     }
 
@@ -348,6 +357,8 @@ impl Turn<'_> {
         if job.merge_rounds > max {
             self.block(id, &format!("{verdict}, after {max} rounds"));
         } else {
+            // The approval has led to this: it is no news any more.
+            self.overtake(id, "Review: APPROVE");
             self.tell(id, text);
         }
     }

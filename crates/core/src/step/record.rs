@@ -6,12 +6,13 @@ use crate::effect::{Action, CiReport, CiVerdict, Outcome};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, Sha, agent_name};
 use crate::phase::Phase;
-use crate::state::{JobState, WorkPhase, WorkRecord};
+use crate::state::{JobState, Rework, WorkPhase, WorkRecord};
 use crate::text::one_line;
 use std::time::Duration;
 
 const SESSIONS_MAX: usize = 20;
 const FILES_MAX: usize = 200;
+const NEXT_CHARS_MAX: usize = 300;
 /// Commits closer to each other share a snapshot.
 const COMMITS_WITHIN: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(1);
@@ -33,6 +34,7 @@ impl Turn<'_> {
             files_modified: Vec::new(),
             tests_status: "not run".into(),
             resumption_instructions: String::new(),
+            rework: None,
             rescue: None,
             head: job.head.clone(),
             sessions: Vec::new(),
@@ -55,9 +57,10 @@ impl Turn<'_> {
         let current = self.job(id).is_some_and(|j| j.session == Some(epoch) && j.state == JobState::Working);
         if role == Role::Dev && current {
             self.change_record(id, |record| {
-                // Whoever has written something reads on; that is still the same work.
+                // Whoever has written something reads on; that is still the same work. Only writing takes
+                // it back to where that is done.
                 let reads_on =
-                    phase < WorkPhase::Implementation && record.work_phase == WorkPhase::Implementation;
+                    phase < WorkPhase::Implementation && record.work_phase >= WorkPhase::Implementation;
                 if !reads_on {
                     record.work_phase = phase;
                 }
@@ -65,7 +68,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The agent committed. The record says so at once; what the worktree holds is looked at soon.
+    /// The branch is elsewhere: mostly its agent has committed, but a base that moved moves it too. Where it
+    /// is is on record at once; what that says of the work, when the worktree is looked at, soon.
     pub(super) fn committed(&mut self, epoch: Epoch, head: &Sha) {
         let Some(id) = self.floor.sessions.get(&epoch).map(|s| s.job) else { return };
         let every = self.policy_of(id).checkpoint_every;
@@ -78,7 +82,6 @@ impl Turn<'_> {
         self.change_record(id, |record| {
             news = record.head.as_ref() != Some(head);
             record.head = Some(head.clone());
-            record.work_phase = record.work_phase.max(WorkPhase::Implementation);
         });
         if !news {
             return;
@@ -98,12 +101,19 @@ impl Turn<'_> {
 
     pub(super) fn record_phase(&mut self, id: JobId, phase: Phase, detail: Option<&str>) {
         let detail = detail.map(|d| one_line(d, 200));
+        let its_turn = self.job(id).is_some_and(|j| j.state == JobState::Working);
         self.change_record(id, |record| {
             record.work_phase = match phase {
                 Phase::AwaitingCi => WorkPhase::Testing,
-                Phase::AwaitingReview | Phase::Done => WorkPhase::Completion,
+                Phase::AwaitingReview => WorkPhase::Completion,
+                // Whose turn it is has something left to do, whatever it says.
+                Phase::Done if its_turn => record.work_phase,
+                Phase::Done => WorkPhase::Completion,
                 Phase::NeedsHuman | Phase::Failed => record.work_phase,
             };
+            if matches!(phase, Phase::AwaitingCi | Phase::AwaitingReview) {
+                record.rework = None;
+            }
             if let Some(detail) = detail {
                 record.work_summary = format!("issue #{}, {phase}: {detail}", record.current_bead);
             }
@@ -128,8 +138,28 @@ impl Turn<'_> {
         });
     }
 
+    /// It is the agent's turn again: `after` what, what is `next`, and what that says of the tests.
+    pub(super) fn record_rework(&mut self, id: JobId, after: &str, next: &str, tests: Option<String>) {
+        let rework = Rework { after: after.to_owned(), next: one_line(next, NEXT_CHARS_MAX) };
+        self.change_record(id, |record| {
+            record.work_phase = WorkPhase::Implementation;
+            record.rework = Some(rework);
+            record.tests_status = tests.unwrap_or(std::mem::take(&mut record.tests_status));
+        });
+    }
+
+    /// The signal could not be acted upon: there is something left to write.
+    pub(super) fn record_unready(&mut self, id: JobId) {
+        self.change_record(id, |record| {
+            record.work_phase = record.work_phase.min(WorkPhase::Implementation);
+        });
+    }
+
     pub(super) fn record_merged(&mut self, id: JobId) {
-        self.change_record(id, |record| record.work_phase = WorkPhase::Merged);
+        self.change_record(id, |record| {
+            record.work_phase = WorkPhase::Merged;
+            record.rework = None;
+        });
     }
 
     /// Orders a snapshot of the worktree, with a look at what it holds.
@@ -160,7 +190,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn checkpoint_made(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::Checkpoint { rescue, head, files, note } = outcome else { return };
+        let Outcome::Checkpoint { rescue, head, ahead, files, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
         // A worktree that is not there says nothing of the work.
         let Some(rescue) = rescue else { return };
@@ -169,7 +199,8 @@ impl Turn<'_> {
             job.rescue = Some(rescue.clone());
         }
         self.change_record(id, |record| {
-            let committed = head.is_some() && record.head.is_some() && record.head != *head;
+            let moved = head.is_some() && record.head.is_some() && record.head != *head;
+            let committed = ahead.map_or(moved, |ahead| ahead > 0);
             record.last_checkpoint_at = Some(now);
             record.files_modified = files.iter().take(FILES_MAX).map(|f| one_line(f, 300)).collect();
             record.rescue = Some(rescue.clone());
@@ -217,6 +248,10 @@ fn instructions(record: &WorkRecord) -> String {
         WorkPhase::Testing => "wait for the checks, or repair what they object to",
         WorkPhase::Completion => "wait for the review and the merge queue",
         WorkPhase::Merged => "nothing is left to do",
+    };
+    let next = match &record.rework {
+        Some(rework) => format!("{} ({})", rework.next, rework.after),
+        None => next.to_owned(),
     };
     format!(
         "Resume from phase: {}, last working on: {}. Next: {next}. Tests: {}.",

@@ -5,6 +5,10 @@ use crate::ids::{IssueNumber, JobId};
 use crate::policy::OnAlreadyDone;
 use crate::refusal::Refusal;
 use crate::state::{End, Goal, JobState};
+use crate::text::one_line;
+
+/// What is quoted of an agent's reason.
+const WHY_CHARS_MAX: usize = 300;
 
 impl Turn<'_> {
     pub(super) fn gave_up(&mut self, id: JobId, why: &str) {
@@ -21,7 +25,12 @@ impl Turn<'_> {
                 );
             }
             // Not on its word: the branch is looked at first.
-            Some(Refusal::Done) if !queued => self.publish(id, Goal::Nothing),
+            Some(Refusal::Done) if !queued => {
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.memo.already_done = Some(after_the_word(why)).filter(|said| !said.is_empty());
+                }
+                self.publish(id, Goal::Nothing);
+            }
             Some(Refusal::Done) | None => self.finish(id, End::Failed, &format!("the agent gave up: {why}")),
         }
     }
@@ -54,28 +63,25 @@ impl Turn<'_> {
 
     /// The agent says that the issue is done already; this is what its branch says.
     pub(super) fn nothing_to_do(&mut self, id: JobId, ahead: u32, dirty: u32) {
+        let said = self.floor.jobs.edit(&id).and_then(|job| job.memo.already_done.take());
+        let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
         if ahead > 0 || dirty > 0 {
             let why = format!(
-                "the agent says that the issue is done already, but its branch has {ahead} commits and {dirty} changed files of its own"
+                "the agent says that the issue is done already{said}, but its branch has {ahead} commits and {dirty} changed files of its own"
             );
             self.finish(id, End::Failed, &why);
             return;
         }
+        let why = format!("the agent found it done already{said}, and changed nothing");
         match self.policy_of(id).on_already_done {
-            OnAlreadyDone::Close => {
-                self.finish_with(
-                    id,
-                    End::Refused,
-                    "the agent found it done already, and changed nothing",
-                    &[],
-                );
-            }
-            OnAlreadyDone::Ask => {
-                self.block(
-                    id,
-                    "the agent found it done already, and changed nothing: close the issue if that is so",
-                );
-            }
+            OnAlreadyDone::Close => self.finish_with(id, End::Refused, &why, &[]),
+            OnAlreadyDone::Ask => self.block(id, &format!("{why}: close the issue if that is so")),
         }
     }
+}
+
+/// What an agent says beside the word that names its refusal.
+fn after_the_word(why: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    one_line(why.trim_start().trim_start_matches(is_word).trim_start_matches([':', ' ']), WHY_CHARS_MAX)
 }

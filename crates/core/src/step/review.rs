@@ -3,7 +3,7 @@
 //! person's request for changes stands until a person lifts it. Who writes reviews: `reviewer.rs`.
 
 use super::Turn;
-use crate::effect::Action;
+use crate::effect::{Action, Verdict};
 use crate::event::NoteKind;
 use crate::ids::{JobId, PrNumber, ProjectName, Sha};
 use crate::state::{JobState, SeenReview, Standing};
@@ -121,11 +121,15 @@ impl Turn<'_> {
             Standing::NotReviewed => {}
             Standing::Approved(review) => self.approved(id, head, &review, &text),
             Standing::Refused(review) if news => self.refused(id, &review, &text),
-            Standing::Refused(review) => self.remind(
-                id,
-                &format!("Review: REQUEST_CHANGES\nYour change is as it was when {} reviewed it, at commit {}. Address the review, commit, push and signal awaiting_review again.\n\n{text}", review.author, review.head),
-                "the agent asks for a review of what was reviewed",
-            ),
+            Standing::Refused(review) => {
+                self.record_review(id, &review);
+                let SeenReview { author, head, verdict, .. } = &review;
+                self.remind(
+                    id,
+                    &format!("Review: {}\nYour change is as it was when {author} reviewed it, at commit {head}. Address the review, commit and signal awaiting_review again.\n\n{text}", verdict.as_str()),
+                    "the agent asks for a review of what was reviewed",
+                );
+            }
             Standing::Objected { objection, .. } if news => self.ask_objector(id, &head, &objection),
             Standing::Objected { .. } => {}
         }
@@ -165,12 +169,26 @@ impl Turn<'_> {
         job.review_rounds += 1;
         if job.review_rounds > max {
             self.block(id, &format!("{max} rounds of review did not end in an approval"));
-        } else {
-            self.tell(
-                id,
-                &format!("Review: REQUEST_CHANGES\n{} reviewed commit {}. Address this, commit, push and signal awaiting_review again.\n\n{text}", review.author, review.head),
-            );
+            return;
         }
+        let SeenReview { author, head, verdict, .. } = review;
+        let ask = match verdict {
+            Verdict::Discuss => {
+                "It wants something talked over before it decides. Answer with a change, or with your reasons where the code's readers find them"
+            }
+            Verdict::Approve | Verdict::RequestChanges => "Address this",
+        };
+        self.record_review(id, review);
+        let first = format!("Review: {}", verdict.as_str());
+        self.tell(
+            id,
+            &format!("{first}\n{author} reviewed commit {head}. {ask}, commit and signal awaiting_review again. If a person has to decide, signal needs_human.\n\n{text}"),
+        );
+    }
+
+    fn record_review(&mut self, id: JobId, review: &SeenReview) {
+        let next = format!("address the review of {} by {}", review.head.short(), review.author);
+        self.record_rework(id, review.verdict.as_str(), &next, None);
     }
 
     /// The agent approves; the person who asked for changes has to say whether they are made.

@@ -2,21 +2,28 @@
 //! told what is new when the next head comes; any other is started anew. One that does not do its part
 //! is replaced, and then a person is asked.
 //!
-//! A verdict is of the commit that the session was told to review, never of another: a session that was
-//! moved has to name the commit in its result.
+//! A verdict counts when its reviewer says that it is done, or leaves in good order: what it writes before is
+//! a draft. It is of the commit that the session was told to review, never of another: a session that was moved, or whose
+//! result's place was not cleared before it began, has to name the commit.
+//!
+//! What is wrong with a result is told once: in an event, to the next reviewer and, when there is none, to
+//! people.
 
 use super::Turn;
 use super::deadline::minutes;
 use crate::effect::{Action, Outcome};
+use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, PrNumber, Sha};
 use crate::liveness::State;
 use crate::phase::Phase;
 use crate::runtime::ErrorKind;
 use crate::state::{Job, JobState, MessageState, Session, SessionState, Standing};
-use crate::text::fence;
+use crate::text::{fence, one_line};
 
 /// How often a head's reviewer that leaves nothing usable is replaced before a person is asked.
-const REVIEWERS_MAX: u32 = 2;
+pub(super) const REVIEWERS_MAX: u32 = 2;
+/// It quotes what an agent wrote.
+const TROUBLE_CHARS_MAX: usize = 300;
 
 impl Turn<'_> {
     /// Makes sure that somebody reviews exactly this head.
@@ -30,13 +37,14 @@ impl Turn<'_> {
             return;
         };
         let (epoch, state, next) = (session.epoch, session.state, session.next_head.clone());
-        let this_head = session.head.as_ref() == Some(head);
+        // One that failed has nothing more to say.
+        let this_head = session.head.as_ref() == Some(head) && !session.verdict.failed;
+        let done = is_done(session);
         match state {
-            // Its result may have come while nobody waited for it; one that left may have left one.
-            SessionState::Starting | SessionState::Live | SessionState::Exited | SessionState::Ended
-                if this_head =>
-            {
-                self.result_written(epoch);
+            SessionState::Starting | SessionState::Live if this_head && !done => {}
+            // Its verdict may have come while nobody waited for it.
+            SessionState::Live | SessionState::Exited | SessionState::Ended if this_head && done => {
+                self.collect_review(epoch);
             }
             SessionState::Live if next.as_ref() == Some(head) => {}
             SessionState::Live if rests(session) => self.move_reviewer(id, epoch, head),
@@ -164,8 +172,11 @@ impl Turn<'_> {
         } else if patience.is_some() {
             self.floor.sessions.edit(&epoch).expect("just read").review_due = patience;
         } else {
+            // What it may have written is a draft: it never said that it is done.
             let within = minutes(self.policy_of(id).reviewer_timeout);
-            self.reviewer_failed(id, epoch, &format!("the reviewer left no review for {within}"));
+            let why =
+                format!("the reviewer left no review for {within}, or did not say `shopfloor phase done`");
+            self.reviewer_failed(id, epoch, &why);
         }
     }
 
@@ -200,10 +211,18 @@ impl Turn<'_> {
         }
     }
 
+    /// A reviewer wrote to its result. That is a sign of life, and a draft until it says that it is done.
+    pub(super) fn result_written(&mut self, epoch: Epoch) {
+        self.seen(epoch);
+        if self.floor.sessions.get(&epoch).is_some_and(|s| s.review_due.is_some()) {
+            self.expect_review(epoch);
+        }
+    }
+
     /// A reviewer says, or its end says, that its result can be read. Whether it is looked at.
-    pub(super) fn result_written(&mut self, epoch: Epoch) -> bool {
+    pub(super) fn collect_review(&mut self, epoch: Epoch) -> bool {
         let Some(session) = self.floor.sessions.get(&epoch) else { return false };
-        let (id, moved) = (session.job, session.moved);
+        let (id, moved) = (session.job, session.moved || !session.verdict.cleared);
         let Some(job) = self.job(id) else { return false };
         let (JobState::Reviewing { head }, Some(pr)) = (&job.state, job.pr) else { return false };
         if job.review_session != Some(epoch) || session.reviewed.as_ref() == Some(head) {
@@ -227,8 +246,12 @@ impl Turn<'_> {
         head: &Sha,
         outcome: &Outcome,
     ) {
-        let done = |s: &Session| s.reviewed.as_ref() == Some(head);
-        if !self.waits_for_review(id, epoch, head) || self.floor.sessions.get(&epoch).is_some_and(done) {
+        // It was looked at when it said that it is done, and once more when it ended.
+        let done = |s: &Session| s.reviewed.as_ref() == Some(head) || s.verdict.failed;
+        if self.floor.sessions.get(&epoch).is_some_and(done) {
+            return;
+        }
+        if !self.waits_for_review(id, epoch, head) {
             self.stale(id, format!("review of session {epoch} is not waited for any more"));
             return;
         }
@@ -240,18 +263,30 @@ impl Turn<'_> {
                     session.review_due = None;
                     session.resume_at = None;
                 }
+                if let Some(job) = self.floor.jobs.edit(&id) {
+                    job.memo.review_trouble = None;
+                }
                 let review = review.clone();
                 self.act(Action::PostReview { job: id, project, pr, head: head.clone(), epoch, review });
             }
             Outcome::ReviewUnusable { why } => {
-                // A live reviewer that has not said it is done may still be writing; its next writing
-                // or its end is looked at again.
-                let writing = |s: &Session| s.state == SessionState::Live && s.phase != Some(Phase::Done);
-                if !self.floor.sessions.get(&epoch).is_some_and(writing) && !self.repair(id, epoch, why) {
+                // One that was done with something else, before it read what it is to do now, may still
+                // be at it; when it is done, or ends, that is looked at.
+                let at_it = |s: &Session| s.state == SessionState::Live && s.phase != Some(Phase::Done);
+                if !self.floor.sessions.get(&epoch).is_some_and(at_it) && !self.repair(id, epoch, why) {
                     self.reviewer_failed(id, epoch, &format!("the review is of no use: {why}"));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// On record, and for whoever tries next.
+    fn note_trouble(&mut self, id: JobId, epoch: Epoch, why: &str) {
+        let why = one_line(why, TROUBLE_CHARS_MAX);
+        self.note_job(NoteKind::ReviewUnusable, id, format!("session {epoch}: {why}"));
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.memo.review_trouble = Some(why);
         }
     }
 
@@ -262,8 +297,9 @@ impl Turn<'_> {
             return false;
         }
         session.repaired = true;
-        // It is at work again, and what it writes now may be half of it.
+        // It is at work again.
         session.phase = None;
+        self.note_trouble(id, epoch, why);
         self.expect_review(epoch);
         self.queue_to(
             id,
@@ -315,12 +351,17 @@ impl Turn<'_> {
 
     /// Another reviewer, or a person.
     pub(super) fn reviewer_failed(&mut self, id: JobId, epoch: Epoch, why: &str) {
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        if job.review_session != Some(epoch) {
+        let Some(job) = self.job(id) else { return };
+        let (mine, attempts) = (job.review_session == Some(epoch), job.review_attempts);
+        let Some(session) = self.floor.sessions.edit(&epoch).filter(|_| mine) else { return };
+        // Whatever else is wrong with it: it was acted upon once.
+        if std::mem::replace(&mut session.verdict.failed, true) {
             return;
         }
-        let attempts = job.review_attempts;
         let waits = self.owes_review(epoch);
+        if waits {
+            self.note_trouble(id, epoch, why);
+        }
         let ending = self.end_session(epoch).is_some();
         let more = waits && attempts < REVIEWERS_MAX;
         if let Some(job) = self.floor.jobs.edit(&id) {
@@ -338,16 +379,29 @@ impl Turn<'_> {
         }
     }
 
+    /// Once for each head.
     fn ask_a_person_to_review(&mut self, id: JobId, epoch: Epoch, why: &str) {
-        self.escalate_job(id, &format!("{why}; a person has to review"));
-        let Some(job) = self.job(id) else { return };
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let head = job.head.clone();
+        if head.is_some() && job.memo.review_asked == head {
+            return;
+        }
+        job.memo.review_asked = head.clone();
         let (project, issue, pr) = (job.project.clone(), job.issue, job.pr.unwrap_or_default());
+        let about = head.as_ref().map_or("", Sha::short);
+        self.escalate_on_record(id, "no_review", about, &format!("{why}; a person has to review"));
         let marker = format!("review-failed-{id}-{epoch}");
         let body = format!(
             "No reviewer gave a usable review of pull request #{pr} ({why}). Review it with `shopfloor pr review {pr} --approve` or `--request-changes`."
         );
         self.act(Action::Comment { project, issue, marker, body });
     }
+}
+
+/// Whether a reviewer has said all it had to say: it says so, or left in good order. What one that died
+/// leaves may be a draft.
+pub(super) fn is_done(session: &Session) -> bool {
+    session.phase == Some(Phase::Done) || session.exit_status == Some(0)
 }
 
 /// Whether a reviewer has finished, and can be told of another head.

@@ -6,8 +6,8 @@ use super::recovery::{is_stuck, open_pull};
 use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, JobId, ProjectName, branch_for};
-use crate::state::{Floor, Issue, Job, JobState, Session, SessionState, Stage};
+use crate::ids::{IssueNumber, JobId, ProjectName, Role, branch_for};
+use crate::state::{Floor, Issue, Job, JobState, Memo, Session, SessionState, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -34,8 +34,10 @@ pub enum Waiting {
     Settling,
     /// It has a job already.
     AtWork,
-    /// Its project's configuration cannot be read.
+    /// Its project's configuration cannot be read, or a person paused it.
     Paused(String),
+    /// Its project's agents cannot work.
+    Held(String),
     Closed,
 }
 
@@ -73,8 +75,12 @@ impl Standing {
         if self.at_work.contains(&issue.number) {
             return Waiting::AtWork;
         }
-        if let Some(why) = floor.projects.get(&issue.project).and_then(|p| p.paused.clone()) {
+        let project = floor.projects.get(&issue.project);
+        if let Some(why) = project.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone()))) {
             return Waiting::Paused(why);
+        }
+        if let Some(hold) = floor.hold(&issue.project, Role::Dev) {
+            return Waiting::Held(hold.why.clone());
         }
         if issue.edits_pending > 0 || issue.held {
             return Waiting::Settling;
@@ -195,7 +201,15 @@ fn class(floor: &Floor, issue: &Issue) -> Class {
 impl Turn<'_> {
     /// Starts jobs while there are slots and ready issues.
     pub(super) fn claim_ready(&mut self, project: &ProjectName) {
-        if self.floor.projects.get(project).is_none_or(|p| p.paused.is_some() || p.reading) {
+        if self
+            .floor
+            .projects
+            .get(project)
+            .is_none_or(|p| p.paused.is_some() || p.pause.is_some() || p.reading)
+        {
+            return;
+        }
+        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.hold(Role::Dev).is_some()) {
             return;
         }
         let policy = self.policy(project);
@@ -266,8 +280,12 @@ impl Turn<'_> {
             resume_failed: false,
             cycles: 0,
             extensions: 0,
+            held: false,
+            stillborn: 0,
             successor_due: false,
             end_wanted: None,
+            taken: None,
+            reviewer_put_off: false,
             release_at: None,
             releasing: 0,
             merged: None,
@@ -275,6 +293,7 @@ impl Turn<'_> {
             rescue: None,
             last_output: String::new(),
             history: vec![Stage { state: "preparing".into(), at: self.now }],
+            memo: Memo::default(),
         });
         let goes_on = pr.map(|pr| format!(", goes on with pull request #{pr}")).unwrap_or_default();
         self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}"));

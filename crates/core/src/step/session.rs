@@ -1,13 +1,16 @@
 //! Sessions: started with a fresh epoch, fenced by it, replaced when they die.
 
 use super::Turn;
+use super::reviewer::is_done;
 use super::scheduler::START_WITHIN;
 use crate::effect::{Action, Outcome, Resume, StartSession, Unread, WorkSummary};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
 use crate::liveness::State;
 use crate::runtime::ErrorKind;
-use crate::state::{Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
+use crate::state::{
+    Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState, VerdictDuty,
+};
 use crate::text::one_line;
 
 const WORKTREE_NOTES_MAX: usize = 10;
@@ -29,6 +32,9 @@ impl Turn<'_> {
         }
         job.worktree = Some(path.clone());
         job.head = Some(head.clone());
+        if self.may_not_start(id) {
+            return self.put_start_off(id);
+        }
         self.start_dev(id);
     }
 
@@ -67,6 +73,10 @@ impl Turn<'_> {
 
     /// Starts the job's dev session, as a successor if there was one before.
     pub(super) fn start_dev(&mut self, id: JobId) {
+        if self.lacks_staff(id, Role::Dev) {
+            self.wait_for_staff(id);
+            return;
+        }
         let resume = self.resume_of(id);
         let epoch = self.start(id, Role::Dev, resume);
         self.record_session(id, epoch);
@@ -82,8 +92,10 @@ impl Turn<'_> {
         let predecessor = self.job(id)?.last_session?;
         let phase = self.floor.sessions.get(&predecessor).and_then(|s| s.phase).map(|p| p.to_string());
         let record = self.work_summary(id);
+        // What it signalled has come back since.
+        let rework = record.as_ref().is_some_and(|r| r.rework.is_some());
         // One that died before it signalled anything has still got somewhere.
-        let phase = phase.or_else(|| record.as_ref().map(|r| r.phase.clone()));
+        let phase = phase.filter(|_| !rework).or_else(|| record.as_ref().map(|r| r.phase.clone()));
         let unread = self.unread(id).into_iter().filter_map(|m| self.floor.messages.get(&m));
         Some(Resume {
             predecessor,
@@ -103,18 +115,28 @@ impl Turn<'_> {
         session.conversation.clone().filter(|_| usable)
     }
 
-    fn work_summary(&self, id: JobId) -> Option<WorkSummary> {
+    fn work_summary(&self, id: JobId) -> Option<Box<WorkSummary>> {
         let job = self.job(id)?;
         let record = self.floor.records.get(&agent_name(Role::Dev, &job.project, job.issue))?;
-        Some(WorkSummary {
+        Some(Box::new(WorkSummary {
             phase: record.work_phase.to_string(),
             summary: record.work_summary.clone(),
             tests: record.tests_status.clone(),
             files: record.files_modified.clone(),
-        })
+            rework: record.rework.clone(),
+        }))
     }
 
     pub(super) fn start_reviewer(&mut self, id: JobId) {
+        if self.is_paused(id) {
+            if let Some(job) = self.floor.jobs.edit(&id) {
+                job.reviewer_put_off = true;
+            }
+            return;
+        }
+        if self.lacks_staff(id, Role::Review) {
+            return;
+        }
         let epoch = self.start(id, Role::Review, None);
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.review_session = Some(epoch);
@@ -142,6 +164,7 @@ impl Turn<'_> {
             created_at: self.now,
             last_seen: self.now,
             exit_status: None,
+            crashed: false,
             predecessor,
             head: (role == Role::Review).then(|| job.head.clone()).flatten(),
             runtime: String::new(),
@@ -151,12 +174,19 @@ impl Turn<'_> {
             resume_at: None,
             nudges: 0,
             dialog_told: None,
+            asks: None,
+            answered: None,
+            hold: None,
+            handed_back: None,
+            end_put_off: false,
             repaired: false,
             reviewed: None,
             next_head: None,
             moved: false,
             review_due: None,
+            verdict: VerdictDuty { cleared: true, ..VerdictDuty::default() },
             typed: false,
+            stillborn: false,
             resumed: resume.as_ref().is_some_and(|r| r.conversation.is_some()),
         });
         let identity = agent_name(role, &job.project, job.issue);
@@ -184,12 +214,17 @@ impl Turn<'_> {
             reviewed: self.reviewed_before(id).filter(|_| role == Role::Review),
             diff_bytes: self.policy_of(id).review_diff_bytes,
             head: (role == Role::Review).then_some(job.head).flatten(),
+            trouble: job.memo.review_trouble.filter(|_| role == Role::Review),
             resume,
         }));
         epoch
     }
 
     pub(super) fn session_started(&mut self, start: &StartSession, outcome: &Outcome) {
+        if let Outcome::AgentUnusable { why } = outcome {
+            self.session_unusable(start, why);
+            return;
+        }
         let Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes } = outcome else {
             return;
         };
@@ -234,9 +269,9 @@ impl Turn<'_> {
         }
         if let Some(prompt) = prompt {
             self.queue_prompt(start.job, start.epoch, prompt);
-            if start.role == Role::Review {
-                self.expect_review(start.epoch);
-            }
+        }
+        if start.role == Role::Review {
+            self.expect_review(start.epoch);
         }
         let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
         if signalled {
@@ -259,10 +294,19 @@ impl Turn<'_> {
 
     /// A process is proven gone.
     pub(super) fn session_exited(&mut self, epoch: Epoch, status: Option<i32>) {
-        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        // Nobody can be typing there any more.
+        session.hold = None;
+        session.asks = None;
+        session.end_put_off = false;
         let (id, role) = (session.job, session.role);
-        // Its end was ordered: what is to follow follows from that.
+        // Its end was ordered, or is known: what is to follow follows from that. How it ended may be
+        // known later than that it did.
         if matches!(session.state, SessionState::Exited | SessionState::Ending | SessionState::Ended) {
+            let unknown = session.crashed && session.exit_status.is_none();
+            if let Some(session) = self.floor.sessions.edit(&epoch).filter(|_| unknown && status.is_some()) {
+                session.exit_status = status;
+            }
             return;
         }
         if session.state == SessionState::Unended {
@@ -273,17 +317,20 @@ impl Turn<'_> {
         let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
         self.set_agent(epoch, agent);
+        let never_begins = self.is_stillborn(epoch);
         self.forget_own(epoch);
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.state = SessionState::Exited;
             session.exit_status = status;
+            session.crashed = !clean;
         }
         let how = status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
         let kind = if clean { NoteKind::AgentTerminated } else { NoteKind::AgentCrashed };
         self.note_job(kind, id, format!("{role} session {epoch}: {how}"));
         // What it left (its pane, its last words, processes) is cleared away before any successor.
         // A reviewer's result is read first.
-        let collected = role == Role::Review && self.result_written(epoch);
+        let done = self.floor.sessions.get(&epoch).is_some_and(is_done);
+        let collected = role == Role::Review && !never_begins && done && self.collect_review(epoch);
         let needed =
             |j: &Job| j.session == Some(epoch) && matches!(j.state, JobState::Working | JobState::Starting);
         if self.job(id).is_some_and(needed) {
@@ -291,7 +338,7 @@ impl Turn<'_> {
             self.checkpoint(id);
             self.hand_back(epoch);
         }
-        if !collected && role == Role::Review && self.owes_review(epoch) {
+        if !collected && role == Role::Review && self.owes_review(epoch) && !never_begins {
             self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));
         } else if !collected {
             self.end_session(epoch);
@@ -334,6 +381,9 @@ impl Turn<'_> {
 
     /// Starts a successor once nothing of its predecessor is left in the worktree.
     pub(super) fn start_successor(&mut self, id: JobId) {
+        if self.may_not_start(id) {
+            return self.put_start_off(id);
+        }
         let left = |s: &Session| s.job == id && s.role == Role::Dev && s.state != SessionState::Ended;
         let left = self.floor.sessions.iter().any(left);
         if let Some(job) = self.floor.jobs.edit(&id) {
@@ -352,7 +402,10 @@ impl Turn<'_> {
         let session = self.job(id).and_then(|j| self.floor.session_of(j));
         let waits = |s: &Session| {
             let state = s.status.as_ref().map(|status| &status.state);
-            matches!(state, Some(State::Dialog { .. } | State::LimitedUntil { .. }))
+            matches!(
+                state,
+                Some(State::Dialog { .. } | State::LimitedUntil { .. } | State::Background { .. })
+            )
         };
         let Some(epoch) = session.filter(|s| !waits(s)).map(|s| s.epoch) else {
             self.block(id, why);
@@ -378,7 +431,7 @@ impl Turn<'_> {
         self.enter(id, JobState::Respawning, pause);
     }
 
-    fn set_agent(&mut self, epoch: Epoch, status: AgentStatus) {
+    pub(super) fn set_agent(&mut self, epoch: Epoch, status: AgentStatus) {
         let now = self.now;
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let identity = agent_name(session.role, &session.project, session.issue);
@@ -392,6 +445,7 @@ impl Turn<'_> {
 
     /// Orders a session's end, once. The action, also if it was ordered before and is under way.
     pub(super) fn end_session(&mut self, epoch: Epoch) -> Option<Action> {
+        let held = self.is_held_from_its_end(epoch);
         let session = self.floor.sessions.edit(&epoch)?;
         let action = Action::EndSession {
             job: session.job,
@@ -403,6 +457,7 @@ impl Turn<'_> {
         match session.state {
             SessionState::Ended => return None,
             SessionState::Ending => {}
+            SessionState::Live if held => session.end_put_off = true,
             SessionState::Starting | SessionState::Live | SessionState::Exited | SessionState::Unended => {
                 session.state = SessionState::Ending;
                 self.act(action.clone());
@@ -415,6 +470,9 @@ impl Turn<'_> {
         let Outcome::SessionEnded { rescue, last_output, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
         self.session_gone(id, epoch);
+        if let Some(session) = self.floor.sessions.get(&epoch).cloned() {
+            self.last_words(&session, last_output);
+        }
         let dev = matches!(action, Action::EndSession { role: Role::Dev, .. });
         if let Some(job) = self.floor.jobs.edit(&id)
             && dev
@@ -460,7 +518,11 @@ impl Turn<'_> {
         self.take_prompt(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         session.last_seen = now;
+        let signalled = session.phase.is_some();
         self.agent_seen(epoch);
+        if signalled {
+            self.proves(epoch);
+        }
     }
 
     pub(super) fn agent_seen(&mut self, epoch: Epoch) {
@@ -475,6 +537,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn agent_crashed(&mut self, epoch: Epoch) {
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.crashed = true;
+        }
         self.set_agent(epoch, AgentStatus::Crashed);
     }
 }

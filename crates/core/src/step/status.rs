@@ -2,10 +2,14 @@
 //!
 //! - A dialog, a limit and a failed request are waits, not failures: nothing is counted against the
 //!   agent, and its session lives on.
+//! - An agent that waits for its own work in the background is waited for, for hours; then somebody is
+//!   told, and it counts as one that has stopped.
 //! - What only a person can put right (a login, a bill) is asked of a person, once.
 //! - A client that is found frozen three times in a row is replaced; one that lives never is.
 
 use super::Turn;
+use super::deadline::minutes;
+use super::staff::is_answered;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, Role};
@@ -65,6 +69,9 @@ impl Turn<'_> {
             };
             self.note_job(kind, id, format!("session {epoch}: {}", status.state));
         }
+        if is_answered(&status.state) {
+            self.proves(epoch);
+        }
         let Some(job) = self.job(id) else { return };
         let current = match role {
             Role::Dev => job.session == Some(epoch),
@@ -73,9 +80,28 @@ impl Turn<'_> {
         if !current {
             return;
         }
-        if strikes >= STRIKES {
+        self.mind_dialog(id, epoch, status);
+        if self.is_held(epoch) {
+            // Who has it sees for themselves; only what a client asks is shown to all.
+            if let Some(session) = self.floor.sessions.edit(&epoch) {
+                session.strikes = 0;
+            }
+        } else if strikes >= STRIKES {
             self.frozen(id, epoch, role);
         } else if news {
+            self.status_changed(id, epoch, role, status);
+        }
+    }
+
+    /// What a session's status asks for, though it is not new: it was left alone until now.
+    pub(super) fn status_stands(&mut self, epoch: Epoch, status: &SessionStatus) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let (id, role) = (session.job, session.role);
+        let current = self.job(id).is_some_and(|job| match role {
+            Role::Dev => job.session == Some(epoch),
+            Role::Review => job.review_session == Some(epoch),
+        });
+        if current {
             self.status_changed(id, epoch, role, status);
         }
     }
@@ -87,27 +113,15 @@ impl Turn<'_> {
             Role::Review => self.owes_review(epoch),
         };
         match &status.state {
-            State::Dialog { kind } => {
-                let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-                if session.dialog_told.replace(status.since) == Some(status.since) {
-                    return;
-                }
-                let tmux = session.tmux.clone();
-                let says = status.dialog.as_ref().map(|d| format!(": {}", d.summary())).unwrap_or_default();
-                let waits = match kind {
-                    DialogKind::Asks => format!("asks something{says}"),
-                    kind => format!("waits in a dialog ({kind}){says}"),
-                };
-                self.note_job(
-                    NoteKind::NeedsHuman,
-                    id,
-                    format!("the {role} agent {waits}: `shopfloor attach {tmux}`"),
-                );
+            // Nobody can log in there for the others; once somebody has, this one goes on too.
+            State::Dialog { kind: DialogKind::Login } if turn => {
+                self.client_fails(id, epoch, role, cause(ErrorKind::Auth));
             }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
             State::IdlePrompt if turn && role == Role::Dev => self.idle_without_phase(id, epoch),
             State::IdlePrompt if turn => self.idle_without_review(id, epoch),
+            State::Background { .. } if turn && role == Role::Dev => self.in_background(id, status.since),
             State::Working { .. } => self.gets_on(id, epoch, turn && role == Role::Dev),
             _ => {}
         }
@@ -127,6 +141,64 @@ impl Turn<'_> {
         }
     }
 
+    /// Work of its goes on without it: that has a deadline of its own.
+    fn in_background(&mut self, id: JobId, since: Time) {
+        let at = since + self.policy_of(id).background_timeout;
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.deadline = Some(at);
+        }
+    }
+
+    /// The agent's deadline is over, and it was waiting for its own work all the time: whether it was.
+    pub(super) fn background_over(&mut self, id: JobId) -> bool {
+        let Some(job) = self.job(id) else { return false };
+        let (Some(epoch), Some(status)) = (job.session, self.status_of(job)) else { return false };
+        let State::Background { what } = status.state.clone() else { return false };
+        let policy = self.policy_of(id);
+        let within = minutes(policy.background_timeout);
+        self.escalate_job(
+            id,
+            &format!("the agent has waited for its own background work for {within}: {what}"),
+        );
+        if let Some(job) = self.floor.jobs.edit(&id) {
+            job.deadline = Some(self.now + policy.idle_timeout);
+        }
+        self.idle_without_phase(id, epoch);
+        true
+    }
+
+    /// It writes to its terminal: all that is known of an agent that tells nothing. It is told every
+    /// quarter of the time it is given, so a quarter more is given: silence is never counted too long.
+    pub(super) fn output_seen(&mut self, epoch: Epoch) {
+        let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.state == SessionState::Live) else {
+            return;
+        };
+        session.last_seen = self.now;
+        let (id, role) = (session.job, session.role);
+        self.agent_seen(epoch);
+        let policy = self.policy_of(id);
+        let in_time = |given: Duration| self.now + given + given / 4;
+        match role {
+            Role::Dev => {
+                let at = in_time(policy.idle_timeout);
+                if let Some(job) = self.floor.jobs.edit(&id)
+                    && job.session == Some(epoch)
+                    && job.state == JobState::Working
+                {
+                    job.deadline = job.deadline.max(Some(at));
+                }
+            }
+            Role::Review => {
+                let at = in_time(policy.reviewer_timeout);
+                if let Some(session) = self.floor.sessions.edit(&epoch)
+                    && session.review_due.is_some()
+                {
+                    session.review_due = session.review_due.max(Some(at));
+                }
+            }
+        }
+    }
+
     fn resume_at(&mut self, epoch: Epoch, at: Time) {
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.resume_at = Some(at.max(self.now));
@@ -135,12 +207,13 @@ impl Turn<'_> {
 
     fn turn_failed(&mut self, id: JobId, epoch: Epoch, role: Role, error: ErrorKind) {
         match error {
-            ErrorKind::Auth
-            | ErrorKind::Billing
-            | ErrorKind::ModelNotFound
-            | ErrorKind::InvalidRequest
-            | ErrorKind::Root
-            | ErrorKind::NoConversation => self.cannot_work(id, epoch, role, cause(error)),
+            // Whatever the issue is: no other agent of this role could work either.
+            ErrorKind::Auth | ErrorKind::Billing | ErrorKind::ModelNotFound | ErrorKind::Root => {
+                self.client_fails(id, epoch, role, cause(error));
+            }
+            ErrorKind::InvalidRequest | ErrorKind::NoConversation => {
+                self.cannot_work(id, epoch, role, cause(error));
+            }
             ErrorKind::ContextFull | ErrorKind::Compaction => match role {
                 Role::Dev => self.cycle(id, epoch),
                 Role::Review => self.reviewer_failed(id, epoch, cause(error)),
@@ -185,7 +258,7 @@ impl Turn<'_> {
         if self.unread(id).is_empty() && !resumes {
             self.remind(
                 id,
-                "PHASE missing\nYou stopped without saying where you are. Commit and push your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
+                "PHASE missing\nYou stopped without saying where you are. Commit your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
                 "the agent stopped without a phase",
             );
         }
@@ -196,8 +269,7 @@ impl Turn<'_> {
         let Some(session) = self.floor.sessions.edit(&epoch).filter(|s| s.resume_at.is_none()) else {
             return;
         };
-        session.nudges += 1;
-        if session.nudges > max {
+        if session.nudges >= max {
             self.reviewer_failed(
                 id,
                 epoch,
@@ -209,6 +281,7 @@ impl Turn<'_> {
                 epoch,
                 "RESULT missing\nYou stopped without a review. Write your verdict as JSON to the file named by $SHOPFLOOR_RESULT_FILE, then run `shopfloor phase done`.",
             );
+            self.is_reminder(id);
         }
     }
 
@@ -259,8 +332,12 @@ impl Turn<'_> {
 
     /// A limit is over, or the pause after a failed request.
     pub(super) fn resume_due(&mut self, epoch: Epoch) {
+        let held = self.held_until(epoch);
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
-        session.resume_at = None;
+        session.resume_at = held;
+        if held.is_some() {
+            return;
+        }
         let (id, role) = (session.job, session.role);
         let busy = session.status.as_ref().is_some_and(|status| status.state.in_turn());
         let waiting = self.floor.next_message(epoch).is_some();
@@ -280,6 +357,9 @@ impl Turn<'_> {
 
     /// Until when a session has a good reason for silence.
     pub(super) fn patience(&self, epoch: Option<Epoch>, since: Time) -> Option<Time> {
+        if let Some(until) = self.held_until(epoch?) {
+            return Some(until);
+        }
         let session = self.floor.sessions.get(&epoch?)?;
         let policy = self.policy(&session.project);
         // It could not be told that a message waits, and that is still tried.
@@ -292,6 +372,7 @@ impl Turn<'_> {
             State::LimitedUntil { until } => until + policy.delivery_timeout,
             // A person has to come; that is told when it begins, and may take a night.
             State::Dialog { .. } => since.max(status.since) + policy.escalate_after,
+            State::Background { .. } => status.since + policy.background_timeout,
             _ => return None,
         };
         (at > self.now).then_some(at)
@@ -327,7 +408,8 @@ impl Turn<'_> {
 
 /// Whether something else is to be done now. One tool after another is all work.
 fn is_news(before: &SessionStatus, now: &SessionStatus) -> bool {
-    let failed = matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. });
+    let failed =
+        matches!(now.state, State::Failed { .. } | State::LimitedUntil { .. } | State::Background { .. });
     // The same error of another turn is another: the turn between may have been too short to be seen.
     let another = before.state != now.state || before.since != now.since;
     // One dialog after another, of the same kind.
@@ -342,6 +424,7 @@ fn is_notable(state: &State) -> bool {
         state,
         State::Dialog { .. }
             | State::LimitedUntil { .. }
+            | State::Background { .. }
             | State::ContextLow { .. }
             | State::Failed { .. }
             | State::Stuck

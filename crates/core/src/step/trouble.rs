@@ -206,6 +206,7 @@ impl Turn<'_> {
                     issue,
                     trigger: format!("trouble {}", trouble.what),
                     context: text,
+                    about: String::new(),
                     at: now,
                 });
             }

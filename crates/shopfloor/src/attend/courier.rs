@@ -9,6 +9,7 @@ use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Trans
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::runtime::RuntimeSpec;
+use shopfloor_core::text::{inert, neutralise};
 use shopfloor_core::time::Time;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,12 @@ impl Courier {
         // That it was queued the floor knows by itself.
         let (before, held) = (due.receipts.saturating_sub(1), due.held.clone());
         let recipe = Recipe::new(way.spec.submit.as_ref(), NO_DEADLINE);
-        match Delivery::new(&due.text, recipe, now) {
+        // Issues, reviews and logs are other people's words: nothing in them is a command to the client.
+        let text = match &way.spec.submit {
+            Some(submit) => inert(&neutralise(&due.text), &submit.command_prefixes, &submit.mentions),
+            None => due.text.clone(),
+        };
+        match Delivery::new(&text, recipe, now) {
             Ok(delivery) => Ok(Courier { message: due.message, delivery, before, told: 1, held }),
             Err(refused) => {
                 Err(Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() })
@@ -190,11 +196,22 @@ mod tests {
             phase_stamp: None,
             conversation: None,
             due: None,
+            held: None,
+            handback: Duration::from_secs(900),
+            handed_back: None,
+            answer: None,
         };
         let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: folder.path(), now: || Time(1_000) };
         let due = Due { message: MessageId(3), text: "CI passed".into(), receipts: 1, held: None };
         let mut courier = Courier::new(&way, &due).expect("it can be typed");
-        let empty = Pane { dialog: None, composer: Composer::Empty, busy: false, human_typed: None };
+        let empty = Pane {
+            dialog: None,
+            composer: Composer::Empty,
+            busy: false,
+            human_typed: None,
+            elsewhere: false,
+            taken: false,
+        };
         assert_eq!(courier.delivery.step(Time(1_000), Input::Pane(empty)), Next::Paste);
         courier.delivery.step(Time(1_000), Input::Pasted);
         let taken = || Input::Prompt { prompt: "CI passed".into() };

@@ -6,25 +6,21 @@
 //! - Only what the session's own conversation tells counts. A client's helpers, and clients an agent
 //!   starts itself, tell under other names.
 
+use super::log::Log;
 use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::hooks::{TurnLine, parse_rollout_line};
 use shopfloor_adapters::agent::spool::{self, Told};
 use shopfloor_adapters::host::atomic::write_replacing;
 use shopfloor_adapters::host::process::{Liveness, is_same};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::liveness::{
-    Evidence, Fact, HookEvent, Process, Source, StartSource, StatuslineFact, Transcript, TurnEnd, What,
+    Evidence, Fact, HookEvent, Process, Source, StartSource, StatuslineFact, What,
 };
-use shopfloor_core::runtime::{Meaning, Reading, RuntimeSpec, TranscriptKind, screen};
+use shopfloor_core::runtime::{Meaning, Reading, RuntimeSpec, screen};
 use shopfloor_core::state::WorkPhase;
 use shopfloor_core::time::Time;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// What is read of a client's log in one go.
-const TRANSCRIPT_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dossier {
@@ -33,9 +29,9 @@ pub struct Dossier {
     offset: u64,
     /// The client's id of the session's own conversation.
     conversation: Option<String>,
-    transcript: Option<PathBuf>,
-    transcript_offset: u64,
-    turn: Option<(Time, TurnEnd)>,
+    /// The client's own log.
+    #[serde(default)]
+    log: Log,
     /// The writing of the phase file that was last taken in.
     phase_stamp: Option<String>,
 }
@@ -57,9 +53,7 @@ impl Dossier {
             evidence: Evidence::new(launched),
             offset: 0,
             conversation,
-            transcript: None,
-            transcript_offset: 0,
-            turn: None,
+            log: Log::default(),
             phase_stamp: None,
         }
     }
@@ -102,7 +96,10 @@ impl Dossier {
             }
         }
         // A log that cannot be read tells nothing; that is no reason to lose the rest.
-        caught.anything |= self.read_transcript(spec, now).unwrap_or(false);
+        if let Ok(Some(transcript)) = self.log.read(spec, self.evidence.launched, now) {
+            caught.anything = true;
+            self.evidence.add(Fact::new(now, What::Transcript(transcript)));
+        }
         Ok(caught)
     }
 
@@ -113,7 +110,7 @@ impl Dossier {
         loop {
             let batch = spool::read_new(dir, offset)?;
             for told in batch.told {
-                if let HookEvent::UserPromptSubmit { prompt } = told.event
+                if let HookEvent::UserPromptSubmit { prompt, .. } = told.event
                     && told.at >= at
                     && self.conversation.as_ref() == Some(&told.conversation)
                 {
@@ -131,18 +128,27 @@ impl Dossier {
         if !self.is_own(&told) {
             return;
         }
-        if let Some(path) = told.transcript.filter(|path| self.transcript.as_deref() != Some(Path::new(path)))
-        {
-            self.transcript = Some(PathBuf::from(path));
-            self.transcript_offset = 0;
+        if let Some(path) = told.transcript {
+            self.log.is_at(PathBuf::from(path));
         }
         if let HookEvent::PreToolUse { tool } = &told.event {
             caught.work = WorkPhase::of_tool(tool).or(caught.work);
         }
-        if let HookEvent::UserPromptSubmit { prompt } = &told.event {
+        if let HookEvent::UserPromptSubmit { prompt, .. } = &told.event {
             caught.prompts.push(prompt.clone());
         }
-        self.evidence.add(Fact::new(told.at, What::Hook(told.event)));
+        let event = match told.event {
+            // A helper's step is a sign of life, and no step of the turn; its dialog is a dialog.
+            event @ (HookEvent::PreToolUse { .. }
+            | HookEvent::PostToolUse { .. }
+            | HookEvent::PostToolUseFailure { .. })
+                if told.subagent =>
+            {
+                HookEvent::Other { name: format!("{event} of a subagent") }
+            }
+            event => event,
+        };
+        self.evidence.add(Fact::new(told.at, What::Hook(event)));
     }
 
     /// Whether the session itself tells it. A conversation that is cleared goes on under another id.
@@ -154,44 +160,6 @@ impl Dossier {
             self.conversation = Some(told.conversation.clone());
         }
         own || begins
-    }
-
-    fn read_transcript(&mut self, spec: &RuntimeSpec, now: Time) -> io::Result<bool> {
-        let Some(path) = &self.transcript else { return Ok(false) };
-        let meta = std::fs::metadata(path)?;
-        if !meta.is_file() {
-            return Ok(false);
-        }
-        let bytes = meta.len();
-        let known = match self.evidence.newest(Source::Transcript).map(|fact| &fact.what) {
-            Some(What::Transcript(known)) => known.bytes,
-            _ => 0,
-        };
-        if bytes == known {
-            return Ok(false);
-        }
-        if spec.transcript == TranscriptKind::Rollout {
-            if self.transcript_offset > bytes {
-                self.transcript_offset = 0;
-            }
-            // Of a long silence only the end matters.
-            let start = self.transcript_offset.max(bytes.saturating_sub(TRANSCRIPT_BYTES_MAX));
-            let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start(start))?;
-            let mut text = Vec::new();
-            file.take(TRANSCRIPT_BYTES_MAX).read_to_end(&mut text)?;
-            let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
-            for line in String::from_utf8_lossy(&text[..whole]).lines() {
-                match parse_rollout_line(line, |name| spec.error_kind(name)) {
-                    Some(TurnLine::Begins) => self.turn = None,
-                    Some(TurnLine::Ends(end)) => self.turn = Some((now, end)),
-                    None => {}
-                }
-            }
-            self.transcript_offset = start + whole as u64;
-        }
-        self.evidence.add(Fact::new(now, What::Transcript(Transcript { bytes, turn: self.turn })));
-        Ok(true)
     }
 
     /// Whether its process runs, by the kernel.
@@ -249,15 +217,23 @@ impl Dossier {
     /// Something that changes with every commit, checkout and `git add` in the worktree, without a
     /// process: git's own files.
     pub fn see_worktree(&mut self, worktree: &Path, now: Time) {
-        let git = std::fs::read_to_string(worktree.join(".git")).unwrap_or_default();
-        let Some(dir) = git.strip_prefix("gitdir: ").map(|dir| PathBuf::from(dir.trim())) else { return };
-        let stamp = |name: &str| {
-            let meta = std::fs::metadata(dir.join(name)).ok()?;
-            Some(format!("{}.{}", meta.mtime(), meta.mtime_nsec()))
+        let link = worktree.join(".git");
+        let named = || {
+            let text = std::fs::read_to_string(&link).ok()?;
+            text.strip_prefix("gitdir: ").map(|dir| PathBuf::from(dir.trim()))
         };
-        let digest =
-            ["index", "logs/HEAD"].iter().filter_map(|name| stamp(name)).collect::<Vec<_>>().join(" ");
-        self.evidence.add(Fact::new(now, What::Git { digest }));
+        let Some(dir) = Some(link.clone()).filter(|link| link.is_dir()).or_else(named) else { return };
+        let stamp = |name: &&str| {
+            let meta = std::fs::metadata(dir.join(name)).ok()?;
+            Some((meta.mtime(), meta.mtime_nsec()))
+        };
+        let stamps: Vec<(i64, i64)> = ["index", "logs/HEAD"].iter().filter_map(stamp).collect();
+        // It is as old as the files are, not as the look at them.
+        let millis = |(seconds, nanos): &(i64, i64)| (seconds * 1000 + nanos / 1_000_000).max(0) as u64;
+        let written = stamps.iter().map(millis).max().map_or(now, |at| Time(at).min(now));
+        let digest = stamps.iter().map(|(s, n)| format!("{s}.{n}")).collect::<Vec<_>>().join(" ");
+        let at = written.max(self.evidence.launched);
+        self.evidence.add(Fact::new(at, What::Git { digest }));
     }
 
     pub fn cost_micros(&self) -> Option<u64> {
@@ -295,8 +271,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (dir, spec) = (folder.path(), embedded("claude").expect("it is embedded"));
         for (at, conversation) in [(10, "own"), (20, "own"), (30, "a helper's")] {
-            let event = HookEvent::UserPromptSubmit { prompt: format!("at {at}") };
-            let told = Told { at: Time(at), conversation: conversation.into(), transcript: None, event };
+            let event = HookEvent::UserPromptSubmit { prompt: format!("at {at}"), turn: None };
+            let told = Told {
+                at: Time(at),
+                conversation: conversation.into(),
+                transcript: None,
+                subagent: false,
+                event,
+            };
             spool::append(dir, &told).expect("appended");
         }
         let mut dossier = Dossier::new(Time(0), Some("own".into()));

@@ -4,15 +4,20 @@
 //! What there is to do follows from the floor (which sessions live, which message is next) and from
 //! files in the sessions' folders; a daemon that starts anew goes on with the same. Nothing is forked,
 //! and nothing is polled that can tell by itself: hooks, status lines and phases come by inotify,
-//! titles by tmux's subscription. Only the screen of an open turn is looked at now and then, over the
-//! connection that is there anyway.
+//! titles and that something was written by tmux's subscription. A screen is looked at over the connection
+//! that is there anyway: that of an open turn now and then, and at once when something was written there
+//! and no title says that it works on.
 
+mod clerk;
 mod courier;
 mod dossier;
+mod log;
+mod people;
 mod session;
 
 pub use dossier::Dossier;
-pub use session::{Brief, Due};
+pub use people::seats;
+pub use session::{Brief, Due, ToAnswer};
 
 use session::Attendant;
 use shopfloor_adapters::layout::Layout;
@@ -32,7 +37,7 @@ pub type Runtimes = Arc<dyn Fn(&str) -> Option<Arc<RuntimeSpec>> + Send + Sync>;
 /// What the attendants' thread is told.
 pub enum News {
     /// A session is new or the floor says something else of it.
-    Brief(Brief),
+    Brief(Box<Brief>),
     Gone(Epoch),
     /// A file of the session's folder was written.
     Written(Epoch),
@@ -40,6 +45,10 @@ pub enum News {
     Title {
         tmux: String,
         title: String,
+    },
+    /// Something was written to a pane, by the name of its session.
+    Output {
+        tmux: String,
     },
 }
 
@@ -117,6 +126,7 @@ impl Hall {
     fn take(&mut self, news: News) -> Option<Epoch> {
         match news {
             News::Brief(brief) => {
+                let brief = *brief;
                 let epoch = brief.epoch;
                 match self.sessions.get_mut(&epoch) {
                     Some(session) => session.brief(brief),
@@ -137,6 +147,11 @@ impl Hall {
             News::Title { tmux, title } => {
                 let (epoch, session) = self.sessions.iter_mut().find(|(_, s)| s.brief.tmux == tmux)?;
                 session.title(&title).then_some(*epoch)
+            }
+            News::Output { tmux } => {
+                let session = self.sessions.values_mut().find(|s| s.brief.tmux == tmux)?;
+                session.output();
+                None
             }
         }
     }

@@ -1,16 +1,21 @@
 //! One session under watch: what it shows is weighed whenever something is told, looked at when
 //! that may help, and reported when it says something new.
 
+use super::clerk::Clerk;
 use super::courier::{self, Courier, Way};
 use super::dossier::Dossier;
+use super::people::seats;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::delivery::{Input, Pane};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_core::liveness::{Activity, Confidence, Source, State, Status, observe};
+use shopfloor_core::ids::{Epoch, MessageId, QuestionId};
+use shopfloor_core::liveness::{
+    Activity, Confidence, Source, State, Status, What, derive, is_in_doubt, observe,
+};
 use shopfloor_core::phase::Phase;
-use shopfloor_core::runtime::{Readiness, RuntimeSpec};
+use shopfloor_core::runtime::screen::is_typed_into;
+use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec};
 use shopfloor_core::state::{SessionStatus, WorkPhase};
 use shopfloor_core::time::Time;
 use std::path::PathBuf;
@@ -39,6 +44,20 @@ pub struct Brief {
     pub conversation: Option<String>,
     /// The message that is to be typed next.
     pub due: Option<Due>,
+    /// Why nothing is to be typed: a person has it.
+    pub held: Option<String>,
+    /// How long a person who typed has it, and when one last handed it back.
+    pub handback: Duration,
+    pub handed_back: Option<Time>,
+    /// A person's answer to the dialog that is up.
+    pub answer: Option<ToAnswer>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToAnswer {
+    pub question: QuestionId,
+    pub fingerprint: String,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +89,10 @@ pub struct Attendant {
     next: Time,
     courier_next: Option<Time>,
     looked: Option<Time>,
+    /// Something was written to the pane since it was looked at.
+    stirred: bool,
+    /// The question whose answer was last typed, or refused.
+    answered: Option<QuestionId>,
 }
 
 impl Attendant {
@@ -101,6 +124,8 @@ impl Attendant {
             next: now,
             courier_next: None,
             looked: None,
+            stirred: false,
+            answered: None,
         }
     }
 
@@ -116,6 +141,9 @@ impl Attendant {
             courier::forget(&self.dir);
             self.courier_next = message.map(|_| (self.clock)());
         }
+        if self.brief.held != brief.held {
+            self.courier_next = self.courier_next.map(|_| (self.clock)());
+        }
         self.brief = brief;
         self.next = self.next.min((self.clock)());
     }
@@ -124,7 +152,50 @@ impl Attendant {
     pub fn title(&mut self, title: &str) -> bool {
         let before = self.dossier.title_meaning();
         self.dossier.see_title(&self.spec, title, (self.clock)());
-        before != self.dossier.title_meaning()
+        let other = before != self.dossier.title_meaning();
+        self.stirred |= other;
+        other
+    }
+
+    /// Something was written to the pane. It is looked at soon, unless its title says that it works.
+    pub fn output(&mut self) {
+        self.stirred = true;
+        let now = (self.clock)();
+        let status = derive(&self.dossier.evidence, now, &self.spec);
+        if let Some(every) = self.look_every(&status) {
+            self.next = self.next.min(self.looked.map_or(now, |at| at + every).max(now));
+        }
+    }
+
+    /// How often the screen is worth a look as things stand; `None` if it is not.
+    fn look_every(&self, status: &Status) -> Option<Duration> {
+        let (timing, evidence) = (&self.spec.timing, &self.dossier.evidence);
+        let doubt = is_in_doubt(evidence, &status.state);
+        if !is_open(&status.state) && !doubt {
+            return None;
+        }
+        let shown = evidence.newest(Source::Screen).and_then(|fact| match &fact.what {
+            What::Screen(reading) => reading.meaning(),
+            _ => None,
+        });
+        let dialog = matches!(status.state, State::Dialog { .. });
+        // A dialog that was told of and is not drawn yet; what may be one, if it stands still.
+        let drawn_soon = dialog
+            && status.dialog.is_none()
+            && (self.clock)().since(status.since) < timing.settle() + timing.settle();
+        let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
+        let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
+        Some(match (drawn_soon || maybe, self.stirred && !works) {
+            (true, _) => timing.still(),
+            (false, true) => timing.glance(),
+            (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
+            (false, false) => timing.look(),
+        })
+    }
+
+    /// When what the screen shows counts against the last hook: before, it may not be redrawn yet.
+    fn settled(&self) -> Option<Time> {
+        self.dossier.evidence.moved(Source::Hook).map(|at| at + self.spec.timing.settle())
     }
 
     /// Something was written for us, or time has passed.
@@ -144,9 +215,9 @@ impl Attendant {
             self.dossier.see_worktree(&self.brief.worktree, now);
         }
         let mut status = observe(&mut self.dossier.evidence, now, &self.spec);
-        let look =
-            is_open(&status.state) && self.looked.is_none_or(|at| now.since(at) >= self.spec.timing.look());
-        if look && self.look().is_ok() {
+        let unsettled = self.settled().is_some_and(|at| now >= at && self.looked < Some(at));
+        let due = |every| unsettled || self.looked.is_none_or(|at| now.since(at) >= every);
+        if self.look_every(&status).is_some_and(due) && self.look().is_ok() {
             status = observe(&mut self.dossier.evidence, now, &self.spec);
         }
         self.report(&status, now, tell);
@@ -154,16 +225,33 @@ impl Attendant {
             self.work = Some(phase);
             tell(Event::WorkSeen { epoch: self.brief.epoch, phase });
         }
+        if self.answer(tell) {
+            // What is there now is looked at at once, and told whatever it is.
+            self.reported = None;
+            let _ = self.look();
+            status = observe(&mut self.dossier.evidence, (self.clock)(), &self.spec);
+            self.report(&status, now, tell);
+        }
         self.deliver(&status, caught.prompts, tell);
-        let pause = match status.state {
-            State::Idle => Duration::from_millis(self.spec.timing.idle_gap_ms),
-            ref state if is_open(state) => self.spec.timing.look(),
-            _ => WEIGH_EVERY,
-        };
-        self.next = now + pause;
+        self.next = now + self.look_every(&status).unwrap_or(WEIGH_EVERY);
+        if let Some(at) = self.settled().filter(|at| *at > now) {
+            self.next = self.next.min(at);
+        }
         if caught.anything {
             self.keep();
         }
+    }
+
+    /// Types a person's answer into the dialog that it is for. Whether there was one to type.
+    fn answer(&mut self, tell: &mut dyn FnMut(Event)) -> bool {
+        let Some(answer) = self.brief.answer.take().filter(|a| self.answered != Some(a.question)) else {
+            return false;
+        };
+        self.answered = Some(answer.question);
+        let (tmux, name) = (&self.tmux, self.brief.tmux.as_str());
+        let end = Clerk { tmux, name, spec: &self.spec, dir: &self.dir, clock: self.clock }.type_in(&answer);
+        tell(Event::DialogAnswered { epoch: self.brief.epoch, question: answer.question, end });
+        true
     }
 
     fn keep(&mut self) {
@@ -178,17 +266,22 @@ impl Attendant {
         let now = (self.clock)();
         let name = &self.brief.tmux;
         let text = self.tmux.screen(name).map_err(|e| e.to_string())?.ok_or("there is no such session")?;
-        let clients = self.tmux.clients(name).map_err(|e| e.to_string())?;
-        let people = clients.iter().filter(|c| !c.is_control && !c.flags.contains("read-only"));
-        let typed = people.map(|c| Time(c.activity_time * 1000)).max();
+        let seats = seats(&self.tmux, name).map_err(|e| e.to_string())?;
+        let has_it = |at: &Time| {
+            now.since(*at) < self.brief.handback && self.brief.handed_back.is_none_or(|back| *at > back)
+        };
+        let taken = seats.typed.filter(has_it).is_some();
         let reading = self.dossier.see_screen(&self.spec, &text, now);
         self.looked = Some(now);
+        self.stirred = false;
         let status = observe(&mut self.dossier.evidence, now, &self.spec);
         let dialog = match status.state {
             State::Dialog { kind } => Some(kind),
             _ => None,
         };
-        Ok(Pane::new(&reading, dialog, typed))
+        let cursor = self.tmux.cursor(name).map_err(|e| e.to_string())?;
+        let elsewhere = !cursor.is_some_and(|cursor| is_typed_into(&self.spec, &text, cursor));
+        Ok(Pane { elsewhere, taken, ..Pane::new(&reading, dialog, seats.stirred) })
     }
 
     fn report(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
@@ -306,6 +399,9 @@ impl Attendant {
     /// Why nothing is to be typed, whatever the pane shows; and when to ask again.
     fn not_yet(&self, status: &Status) -> Option<(String, Time)> {
         let now = (self.clock)();
+        if let Some(why) = &self.brief.held {
+            return Some((why.clone(), now + WEIGH_EVERY));
+        }
         if let State::LimitedUntil { until } = status.state {
             return Some(("the account's limit is reached".into(), until));
         }

@@ -2,9 +2,10 @@
 
 use super::output;
 use super::{CliResult, Context, Exit};
-use crate::config;
+use crate::config::{self, needs};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use shopfloor_core::text::neutralise;
+use std::path::{Path, PathBuf};
 
 /// Show, check or describe the configuration
 #[derive(Args)]
@@ -40,11 +41,17 @@ pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
         ConfigCommand::Check => {
             let floor = context.floor_config()?;
             let file = project_file(context)?;
-            config::load::project(&file, &floor)?;
+            let config = config::load::project(&file, &floor)?;
+            let folder = file.parent().unwrap_or(Path::new("."));
+            let warnings = needs::warnings(&config, folder, &|name| std::env::var(name).ok());
             if context.json {
-                output::json(&serde_json::json!({ "file": file.display().to_string(), "fine": true }));
+                let file = file.display().to_string();
+                output::json(&serde_json::json!({ "file": file, "fine": true, "warnings": warnings }));
             } else {
                 output::line(format!("{}: fine", file.display()));
+                for warning in warnings {
+                    output::line(format!("warning: {}", neutralise(&warning)));
+                }
             }
         }
         ConfigCommand::Schema { floor: true } => output::line(config::schema::floor()),

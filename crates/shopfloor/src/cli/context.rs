@@ -1,7 +1,8 @@
 //! What every command needs: the floor's home, the project meant, the store. The only place that
 //! reads the environment for them.
 
-use super::error::{CliError, CliResult, Exit};
+use super::door;
+use super::error::{CliError, CliResult};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::daemon::Projects;
@@ -18,9 +19,7 @@ use shopfloor_store::StoreError;
 use shopfloor_store::ci::CiDb;
 use shopfloor_store::forge::ForgeDb;
 use shopfloor_store::sqlite::SqliteStore;
-use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -159,7 +158,11 @@ impl Context {
     }
 
     pub fn git(&self) -> CliResult<Git> {
-        Ok(Git::new(self.floor_config()?.git.program, std::env::vars_os()))
+        let program = PathBuf::from(self.floor_config()?.git.program);
+        // A name is looked for on the PATH; a path is meant from here, also once we are elsewhere.
+        let path = program.components().count() > 1;
+        let program = if path { std::path::absolute(program)? } else { program };
+        Ok(Git::new(program, std::env::vars_os()))
     }
 
     /// The project named by `--project` or, in an agent's session, by `PROJECT_NAME`; else the one
@@ -216,17 +219,7 @@ impl Context {
 
     /// One line to the daemon, one line back; `None` if no daemon runs.
     pub fn ask_daemon(&self, request: &str) -> CliResult<Option<String>> {
-        let Ok(mut stream) = UnixStream::connect(self.layout.daemon_socket()) else { return Ok(None) };
-        let timeout = Some(Duration::from_secs(10));
-        stream.set_read_timeout(timeout)?;
-        stream.set_write_timeout(timeout)?;
-        stream.write_all(format!("{request}\n").as_bytes())?;
-        let mut answer = String::new();
-        stream
-            .take(64 * 1024)
-            .read_to_string(&mut answer)
-            .map_err(|e| CliError::new(Exit::Busy, format!("the daemon does not answer: {e}")))?;
-        Ok(Some(answer.trim_end().to_owned()))
+        door::ask(&self.layout.daemon_socket(), request)
     }
 
     /// Opens the store without changing or creating it, for `doctor`.

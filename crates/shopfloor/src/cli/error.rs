@@ -1,7 +1,10 @@
 //! Errors at the edge: what went wrong, what to do about it, and the exit code.
 
+use super::output;
 use crate::config::ConfigError;
+use serde::Serialize;
 use shopfloor_core::ids::InvalidName;
+use shopfloor_core::text::neutralise;
 use shopfloor_store::StoreError;
 use shopfloor_store::ci::CiError;
 use shopfloor_store::forge::ForgeError;
@@ -32,6 +35,15 @@ pub struct CliError {
     pub hint: Option<String>,
 }
 
+/// An error as programs get it.
+#[derive(Serialize)]
+struct ErrorView {
+    error: String,
+    hint: Option<String>,
+    /// The exit code.
+    exit: u8,
+}
+
 pub type CliResult<T> = Result<T, CliError>;
 
 impl CliError {
@@ -56,11 +68,21 @@ impl CliError {
         self
     }
 
-    /// To standard error, neutralised: a message may quote what somebody else wrote.
-    pub fn print(&self) {
-        eprintln!("error: {}", shopfloor_core::text::neutralise(&self.message));
+    /// To standard error, neutralised: a message may quote what somebody else wrote. With `--json` as an
+    /// object on one line: what is on standard output is always an answer.
+    pub fn print(&self, json: bool) {
+        if json {
+            let error = ErrorView {
+                error: neutralise(&self.message),
+                hint: self.hint.as_deref().map(neutralise),
+                exit: self.exit as u8,
+            };
+            eprintln!("{}", output::json_text(&error));
+            return;
+        }
+        eprintln!("error: {}", neutralise(&self.message));
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {}", shopfloor_core::text::neutralise(hint));
+            eprintln!("hint: {}", neutralise(hint));
         }
     }
 }
@@ -74,7 +96,18 @@ impl From<std::io::Error> for CliError {
 impl From<StoreError> for CliError {
     fn from(e: StoreError) -> Self {
         let (exit, hint) = match &e {
-            StoreError::Busy => (Exit::Busy, Some("try again; `shopfloor doctor` shows who holds it")),
+            StoreError::Busy => (
+                Exit::Busy,
+                Some(
+                    "somebody holds floor.db, a backup perhaps: try again when it is done; `shopfloor doctor` shows who",
+                ),
+            ),
+            StoreError::Replaced(_) => (
+                Exit::Failed,
+                Some(
+                    "nothing more is done. Put the store back and run `shopfloor up`; its sessions and worktrees are still there",
+                ),
+            ),
             StoreError::Fenced => (Exit::Busy, Some("only one daemon may run on a floor")),
             StoreError::Newer { .. } => {
                 (Exit::Failed, Some("this store was written by a newer shopfloor: use that version"))

@@ -11,11 +11,13 @@ mod config;
 mod context;
 mod deps;
 mod doctor;
+mod door;
 mod down;
 mod error;
 mod escalate;
 mod events;
 mod explain;
+mod held;
 mod hook;
 pub mod inbox;
 mod init;
@@ -24,14 +26,17 @@ mod marker;
 mod merge_queue;
 mod next;
 pub(crate) mod output;
+mod pause;
 pub mod phase;
 mod pr;
 mod prompt;
 mod questions;
 mod rescue;
+mod resume;
 mod session;
 mod status;
 mod statusline;
+mod take;
 mod troubles;
 mod up;
 mod verify;
@@ -85,6 +90,9 @@ enum Command {
     Questions(questions::QuestionsArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
+    Take(take::TakeArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
     Attach(attach::AttachArgs),
     Next(next::NextArgs),
@@ -119,16 +127,38 @@ pub fn main() -> ExitCode {
     if let Some(exit) = hook::at_once(std::env::args_os().skip(1)) {
         return exit;
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let json = cli.json;
     let result = Context::from_environment(cli.home, cli.project, cli.json)
         .and_then(|context| run(&context, cli.command));
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            error.print();
+            error.print(json);
             error.exit.into()
         }
     }
+}
+
+/// What is not understood, or only asks for help. Nobody but the words themselves says whether a program
+/// wants to know.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
+    if !(json && error.use_stderr()) {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let (message, hint) = match text.split_once("\n\n") {
+        Some((message, rest)) => (message, Some(rest.trim().to_owned())),
+        None => (text, None),
+    };
+    let error = CliError { exit: Exit::Usage, message: message.trim().to_owned(), hint };
+    error.print(json);
+    error.exit.into()
 }
 
 fn run(context: &Context, command: Command) -> CliResult<Exit> {
@@ -137,6 +167,9 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Answer(args) => answer::run(context, args),
         Command::Attach(args) => attach::run(context, &args),
         Command::Cancel(args) => cancel::run(context, args),
+        Command::Take(args) => take::run(context, args),
+        Command::Pause(args) => pause::run(context, args),
+        Command::Resume(args) => resume::run(context, args),
         Command::Ci(args) => ci::run(context, args),
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),

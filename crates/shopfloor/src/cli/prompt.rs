@@ -60,7 +60,7 @@ pub fn run(context: &Context, args: PromptArgs) -> CliResult<Exit> {
         return Err(CliError::no_such(format!("there is no issue #{issue} in {project}"))
             .hint("`shopfloor issue list` shows those there are"));
     }
-    let (projects, _) = Projects::load(&context.floor_config()?, context.runtimes()?, &floor)?;
+    let projects = Projects::usable(&context.floor_config()?, context.runtimes()?, &floor)?;
     let agent = projects.agent_lookup()(&project, role)
         .ok_or_else(|| CliError::no_such(format!("{project} has no {role} agent")))?;
     let start = next_session(&floor, &project, issue, role);

@@ -1,84 +1,210 @@
-//! `shopfloor questions`: what agents wait to be told by people.
+//! `shopfloor questions`: what agents, and their clients, wait to be told by people.
 
 use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job, JobState};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId};
+use shopfloor_core::state::{About, Floor, Job, JobState, Session, StaffHold};
 use shopfloor_core::text::one_line;
+use shopfloor_core::time::Time;
 
 /// Show the questions that wait for an answer, oldest first
 ///
-/// Of all projects, unless one is given with --project. `shopfloor answer` answers them.
+/// Also the dialogs in which agents' clients wait, and messages that cannot be typed. Of all projects,
+/// unless one is given with --project. `shopfloor answer` answers them.
 #[derive(Args)]
 pub struct QuestionsArgs {}
 
+/// A question, whoever asks.
+pub struct Question {
+    pub id: QuestionId,
+    project: ProjectName,
+    /// None: it is about the project's agents.
+    issue: Option<IssueNumber>,
+    title: String,
+    pub kind: String,
+    pub text: String,
+    pub options: Vec<ChoiceView>,
+    /// Taken at the deadline if nobody has answered.
+    default: Option<String>,
+    deadline: Option<Time>,
+    asked_at: Time,
+    /// The session whose terminal shows it.
+    session: Option<String>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct ChoiceView {
+    pub number: u32,
+    pub label: String,
+    pub description: String,
+}
+
 #[derive(Serialize)]
-struct QuestionView {
+pub struct QuestionView {
     id: String,
     project: ProjectName,
-    issue: IssueNumber,
+    /// None: it is about the project's agents.
+    issue: Option<IssueNumber>,
+    kind: String,
     question: String,
     options: Vec<String>,
-    /// Taken at the deadline if nobody has answered.
+    choices: Vec<ChoiceView>,
     default: Option<String>,
     deadline: Option<String>,
     asked_at: String,
+    session: Option<String>,
 }
 
 pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
     let engine = context.engine()?;
     let only = context.named_project()?;
-    let mine = |job: &&Job| only.as_ref().is_none_or(|p| *p == job.project);
-    let mut open: Vec<&Job> = engine.floor().jobs.iter().filter(mine).collect();
-    open.sort_by_key(|job| view::since(job));
+    let mut open = all(engine.floor());
+    open.retain(|question| only.as_ref().is_none_or(|project| *project == question.project));
     if context.json {
-        output::json(&open.into_iter().filter_map(question).collect::<Vec<_>>());
+        output::json(&open.into_iter().map(QuestionView::from).collect::<Vec<_>>());
         return Ok(Exit::Fine);
     }
-    let shown = open.into_iter().filter(|job| print(engine.floor(), job)).count();
-    if shown == 0 {
-        output::line("no questions");
-    } else {
-        output::line("answer with `shopfloor answer ID \"…\"`");
+    let several = engine.floor().projects.len() > 1;
+    open.iter().for_each(|question| question.print(several));
+    match open.is_empty() {
+        true => output::line("no questions"),
+        false => output::line("answer with `shopfloor answer ID \"…\"`"),
     }
     Ok(Exit::Fine)
 }
 
-fn question(job: &Job) -> Option<QuestionView> {
+/// Every open question of a floor, oldest first.
+pub fn all(floor: &Floor) -> Vec<Question> {
+    let sessions = floor.sessions.iter().filter_map(|session| of_session(floor, session));
+    let holds = floor.holds().map(|(project, hold)| of_hold(project, hold));
+    let mut open: Vec<Question> = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(holds).collect();
+    open.sort_by_key(|question| question.asked_at);
+    open
+}
+
+/// The questions about an issue's job.
+pub fn of_issue(floor: &Floor, job: &Job) -> Vec<Question> {
+    all(floor).into_iter().filter(|q| q.project == job.project && q.issue == Some(job.issue)).collect()
+}
+
+fn numbered(labels: Vec<String>) -> Vec<ChoiceView> {
+    let choice = |(number, label)| ChoiceView { number, label, description: String::new() };
+    (1..).zip(labels).map(choice).collect()
+}
+
+fn of_job(job: &Job) -> Option<Question> {
     let JobState::NeedsHuman { question, asked, .. } = &job.state else { return None };
-    Some(QuestionView {
-        id: format!("q{}", asked.id),
+    Some(Question {
+        id: asked.id,
         project: job.project.clone(),
-        issue: job.issue,
-        question: question.clone(),
-        options: asked.options.clone(),
+        issue: Some(job.issue),
+        title: job.title.clone(),
+        kind: "question".to_owned(),
+        text: question.clone(),
+        options: numbered(asked.options.clone()),
         default: asked.default.clone(),
-        deadline: asked.due.map(output::moment),
-        asked_at: output::moment(view::since(job)),
+        deadline: asked.due,
+        asked_at: view::since(job),
+        session: None,
     })
 }
 
-/// Whether the job has a question.
-fn print(floor: &Floor, job: &Job) -> bool {
-    let JobState::NeedsHuman { question, asked, .. } = &job.state else { return false };
-    let several = floor.projects.len() > 1;
-    let project = if several { job.project.to_string() } else { String::new() };
-    let title = one_line(&job.title, view::TITLE_CHARS);
-    let age = output::span(now().since(view::since(job)));
-    output::line(format!("q{}  {project}#{} {title}, asked {age} ago", asked.id, job.issue));
-    output::quoted(question);
-    for (number, option) in (1..).zip(&asked.options) {
-        output::line(format!("    {number}. {}", one_line(option, 200)));
+fn of_hold(project: &ProjectName, hold: &StaffHold) -> Question {
+    Question {
+        id: hold.question,
+        project: project.clone(),
+        issue: None,
+        title: String::new(),
+        kind: "agents".to_owned(),
+        text: format!(
+            "The {} agents cannot work: {}. Mend it; it is noticed, and any answer has it tried at once.",
+            hold.role, hold.why
+        ),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: hold.since,
+        session: None,
     }
-    if let Some(due) = asked.due {
-        let left = output::span(due.since(now()));
-        output::line(match &asked.default {
-            Some(default) => format!("    in {left} it goes on with: {}", one_line(default, 200)),
-            None => format!("    it needs the answer in {left}"),
+}
+
+fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
+    let ask = session.asks.as_ref().filter(|ask| ask.answer.is_none())?;
+    let options = match &ask.about {
+        About::Dialog { view: Some(view), .. } => {
+            let choice = |o: &shopfloor_core::runtime::DialogOption| ChoiceView {
+                number: o.number,
+                label: o.label.clone(),
+                description: o.description.clone(),
+            };
+            view.options.iter().map(choice).collect()
+        }
+        _ => numbered(ask.options()),
+    };
+    Some(Question {
+        id: ask.id,
+        project: session.project.clone(),
+        issue: Some(session.issue),
+        title: floor.jobs.get(&session.job).map(|job| job.title.clone()).unwrap_or_default(),
+        kind: format!("{} {}", session.role, ask.kind()),
+        text: ask.text(),
+        options,
+        default: None,
+        deadline: None,
+        asked_at: ask.since,
+        session: Some(session.tmux.clone()),
+    })
+}
+
+impl Question {
+    fn print(&self, several: bool) {
+        let project = if several { self.project.to_string() } else { String::new() };
+        let title = one_line(&self.title, view::TITLE_CHARS);
+        let age = output::span(now().since(self.asked_at));
+        let whose =
+            self.session.as_ref().map(|name| format!(", {} in {name}", self.kind)).unwrap_or_default();
+        output::line(match self.issue {
+            Some(issue) => format!("q{}  {project}#{issue} {title}{whose}, asked {age} ago", self.id),
+            None => format!("q{}  project {}, since {age} ago", self.id, self.project),
         });
+        self.print_text();
+        if let Some(due) = self.deadline {
+            let left = output::span(due.since(now()));
+            output::line(match &self.default {
+                Some(default) => format!("    in {left} it goes on with: {}", one_line(default, 200)),
+                None => format!("    it needs the answer in {left}"),
+            });
+        }
+        output::line("");
     }
-    output::line("");
-    true
+
+    /// What is asked, and what can be answered.
+    pub fn print_text(&self) {
+        output::quoted(&self.text);
+        for option in &self.options {
+            let about = one_line(&option.description, 120);
+            let about = if about.is_empty() { about } else { format!("  ({about})") };
+            output::line(format!("    {}. {}{about}", option.number, one_line(&option.label, 200)));
+        }
+    }
+}
+
+impl From<Question> for QuestionView {
+    fn from(question: Question) -> QuestionView {
+        QuestionView {
+            id: format!("q{}", question.id),
+            project: question.project,
+            issue: question.issue,
+            kind: question.kind,
+            question: question.text,
+            options: question.options.iter().map(|choice| choice.label.clone()).collect(),
+            choices: question.options,
+            default: question.default,
+            deadline: question.deadline.map(output::moment),
+            asked_at: output::moment(question.asked_at),
+            session: question.session,
+        }
+    }
 }

@@ -7,10 +7,11 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::state::{Floor, Job};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::state::{Floor, Job, LostPrimary, Project, StaffHold};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
+use shopfloor_core::time::Time;
 
 /// Show the floor: the daemon, jobs, the merge queue, and what waits and why
 #[derive(Args)]
@@ -52,6 +53,78 @@ struct ProjectView {
     name: ProjectName,
     checkout: String,
     primary_branch: String,
+    /// Why nothing new is begun: by a person, or by its configuration.
+    paused: Option<String>,
+    /// A person paused it since then.
+    #[serde(skip)]
+    since: Option<Time>,
+    /// Why its merge queue is held, by a person or until the primary branch is put right.
+    queue_paused: Option<String>,
+    queue_frozen: Option<String>,
+    /// Which of its agents cannot work.
+    held: Vec<HoldView>,
+    /// Variables that its configuration passes on and that the daemon has not.
+    unset: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct HoldView {
+    role: Role,
+    why: String,
+    question: String,
+    since: String,
+    #[serde(skip)]
+    age: String,
+}
+
+impl HoldView {
+    fn new(hold: &StaffHold) -> Self {
+        HoldView {
+            role: hold.role,
+            why: hold.why.clone(),
+            question: format!("q{}", hold.question),
+            since: output::moment(hold.since),
+            age: output::span(now().since(hold.since)),
+        }
+    }
+}
+
+impl ProjectView {
+    fn new(floor: &Floor, project: &Project) -> ProjectView {
+        let (queue, staff) = (floor.queues.get(&project.name), floor.staff.get(&project.name));
+        ProjectView {
+            name: project.name.clone(),
+            checkout: project.checkout.clone(),
+            primary_branch: project.policy.primary_branch.clone(),
+            paused: project.pause.as_ref().map(|pause| pause.why.clone()).or_else(|| project.paused.clone()),
+            since: project.pause.as_ref().map(|pause| pause.since),
+            queue_paused: queue.and_then(|q| q.paused.clone()),
+            queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
+            held: staff.into_iter().flat_map(|staff| &staff.holds).map(HoldView::new).collect(),
+            unset: staff.map(|staff| staff.unset.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// What people should know of it, a line each.
+    fn troubles(&self) -> Vec<String> {
+        let line = |what: &str, why: &str| format!("{what}: {}", one_line(why, 200));
+        let paused = self.paused.as_deref().map(|why| match self.since {
+            Some(since) => {
+                let (age, why) = (output::span(now().since(since)), one_line(why, 80));
+                format!("paused for {age} ({why}): `shopfloor resume {}` lets its agents go on", self.name)
+            }
+            None => line("nothing new is begun", why),
+        });
+        let held = self.queue_paused.as_deref().map(|why| {
+            format!("{} (`shopfloor merge-queue resume`)", line("the merge queue is paused", why))
+        });
+        let frozen = self.queue_frozen.as_deref().map(|why| line("the merge queue is frozen", why));
+        let agents = self.held.iter().map(|HoldView { role, why, question, age, .. }| {
+            format!("held for {age}, {question}: {role} agents cannot work: {}", one_line(why, 300))
+        });
+        let unset = (!self.unset.is_empty()).then(|| line("not set for its agents", &self.unset.join(", ")));
+        [paused, held, frozen].into_iter().flatten().chain(agents).chain(unset).collect()
+    }
 }
 
 /// An open issue that nobody works on.
@@ -66,7 +139,7 @@ struct WaitingView {
 
 /// Whether a daemon answers, and which process it is.
 pub fn daemon(context: &Context) -> CliResult<Daemon> {
-    // `pong PID`; a daemon that ends while it is asked answers nothing.
+    // `pong PID`
     let answer = context.ask_daemon("ping")?.unwrap_or_default();
     let mut words = answer.split_whitespace();
     let running = words.next() == Some("pong");
@@ -91,11 +164,7 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         troubles::print(&floor, &troubles);
         return Ok(Exit::Fine);
     }
-    let projects = floor.projects.iter().filter(|p| mine(&p.name)).map(|p| ProjectView {
-        name: p.name.clone(),
-        checkout: p.checkout.clone(),
-        primary_branch: p.policy.primary_branch.clone(),
-    });
+    let projects = floor.projects.iter().filter(|p| mine(&p.name)).map(|p| ProjectView::new(&floor, p));
     let home = context.layout.root().display().to_string();
     output::json(&StatusView {
         floor: FloorView { home, daemon, projects: projects.collect() },
@@ -145,6 +214,9 @@ fn print_human(context: &Context, daemon: &Daemon, floor: &Floor, jobs: &[&Job],
     });
     for project in floor.projects.iter() {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
+        for trouble in ProjectView::new(floor, project).troubles() {
+            output::line(format!("        {trouble}"));
+        }
     }
     let several = floor.projects.len() > 1;
     let name = |project: &ProjectName, issue: IssueNumber| {

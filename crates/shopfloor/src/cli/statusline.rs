@@ -8,6 +8,7 @@ use super::hook::{OwnSession, read_input};
 use super::{CliResult, Exit, now};
 use shopfloor_adapters::agent::hooks::{StatuslinePayload, parse_statusline};
 use shopfloor_adapters::agent::spool::{Line, write_line};
+use shopfloor_adapters::agent::through;
 use shopfloor_core::runtime::statusline::{Clock, render};
 use shopfloor_core::text::one_line;
 use std::io::Write;
@@ -17,15 +18,13 @@ const FOLDER_CHARS_MAX: usize = 40;
 
 pub fn run() -> CliResult<Exit> {
     let session = OwnSession::from_environment();
-    let parsed = read_input().and_then(|bytes| {
-        parse_statusline(&bytes.unwrap_or_default()).map_err(|e| format!("not understood: {e}"))
-    });
-    let payload = parsed.as_ref().ok();
+    let input = read_input().map(Option::unwrap_or_default);
+    let bytes = input.clone().unwrap_or_default();
+    let parsed = input.and_then(|bytes| parse_statusline(&bytes).map_err(|e| format!("not understood: {e}")));
     let clock = clock();
-    let percent = payload.and_then(|payload| payload.fact.context_percent);
-    // Not println: a client that is gone is no reason to panic.
-    let _ = writeln!(std::io::stdout(), "{}", render(&folder(payload), percent, clock));
-    if let Some(session) = session {
+    let percent = parsed.as_ref().ok().and_then(|payload| payload.fact.context_percent);
+    let shown = render(&folder(parsed.as_ref().ok()), percent, clock);
+    if let Some(session) = &session {
         let written = parsed.and_then(|payload| {
             let mut fact = payload.fact;
             fact.clock = Some(clock);
@@ -35,6 +34,18 @@ pub fn run() -> CliResult<Exit> {
         if let Err(what) = written {
             session.complain(&format!("the status line: {what}"));
         }
+    }
+    // The person's own comes first: ours is looked for from below.
+    let own = session.and_then(|session| Some((session, std::env::var(through::STATUS_LINE).ok()?)));
+    let own = own.map(|(session, own)| {
+        through::line(&own, &bytes).unwrap_or_else(|e| {
+            session.complain(&format!("your own status line: {e}"));
+            Vec::new()
+        })
+    });
+    for line in own.unwrap_or_default().iter().chain([&shown]) {
+        // Not println: a client that is gone is no reason to panic.
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
     Ok(Exit::Fine)
 }

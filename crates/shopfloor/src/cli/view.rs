@@ -2,12 +2,13 @@
 //! for every job and issue a sentence that says what it waits for.
 
 use super::context::now;
-use super::{CliError, CliResult, Context, output};
+use super::{CliError, CliResult, Context, held, output};
 use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
-use shopfloor_core::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
+use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{Floor, Issue, Job, JobState, Standing};
+use shopfloor_core::runtime::DialogOption;
+use shopfloor_core::state::{About, Floor, Issue, Job, JobState, Standing};
 use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -45,6 +46,7 @@ pub fn why(floor: &Floor, issue: &Issue) -> String {
 pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
     match waiting {
         Waiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
+        Waiting::Held(why) => format!("its project is held: {}", one_line(&why, 120)),
         Waiting::Ready => {
             let at_work = floor.live_jobs(&issue.project).count();
             let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));
@@ -95,11 +97,27 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         let (what, why) = (trouble.what.replace('_', " "), one_line(&trouble.why, 200));
         return Some(format!("{what} to work, which fails and is tried again: {why}"));
     }
+    if let Some(hold) = floor.hold_of(job) {
+        return Some(format!("held, q{}: {}", hold.question, one_line(&hold.why, 200)));
+    }
+    let held = held::told(floor, job).filter(|_| job.is_live());
+    let state = waits_in_its_state(floor, job);
+    match (&job.state, held) {
+        (JobState::Working | JobState::Respawning | JobState::Finishing { .. }, Some(held)) => Some(held),
+        (_, Some(held)) => Some(format!("{}; {held}", state.unwrap_or_default())),
+        (_, None) => state,
+    }
+}
+
+fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
     let text = match &job.state {
         JobState::Preparing => "branch and worktree are being made".into(),
         JobState::Starting => "a session is being started".into(),
         JobState::Respawning => "the session died; its successor is about to start".into(),
-        JobState::Working => parked(floor, job).unwrap_or_else(|| "the agent to signal a phase".into()),
+        JobState::Working => asks(floor, job.session)
+            .or_else(|| parked(floor, job))
+            .or_else(|| untold(floor, job))
+            .unwrap_or_else(|| "the agent to signal a phase".into()),
         JobState::Publishing { .. } => "the branch to be pushed".into(),
         JobState::Checking { run, .. } => format!("the checks, CI run {run}"),
         JobState::Retrying { .. } => {
@@ -112,7 +130,11 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
                 one_line(&objection.author, 80),
                 objection.head.short()
             ),
-            (_, Some(pr)) => format!("a review of pull request #{pr} at {}", head.short()),
+            (_, Some(pr)) => {
+                let asks =
+                    asks(floor, job.review_session).map(|asks| format!(": {asks}")).unwrap_or_default();
+                format!("a review of pull request #{pr} at {}{asks}", head.short())
+            }
             (_, None) => format!("a review of {}", head.short()),
         },
         JobState::Merging { entry } => {
@@ -138,11 +160,38 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
     Some(text)
 }
 
+/// What a session's terminal asks a person.
+fn asks(floor: &Floor, session: Option<Epoch>) -> Option<String> {
+    let session = floor.sessions.get(&session?)?;
+    let ask = session.asks.as_ref()?;
+    if ask.answer.is_some() {
+        return Some(format!("the answer to q{} to be typed", ask.id));
+    }
+    let options = match &ask.about {
+        About::Dialog { view: Some(view), .. } => {
+            let shown = |o: &DialogOption| format!("{}. {}", o.number, one_line(&o.label, 40));
+            view.options.iter().map(shown).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    };
+    let says = one_line(&ask.summary(), QUESTION_CHARS);
+    Some(format!("an answer to q{} ({}): {says} {options}", ask.id, ask.kind()).trim_end().to_owned())
+}
+
+/// What keeps the agent from being told what it is to do.
+fn untold(floor: &Floor, job: &Job) -> Option<String> {
+    let message = floor.next_message(job.session?)?;
+    let why = message.held.as_ref()?;
+    Some(format!("the agent to be told, which is held: {}", one_line(why, QUESTION_CHARS)))
+}
+
 /// Until when an agent that could go on has to wait, and what for.
 fn parked(floor: &Floor, job: &Job) -> Option<String> {
     let session = floor.session_of(job)?;
-    match session.status.as_ref()?.state {
-        State::LimitedUntil { until } => Some(format!("parked until {}: rate limit", output::clock(until))),
+    let status = session.status.as_ref()?;
+    match &status.state {
+        State::LimitedUntil { until } => Some(format!("parked until {}: rate limit", output::clock(*until))),
+        State::Background { what } => Some(format!("its own background work, {}", one_line(what, 100))),
         _ => {
             let at = output::clock(session.resume_at?);
             Some(format!("parked until {at}: its last request failed, and is tried again"))
@@ -180,6 +229,8 @@ pub struct JobView {
     pub worktree: Option<String>,
     pub head: Option<Sha>,
     pub waits_for: Option<String>,
+    /// A person has it, or its project is paused: what ends that.
+    pub held: Option<String>,
     pub reason: Option<String>,
     pub merged: Option<Sha>,
     pub rescue: Option<String>,
@@ -206,6 +257,7 @@ impl JobView {
             worktree: job.worktree.clone(),
             head: job.head.clone(),
             waits_for: waits_for(floor, job),
+            held: held::told(floor, job).filter(|_| job.is_live()),
             reason: job.reason.clone(),
             merged: job.merged.clone(),
             rescue: job.rescue.clone(),

@@ -5,6 +5,7 @@ use super::error::ConfigError;
 use super::load::{choose, kind};
 use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
 use super::source::{Source, title};
+use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +19,7 @@ const TABLES: [&str; 14] = [
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 5] = ["runtime", "kind", "method", "on_failed", "on_already_done"];
+const WORDS: [&str; 6] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
@@ -138,6 +139,8 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["review", "timeout"], config.review.timeout)?;
     deadline(source, &["review", "agent_timeout"], config.review.agent_timeout)?;
     deadline(source, &["limits", "idle"], limits.idle)?;
+    deadline(source, &["limits", "background"], limits.background)?;
+    deadline(source, &["sessions", "handback"], config.sessions.handback)?;
     deadline(source, &["limits", "delivery"], limits.delivery)?;
     worktree(source, &config.worktree)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;
@@ -288,10 +291,50 @@ fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
             return Err(at("permission_mode", format!("`permission_mode` in [{table}] {why}")));
         }
     }
+    launch(source, agent, path)?;
     if agent.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
         return Err(at("model", format!("`model` in [{table}] is empty")).hint("leave the line out instead"));
     }
     env_names(source, &[path, &["pass_env"]].concat(), &agent.pass_env)
+}
+
+/// What a client is started with.
+fn launch(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
+    let at = |keys: &[&str], message: String| source.at_key(&[path, keys].concat(), message);
+    let table = path.join(".");
+    let is_client = matches!(agent.runtime, Runtime::Claude | Runtime::Codex);
+    for (key, used) in [("allow", !agent.allow.is_empty()), ("mcp", agent.mcp.is_some())] {
+        if used && !is_client {
+            return Err(at(&[key], format!("`{key}` in [{table}] is for claude and codex only"))
+                .hint("remove the line: no other runtime asks"));
+        }
+    }
+    if let Err((index, why)) = Allowed::new(&agent.allow) {
+        return Err(at(&["allow", &index.to_string()], format!("`allow` in [{table}]: {why}")).hint(
+            "write the first words of a command, without quotes or operators, such as \"cargo test\"",
+        ));
+    }
+    let Some(command) = &agent.key_command else {
+        return match agent.key_env {
+            Some(_) => Err(at(&["key_env"], format!("`key_env` in [{table}] needs a `key_command`"))
+                .hint("a key that is in the environment already is passed on with `pass_env`")),
+            None => Ok(()),
+        };
+    };
+    if command.first().is_none_or(|program| program.trim().is_empty())
+        || command.iter().any(|word| word.contains('\0'))
+    {
+        return Err(at(&["key_command"], format!("`key_command` in [{table}] names no program"))
+            .hint("the first element is the program, the others are its arguments"));
+    }
+    match agent.key_variable() {
+        None => Err(at(&["key_command"], format!("`key_command` in [{table}] needs a `key_env`"))
+            .hint("say in which variable the program gets the key, such as key_env = \"API_KEY\"")),
+        Some(name) if !is_env_name(name) => {
+            Err(at(&["key_env"], format!("{name:?} is not the name of a variable")))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 pub(super) fn env_names(source: &Source<'_>, path: &[&str], names: &[String]) -> Checked {

@@ -12,11 +12,13 @@ mod error;
 mod hand;
 pub mod load;
 mod model;
+pub mod needs;
 mod policy;
 mod ports;
 pub mod runtimes;
 pub mod schema;
 pub mod secrets;
+mod sessions;
 pub mod show;
 mod source;
 pub mod template;
@@ -29,6 +31,7 @@ pub use error::{ConfigError, Place};
 pub use hand::*;
 pub use model::*;
 pub use ports::PortRange;
+pub use sessions::ProjectSessions;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 use super::duration::Span;
 use super::hand::{HandStep, Verify};
 use super::ports::PortRange;
+use super::sessions::ProjectSessions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
@@ -29,6 +30,8 @@ pub struct ProjectConfig {
     pub merge: Merge,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub sessions: ProjectSessions,
     #[serde(default)]
     pub worktree: Worktree,
     #[serde(default)]
@@ -178,9 +181,27 @@ pub struct Agent {
     /// client decides. A client that asks waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
+    /// Commands that the client need not ask about, by their first words: `["cargo test", "make check"]`.
+    /// Git in the worktree, reading there and `shopfloor phase` never ask. For codex these may also run
+    /// outside of its sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Which MCP servers the client may use: "none", "project" (those that the repository sets up, as they are
+    /// in your checkout) or "user" (those that you set up in the client itself). Without it "user" for
+    /// `dev` and "none" for `review`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpServers>,
     /// Names of environment variables that the agent may see, beside a minimal set.
     #[serde(default)]
     pub pass_env: Vec<String>,
+    /// A program and its arguments that prints the client's key, asked before each session: for keys that
+    /// change, and are not to be in the environment. What it prints is never shown or stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_command: Option<Vec<String>>,
+    /// The variable in which the client gets that key. Without it `ANTHROPIC_API_KEY` for claude and
+    /// `OPENAI_API_KEY` for codex; required for a runtime that is neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
 }
 
 impl Agent {
@@ -190,9 +211,34 @@ impl Agent {
             command: None,
             model: None,
             permission_mode: None,
+            allow: Vec::new(),
+            mcp: None,
             pass_env: Vec::new(),
+            key_command: None,
+            key_env: None,
         }
     }
+
+    /// The variable for what `key_command` prints.
+    pub fn key_variable(&self) -> Option<&str> {
+        let usual = match self.runtime {
+            Runtime::Claude => Some("ANTHROPIC_API_KEY"),
+            Runtime::Codex => Some("OPENAI_API_KEY"),
+            Runtime::Demo | Runtime::Generic => None,
+        };
+        self.key_env.as_deref().or(usual)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum McpServers {
+    /// No server.
+    None,
+    /// Those that the repository sets up, as they are in your checkout.
+    Project,
+    /// Those that you set up in the client itself.
+    User,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -311,6 +357,9 @@ pub struct Limits {
     pub on_already_done: OnAlreadyDone,
     /// An agent at work that shows no sign for this long is looked after.
     pub idle: Span,
+    /// An agent that waits for its own work in the background (tests in a shell, an agent it sent off) may
+    /// do so for this long before somebody is told and it counts as idle.
+    pub background: Span,
     /// A message to an agent must be taken within this time.
     pub delivery: Span,
     /// Before the first replacement of a dead session; doubles with each.
@@ -340,6 +389,7 @@ impl Default for Limits {
             on_failed: policy.on_failed,
             on_already_done: policy.on_already_done,
             idle: Span(policy.idle_timeout),
+            background: Span(policy.background_timeout),
             delivery: Span(policy.delivery_timeout),
             respawn_backoff: Span(policy.respawn_backoff),
             retries: policy.retries_max,
@@ -439,6 +489,16 @@ pub struct FloorConfig {
     pub limits: FloorLimits,
     pub git: Git,
     pub defaults: Defaults,
+    pub compat: Compat,
+}
+
+/// Getting on with tools that were made for the system the phase protocol comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compat {
+    /// Beside the phase files: a question is answered by what is written to `dev-escalation-reply`, and
+    /// `ci-result-{project}-{issue}.txt` and `dev-renotify-{project}-{issue}` are kept up to date.
+    pub seed_files: bool,
 }
 
 /// Agents' sessions.

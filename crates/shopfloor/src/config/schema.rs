@@ -30,7 +30,7 @@ mod tests {
             keys,
             [
                 "agents", "ci", "forge", "limits", "merge", "project", "rescue", "review", "secrets",
-                "steps", "verify", "worktree"
+                "sessions", "steps", "verify", "worktree"
             ]
         );
         let limits = &schema["$defs"]["Limits"];

@@ -186,9 +186,15 @@ max_jobs = 1
 # retry_backoff = "1m"
 # How long an agent may show no sign before somebody is told.
 # idle = "2h"
+# How long it may wait for its own work in the background, such as tests in a shell.
+# background = "4h"
 # What fails for no fault of a change (a disk, a server, a tool) is tried again until it works; after this
 # long you are asked to look.
 # trouble = "4h"
+
+[sessions]
+# Who attaches to an agent's terminal and types has it until they detach, or typed nothing for this long.
+# handback = "15m"
 
 [worktree]
 # Each issue is worked on in a folder of its own. Commands that make it usable, run in it before the

@@ -43,6 +43,10 @@ struct Screen {
     context: Option<u8>,
     /// Minutes of the day (UTC) of a limit's reset.
     until: Option<String>,
+    /// Where the terminal's cursor was, column and row, and whether a paste went into the composer there.
+    cursor: Option<(usize, usize)>,
+    #[serde(default)]
+    typed_into: bool,
 }
 
 #[derive(Deserialize)]
@@ -116,6 +120,11 @@ pub fn run(client: &str, spec: &RuntimeSpec) -> Vec<Verdict> {
             let reading = screen::read(spec, content, RECORDED_AT, 0);
             let expected = expected_screen(row);
             judge(path, &row.of, expected, found_screen(&reading));
+            if let Some(cursor) = row.cursor {
+                let says = |typed| if typed { "typed into" } else { "not typed into" }.to_owned();
+                let found = says(screen::is_typed_into(spec, content, cursor));
+                judge(path, &row.of, says(row.typed_into), found);
+            }
         } else if let Some(row) = table.hooks.get(*path) {
             judge(path, &row.of, format!("{}, then {}", row.is, row.then), found_hook(path, content));
         } else {
@@ -182,7 +191,7 @@ fn found_hook(path: &str, content: &str) -> String {
     match payload {
         Ok(payload) => {
             let turn = HookState::new(Time(0))
-                .after(&HookEvent::UserPromptSubmit { prompt: "x".into() }, Time(1))
+                .after(&HookEvent::UserPromptSubmit { prompt: "x".into(), turn: None }, Time(1))
                 .after(&payload.event, Time(2));
             format!("{}, then {}", payload.event, stand(&turn.stand))
         }
@@ -199,6 +208,7 @@ fn stand(stand: &Stand) -> &'static str {
         Stand::Permission { .. } => "permission",
         Stand::Question => "question",
         Stand::Compacting => "compacting",
+        Stand::Queued => "queued",
         Stand::Idle => "idle",
         Stand::Interrupted => "interrupted",
         Stand::Failed { .. } => "failed",

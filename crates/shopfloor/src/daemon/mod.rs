@@ -1,26 +1,36 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
 //! there is one to a floor, and all that it knows is in the store.
 
+mod caller;
+mod checkouts;
 mod hubs;
+mod mending;
+mod numbers;
 mod orphans;
 mod panes;
+mod people;
 mod projects;
+mod seed_files;
+mod signs;
 mod socket;
+mod surroundings;
 mod watches;
 
-pub use projects::Projects;
-pub use socket::Socket;
+pub use projects::{Projects, Unusable};
+pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
 use crate::config::FloorConfig;
 use panes::PaneListener;
+use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
@@ -30,13 +40,19 @@ use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::ci::{CiDb, CiStep, NewRun};
 use shopfloor_store::sqlite::SqliteStore;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
 const TASKS_MAX: usize = 32;
 
-/// Between two looks at a full disk.
-const FULL_PAUSE: Duration = Duration::from_secs(5);
+/// Between two tries to write to a store that cannot be written to.
+const STORE_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long one try waits for whoever holds the store. Short: meanwhile nothing else is heard.
+const STORE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a daemon may hold the floor without answering: it is starting, or ending.
+const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
 /// A floor that is taken and ready to run.
 pub struct Daemon {
@@ -51,29 +67,41 @@ impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(context: &Context, until: Until) -> CliResult<Daemon> {
         let mut engine = context.engine()?;
-        let lock_path = context.layout.daemon_lock();
-        let lock = FileLock::exclusive(&lock_path)?.ok_or_else(|| {
-            let who = lock::holder(&lock_path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}"))
-                .hint("`shopfloor status` shows what it does, `shopfloor down` ends it")
-        })?;
+        let lock = take_lock(context)?;
+        let git = context.git()?;
+        // Wherever it was started: that folder may go. The floor's own does not while the floor is there.
+        std::env::set_current_dir(context.layout.root())?;
+        engine.store().set_patience(STORE_PATIENCE)?;
         engine.take_lease()?;
+        numbers::pass_over(context, &mut engine)?;
         install_self(context)?;
 
         let floor_config = context.floor_config()?;
-        let git = context.git()?;
-        let (projects, paused) = Projects::load(&floor_config, context.runtimes()?, engine.floor())?;
+        let (projects, unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        for Unusable { project, error } in &unusable {
+            eprintln!("warning: nothing new is begun in {project}: {}", error.message);
+            let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };
+            let told = engine.floor().projects.get(project).and_then(|p| p.paused.as_ref());
+            if told != Some(&error.message) {
+                engine.submit(crate::cli::now(), &event)?;
+            }
+        }
+        if let Some(last) = unusable.into_iter().next_back().filter(|_| projects.all().is_empty()) {
+            return Err(last.error);
+        }
         for project in projects.all() {
             let project = project.git();
             repos::ensure(&git, &context.layout, &project)
                 .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         // What the configuration says now is what the floor decides by.
-        for event in projects.events(engine.floor()).iter().chain(&paused) {
-            if let Event::ProjectPaused { project, why } = event {
-                eprintln!("warning: nothing new is begun in {project}: {why}");
-            }
+        for event in &projects.events(engine.floor()) {
             engine.submit(crate::cli::now(), event)?;
+        }
+
+        // What was committed in a checkout meanwhile is taken in before anything is said to be done.
+        for event in checkouts::touched(context, &git, engine.floor()) {
+            engine.submit(crate::cli::now(), &event)?;
         }
 
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -81,23 +109,59 @@ impl Daemon {
         let tmux = Tmux::new(context.layout.tmux_socket(), path)
             .connect(panes.callback())
             .map_err(|e| CliError::failed(e.to_string()))?;
-        let ports = ports(context, &projects, &git, &tmux, floor_config.sessions.phase_dir.into())?;
+        let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
+        let seeds =
+            floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), context.layout.root()));
+        let mut ports = ports(context, &projects, &git, &tmux, phase_dir)?;
+        if let Some(seeds) = seeds.clone() {
+            ports.ci = Arc::new(SeedCi { inner: ports.ci, seeds });
+        }
         orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
             until,
             clock: crate::cli::now,
             warn: |why| eprintln!("warning: {why}"),
-            full_pause: FULL_PAUSE,
+            store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
-            FloorWatches::new(context.layout.clone(), tmux.clone(), projects.clone(), handle, &panes).map_err(
-                |e| CliError::failed(format!("the kernel's file and process events are not to be had: {e}")),
-            )
+            let seeds = seeds.map(|seeds| SeedWatch::start(seeds, projects.clone(), handle.clone()));
+            let watches = FloorWatches::new(
+                context.layout.clone(),
+                git.clone(),
+                tmux.clone(),
+                projects.clone(),
+                handle,
+                &panes,
+            );
+            seeds.transpose().and_then(|seeds| Ok(watches?.with_seeds(seeds))).map_err(|e| {
+                CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
+            })
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle())?;
+        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
+    }
+}
+
+/// Takes the floor, or says who has it. Whoever holds it and does not answer is dying, or just starting: that
+/// is waited for.
+fn take_lock(context: &Context) -> CliResult<FileLock> {
+    let path = context.layout.daemon_lock();
+    let began = Instant::now();
+    loop {
+        if let Some(lock) = FileLock::exclusive(&path)? {
+            return Ok(lock);
+        }
+        let answers = context.ask_daemon("ping")?.is_some();
+        if answers || began.elapsed() > SILENT_HOLDER {
+            let who = lock::holder(&path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            let what = if answers { "" } else { " and does not answer" };
+            return Err(CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}{what}"))
+                .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
+        }
+        // No event tells that a lock is free.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,23 +1,26 @@
 //! The projects' configurations as they are in force. A file that changes is read again; one that
 //! has become wrong is reported and the last good one stays.
 
+use super::surroundings::Surroundings;
 use super::{policy, project_event};
 use crate::attend::Runtimes;
 use crate::cli::{CliError, CliResult};
+use crate::config::needs::{named_variables, unset};
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FloorConfig, ProjectConfig, secrets};
-use shopfloor_adapters::agent::{AgentConfig, AgentConfigs};
+use crate::config::{self, FloorConfig, McpServers, ProjectConfig, secrets};
+use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
+use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::runtime::Values;
 use shopfloor_core::state::Floor;
 use shopfloor_core::text::Redactor;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
@@ -27,6 +30,8 @@ pub struct Loaded {
     pub config: ProjectConfig,
     pub checkout: PathBuf,
     pub redactor: Redactor,
+    /// What the redactor hides.
+    hidden: Vec<String>,
 }
 
 impl Loaded {
@@ -40,42 +45,57 @@ impl Loaded {
     }
 }
 
+/// Former values of secrets that are still hidden.
+const HIDDEN_MAX: usize = 200;
+
 #[derive(Clone, Default)]
 pub struct Projects {
     loaded: Arc<RwLock<BTreeMap<ProjectName, Loaded>>>,
     floor: Arc<FloorConfig>,
     runtimes: Arc<Catalogue>,
+    around: Surroundings,
+    /// Where each is, also of those that cannot be read.
+    checkouts: Arc<RwLock<BTreeMap<ProjectName, PathBuf>>>,
+}
+
+/// A project that is not begun, and why.
+pub struct Unusable {
+    pub project: ProjectName,
+    pub error: CliError,
 }
 
 impl Projects {
-    /// Every project of the floor whose configuration can be read, and why not of the others. They
-    /// must not hold up the rest; only when none is left there is nothing to do.
-    pub fn load(
-        floor_config: &FloorConfig,
-        runtimes: Catalogue,
-        floor: &Floor,
-    ) -> CliResult<(Self, Vec<Event>)> {
+    /// Every project of the floor whose configuration can be read and whose secrets are to be had, and why
+    /// not of the others. They must not hold up the rest.
+    pub fn load(floor_config: &FloorConfig, runtimes: Catalogue, floor: &Floor) -> (Self, Vec<Unusable>) {
         let projects = Projects {
-            loaded: Arc::default(),
             floor: Arc::new(floor_config.clone()),
             runtimes: Arc::new(runtimes),
+            ..Projects::default()
         };
-        let mut paused = Vec::new();
-        let mut last_error = None;
+        let mut unusable = Vec::new();
         for project in floor.projects.iter() {
+            projects.is_at(&project.name, Path::new(&project.checkout));
             match projects.read(Path::new(&project.checkout)) {
                 Ok(loaded) => projects.put(loaded),
-                Err(error) => {
-                    let why = error.message.clone();
-                    paused.push(Event::ProjectPaused { project: project.name.clone(), why });
-                    last_error = Some(error);
-                }
+                Err(error) => unusable.push(Unusable { project: project.name.clone(), error }),
             }
         }
-        match last_error {
-            Some(error) if projects.all().is_empty() => Err(error),
-            _ => Ok((projects, paused)),
+        (projects, unusable)
+    }
+
+    /// The same for whoever only looks: an error if there is none at all.
+    pub fn usable(floor_config: &FloorConfig, runtimes: Catalogue, floor: &Floor) -> CliResult<Self> {
+        let (projects, unusable) = Projects::load(floor_config, runtimes, floor);
+        match unusable.into_iter().next_back() {
+            Some(last) if projects.all().is_empty() => Err(last.error),
+            _ => Ok(projects),
         }
+    }
+
+    fn is_at(&self, project: &ProjectName, checkout: &Path) {
+        let mut all = self.checkouts.write().unwrap_or_else(|broken| broken.into_inner());
+        all.insert(project.clone(), checkout.to_owned());
     }
 
     /// What hides a project's secrets, as far as they are known here. Without a configuration only
@@ -92,11 +112,18 @@ impl Projects {
 
     fn read(&self, checkout: &Path) -> CliResult<Loaded> {
         let config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
-        let secrets = secrets::resolve(&config, checkout, &|name| std::env::var(name).ok())
-            .map_err(|e| CliError::usage(e.to_string()))?;
-        let passed = passed_secrets(&config);
-        let values = secrets.iter().map(|(_, value)| value.to_owned()).chain(passed);
-        Ok(Loaded { redactor: Redactor::new(values), config, checkout: checkout.to_owned() })
+        let secrets = secrets::resolve(&config, checkout, &|name| self.around.text(name)).map_err(|e| {
+            CliError::usage(e.to_string())
+                .hint("set it, and run `shopfloor up` again: a daemon that runs is told")
+        })?;
+        let mut hidden: Vec<String> = secrets.iter().map(|(_, value)| value.to_owned()).collect();
+        hidden.extend(self.passed_secrets(&config));
+        // What was passed on before is still on screens.
+        hidden
+            .extend(self.known(&config.project.name).into_iter().flat_map(|old| old.hidden).take(HIDDEN_MAX));
+        hidden.sort_unstable();
+        hidden.dedup();
+        Ok(Loaded { redactor: Redactor::new(hidden.clone()), config, checkout: checkout.to_owned(), hidden })
     }
 
     /// Reads a project's file, again or for the first time: an event if what the core decides by
@@ -106,16 +133,60 @@ impl Projects {
         if new.config.project.name != *name {
             return Err(format!("{} names another project: {}", config::FILE_NAME, new.config.project.name));
         }
-        let known = self.get(name);
-        // A project that was not to be had is paused until it is set again.
-        let changed = known.is_none_or(|old| old.config.policy() != new.config.policy());
+        self.is_at(name, checkout);
+        let known = self.known(name);
+        // A project that was not to be had is paused until it is set again; other agents are looked at.
+        let changed = known.is_none_or(|old| {
+            old.config.policy() != new.config.policy() || old.config.agents != new.config.agents
+        });
         let event = project_event(&new, &self.floor);
         self.put(new);
         Ok(changed.then_some(event))
     }
 
-    pub fn get(&self, name: &ProjectName) -> Option<Loaded> {
+    /// Takes over variables of somebody who may say so; others than the projects name are left alone. The
+    /// names of those that differ, and what follows.
+    pub fn told(&self, mut variables: BTreeMap<String, Option<String>>) -> (Vec<String>, Vec<Event>) {
+        let checkouts = self.checkouts.read().unwrap_or_else(|broken| broken.into_inner()).clone();
+        let named: BTreeSet<String> =
+            checkouts.values().flat_map(|checkout| named_variables(checkout, &self.floor)).collect();
+        variables.retain(|name, _| named.contains(name));
+        let changed = self.around.change(variables);
+        let mut events = Vec::new();
+        for (name, checkout) in &checkouts {
+            match self.reload(name, checkout) {
+                Ok(event) => events.extend(event),
+                Err(why) => events.push(Event::ProjectPaused { project: name.clone(), why }),
+            }
+        }
+        events.push(Event::StaffTouched { project: None });
+        (changed, events)
+    }
+
+    fn known(&self, name: &ProjectName) -> Option<Loaded> {
         self.loaded.read().unwrap_or_else(|broken| broken.into_inner()).get(name).cloned()
+    }
+
+    pub fn get(&self, name: &ProjectName) -> Option<Loaded> {
+        let mut loaded = self.known(name)?;
+        let asks = |role| loaded.config.agent(role).is_some_and(|agent| agent.key_command.is_some());
+        if [Role::Dev, Role::Review].into_iter().any(asks) {
+            loaded.redactor = Redactor::new(loaded.hidden.iter().cloned().chain(known_keys()));
+        }
+        Some(loaded)
+    }
+
+    /// Values of variables that are let through to agents and checks and whose name says secret: what
+    /// those print is redacted too.
+    fn passed_secrets(&self, config: &ProjectConfig) -> Vec<String> {
+        const WORDS: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
+        let agents = [Role::Dev, Role::Review].into_iter().filter_map(|role| config.agent(role));
+        let steps = config.steps.values().filter_map(|step| step.pass_env.as_ref()).flatten();
+        let names = agents.flat_map(|a| &a.pass_env).chain(&config.ci.pass_env).chain(steps);
+        names
+            .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
+            .filter_map(|name| self.around.text(name))
+            .collect()
     }
 
     pub fn all(&self) -> Vec<Loaded> {
@@ -128,7 +199,7 @@ impl Projects {
             floor
                 .projects
                 .get(&p.config.project.name)
-                .is_none_or(|known| known.policy != policy(p, &self.floor))
+                .is_none_or(|known| known.policy != policy(p, &self.floor) || known.paused.is_some())
         };
         self.all().iter().filter(|p| differs(p)).map(|p| project_event(p, &self.floor)).collect()
     }
@@ -157,7 +228,7 @@ impl Projects {
             Some(CiConfig {
                 steps: project.config.ci_steps(),
                 timeout: ci.timeout.0,
-                env: clean_env(std::env::vars_os(), &ci.pass_env),
+                env: clean_env(projects.around.all(), &ci.pass_env),
                 log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),
                 redactor: project.redactor,
                 infra: ci.infra.clone(),
@@ -179,7 +250,7 @@ impl Projects {
                 timeout: worktree.timeout.0,
                 include: worktree.include,
                 ports: worktree.ports.range(),
-                env: clean_env(std::env::vars_os(), &project.config.ci.pass_env),
+                env: clean_env(projects.around.all(), &project.config.ci.pass_env),
                 redactor: project.redactor,
                 checkout: project.checkout,
             })
@@ -198,12 +269,32 @@ impl Projects {
             Some(AgentConfig {
                 spec: projects.runtimes.get(agent.runtime.as_str())?,
                 values,
-                env: clean_env(std::env::vars_os(), &agent.pass_env),
+                env: clean_env(projects.around.all(), &agent.pass_env),
                 primary_branch: project.config.project.primary_branch.clone(),
                 redactor: project.redactor.clone(),
                 checkout: project.checkout.clone(),
+                // Checked when it was loaded; what cannot be read allows nothing.
+                allow: Allowed::new(&agent.allow).unwrap_or_default(),
+                mcp: mcp(agent.mcp, role),
+                key: agent
+                    .key_command
+                    .clone()
+                    .zip(agent.key_variable())
+                    .map(|(argv, variable)| KeyCommand { argv, variable: variable.to_owned() }),
+                unset: unset(&project.config, role, &|name| projects.around.is_set(name)),
             })
         })
+    }
+}
+
+/// A reviewer looks at others' work: it gets no servers unless somebody says so.
+fn mcp(chosen: Option<McpServers>, role: Role) -> Mcp {
+    match chosen {
+        Some(McpServers::None) => Mcp::None,
+        Some(McpServers::Project) => Mcp::Project,
+        Some(McpServers::User) => Mcp::User,
+        None if role == Role::Review => Mcp::None,
+        None => Mcp::User,
     }
 }
 
@@ -217,17 +308,4 @@ impl Projects {
     pub fn tells(&self, runtime: &str) -> bool {
         self.runtimes.get(runtime).is_some_and(|spec| spec.capabilities.hooks)
     }
-}
-
-/// Values of variables that are let through to agents and checks and whose name says secret: what
-/// those print is redacted too.
-fn passed_secrets(config: &ProjectConfig) -> Vec<String> {
-    const WORDS: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
-    let agents = [Role::Dev, Role::Review].into_iter().filter_map(|role| config.agent(role));
-    let steps = config.steps.values().filter_map(|step| step.pass_env.as_ref()).flatten();
-    let names = agents.flat_map(|a| &a.pass_env).chain(&config.ci.pass_env).chain(steps);
-    names
-        .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
-        .filter_map(|name| std::env::var(name).ok())
-        .collect()
 }

@@ -1,11 +1,17 @@
 //! The daemon's door: a Unix socket, for the user alone. A line comes in, a line goes out.
 
+use super::{Projects, caller};
 use shopfloor_engine::{Handle, Input};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Variables and their values are the largest of all requests.
+const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
+/// Begins the request that brings them.
+pub const VARIABLES: &str = "variables ";
 
 /// Listening for as long as it lives.
 pub struct Socket {
@@ -14,7 +20,7 @@ pub struct Socket {
 
 impl Socket {
     /// The caller holds the floor's lock, so a socket that is there is a dead daemon's.
-    pub fn listen(path: &Path, handle: Handle) -> std::io::Result<Socket> {
+    pub fn listen(path: &Path, handle: Handle, projects: Projects) -> std::io::Result<Socket> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
             _ => {}
@@ -24,10 +30,10 @@ impl Socket {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let handle = handle.clone();
+                let (handle, projects) = (handle.clone(), projects.clone());
                 std::thread::spawn(move || {
                     // A client that went away has nothing to be told.
-                    let _ = serve(stream, &handle);
+                    let _ = serve(stream, &handle, &projects);
                 });
             }
         });
@@ -41,13 +47,16 @@ impl Drop for Socket {
     }
 }
 
-fn serve(stream: UnixStream, handle: &Handle) -> std::io::Result<()> {
+fn serve(stream: UnixStream, handle: &Handle, projects: &Projects) -> std::io::Result<()> {
     let timeout = Some(Duration::from_secs(10));
     stream.set_read_timeout(timeout)?;
     stream.set_write_timeout(timeout)?;
     let mut request = String::new();
-    BufReader::new((&stream).take(4096)).read_line(&mut request)?;
+    BufReader::new((&stream).take(REQUEST_BYTES_MAX)).read_line(&mut request)?;
     let answer = match request.trim_end() {
+        asked if asked.starts_with(VARIABLES) => {
+            variables(&stream, handle, projects, &asked[VARIABLES.len()..])
+        }
         "ping" => format!("pong {}", std::process::id()),
         "poke" => told(handle, Input::Poke),
         "stop" => told(handle, Input::Stop),
@@ -63,4 +72,20 @@ fn serve(stream: UnixStream, handle: &Handle) -> std::io::Result<()> {
 
 fn told(handle: &Handle, input: Input) -> String {
     if handle.send(input) { "ok".into() } else { "error: the daemon is ending".into() }
+}
+
+/// New values of variables for agents, as an object of JSON. An agent has no say in that: who it is, the
+/// kernel says.
+fn variables(stream: &UnixStream, handle: &Handle, projects: &Projects, told: &str) -> String {
+    let caller =
+        rustix::net::sockopt::socket_peercred(stream).map(|caller| caller.pid.as_raw_nonzero().get());
+    match caller.map(|pid| caller::is_in_a_session(pid.unsigned_abs())) {
+        Ok(Ok(false)) => {}
+        _ => return "error: an agent cannot change the environment of agents".into(),
+    }
+    // Not even the error may show a value.
+    let Ok(told) = serde_json::from_str(told) else { return "error: not understood".into() };
+    let (changed, events) = projects.told(told);
+    let alive = events.into_iter().all(|event| handle.send(Input::Event(event)));
+    if alive { format!("ok {}", changed.join(" ")) } else { "error: the daemon is ending".into() }
 }

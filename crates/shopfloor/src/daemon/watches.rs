@@ -3,29 +3,36 @@
 //! brought in line with the floor after each commit, so that what is watched follows from the state alone.
 
 use super::Projects;
+use super::checkouts::CheckoutWatch;
 use super::hubs::HubWatch;
+use super::mending::Mending;
 use super::panes::PaneListener;
-use crate::attend::{Attendants, Brief, Due, News};
+use super::people::People;
+use super::seed_files::SeedWatch;
+use super::signs::Signs;
+use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
-use shopfloor_adapters::git::branch_file;
+use shopfloor_adapters::git::{Git, branch_file};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
-use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_adapters::phase_file;
+use shopfloor_adapters::phase_file::{self, Look};
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
-use shopfloor_core::state::{Floor, Session, SessionState};
+use shopfloor_core::state::{About, Floor, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 pub struct FloorWatches {
     layout: Layout,
@@ -41,7 +48,14 @@ pub struct FloorWatches {
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
     hubs: HubWatch,
+    checkouts: CheckoutWatch,
+    seeds: Option<SeedWatch>,
+    mending: Mending,
 }
+
+/// How long it may take tmux to learn how a program ended that the kernel has told us of. Nobody waits
+/// longer to be told; what comes later is filled in.
+const COLLECTED_WITHIN: Duration = Duration::from_millis(50);
 
 /// What the watchers' threads need to turn a key into an event.
 pub(super) struct Shared {
@@ -49,6 +63,8 @@ pub(super) struct Shared {
     tmux: Tmux,
     configs: Projects,
     attendants: Attendants,
+    signs: Signs,
+    people: People,
     keys: Mutex<BTreeMap<u64, Key>>,
 }
 
@@ -77,6 +93,21 @@ enum Key {
     Told {
         epoch: Epoch,
     },
+    /// The store's file, and which it was.
+    Store {
+        path: PathBuf,
+        was: Option<FileId>,
+    },
+}
+
+/// Of no session and no project.
+const STORE_KEY: u64 = u64::MAX;
+
+/// A file's device and inode.
+type FileId = (u64, u64);
+
+fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 #[derive(Clone)]
@@ -84,8 +115,8 @@ struct PhaseKey {
     epoch: Epoch,
     project: ProjectName,
     path: PathBuf,
-    /// The newest writing that was passed on.
-    stamp: Option<String>,
+    /// Knows what was passed on.
+    reader: phase_file::Reader,
 }
 
 /// The keys of one session's watches.
@@ -115,6 +146,7 @@ fn branch_key(epoch: Epoch) -> u64 {
 impl FloorWatches {
     pub(super) fn new(
         layout: Layout,
+        git: Git,
         tmux: Tmux,
         configs: Projects,
         handle: Handle,
@@ -130,21 +162,42 @@ impl FloorWatches {
                 events.send(Input::Event(event));
             },
         )?;
-        let shared = Arc::new(Shared { handle, tmux, configs, attendants, keys: Mutex::default() });
+        let shared = Arc::new(Shared {
+            handle,
+            tmux,
+            configs,
+            attendants,
+            signs: Signs::default(),
+            people: People::default(),
+            keys: Mutex::default(),
+        });
         panes.listen(&shared);
         let (for_exits, for_files) = (shared.clone(), shared.clone());
+        let files = FileWatcher::spawn_patient(move |key| for_files.fired(key))?;
+        let store = layout.database();
+        shared.put(STORE_KEY, Key::Store { was: file_id(&store), path: store.clone() });
+        files.watch(STORE_KEY, store)?;
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
             hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
+            checkouts: CheckoutWatch::start(layout.clone(), git, shared.handle.clone())?,
+            mending: Mending::start(shared.handle.clone())?,
             layout,
-            exits: ExitWatcher::spawn(move |key| for_exits.fired(key))?,
-            files: FileWatcher::spawn(move |key| for_files.fired(key))?,
+            exits: ExitWatcher::spawn(move |key| {
+                for_exits.fired(key);
+            })?,
+            files,
             shared,
             sessions: BTreeMap::new(),
             projects: BTreeMap::new(),
             configs: 0,
             briefs: BTreeMap::new(),
+            seeds: None,
         })
+    }
+
+    pub(super) fn with_seeds(self, seeds: Option<SeedWatch>) -> Self {
+        FloorWatches { seeds, ..self }
     }
 }
 
@@ -152,6 +205,12 @@ impl Watches for FloorWatches {
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
         self.hubs.reconcile(floor);
+        self.checkouts.reconcile(floor);
+        if let Some(seeds) = &mut self.seeds {
+            seeds.reconcile(floor);
+        }
+        self.shared.people.reconcile(floor);
+        self.mending.reconcile(floor, &self.shared.configs);
         let gone: Vec<Epoch> = self
             .sessions
             .keys()
@@ -178,6 +237,14 @@ impl Watches for FloorWatches {
     }
 }
 
+/// What a person answered to the dialog that a session shows.
+fn answer_of(session: &Session) -> Option<ToAnswer> {
+    let ask = session.asks.as_ref()?;
+    let About::Dialog { view: Some(view), .. } = &ask.about else { return None };
+    let text = ask.answer.clone()?;
+    Some(ToAnswer { question: ask.id, fingerprint: view.fingerprint.clone(), text })
+}
+
 /// Also one that could not be ended: its end is still waited for.
 fn is_watched(session: &Session) -> bool {
     matches!(session.state, SessionState::Live | SessionState::Unended)
@@ -186,6 +253,9 @@ fn is_watched(session: &Session) -> bool {
 impl FloorWatches {
     fn watch(&mut self, floor: &Floor, session: &Session) {
         let epoch = session.epoch;
+        if !self.shared.configs.tells(&session.runtime) {
+            self.shared.signs.watch(floor, session);
+        }
         // It may be one of a daemon before this one.
         self.shared.tmux.want_connection();
         let mut keys = Vec::new();
@@ -202,8 +272,17 @@ impl FloorWatches {
             let key = phase_key(epoch);
             let project = session.project.clone();
             let stamp = session.phase_stamp.clone();
-            self.shared.put(key, Key::Phase(PhaseKey { epoch, project, path: PathBuf::from(path), stamp }));
-            self.watch_file(key, PathBuf::from(path));
+            let path = PathBuf::from(path);
+            self.shared.put(
+                key,
+                Key::Phase(PhaseKey {
+                    epoch,
+                    project,
+                    path: path.clone(),
+                    reader: phase_file::Reader::after(stamp),
+                }),
+            );
+            self.watch_when(key, path, When::Written);
             keys.push(key);
         }
         if self.shared.configs.tells(&session.runtime) {
@@ -216,7 +295,7 @@ impl FloorWatches {
         if session.role == Role::Dev {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
             let head = record.and_then(|record| record.head.clone());
-            let job = floor.job_of(&session.project, session.issue);
+            let job = floor.jobs.get(&session.job);
             let branch = job.map_or_else(|| branch_for(session.issue), |job| job.branch.clone());
             let tree = Tree::of_job(&session.project, session.role, session.issue);
             let path = branch_file(&self.layout, &tree, &branch);
@@ -229,15 +308,19 @@ impl FloorWatches {
             let key = result_key(epoch);
             let path = result_file(&self.layout, epoch);
             self.shared.put(key, Key::Result { epoch, path: path.clone() });
-            self.watch_file(key, path);
+            self.watch_when(key, path, When::Written);
             keys.push(key);
         }
         self.sessions.insert(epoch, Watched(keys));
     }
 
     fn watch_file(&self, key: u64, path: PathBuf) {
+        self.watch_when(key, path, When::Changed);
+    }
+
+    fn watch_when(&self, key: u64, path: PathBuf, when: When) {
         let shown = path.display().to_string();
-        if let Err(e) = self.files.watch(key, path) {
+        if let Err(e) = self.files.watch_when(key, path, when) {
             eprintln!("warning: {shown} cannot be watched: {e}");
         }
     }
@@ -248,11 +331,15 @@ impl FloorWatches {
             return;
         }
         let next = floor.next_message(session.epoch).filter(|_| session.typed);
+        let answer = answer_of(session);
         let known = self.briefs.get(&session.epoch);
         // Most commits are of other sessions: compared before anything is copied.
         let same = known.is_some_and(|b| {
             b.phase_stamp == session.phase_stamp
                 && b.process == session.process
+                && b.handed_back == session.handed_back
+                && b.answer == answer
+                && b.held.is_some() == floor.held(session).is_some()
                 && b.due.as_ref().map(|due| due.message) == next.map(|m| m.id)
         });
         if same {
@@ -275,15 +362,20 @@ impl FloorWatches {
             phase_stamp: session.phase_stamp.clone(),
             conversation: session.conversation.clone(),
             due,
+            held: floor.held(session).map(|held| held.to_string()),
+            handback: floor.policy(&session.project).handback,
+            handed_back: session.handed_back,
+            answer,
         };
         self.briefs.insert(session.epoch, brief.clone());
-        self.shared.attendants.tell(News::Brief(brief));
+        self.shared.attendants.tell(News::Brief(Box::new(brief)));
     }
 
     fn unwatch(&mut self, epoch: Epoch) {
         if self.briefs.remove(&epoch).is_some() {
             self.shared.attendants.tell(News::Gone(epoch));
         }
+        self.shared.signs.unwatch(epoch);
         for key in self.sessions.remove(&epoch).map(|w| w.0).unwrap_or_default() {
             self.exits.unwatch(key);
             self.files.unwatch(key);
@@ -328,38 +420,60 @@ impl Shared {
         if let PaneEvent::Appeared { session, title } | PaneEvent::Title { session, title } = event {
             self.attendants.tell(News::Title { tmux: session.clone(), title: title.clone() });
         }
-        let PaneEvent::Died { session, status } = event else { return };
-        let dead = self.keys().values().find_map(|key| match key {
-            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
-            _ => None,
-        });
-        if let Some(epoch) = dead {
+        if let PaneEvent::Output { session } = event {
+            match self.signs.written(session, crate::cli::now()) {
+                Some(event) => self.send(event),
+                None => self.attendants.tell(News::Output { tmux: session.clone() }),
+            }
+        }
+        if let PaneEvent::Appeared { session, .. } | PaneEvent::Used { session } = event
+            && let Some(epoch) = self.epoch_of(session)
+            && let Some(event) = self.people.look(&self.tmux, epoch, session, crate::cli::now())
+        {
+            self.send(event);
+        }
+        if let PaneEvent::Died { session, status } = event
+            && let Some(epoch) = self.epoch_of(session)
+        {
             self.exited(epoch, Some(*status));
         }
+    }
+
+    /// The session of that name in tmux, if it is watched.
+    fn epoch_of(&self, session: &str) -> Option<Epoch> {
+        self.keys().values().find_map(|key| match key {
+            Key::Exit { epoch, tmux } if tmux == session => Some(*epoch),
+            _ => None,
+        })
     }
 
     fn exited(&self, epoch: Epoch, status: Option<i32>) {
         // What it signalled last came before its end.
         let phase = self.keys().get(&phase_key(epoch)).cloned();
         if let Some(Key::Phase(phase)) = phase {
-            self.phase(phase_key(epoch), phase);
+            self.phase(phase_key(epoch), phase, true);
         }
         self.send(Event::SessionExited { epoch, status });
     }
 
-    /// On a watcher's thread: something happened to what the key stands for.
-    fn fired(&self, key: u64) {
+    /// On a watcher's thread: something happened to what the key stands for. When it is to be looked at
+    /// again, if it is.
+    fn fired(&self, key: u64) -> Option<Duration> {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
-                // That it is gone is proven; how it ended is tmux's to say, if it knows.
-                let status = match self.tmux.probe(&tmux) {
+                // That it is gone is proven; how it ended is tmux's to say, once it has collected it.
+                let known = || match self.tmux.probe(&tmux) {
                     Ok(Probe::Dead { status }) => status,
                     _ => None,
                 };
-                self.exited(epoch, status);
+                let again = || {
+                    std::thread::sleep(COLLECTED_WITHIN / 5);
+                    known()
+                };
+                self.exited(epoch, known().or_else(|| (0..5).find_map(|_| again())));
             }
-            Some(Key::Phase(phase)) => self.phase(key, phase),
+            Some(Key::Phase(phase)) => return self.phase(key, phase, false),
             // It is watched before it exists: a file that is not there says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
@@ -372,6 +486,11 @@ impl Shared {
                     self.send(Event::Committed { epoch, head: now });
                 }
             }
+            // The store itself finds out that it is not the one that is open any more.
+            Some(Key::Store { path, was }) if file_id(&path) != was => {
+                self.handle.send(Input::Poke);
+            }
+            Some(Key::Store { .. }) => {}
             Some(Key::Told { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
@@ -387,25 +506,30 @@ impl Shared {
             },
             None => {}
         }
+        None
     }
 
-    fn phase(&self, key: u64, watched: PhaseKey) {
-        let (stamp, content) = match phase_file::read(&watched.path) {
-            Ok(Some(read)) => read,
-            Ok(None) => return,
+    /// Reads a phase file and passes on what it says, once. When to look again at what may be half of it:
+    /// unless it is final, since nobody is left to write more.
+    fn phase(&self, key: u64, mut watched: PhaseKey, is_final: bool) -> Option<Duration> {
+        let look = watched.reader.look(&watched.path, is_final, Instant::now());
+        let (stamp, content) = match look {
+            Ok(Look::Nothing) => return None,
+            Ok(Look::Half(wait)) => {
+                self.put(key, Key::Phase(watched));
+                return Some(wait);
+            }
+            Ok(Look::Whole { stamp, content }) => (stamp, content),
             Err(e) => {
                 eprintln!("warning: the phase file {} cannot be read: {e}", watched.path.display());
-                return;
+                return None;
             }
         };
-        if watched.stamp.as_ref() == Some(&stamp) {
-            return;
-        }
         let epoch = watched.epoch;
         // Reasons and questions end up in the journal, in comments and on screens.
         let redactor = self.configs.get(&watched.project).map(|p| p.redactor).unwrap_or_default();
         let content = redactor.redact(&content);
-        self.put(key, Key::Phase(PhaseKey { stamp: Some(stamp.clone()), ..watched }));
+        self.put(key, Key::Phase(watched));
         match PhaseReport::parse(&content) {
             Ok(Some(report)) => self.send(Event::PhaseWritten { epoch, stamp, report }),
             Ok(None) => {}
@@ -414,5 +538,6 @@ impl Shared {
                 self.send(Event::PhaseUnreadable { epoch, stamp, first_line });
             }
         }
+        None
     }
 }

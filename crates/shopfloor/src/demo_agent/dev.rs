@@ -62,7 +62,14 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         dev.implement(Quality::First)?;
     }
     // What the predecessor was told and did not act on comes with the prompt.
-    let unread = ["CI failed", "CI timeout", "Review: REQUEST_CHANGES", "MERGE_CONFLICT", "MERGE_FAILED"];
+    let unread = [
+        "CI failed",
+        "CI timeout",
+        "Review: REQUEST_CHANGES",
+        "Review: DISCUSS",
+        "MERGE_CONFLICT",
+        "MERGE_FAILED",
+    ];
     let is_news = |line: &&str| unread.contains(line) || line.starts_with("Answer: ");
     match prompt.lines().find(is_news) {
         Some(first) => dev.react(first)?,
@@ -87,7 +94,9 @@ impl Dev<'_> {
         match first {
             "CI passed" => self.signal(Phase::AwaitingReview, None),
             "CI failed" | "CI timeout" => self.rework(Quality::Working, Phase::AwaitingCi),
-            "Review: REQUEST_CHANGES" => self.rework(Quality::Final, Phase::AwaitingReview),
+            "Review: REQUEST_CHANGES" | "Review: DISCUSS" => {
+                self.rework(Quality::Final, Phase::AwaitingReview)
+            }
             "Review: APPROVE" => self.signal(Phase::Done, None),
             "MERGE_CONFLICT" | "MERGE_FAILED" => {
                 self.catch_up()?;

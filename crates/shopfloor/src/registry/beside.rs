@@ -9,7 +9,6 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::terminal::tmux::Probe;
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::hand::name::PREFIX;
-use shopfloor_core::phase::Phase;
 use shopfloor_core::time::Time;
 use std::time::UNIX_EPOCH;
 
@@ -119,7 +118,7 @@ impl Identity {
             chain: Vec::new(),
             liveness,
             liveness_reason,
-            phase: None::<Phase>,
+            phase: None,
             work_phase: None,
             activity: None,
             activity_since: None,

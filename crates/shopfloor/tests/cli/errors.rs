@@ -22,6 +22,29 @@ fn check(floor: &TestFloor, args: &[&str], code: i32, message: &str, hint: &str)
 }
 
 #[test]
+fn with_json_an_error_is_an_object_on_standard_error() {
+    let floor = TestFloor::new();
+    floor.run(&["issue", "add", "First"]).fine();
+    for (args, code, message, hint) in [
+        (&["issue", "show", "9", "--json"][..], 4, "no issue #9", "#1"),
+        (&["issue", "add", "T", "--label", "\u{1b}[31mred", "--json"], 4, "no label", "this project has"),
+        (&["--json", "issue", "nope"], 2, "unrecognized subcommand 'nope'", "Usage:"),
+        (&["issue", "show", "x", "--json"], 2, "invalid value 'x'", "--help"),
+    ] {
+        let got = floor.run(args);
+        assert_eq!((got.code, got.stdout.as_str()), (code, ""), "{args:?}: {}", got.stderr);
+        assert_eq!(got.stderr.lines().count(), 1, "{args:?}: {}", got.stderr);
+        let error: serde_json::Value = serde_json::from_str(&got.stderr).expect("an object");
+        let part = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        assert!(part("error").contains(message) && part("hint").contains(hint), "{args:?}: {error}");
+        assert_eq!(error["exit"], code, "{args:?}");
+    }
+    // What is no error, and what comes after `--`, is as it was.
+    floor.run(&["--json", "--help"]).fine().shows("Usage:");
+    assert!(floor.run(&["issue", "nope", "--", "--json"]).stderr.starts_with("error: "));
+}
+
+#[test]
 fn bad_input_is_refused_with_a_way_out() {
     let floor = TestFloor::new();
     floor.run(&["issue", "add", "First"]).fine();

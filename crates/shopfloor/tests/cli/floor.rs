@@ -57,6 +57,7 @@ impl TestFloor {
         let checkout = checkout.to_str().unwrap().to_owned();
         let policy = Policy { review_agent: false, ..Policy::default() };
         self.submit(&Event::ProjectSet { project: project.clone(), checkout, policy });
+        self.perform("check_agents", Outcome::AgentsChecked { troubles: vec![], unset: vec![] });
         self.forge().init_project(&project).unwrap();
     }
 

@@ -2,7 +2,7 @@
 
 use crate::floor::{TestFloor, name, now};
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, Role, Seq, agent_name, tmux_name};
-use shopfloor_core::state::{Agent, AgentStatus, Session, SessionState};
+use shopfloor_core::state::{Agent, AgentStatus, Session, SessionState, VerdictDuty};
 use shopfloor_store::sqlite::SqliteStore;
 use shopfloor_store::{Commit, NewEntry, Row, Store};
 use std::time::Instant;
@@ -41,22 +41,30 @@ fn fill(floor: &TestFloor) {
             created_at: now(),
             last_seen: now(),
             exit_status: None,
+            crashed: false,
             predecessor: None,
             head: None,
             runtime: "generic".into(),
             conversation: None,
             typed: false,
+            stillborn: false,
             resumed: false,
             status: None,
             strikes: 0,
             resume_at: None,
             nudges: 0,
             dialog_told: None,
+            asks: None,
+            answered: None,
+            hold: None,
+            handed_back: None,
+            end_put_off: false,
             repaired: false,
             reviewed: None,
             next_head: None,
             moved: false,
             review_due: None,
+            verdict: VerdictDuty::default(),
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {

@@ -10,7 +10,7 @@ fn a_prompt_is_shown_and_a_template_of_the_projects_own_is_used() {
     floor.run(&["issue", "add", "Say hello", "--body", "Twice, ```please```."]).fine();
     let dev = floor.run(&["prompt", "show", "1"]).fine();
     dev.shows("You implement issue #1 of project demo").shows("Twice, ```please```.").shows("AGENTS.md");
-    dev.shows("git push origin fix/issue-1").shows("## How to work");
+    dev.shows("commit on fix/issue-1").shows("## How to work");
     let review = floor.json(&["prompt", "show", "1", "--role", "review"]);
     assert_eq!(review["role"], "review");
     assert!(review["prompt"].as_str().unwrap().contains("SHOPFLOOR_RESULT_FILE"), "{review}");

@@ -76,6 +76,17 @@ fn it_is_listed_in_order() {
 }
 
 #[test]
+fn that_it_is_held_shows_in_status_also_when_nothing_waits() {
+    let floor = TestFloor::new();
+    assert_eq!(floor.json(&["status"])["floor"]["projects"][0]["queue_paused"], Value::Null);
+    floor.run(&["merge-queue", "pause", "we release"]).fine();
+    assert_eq!(floor.json(&["status"])["floor"]["projects"][0]["queue_paused"], "we release");
+    floor.run(&["status"]).fine().shows("the merge queue is paused: we release");
+    floor.run(&["merge-queue", "resume"]).fine();
+    assert!(!floor.run(&["status"]).fine().stdout.contains("is paused"));
+}
+
+#[test]
 fn its_state_is_shown() {
     let floor = TestFloor::new();
     let status = &floor.json(&["merge-queue", "status"])[0];

@@ -44,10 +44,7 @@ fn a_prompt_with_a_tool_call_is_completed() {
         ends(&claude, 1);
 
         assert_eq!(std::fs::read_to_string(lab.path("work/made.txt")).expect("made"), "of 7\n");
-        let prompt = HookEvent::UserPromptSubmit {
-            prompt: "Work on issue #7: it's \"quoted\"\nwith a second line".to_owned(),
-        };
-        assert_eq!(claude.hooks("UserPromptSubmit"), [prompt]);
+        assert_eq!(claude.prompts(), ["Work on issue #7: it's \"quoted\"\nwith a second line"]);
         assert_eq!(claude.hooks("PreToolUse"), [HookEvent::PreToolUse { tool: "Bash".to_owned() }]);
         assert_eq!(claude.hooks("PostToolUse").len(), 1);
         assert!(claude.screen().contains("● It is made."));

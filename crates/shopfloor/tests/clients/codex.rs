@@ -2,7 +2,7 @@
 
 use super::isolation::with_clients;
 use super::lab::Lab;
-use shopfloor_core::liveness::{HookEvent, TurnEnd};
+use shopfloor_core::liveness::TurnEnd;
 use shopfloor_core::runtime::{ErrorKind, Meaning};
 use shopfloor_model_server::{By, Fault, FaultKind, Kind};
 
@@ -35,10 +35,7 @@ fn a_prompt_with_a_tool_call_is_completed() {
         codex.wait("its screen says so", || codex.screen().contains("• It is made."));
 
         assert_eq!(std::fs::read_to_string(lab.path("work/made.txt")).expect("made"), "of 7\n");
-        let prompt = HookEvent::UserPromptSubmit {
-            prompt: "Work on issue #7: it's \"quoted\"\nwith a second line".to_owned(),
-        };
-        assert_eq!(codex.hooks("UserPromptSubmit"), [prompt]);
+        assert_eq!(codex.prompts(), ["Work on issue #7: it's \"quoted\"\nwith a second line"]);
         assert_eq!(codex.hooks("PostToolUse").len(), 1);
         codex.wait("its rollout says so", || codex.rollout().contains(&TurnEnd::Done));
 

@@ -16,14 +16,14 @@ then = [
   { bash = "echo BROKEN > hello.txt && git add -A && git commit -qm Hello" },
   { bash = "git push -f origin HEAD" },
   { bash = "git push origin HEAD:main" },
-  { bash = "git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { bash = "git push -q origin HEAD; shopfloor phase awaiting_ci" },
   { text = "It waits for its checks." },
 ]
 [[rule]]
 name = "change"
 when = { prompt = "Review: REQUEST_CHANGES" }
 then = [
-  { bash = "echo more > more.txt && git add -A && git commit -qm More && git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { bash = "echo more > more.txt && git add -A && git commit -qm More && shopfloor phase awaiting_ci" },
   { text = "Changed." },
 ]
 [[rule]]

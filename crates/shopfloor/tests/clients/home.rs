@@ -50,13 +50,12 @@ pub fn seed_claude(home: &Path, projects: &Value) {
     write(&home.join(".claude.json"), &state.to_string());
 }
 
-/// The scripted model is its only one.
+/// The scripted model is its only one. Otherwise it is as it comes: with its own sandbox, which lets a
+/// command write to the folder it works in and to nothing else of the machine's.
 pub fn seed_codex(home: &Path, server: &ModelServer, more: &str) {
     let config = format!(
         r#"model = "scripted"
 model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
 check_for_update_on_startup = false
 model_context_window = 200000
 [model_providers.scripted]

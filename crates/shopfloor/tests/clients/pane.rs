@@ -1,7 +1,8 @@
 //! A client in its pane: typing, and looking with the same eyes as the factory.
 
 use super::lab::Lab;
-use shopfloor_adapters::agent::hooks::{TurnLine, parse_hook, parse_rollout_line, parse_statusline};
+use shopfloor_adapters::agent::hooks::{parse_hook, parse_statusline};
+use shopfloor_adapters::agent::transcript::{TurnLine, parse_rollout_line};
 use shopfloor_core::liveness::{HookEvent, StatuslineFact, TurnEnd};
 use shopfloor_core::runtime::screen::{Composer, Reading, read, read_title};
 use shopfloor_core::runtime::{Meaning, RuntimeSpec};
@@ -79,6 +80,15 @@ impl Pane<'_> {
         of_kind.map(|line| parse_hook(line.as_bytes()).expect("a hook").event).collect()
     }
 
+    /// The prompts that its hooks told of.
+    pub fn prompts(&self) -> Vec<String> {
+        let prompt = |event| match event {
+            HookEvent::UserPromptSubmit { prompt, .. } => Some(prompt),
+            _ => None,
+        };
+        self.hooks("UserPromptSubmit").into_iter().filter_map(prompt).collect()
+    }
+
     /// What its status line was told last.
     pub fn statusline(&self) -> Option<StatuslineFact> {
         let lines = self.lab.lines(&self.lab.path("statusline.jsonl"));
@@ -92,7 +102,7 @@ impl Pane<'_> {
         let turns = lines.filter_map(|line| parse_rollout_line(&line, |name| self.spec.error_kind(name)));
         let ends = turns.filter_map(|line| match line {
             TurnLine::Ends(end) => Some(end),
-            TurnLine::Begins => None,
+            _ => None,
         });
         ends.collect()
     }

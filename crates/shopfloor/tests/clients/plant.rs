@@ -9,7 +9,7 @@ use shopfloor_core::state::{JobState, Session};
 use shopfloor_model_server::{Asked, Client, ModelServer, Scenario};
 use std::ffi::OsString;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longer than anything takes; only a test that fails waits for so long.
@@ -25,7 +25,7 @@ pub const GOES_ON: &str = r#"
 name = "repair"
 when = { prompt = "CI failed" }
 then = [
-  { bash = "echo hello > hello.txt && git commit -qam Repair && git push -q origin HEAD && shopfloor phase awaiting_ci" },
+  { bash = "echo hello > hello.txt && git commit -qam Repair && shopfloor phase awaiting_ci" },
   { text = "Repaired." },
 ]
 [[rule]]
@@ -57,7 +57,8 @@ then = [
 "#;
 
 /// What implements the issue, as a shell command.
-pub const IMPLEMENT: &str = "echo hello > hello.txt && git add -A && git commit -qm Hello && git push -q origin HEAD && shopfloor phase awaiting_ci";
+pub const IMPLEMENT: &str =
+    "echo hello > hello.txt && git add -A && git commit -qm Hello && shopfloor phase awaiting_ci";
 
 /// `rules` come first; whatever else an agent is told has it implement the issue and go on well.
 pub fn scenario(rules: &str) -> String {
@@ -117,6 +118,12 @@ impl Deref for Plant {
     }
 }
 
+/// Not where temporary files are: clients' sandboxes let agents write there. Sockets have short names.
+fn place() -> PathBuf {
+    let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    if place.as_os_str().len() < 60 { place } else { std::env::temp_dir() }
+}
+
 impl Plant {
     pub fn new(clients: &Path, setup: &Setup<'_>) -> Plant {
         let scenario = Scenario::parse(&setup.scenario).expect("a scenario");
@@ -125,7 +132,7 @@ impl Plant {
             Client::Claude => ("claude", "bypassPermissions"),
             Client::Codex => ("codex", "never"),
         };
-        let mut floor = Floor::new("");
+        let mut floor = Floor::within(&place(), "");
         let environment = home::environment(&floor.path("tmp"), &server, setup.account);
         let passed: Vec<&str> = environment.iter().map(|(name, _)| *name).collect();
         let agent = |role: &str, mode: &str| {
@@ -157,6 +164,18 @@ impl Plant {
         path.push(std::env::var_os("PATH").expect("a PATH"));
         floor.env.push((OsString::from("PATH"), path));
         Plant { floor, server }
+    }
+
+    /// Sets a variable of the commands that are run from now on; a daemon that runs has it not.
+    pub fn put(&mut self, name: &str, value: &str) {
+        self.floor.env.retain(|(known, _)| known != name);
+        self.floor.env.push((name.into(), value.into()));
+    }
+
+    /// Takes one away.
+    pub fn take(&mut self, name: &str) -> String {
+        let at = self.floor.env.iter().position(|(known, _)| known == name).expect("it is set");
+        self.floor.env.remove(at).1.into_string().expect("text")
     }
 
     /// An issue comes in and is begun: the name of its session in tmux.

@@ -43,7 +43,12 @@ respawn_backoff = "10ms"
 impl Floor {
     /// A registered project whose configuration ends with `config`.
     pub fn new(config: &str) -> Floor {
-        let folder = tempfile::Builder::new().prefix("floor").tempdir().expect("a folder");
+        Floor::within(&std::env::temp_dir(), config)
+    }
+
+    /// The same in a folder of that folder.
+    pub fn within(place: &Path, config: &str) -> Floor {
+        let folder = tempfile::Builder::new().prefix("floor").tempdir_in(place).expect("a folder");
         let floor = Floor { folder, project: "sample".parse().expect("a good name"), env: Vec::new() };
         for part in ["home", "repo", "phases"] {
             std::fs::create_dir(floor.path(part)).expect("a folder");

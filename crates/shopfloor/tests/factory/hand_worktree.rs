@@ -114,7 +114,6 @@ fn work_is_kept_or_dropped_with_a_rescue_ref() {
     assert_eq!(listed(&floor, &name)["state"], "ended");
     assert!(tree.join("half.txt").exists());
     floor.ok(&["session", "kill-all"]);
-    // Fifty others do not push it out.
     let (_, dropped) = floor.json(&["session", "finish", &name, "--drop"]);
     assert_eq!((&dropped["how"], &dropped["worktree"]), (&"drop".into(), &Value::Null), "{dropped}");
     assert!(!tree.exists());
@@ -126,6 +125,13 @@ fn work_is_kept_or_dropped_with_a_rescue_ref() {
         assert_eq!(git_in(&repo, &["rev-parse", "--verify", "--quiet", "refs/heads/topic/two"]), "");
     }
     floor.ok(&["session", "finish", &name, "--drop"]);
+    // A branch that the hub had before is not the session's to remove.
+    floor.git(&["push", "--quiet", &hub(&floor).display().to_string(), "HEAD:refs/heads/theirs"]);
+    let (name, tree) = spawn(&floor, "5", &["--branch", "theirs"]);
+    commit(&tree, "more.txt");
+    let said = floor.ok(&["session", "finish", &name, "--drop"]);
+    assert!(said.contains("the hub's theirs stays") && !tree.exists(), "{said}");
+    assert_ne!(git_in(&hub(&floor), &["rev-parse", "--verify", "--quiet", "refs/heads/theirs"]), "");
     // One without a worktree has nothing to finish.
     let plain = floor.ok(&["session", "spawn", "dev", "1", "4", "--command", "sleep 1000"]);
     let refused = floor.run(&["session", "finish", plain.trim(), "--drop"]);

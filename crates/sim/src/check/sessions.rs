@@ -104,6 +104,7 @@ impl Checker {
             let too_soon = match status.state {
                 State::Dialog { .. } => age < world.policy.escalate_after,
                 State::LimitedUntil { until } => world.now < until,
+                State::Background { .. } => age < world.policy.background_timeout,
                 _ => false,
             };
             if too_soon {

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Sha, tmux_name};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
 
@@ -15,6 +15,20 @@ const TYPED: u32 = 400;
 pub struct FakeAgents(pub Shared);
 
 impl Agents for FakeAgents {
+    fn trouble(&self, _project: &ProjectName, _role: Role) -> PortResult<Option<String>> {
+        self.0.call("trouble", |world| {
+            let gone = world.client_is_gone();
+            if gone {
+                world.saw("client is missing");
+            }
+            Ok(gone.then(|| "the client is not installed".to_owned()))
+        })
+    }
+
+    fn unset(&self, _project: &ProjectName) -> Vec<String> {
+        Vec::new()
+    }
+
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
         self.0.call("adopt", |world| {
             let known = world.procs.contains_key(&start.epoch);
@@ -36,6 +50,9 @@ impl Agents for FakeAgents {
             }
             if start.resume.is_some() {
                 world.saw("respawn");
+            }
+            if world.client_is_gone() {
+                world.broken("8 held", format!("session {} started without a client", start.epoch));
             }
             let proc = Proc::new(start, tree, &mut world.rng, world.now);
             world.say(format!(

@@ -2,7 +2,7 @@
 
 use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
-use shopfloor_core::effect::Tidy;
+use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
 use shopfloor_engine::ports::{
     BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
@@ -292,6 +292,10 @@ impl Workspace for FakeWorkspace {
             world.git.pins.insert(1_000_000 + u64::from(commit), commit);
             Ok(())
         })
+    }
+
+    fn take_checkout(&self, _project: &ProjectName) -> PortResult<Taken> {
+        self.0.call("take_checkout", |_| Ok(Taken::Nothing))
     }
 
     fn sync_checkout(&self, _project: &ProjectName) -> PortResult<(bool, String)> {

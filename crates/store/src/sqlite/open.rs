@@ -21,7 +21,8 @@ use std::time::Duration;
 /// "SHFL" in the file's header, so `file` and we can tell a store from any other database.
 const APPLICATION_ID: i32 = 0x5348_464c;
 
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// A backup, or a slow disk, may hold the store for a while; a command waits for that.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection that may write; makes the store if there is none, migrates it if it is older.
 pub(crate) fn connect(path: &Path) -> StoreResult<Connection> {

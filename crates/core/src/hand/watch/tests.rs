@@ -131,12 +131,20 @@ fn a_dialog_or_an_error_that_stays_needs_somebody() {
     for (meaning, says) in [
         (Meaning::Dialog(DialogKind::Permission), "a dialog (permission)"),
         (Meaning::Error(ErrorKind::Auth), "an error (auth)"),
+        (Meaning::Dialog(DialogKind::Asks), "it asks something"),
     ] {
         let at = |at| showing(at, meaning, Composer::None, 1);
         let found = finds(&mut watch(client()), &[at(10 * S), at(20 * S), at(30 * S)]).unwrap();
         assert!(found.to_string().contains(says), "{found}");
         assert_eq!(found.final_state(Some(true)), FinalState::Incomplete);
     }
+}
+
+#[test]
+fn background_work_is_neither_rest_nor_stuck() {
+    let at = |at| showing(at, Meaning::Background, Composer::Empty, 1);
+    let looks = [at(0), at(10 * S), at(20 * S), at(30 * S), at(11 * MIN), at(50 * MIN)];
+    assert_eq!(finds(&mut watch(client()), &looks), None);
 }
 
 #[test]

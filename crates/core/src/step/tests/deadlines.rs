@@ -26,22 +26,67 @@ fn a_question_is_repeated_and_then_escalated_for_ever() {
     assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
     scene.wait(6 * HOUR);
     assert_eq!(scene.noted(NoteKind::NeedsHuman), 2);
+    assert_eq!(recorded(&scene), [] as [&str; 0]);
     scene.wait(18 * HOUR).wait(24 * HOUR);
     assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("needs_human", 2));
+    assert_eq!(recorded(&scene), ["no_answer q1"]);
+}
+
+/// What is put on record, and what each is about.
+fn recorded(scene: &Scene) -> Vec<String> {
+    let entry = |a: &Action| match a {
+        Action::Escalate { trigger, about, .. } => Some(format!("{trigger} {about}")),
+        _ => None,
+    };
+    scene.pending.iter().filter_map(entry).collect()
+}
+
+#[test]
+fn configured_times_are_taken_as_they_are() {
+    let seconds = Duration::from_secs;
+    let policy = Policy { renotify_after: seconds(4), escalate_after: seconds(12), ..Policy::default() };
+    let mut scene = Scene::working(policy);
+    scene.signal(DEV, Phase::NeedsHuman).wait(seconds(4));
+    assert_eq!((scene.noted(NoteKind::NeedsHuman), scene.noted(NoteKind::Escalation)), (2, 0));
+    scene.wait(seconds(7));
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    scene.wait(seconds(1));
+    assert_eq!(scene.noted(NoteKind::Escalation), 1);
+    scene.wait(seconds(12));
+    assert_eq!(scene.noted(NoteKind::Escalation), 2);
+}
+
+#[test]
+fn checks_that_time_out_are_told_to_the_agent_and_put_on_record() {
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::TimedOut);
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["CI timeout"]));
+    assert_eq!(scene.noted(NoteKind::Escalation), 1);
+    assert_eq!(recorded(&scene), [format!("ci_timeout {}", sha(1).short())]);
+    // Its record is not taken for that of the job's end.
+    let escalate = scene.take("escalate");
+    scene.signal(DEV, Phase::Failed);
+    scene.event(Event::Performed { action: escalate, outcome: Outcome::Done });
+    scene.settle();
+    assert_eq!(scene.state(), "failed");
 }
 
 #[test]
 fn a_missing_review_is_escalated_with_one_comment() {
     let mut scene = Scene::reviewing(Policy { review_agent: false, ..Policy::default() }, 1);
-    scene.wait(3 * HOUR).wait(3 * HOUR);
+    scene.wait(3 * HOUR);
+    assert_eq!(scene.unread(), ["no review, escalating"]);
+    let queued = scene.noted(NoteKind::MessageQueued);
+    scene.wait(3 * HOUR);
+    assert_eq!(scene.noted(NoteKind::MessageQueued), queued, "once for each head");
     assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("reviewing", 2));
     let markers: Vec<&str> = scene
         .pending
         .iter()
         .filter_map(|a| if let Action::Comment { marker, .. } = a { Some(marker.as_str()) } else { None })
         .collect();
-    assert_eq!(markers.len(), 2);
-    assert_eq!(markers[0], markers[1], "the forge posts it once");
+    assert_eq!(markers.len(), 1);
+    assert_eq!(recorded(&scene), [format!("review_timeout {}", sha(1).short())]);
 }
 
 #[test]

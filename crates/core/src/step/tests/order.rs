@@ -170,7 +170,10 @@ fn what_was_changed_counts_like_what_was_named() {
     scene.signal(DEV, Phase::AwaitingCi);
     let files = vec!["src/a.rs".to_owned()];
     let rescue = Some("refs/rescue/dev-p-1/1".to_owned());
-    scene.answer("checkpoint", Outcome::Checkpoint { rescue, head: Some(sha(1)), files, note: None });
+    scene.answer(
+        "checkpoint",
+        Outcome::Checkpoint { rescue, head: Some(sha(1)), ahead: None, files, note: None },
+    );
     let overlap = super::super::overlap(&scene.floor, &issue(&scene)).expect("it is being changed");
     assert_eq!((overlap.file.as_str(), overlap.with), ("src/a.rs", IssueNumber(1)));
 }

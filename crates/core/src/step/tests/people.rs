@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::effect::JobHead;
+use crate::effect::Taken;
 use crate::state::{End, Job};
 
 /// The labels of issue 1, seen by a job at work, and how the job ends; `None`: it goes on.
@@ -186,4 +187,44 @@ fn what_comes_while_a_session_is_started_is_told_after_its_first_prompt() {
     assert_eq!(text, "begin");
     scene.read(prompt.0, DEV);
     assert!(next(&scene).1.starts_with("ISSUE edited"));
+}
+
+fn parted(scene: &mut Scene, head: u32) {
+    let taken = Taken::Parted {
+        branch: "checkout/main".into(),
+        head: sha(head),
+        tree: Tree(sha(head + 1_000)),
+        title: "own".into(),
+        by: "uma".into(),
+    };
+    scene.event(Event::CheckoutTouched { project: project() });
+    scene.answer("take_checkout", Outcome::CheckoutTaken { taken });
+}
+
+#[test]
+fn a_checkouts_own_commits_are_queued_once_and_it_follows_when_they_landed() {
+    let mut scene = Scene::new(Policy::default());
+    parted(&mut scene, 5);
+    parted(&mut scene, 5);
+    assert_eq!(scene.names().iter().filter(|n| **n == "run_ci").count(), 1);
+    scene.ci(CiVerdict::Green).primary(10).chain(&[20]).ci(CiVerdict::Green);
+    scene.done("post_status").done("post_status").done("post_status");
+    scene.answer("publish", Outcome::Published);
+    assert!(!scene.has("sync_checkout"), "its head is not kept yet");
+    scene.done("retire_branch");
+    assert!(scene.has("sync_checkout"));
+}
+
+#[test]
+fn what_failed_in_the_queue_is_not_queued_again_but_told() {
+    let mut scene = Scene::new(Policy::default());
+    parted(&mut scene, 5);
+    scene.ci(CiVerdict::Red);
+    let told = scene.noted(NoteKind::Checkout);
+    parted(&mut scene, 5);
+    assert!(!scene.has("run_ci"));
+    assert_eq!(scene.noted(NoteKind::Checkout), told + 1);
+    assert!(scene.notes.iter().any(|n| n.text.contains("git pull --rebase shopfloor main")));
+    parted(&mut scene, 6);
+    assert!(scene.has("run_ci"), "another head is another try");
 }

@@ -11,6 +11,7 @@ fn checkpoint(scene: &mut Scene, n: u32, files: &[&str]) {
     let outcome = Outcome::Checkpoint {
         rescue: Some(format!("refs/rescue/dev-p-1/{n}")),
         head: Some(sha(n)),
+        ahead: Some(u32::from(n > 0)),
         files: files.iter().map(|f| (*f).to_owned()).collect(),
         note: None,
     };
@@ -25,7 +26,8 @@ fn crash(scene: &mut Scene) -> crate::effect::Resume {
     let order = |name| scene.names().iter().position(|n| *n == name);
     assert!(order("checkpoint") < order("end_session"), "{:?}", scene.names());
     let before = record(scene).clone();
-    scene.answer("checkpoint", Outcome::Checkpoint { rescue: None, head: None, files: vec![], note: None });
+    let gone = Outcome::Checkpoint { rescue: None, head: None, ahead: None, files: vec![], note: None };
+    scene.answer("checkpoint", gone);
     assert_eq!(record(scene), &before, "a worktree that is gone says nothing");
     scene.end_session().wait(Duration::from_secs(8));
     let start = scene.take("start_session");
@@ -58,7 +60,8 @@ fn each_successor_resumes_from_the_newest_point() {
             "it commits",
             |s| {
                 let epoch = s.job().session.expect("an agent");
-                s.event(Event::Committed { epoch, head: sha(1) });
+                s.wait(Duration::from_secs(60)).event(Event::Committed { epoch, head: sha(1) });
+                checkpoint(s, 1, &["a.rs"]);
             },
             "implementation",
             WorkPhase::Implementation,
@@ -119,10 +122,110 @@ fn commits_in_a_row_share_a_snapshot_and_each_is_on_record() {
         assert_eq!(record(&scene).head, Some(sha(n)));
     }
     let snapshots = |scene: &Scene| scene.names().iter().filter(|name| **name == "checkpoint").count();
-    assert_eq!((snapshots(&scene), record(&scene).work_phase), (1, WorkPhase::Implementation));
+    assert_eq!((snapshots(&scene), record(&scene).work_phase), (1, WorkPhase::Investigation));
     scene.wait(Duration::from_secs(5));
     assert_eq!(snapshots(&scene), 2, "the last of them has one too");
+    checkpoint(&mut scene, 5, &["a.rs"]);
+    assert_eq!(record(&scene).work_phase, WorkPhase::Implementation);
     // Not a predecessor's, and not while the factory works.
     scene.signal(DEV, Phase::AwaitingCi).event(Event::Committed { epoch: DEV, head: sha(9) });
     assert_eq!(record(&scene).head, Some(sha(5)));
+}
+
+#[test]
+fn a_base_that_moved_is_not_the_agents_work() {
+    let mut scene = Scene::working(Policy::default());
+    scene.wait(Duration::from_secs(60)).event(Event::Committed { epoch: DEV, head: sha(7) });
+    let outcome = Outcome::Checkpoint {
+        rescue: Some("refs/rescue/dev-p-1/1".into()),
+        head: Some(sha(7)),
+        ahead: Some(0),
+        files: vec![],
+        note: None,
+    };
+    scene.answer("checkpoint", outcome);
+    assert_eq!(
+        (record(&scene).head.clone(), record(&scene).work_phase),
+        (Some(sha(7)), WorkPhase::Investigation)
+    );
+}
+
+#[test]
+fn what_an_agent_reads_does_not_take_it_back() {
+    let mut scene = Scene::working(Policy::default());
+    let see = |scene: &mut Scene, phase| {
+        scene.event(Event::WorkSeen { epoch: DEV, phase });
+        record(scene).work_phase
+    };
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Green);
+    assert_eq!(see(&mut scene, WorkPhase::Investigation), WorkPhase::Testing);
+    assert_eq!(see(&mut scene, WorkPhase::Planning), WorkPhase::Testing);
+    assert_eq!(see(&mut scene, WorkPhase::Implementation), WorkPhase::Implementation);
+}
+
+#[test]
+fn what_comes_back_sets_the_phase_and_the_next_step() {
+    let rework = |scene: &Scene| {
+        let record = record(scene);
+        let after = record.rework.as_ref().map(|r| r.after.clone());
+        (record.work_phase, after, record.tests_status.clone())
+    };
+    for verdict in [Verdict::RequestChanges, Verdict::Discuss] {
+        let mut scene = Scene::reviewing(Policy::default(), 1);
+        assert_eq!(record(&scene).work_phase, WorkPhase::Completion);
+        scene.start_session().review(1, 1, verdict);
+        let passed = format!("passed on {}", sha(1).short());
+        assert_eq!(rework(&scene), (WorkPhase::Implementation, Some(verdict.as_str().to_owned()), passed));
+        let next = record(&scene).resumption_instructions.clone();
+        assert!(next.contains("Next: address the review of 000000010000 by someone"), "{next}");
+        // Dealt with, as the agent says.
+        scene.checking(Phase::AwaitingReview, 2);
+        assert_eq!((record(&scene).work_phase, &record(&scene).rework), (WorkPhase::Completion, &None));
+    }
+    let mut scene = failed_on_top();
+    let (phase, after, tests) = rework(&scene);
+    assert_eq!((phase, after.as_deref()), (WorkPhase::Implementation, Some("MERGE_FAILED")));
+    assert!(tests.starts_with("failed on top of the primary branch"), "{tests}");
+    // What is not acted upon stays to be done, whatever the agent says or reads.
+    scene.signal(DEV, Phase::Done).event(Event::WorkSeen { epoch: DEV, phase: WorkPhase::Investigation });
+    assert_eq!(rework(&scene).0, WorkPhase::Implementation);
+}
+
+/// The approved head is red on top of the primary branch, and its agent has read that.
+fn failed_on_top() -> Scene {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    // Twice on top of a base that is green by itself.
+    scene.chain(&[20]).ci(CiVerdict::Red).chain(&[20]).ci(CiVerdict::Red).ci(CiVerdict::Green);
+    assert_eq!(
+        (scene.state(), scene.unread()),
+        ("working", vec!["MERGE_FAILED"]),
+        "the approval is overtaken"
+    );
+    while let Some(message) = scene.floor.next_message(DEV).map(|m| m.id) {
+        scene.event(Event::MessageTaken { message, epoch: DEV });
+    }
+    scene
+}
+
+#[test]
+fn a_successor_after_a_failed_merge_is_told_of_it_and_not_of_the_approval() {
+    let mut scene = failed_on_top();
+    // It says that it is done, is reminded, and dies.
+    scene.signal(DEV, Phase::Done);
+    assert_eq!(scene.unread(), ["PR not merged yet"]);
+    let resume = crash(&mut scene);
+    assert_eq!(resume.phase, "implementation");
+    let told: Vec<&str> = resume.unread.iter().filter_map(|u| u.text.lines().next()).collect();
+    assert_eq!(told, ["MERGE_FAILED", "PR not merged yet"]);
+    let rework = resume.record.expect("a record").rework.expect("rework");
+    assert!(rework.is_of_merge() && rework.next.contains("mend what fails"), "{rework:?}");
+}
+
+#[test]
+fn a_signal_without_a_commit_is_no_test() {
+    let mut scene = Scene::working(Policy::default());
+    scene.signal(DEV, Phase::AwaitingCi);
+    assert_eq!(record(&scene).work_phase, WorkPhase::Testing);
+    scene.branch(0);
+    assert_eq!(record(&scene).work_phase, WorkPhase::Implementation);
 }

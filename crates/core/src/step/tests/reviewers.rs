@@ -202,6 +202,7 @@ fn one_that_takes_its_message_and_does_nothing_is_reminded_replaced_and_then_a_p
     scene.wait(timeout / 2);
     assert_eq!(scene.floor.sessions.get(&second).expect("it").state, SessionState::Live);
     scene.wait(timeout);
+    assert!(!scene.has("collect_review"), "what it may have written is a draft");
     assert!(scene.has("end_session") && scene.has("comment"));
     assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("reviewing", 1));
 }
@@ -215,8 +216,12 @@ fn one_that_works_has_the_time_it_needs() {
     }
     assert!(!scene.has("end_session"));
     status(&mut scene, REVIEWER, State::Idle);
-    scene.wait(Policy::default().reviewer_timeout);
-    assert!(scene.has("end_session"));
+    // Writing is work.
+    scene.wait(Policy::default().reviewer_timeout / 2).event(Event::ResultWritten { epoch: REVIEWER });
+    scene.wait(Policy::default().reviewer_timeout / 2);
+    assert!(!scene.has("end_session"));
+    scene.wait(Policy::default().reviewer_timeout / 2);
+    assert!(scene.has("end_session") && !scene.has("collect_review"));
 }
 
 #[test]

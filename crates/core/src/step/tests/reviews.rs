@@ -55,7 +55,11 @@ fn a_request_for_changes_or_a_discussion_is_the_agents_turn() {
     for verdict in [Verdict::RequestChanges, Verdict::Discuss] {
         let mut scene = reviewing();
         scene.review(1, 1, verdict);
-        assert_eq!((scene.state(), scene.unread()), ("working", vec!["Review: REQUEST_CHANGES"]));
+        let first = format!("Review: {}", verdict.as_str());
+        assert_eq!((scene.state(), scene.unread()), ("working", vec![first.as_str()]));
+        // The same head again: the same review again, under its own name.
+        scene.checking(Phase::AwaitingReview, 1);
+        assert_eq!((scene.state(), scene.unread().pop()), ("working", Some(first.as_str())));
     }
 }
 
@@ -108,7 +112,7 @@ fn without_a_review_required_green_is_enough() {
 #[test]
 fn a_reviewers_result_is_collected_posted_and_observed() {
     let mut scene = reviewing();
-    scene.event(Event::ResultWritten { epoch: REVIEWER });
+    scene.signal(REVIEWER, Phase::Done);
     scene.answer("collect_review", reviewed(Verdict::Approve)).done("post_review");
     assert_eq!(scene.state(), "reviewing", "only what the forge shows counts");
     scene.end_session().review(1, 1, Verdict::Approve);
@@ -120,7 +124,7 @@ fn what_a_reviewer_said_of_an_old_head_is_not_said_of_the_new_one() {
     let mut scene = reviewing();
     scene.checking(Phase::AwaitingReview, 2).ci(CiVerdict::Green);
     assert_eq!(scene.state(), "reviewing");
-    scene.event(Event::ResultWritten { epoch: REVIEWER });
+    scene.signal(REVIEWER, Phase::Done);
     assert!(!scene.has("collect_review"));
     assert!(!scene.has("start_session"), "not before the old reviewer is gone");
     scene.end_session();
@@ -132,7 +136,7 @@ fn what_a_reviewer_said_of_an_old_head_is_not_said_of_the_new_one() {
 fn a_result_that_came_while_nobody_waited_is_collected_later() {
     let mut scene = reviewing();
     scene.signal(DEV, Phase::AwaitingReview);
-    scene.event(Event::ResultWritten { epoch: REVIEWER });
+    scene.signal(REVIEWER, Phase::Done);
     assert!(!scene.has("collect_review"));
     scene.branch(1).answer("open_pr", Outcome::PrOpen { pr: PR });
     assert_eq!(scene.state(), "reviewing");
@@ -143,7 +147,7 @@ fn a_result_that_came_while_nobody_waited_is_collected_later() {
 fn a_reviewer_that_fails_is_replaced_once_and_then_a_person_is_asked() {
     let mut scene = reviewing();
     scene.exited(REVIEWER, Some(1));
-    scene.answer("collect_review", Outcome::ReviewUnusable { why: "nothing".into() });
+    assert!(!scene.has("collect_review"), "what one that died leaves may be a draft");
     assert!(!scene.has("start_session"), "never two reviewers in one worktree");
     scene.end_session();
     scene.start_session().signal(Epoch(3), Phase::Failed);
@@ -166,13 +170,66 @@ fn no_second_reviewer_beside_one_that_cannot_be_ended() {
 }
 
 #[test]
-fn a_live_reviewers_garbage_may_still_become_a_review() {
+fn what_a_reviewer_writes_is_a_draft_until_it_is_done_or_ends() {
+    for ends in [false, true] {
+        let mut scene = reviewing();
+        for _ in 0..15 {
+            scene.event(Event::ResultWritten { epoch: REVIEWER });
+        }
+        // Nor is it looked at because the agent signals again.
+        scene.checking(Phase::AwaitingReview, 1);
+        assert_eq!((scene.state(), scene.has("collect_review")), ("reviewing", false));
+        match ends {
+            true => scene.exited(REVIEWER, Some(0)),
+            false => scene.signal(REVIEWER, Phase::Done),
+        };
+        let Action::CollectReview { moved, .. } = scene.take("collect_review") else { unreachable!() };
+        assert!(!moved, "whatever was in the result's place is gone: it need not name its commit");
+        assert!(!scene.has("collect_review"));
+    }
+}
+
+#[test]
+fn a_reviewer_that_may_have_found_an_old_result_has_to_name_its_commit() {
     let mut scene = reviewing();
-    scene.event(Event::ResultWritten { epoch: REVIEWER });
-    scene.answer("collect_review", Outcome::ReviewUnusable { why: "half".into() });
-    assert_eq!((scene.state(), scene.has("end_session")), ("reviewing", false));
-    scene.event(Event::ResultWritten { epoch: REVIEWER });
-    assert!(scene.has("collect_review"));
+    // One that an older program started.
+    scene.floor.sessions.edit(&REVIEWER).expect("a reviewer").verdict.cleared = false;
+    scene.signal(REVIEWER, Phase::Done);
+    let Action::CollectReview { moved, .. } = scene.take("collect_review") else { unreachable!() };
+    assert!(moved);
+}
+
+#[test]
+fn one_cause_is_one_escalation_and_the_next_reviewer_is_told() {
+    let mut scene = reviewing();
+    let huge = || Outcome::ReviewUnusable { why: format!("it has {} bytes\n\u{1b}[2J", "9".repeat(999)) };
+    for (epoch, more) in [(REVIEWER, true), (Epoch(3), false)] {
+        // Done, ended, and at it still: each is looked at, and all of them say the same.
+        scene.signal(epoch, Phase::Done).signal(epoch, Phase::Done);
+        scene.answer("collect_review", huge()).answer("collect_review", huge());
+        scene.end_session().exited(epoch, Some(0));
+        assert_eq!(scene.has("start_session"), more);
+        if more {
+            let at = scene.pending.iter().position(|a| a.name() == "start_session").expect("a start");
+            let Action::StartSession(start) = &scene.pending[at] else { unreachable!() };
+            let told = start.trouble.clone().expect("what was wrong");
+            assert!(
+                told.starts_with("the review is of no use: it has 99")
+                    && told.len() < 400
+                    && !told.contains('\u{1b}'),
+                "{told}"
+            );
+            scene.start_session();
+        }
+    }
+    assert_eq!((scene.noted(NoteKind::ReviewUnusable), scene.noted(NoteKind::Escalation)), (2, 1));
+    let recorded = |a: &&Action| matches!(a, Action::Escalate { trigger, .. } if trigger == "no_review");
+    assert_eq!(scene.pending.iter().filter(recorded).count(), 1);
+    assert_eq!(scene.noted(NoteKind::StaleSignal), 0);
+    // A review that is usable is the end of it.
+    scene.review(1, 1, Verdict::RequestChanges).checking(Phase::AwaitingReview, 2).ci(CiVerdict::Green);
+    scene.start_session().signal(Epoch(4), Phase::Done).answer("collect_review", reviewed(Verdict::Approve));
+    assert_eq!(scene.job().memo.review_trouble, None);
 }
 
 #[test]

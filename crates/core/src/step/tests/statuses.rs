@@ -4,12 +4,12 @@ use super::*;
 use crate::delivery::{Stage, Transition};
 use crate::liveness::{Activity, Confidence, State};
 use crate::runtime::{DialogKind, ErrorKind};
-use crate::state::{SessionStatus, WorkPhase};
+use crate::state::{SessionState, SessionStatus, WorkPhase};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 impl Scene {
-    fn status(&mut self, epoch: Epoch, state: State) -> &mut Self {
+    pub(super) fn status(&mut self, epoch: Epoch, state: State) -> &mut Self {
         let status = SessionStatus {
             state,
             since: self.now,
@@ -104,7 +104,7 @@ fn a_prompt_that_cannot_be_typed_is_tried_with_a_successor() {
 #[test]
 fn who_never_got_its_first_prompt_is_told_nothing_else() {
     let mut scene = Scene::typed();
-    scene.status(DEV, State::Failed { error: ErrorKind::Auth }).wait(HOUR / 2);
+    scene.status(DEV, State::Failed { error: ErrorKind::InvalidRequest }).wait(HOUR / 2);
     assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("needs_human", 1));
     scene.end_session();
     scene.event(Event::Answered {
@@ -260,9 +260,9 @@ fn a_turn_that_fails_at_once_is_tried_again_though_nobody_saw_it_work() {
 }
 
 #[test]
-fn a_login_is_a_persons_to_mend_and_nothing_burns() {
+fn a_refused_request_is_a_persons_to_mend_and_nothing_burns() {
     let mut scene = Scene::working(Policy::default());
-    scene.status(DEV, State::Failed { error: ErrorKind::Auth });
+    scene.status(DEV, State::Failed { error: ErrorKind::InvalidRequest });
     assert_eq!(scene.state(), "needs_human");
     scene.event(Event::Answered {
         project: project(),
@@ -328,7 +328,7 @@ fn a_reviewers_trouble_is_not_the_developers() {
     scene.status(REVIEWER, State::Failed { error: ErrorKind::RateLimit }).wait(Duration::from_secs(60));
     assert_eq!(scene.floor.next_message(REVIEWER).expect("it is told").text.lines().next(), Some("Continue"));
     assert_eq!(scene.state(), "reviewing");
-    scene.status(REVIEWER, State::Failed { error: ErrorKind::Auth });
+    scene.status(REVIEWER, State::Failed { error: ErrorKind::InvalidRequest });
     assert!(scene.has("end_session"));
     scene.end_session();
     assert!(scene.has("start_session"), "another reviewer is tried");
@@ -382,4 +382,55 @@ fn the_work_record_follows_tools_phases_and_checks() {
     scene.exited(DEV, None).end_session().wait(Duration::from_secs(1));
     assert_eq!(phase(&scene), WorkPhase::Implementation);
     assert_eq!(scene.floor.records.iter().next().expect("a record").sessions, [DEV, Epoch(2)]);
+}
+
+fn background() -> State {
+    State::Background { what: "1 task: shell".into() }
+}
+
+#[test]
+fn work_in_the_background_is_waited_for_and_told_of_when_its_time_is_over() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, background());
+    // Longer than an agent may be silent; nothing is asked, told or ended.
+    let before = scene.floor.messages.len();
+    scene.wait(3 * HOUR);
+    assert_eq!((scene.state(), scene.floor.messages.len()), ("working", before));
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    scene.wait(HOUR);
+    assert_eq!(scene.noted(NoteKind::Escalation), 1, "somebody is told");
+    assert_eq!(scene.floor.messages.len(), before + 1, "and it counts as one that has stopped");
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    // Its work ends and it goes on by itself: as if nothing had been.
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, background()).wait(HOUR);
+    scene.works(DEV).wait(HOUR);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+}
+
+#[test]
+fn only_a_reminder_that_was_taken_counts() {
+    let mut scene = Scene::typed();
+    scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, State::IdlePrompt);
+    let reminders = |scene: &Scene| scene.floor.jobs.iter().next().expect("a job").reminders;
+    assert_eq!(reminders(&scene), 0, "planned");
+    // It goes on and stops again before it was typed: no second one beside it.
+    scene.works(DEV).status(DEV, State::IdlePrompt);
+    assert_eq!((reminders(&scene), scene.floor.messages.len()), (0, 2));
+    scene.moved(2, DEV, Stage::TurnStarted);
+    assert_eq!(reminders(&scene), 1, "sent");
+}
+
+#[test]
+fn what_is_printed_is_a_sign_of_life() {
+    let mut scene = Scene::working(Policy::default());
+    for _ in 0..20 {
+        scene.wait(HOUR).event(Event::OutputSeen { epoch: DEV });
+    }
+    assert_eq!(scene.session(DEV).state, SessionState::Live);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+    scene.wait(3 * HOUR);
+    assert_ne!(scene.session(DEV).state, SessionState::Live, "and silence is none");
 }

@@ -3,7 +3,7 @@
 use super::super::Context;
 use super::programs::{is_executable, on_path};
 use super::{Check, Grade};
-use crate::config::{self, Agent, FloorConfig, Runtime, runtimes};
+use crate::config::{self, Agent, FloorConfig, Runtime, needs, runtimes};
 use shopfloor_adapters::agent::client::check_version;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::ids::Role;
@@ -45,6 +45,11 @@ fn one(project: &Project, settings: &FloorConfig) -> Vec<Check> {
         Check::warn(&name, format!("{} now names the project {}", file.display(), config.project.name))
             .hint("run `shopfloor init` again, or take the old name back")
     }];
+    let unmet = needs::warnings(&config, checkout, &|variable| std::env::var(variable).ok());
+    checks.extend(unmet.into_iter().map(|why| {
+        let check = if why.starts_with("secret") { Check::fail(&name, why) } else { Check::warn(&name, why) };
+        check.hint("set it where the floor runs, then run `shopfloor up`: a daemon that runs is told")
+    }));
     for role in [Role::Dev, Role::Review] {
         if let Some(agent) = config.agent(role) {
             checks.push(client(format!("{name}, {role} agent"), checkout, agent));

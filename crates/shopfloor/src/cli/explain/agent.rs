@@ -5,12 +5,13 @@ use crate::attend::Dossier;
 use crate::cli::context::now;
 use crate::cli::{CliError, CliResult, Context, Exit, output, view};
 use serde::Serialize;
+use shopfloor_adapters::phase_file;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::delivery::Transition;
 use shopfloor_core::ids::{Epoch, agent_name};
 use shopfloor_core::liveness::{Confidence, Status, derive};
-use shopfloor_core::runtime::RuntimeSpec;
-use shopfloor_core::state::{AgentStatus, Floor, Message, Session, SessionState};
+use shopfloor_core::runtime::{DialogView, RuntimeSpec};
+use shopfloor_core::state::{Floor, Message, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use std::time::Duration;
@@ -25,7 +26,11 @@ struct Explanation {
     session_state: SessionState,
     status: String,
     since: String,
+    /// The exit code of its client, once it is known; 128 and the signal's number for one that was killed.
+    exit: Option<i32>,
     confidence: Confidence,
+    /// What its client asks a person.
+    dialog: Option<DialogView>,
     context_percent: Option<u8>,
     cost_usd: Option<f64>,
     conversation: Option<String>,
@@ -70,7 +75,11 @@ pub fn run(context: &Context, name: &str) -> CliResult<Exit> {
         .ok_or_else(|| CliError::failed(format!("the runtime {:?} is not known", session.runtime)))?;
     let now = now();
     let dossier = look(context, session, &spec, now);
-    let status = derive(&dossier.evidence, now, &spec);
+    let mut status = derive(&dossier.evidence, now, &spec);
+    // The daemon has seen it for longer than this look.
+    if let Some(known) = session.status.as_ref().filter(|k| k.state.as_str() == status.state.as_str()) {
+        status.since = status.since.min(known.since);
+    }
     let shown = explanation(floor, session, &dossier, &status, now);
     if context.json {
         output::json(&shown);
@@ -89,9 +98,16 @@ fn find<'f>(floor: &'f Floor, name: &str) -> Option<&'f Session> {
 }
 
 /// Whether it came to its end as it should: then there is nothing to find out.
-fn ended(floor: &Floor, session: &Session) -> bool {
-    let agent = floor.agents.iter().find(|a| a.session == session.epoch);
-    session.state == SessionState::Ended && agent.is_none_or(|a| a.status == AgentStatus::Terminated)
+fn ended(session: &Session) -> bool {
+    session.state == SessionState::Ended && crashed(session).is_none()
+}
+
+/// How a session ended that did not end as it should. Rows of older builds say it by their exit alone.
+fn crashed(session: &Session) -> Option<String> {
+    let over = !matches!(session.state, SessionState::Starting | SessionState::Live);
+    let exit = session.exit_status.filter(|exit| *exit != 0);
+    (over && (session.crashed || exit.is_some()))
+        .then(|| exit.map_or("crashed".to_owned(), |exit| format!("crashed (exit {exit})")))
 }
 
 /// The evidence as it is now. Nothing is kept: that is the daemon's to do.
@@ -100,8 +116,13 @@ fn look(context: &Context, session: &Session, spec: &RuntimeSpec, now: Time) -> 
     let mut dossier = Dossier::load(&dir, session.created_at, session.conversation.clone());
     let _ = dossier.catch_up(&dir, spec, now);
     dossier.see_process(session.process, now);
-    dossier.see_phase(session.phase, session.phase_stamp.as_deref(), session.last_seen);
-    dossier.see_worktree(&context.layout.worktree(&session.project, session.role, session.issue), now);
+    let signalled = session.phase_stamp.as_deref().and_then(phase_file::written_at).map(Time);
+    let signalled = signalled.unwrap_or(session.last_seen).min(now);
+    dossier.see_phase(session.phase, session.phase_stamp.as_deref(), signalled);
+    // After its end the worktree is its successor's.
+    if matches!(session.state, SessionState::Starting | SessionState::Live) {
+        dossier.see_worktree(&context.layout.worktree(&session.project, session.role, session.issue), now);
+    }
     if session.state == SessionState::Live && spec.capabilities.hooks {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let tmux = Tmux::new(context.layout.tmux_socket(), path);
@@ -151,17 +172,20 @@ fn explanation(
         tmux_session: session.tmux.clone(),
         runtime: session.runtime.clone(),
         session_state: session.state,
-        status: match ended(floor, session) {
-            true => "ended".to_owned(),
-            false => status.state.to_string(),
+        status: match crashed(session) {
+            Some(crashed) => crashed,
+            None if ended(session) => "ended".to_owned(),
+            None => status.state.to_string(),
         },
+        exit: session.exit_status,
+        dialog: status.dialog.clone(),
         since: output::moment(status.since),
         confidence: status.confidence,
         context_percent: status.context_percent,
         cost_usd: dossier.cost_micros().map(|micros| micros as f64 / 1e6),
         conversation: dossier.conversation().map(|id| one_line(id, 80)),
         predecessor: session.predecessor.map(|epoch| format!("e{epoch}")),
-        chain: chain.filter(|_| !ended(floor, session)).collect(),
+        chain: chain.filter(|_| !ended(session)).collect(),
         facts: facts.collect(),
         messages: messages.collect(),
     }
@@ -177,6 +201,13 @@ fn print(shown: &Explanation, status: &Status, now: Time) {
         output::line(format!("  status: {}", shown.status));
     } else {
         output::line(format!("  status: {} for {age}, confidence {sure}", shown.status));
+    }
+    if let Some(dialog) = &shown.dialog {
+        dialog.text.lines().for_each(|row| output::line(format!("    | {row}")));
+        for option in &dialog.options {
+            let cursor = if option.selected { '>' } else { ' ' };
+            output::line(format!("    | {cursor} {}. {}", option.number, option.label));
+        }
     }
     if let Some(percent) = shown.context_percent {
         output::line(format!("  context: {percent}% used"));

@@ -4,7 +4,7 @@ use crate::cli::ci::{self, RunView};
 use crate::cli::context::now;
 use crate::cli::events::{self, NoteView};
 use crate::cli::view::{self, JobView};
-use crate::cli::{CliError, CliResult, Context, Exit, output, status};
+use crate::cli::{CliError, CliResult, Context, Exit, output, questions, status};
 use serde::Serialize;
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, IssueNumber, ProjectName};
@@ -29,6 +29,8 @@ struct Explanation {
     /// When the job came into each state.
     history: Vec<StageView>,
     last_ci: Option<RunView>,
+    /// What people are asked about it.
+    questions: Vec<questions::QuestionView>,
     unread_messages: Vec<MessageView>,
     pending: Vec<PendingView>,
     notes: Vec<NoteView>,
@@ -95,6 +97,12 @@ pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
         job: job.map(|job| JobView::new(&floor, job)),
         history: job.map(|job| job.history.iter().map(stage).collect()).unwrap_or_default(),
         last_ci: last_ci.map(RunView::from),
+        questions: job
+            .map(|job| questions::of_issue(&floor, job))
+            .unwrap_or_default()
+            .into_iter()
+            .map(Into::into)
+            .collect(),
         unread_messages: job.map(|job| unread(&floor, job)).unwrap_or_default(),
         pending: pending.into_iter().map(pending_view).collect(),
         notes: notes.into_iter().map(NoteView::from).collect(),
@@ -166,6 +174,8 @@ fn concerns(
         }
         Action::RetireBranch { project: p, issue: i, .. } => p == project && *i == Some(issue),
         Action::SyncCheckout { .. }
+        | Action::TakeCheckout { .. }
+        | Action::CheckAgents { .. }
         | Action::FindPrimary { .. }
         | Action::CancelCi { .. }
         | Action::Tidy(_) => false,
@@ -243,6 +253,13 @@ fn print_job(floor: &Floor, job: &Job) {
     }
     if let Some(pr) = job.pr {
         output::line(format!("  pull request #{pr}, branch {}", job.branch));
+    }
+    for question in questions::of_issue(floor, job) {
+        output::line(format!(
+            "  {} q{}: `shopfloor answer q{} \"…\"`",
+            question.kind, question.id, question.id
+        ));
+        question.print_text();
     }
     for message in unread(floor, job) {
         let first = message.text.lines().next().unwrap_or_default();

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use shopfloor_adapters::agent::hooks::{HookPayload, PAYLOAD_BYTES_MAX, parse_hook, parse_notify};
 use shopfloor_adapters::agent::spool::{self, Told};
+use shopfloor_adapters::agent::through;
 use shopfloor_core::liveness::{HookEvent, StartSource};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
@@ -26,6 +27,11 @@ pub fn hook() {
         let Some(bytes) = read_input()? else { return Ok(()) };
         let payload = parse_hook(&bytes).map_err(|e| format!("a payload was not understood: {e}"))?;
         let answer = answer(session, &payload);
+        // What is answered here asks nobody.
+        if matches!(payload.event, HookEvent::PermissionRequest { .. }) && answer.is_some() {
+            let _ = writeln!(io::stdout(), "{}", answer.unwrap_or_default());
+            return Ok(());
+        }
         // The answer even if the spool is full or gone.
         let told = tell(session, payload);
         if let Some(answer) = answer {
@@ -35,13 +41,25 @@ pub fn hook() {
     });
 }
 
-/// Codex's `notify`.
+/// Codex's `notify`. The person's own, for which ours stands in, is called too.
 pub fn notify(payload: Option<&(impl AsRef<OsStr> + ?Sized)>) {
     in_session(|session| {
-        let text = payload.and_then(|p| p.as_ref().to_str()).ok_or("notify's argument is not text")?;
-        let payload = parse_notify(text).map_err(|e| format!("notify was not understood: {e}"))?;
-        tell(session, payload)
+        let own = std::env::var(through::NOTIFY).ok().zip(payload);
+        let told = told_of_notify(session, payload);
+        if let Some((own, payload)) = own {
+            through::notify(&own, payload.as_ref()).map_err(|e| format!("your own notify: {e}"))?;
+        }
+        told
     });
+}
+
+fn told_of_notify(
+    session: &OwnSession,
+    payload: Option<&(impl AsRef<OsStr> + ?Sized)>,
+) -> Result<(), String> {
+    let text = payload.and_then(|p| p.as_ref().to_str()).ok_or("notify's argument is not text")?;
+    let payload = parse_notify(text).map_err(|e| format!("notify was not understood: {e}"))?;
+    tell(session, payload)
 }
 
 /// Runs `work` if this is a session of ours. What goes wrong is noted there and nowhere else.
@@ -60,6 +78,7 @@ fn tell(session: &OwnSession, payload: HookPayload) -> Result<(), String> {
         at: session.at,
         conversation: payload.session_id,
         transcript: payload.transcript_path,
+        subagent: payload.subagent,
         event: payload.event,
     };
     spool::append(&session.dir, &told).map_err(|e| format!("{} was not kept: {e}", told.event))
@@ -82,6 +101,12 @@ fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Val
                 "hookEventName": "PreToolUse",
                 "permissionDecision": "deny",
                 "permissionDecisionReason": refusal.why,
+            }}))
+        }
+        HookEvent::PermissionRequest { .. } if session.allows(payload.command.as_deref()?) => {
+            Some(json!({"hookSpecificOutput": {
+                "hookEventName": "PermissionRequest",
+                "decision": { "behavior": "allow" },
             }}))
         }
         _ => None,

@@ -1,8 +1,9 @@
 //! The session a client's call belongs to, from the environment the factory gave the agent.
 
 use crate::cli::now;
-use shopfloor_adapters::agent::spool;
+use shopfloor_adapters::agent::{spool, through};
 use shopfloor_adapters::layout::Layout;
+use shopfloor_core::allow::Allowed;
 use shopfloor_core::guard::{Ask, Refusal, check};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::time::Time;
@@ -43,6 +44,13 @@ impl OwnSession {
             branch: &text("SHOPFLOOR_BRANCH").unwrap_or_default(),
             primary: &text("SHOPFLOOR_PRIMARY_BRANCH").unwrap_or_else(|| "main".into()),
         })
+    }
+
+    /// Whether the project's configuration says that the command need not be asked about.
+    pub fn allows(&self, command: &str) -> bool {
+        let list = std::env::var(through::ALLOW).ok();
+        let list: Vec<String> = list.and_then(|list| serde_json::from_str(&list).ok()).unwrap_or_default();
+        Allowed::new(&list).is_ok_and(|allowed| allowed.covers(command))
     }
 
     pub fn complain(&self, what: &str) {

@@ -98,12 +98,17 @@ fn apply(
 ) -> CliResult<Exit> {
     let project = context.project()?.name;
     let mut forge = context.forge()?;
+    let version = |forge: &mut ForgeDb| forge.issue(&project, number).map(|issue| issue.version);
+    let before = version(&mut forge);
+    let before = found(&mut forge, &project, before)?;
     let changed = change(&mut forge, &project);
     found(&mut forge, &project, changed)?;
+    let same = version(&mut forge).is_ok_and(|now| now == before);
     context.poke();
     if context.json {
         return show::print(context, &project, number);
     }
+    let done = if same { "is so already" } else { done };
     output::line(format!("#{number} {done}"));
     Ok(Exit::Fine)
 }

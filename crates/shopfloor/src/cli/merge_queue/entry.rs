@@ -26,7 +26,7 @@ pub struct EntryView {
     pub status: &'static str,
     priority: u8,
     head: Sha,
-    /// Who approved a person's branch.
+    /// Who approved it.
     approved_by: Option<String>,
     /// What has to happen next; for one that is through, what became of it.
     pub waits_for: String,
@@ -59,7 +59,10 @@ impl EntryView {
             status: floor.entry_status(entry),
             priority: entry.priority.0,
             head: entry.head.clone(),
-            approved_by: entry.by_hand.as_ref().and_then(|by| by.approved_by.clone()),
+            approved_by: match &entry.by_hand {
+                Some(by) => by.approved_by.clone(),
+                None => entry.approved_by.clone(),
+            },
             waits_for: waits_for(floor, entry),
             estimate_seconds: position.and_then(|at| estimate(floor, entry, at)).map(|d| d.as_secs()),
             decided_at: entry.decided_at.map(output::moment),

@@ -1,7 +1,7 @@
 //! `shopfloor rescue list`.
 
 use super::super::{CliResult, Context, Exit, output, view};
-use super::{RescueView, Site, files};
+use super::{RescueView, Site, files, parts};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::text::one_line;
@@ -33,7 +33,10 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
                 one_line(&r.agent, 60),
                 output::timestamp(r.at),
                 view::or_dash(r.head.as_ref().map(|head| head.short())),
-                files(r.files),
+                match r.parts.is_empty() {
+                    true => files(r.files),
+                    false => format!("{}, {}", files(r.files), parts(r)),
+                },
                 r.also_in
                     .as_ref()
                     .map_or("only here".to_owned(), |name| format!("also in {}", one_line(name, 60))),

@@ -8,7 +8,7 @@ mod show;
 use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use shopfloor_adapters::git::{GitProject, GitWorkspace, Rescued};
+use shopfloor_adapters::git::{GitProject, GitWorkspace, Part, PartKind, Rescued};
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name};
 use shopfloor_engine::ports::PortError;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// List, show and restore what agents' worktrees held
 ///
 /// A snapshot is made at each phase, on a timer while an agent works, and before anything is ended
-/// or removed. It holds tracked and untracked files, not ignored ones.
+/// or removed. It holds tracked and untracked files, not ignored ones; and what its repository has beside:
+/// stashes, branches and tags that are not published, commits made in submodules.
 #[derive(Args)]
 pub struct RescueArgs {
     #[command(subcommand)]
@@ -107,6 +108,15 @@ struct RescueView {
     files: usize,
     /// The branch that has all of it as well.
     also_in: Option<String>,
+    /// What it keeps beside: stashes, other branches, tags, submodules' commits.
+    parts: Vec<PartView>,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    kind: &'static str,
+    name: String,
+    commit: Sha,
 }
 
 impl RescueView {
@@ -120,8 +130,31 @@ impl RescueView {
             head: rescued.head.clone(),
             files: rescued.files,
             also_in: rescued.also_in.clone(),
+            parts: rescued.parts.iter().map(PartView::new).collect(),
         }
     }
+}
+
+impl PartView {
+    fn new(part: &Part) -> Self {
+        PartView { kind: part.kind.as_str(), name: part.name.clone(), commit: part.commit.clone() }
+    }
+}
+
+/// `2 stashes, 1 branch`; nothing for none.
+fn parts(rescued: &Rescued) -> String {
+    let kinds = [PartKind::Stash, PartKind::Branch, PartKind::Tag, PartKind::Submodule];
+    let counts = kinds.into_iter().filter_map(|kind| {
+        let count = rescued.parts.iter().filter(|part| part.kind == kind).count();
+        let (one, many) = match kind {
+            PartKind::Stash => ("stash", "stashes"),
+            PartKind::Branch => ("branch", "branches"),
+            PartKind::Tag => ("tag", "tags"),
+            PartKind::Submodule => ("submodule commit", "submodule commits"),
+        };
+        (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
+    });
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// `1 file`, `3 files`.

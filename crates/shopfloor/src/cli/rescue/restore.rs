@@ -4,7 +4,7 @@ use super::super::{CliError, CliResult, Context, Exit, output};
 use super::{Site, files};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_adapters::git::Rescued;
+use shopfloor_adapters::git::{PartKind, Rescued};
 use shopfloor_adapters::hand::HandSessions;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::ids::{IssueNumber, Role, branch_for};
@@ -26,6 +26,10 @@ pub struct RestoreArgs {
     /// Make a branch of this name on the floor's repository
     #[arg(long, value_name = "NAME", conflicts_with = "to")]
     branch: Option<String>,
+    /// Not the worktree's files but what was kept beside them: a stash, another branch, a submodule's
+    /// commit, by the number that `rescue show` gives it. With `--to` or `--branch`
+    #[arg(long, value_name = "N")]
+    part: Option<usize>,
 }
 
 #[derive(Serialize, Default)]
@@ -42,9 +46,22 @@ struct RestoredView {
 
 pub fn run(context: &Context, args: &RestoreArgs) -> CliResult<Exit> {
     let site = Site::open(context)?;
-    let found = site.find(&args.what)?;
+    let mut found = site.find(&args.what)?;
+    if let Some(number) = args.part {
+        if args.to.is_none() && args.branch.is_none() {
+            return Err(CliError::usage("where to is not said").hint("add `--to DIR` or `--branch NAME`"));
+        }
+        let part = site.workspace.rescued_part(&site.project, &found, number)?;
+        found = part.ok_or_else(|| {
+            CliError::no_such(format!("{} has no part {number}", found.reference))
+                .hint(format!("`shopfloor rescue show {}` numbers them", found.reference))
+        })?;
+    }
     let mut view = RestoredView { reference: found.reference.clone(), ..RestoredView::default() };
-    let what = format!("{} ({} changed against its HEAD)", found.reference, files(found.files));
+    let what = match args.part {
+        Some(number) => format!("part {number} of {}", found.reference),
+        None => format!("{} ({} changed against its HEAD)", found.reference, files(found.files)),
+    };
     if let Some(dir) = &args.to {
         let dir = std::path::absolute(dir)?;
         site.workspace.restore_to(&site.project, &found, &dir)?;
@@ -81,6 +98,17 @@ fn in_place(
     let done = site.workspace.restore_in_place(&tree, &branch, found)?;
     let mut lines = vec![format!("{} holds again what {what} held", done.path.display())];
     lines.push(format!("what it held before is kept at {}", done.before.reference));
+    for part in &done.parts {
+        let name = shopfloor_core::text::one_line(&part.name, 200);
+        lines.push(format!("its {} is there again: {name}", part.kind.as_str()));
+    }
+    let left = found.parts.iter().filter(|part| part.kind == PartKind::Submodule).count();
+    if left > 0 {
+        lines.push(format!(
+            "{left} commits of submodules are had with `--part N --branch NAME`; `shopfloor rescue show {}` numbers them",
+            found.reference
+        ));
+    }
     if let Some(other) = &done.other_head {
         let note = format!(
             "HEAD stays at {}: going to {}, where it was, would leave commits behind",

@@ -45,6 +45,14 @@ pub fn run(context: &Context, args: &ShowArgs) -> CliResult<Exit> {
         Some(branch) => format!("  all of it is also in {branch}"),
         None => "  only here".to_owned(),
     });
+    for (at, part) in found.parts.iter().enumerate() {
+        let name = shopfloor_core::text::one_line(&part.name, 200);
+        output::line(format!("  {}. {} {} ({name})", at + 1, part.kind.as_str(), part.commit.short()));
+    }
+    if !found.parts.is_empty() {
+        let how = "get one with `shopfloor rescue restore REF --part N`, and `--to DIR` or `--branch NAME`";
+        output::line(format!("  {how}"));
+    }
     output::line("");
     if changes.is_empty() {
         output::line("  no file differed from that HEAD");

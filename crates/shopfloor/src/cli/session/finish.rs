@@ -17,6 +17,7 @@ use shopfloor_core::planner;
 use shopfloor_core::state::{Entry, Project};
 use shopfloor_engine::ports::{BranchState, Tree, Workspace};
 use shopfloor_engine::proof::RescueProof;
+use std::path::Path;
 
 /// End a session that has a worktree of its own, and decide what becomes of its work
 ///
@@ -43,7 +44,7 @@ struct How {
     /// Keep branch and worktree as they are, and what is uncommitted on a rescue ref
     #[arg(long)]
     keep: bool,
-    /// Remove worktree and branch; all of it is on a rescue ref
+    /// Remove worktree and branch; all of it is on a rescue ref. A branch that the hub had before stays there
     #[arg(long)]
     drop: bool,
 }
@@ -247,16 +248,15 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         // Gone before a crash: then the ref that was written down says what was kept.
-        let git = self.context.git()?;
-        let (clone, hub) = {
-            let layout = &self.context.layout;
-            (layout.clone_repo(&self.project.name), layout.hub(&self.project.name))
-        };
         let Some(kept) = finish.rescue.as_deref() else { return Ok(()) };
-        let left = abandon::branch(&git, &clone, &[&clone, &hub], &self.branch, kept)
+        let (git, layout) = (self.context.git()?, &self.context.layout);
+        let (clone, hub) = (layout.clone_repo(&self.project.name), layout.hub(&self.project.name));
+        let own = (!self.record.taken_over).then_some(hub.as_path());
+        let repos: Vec<&Path> = own.into_iter().chain([clone.as_path()]).collect();
+        let gone = abandon::branch(&git, &clone, &repos, &self.branch, kept)
             .map_err(|e| CliError::failed(format!("its branch cannot be removed: {e}")).hint("try again"))?;
-        if !left {
-            eprintln!("warning: {} has commits of others and stays on the hub", self.branch);
+        if !gone {
+            eprintln!("warning: {} has commits of others and stays", self.branch);
         }
         Ok(())
     }
@@ -286,6 +286,9 @@ impl<'a> Work<'a> {
             }
             Finishing::Keep => {
                 format!("{name} is ended; {branch} is in {}{rescue}", worktree.unwrap_or_default())
+            }
+            Finishing::Drop if self.record.taken_over => {
+                format!("{name} is ended; its worktree is removed, the hub's {branch} stays{rescue}")
             }
             Finishing::Drop => format!("{name} is ended; {branch} and its worktree are removed{rescue}"),
         });

@@ -60,6 +60,7 @@ pub fn run(context: &Context, args: ForkArgs) -> CliResult<Exit> {
         now: now(),
         by: spawn::this_process()?,
         branch: None,
+        taken_over: false,
         forked_from: Some(&record.name),
     })?;
     spawn::show(context, &forked);

@@ -228,8 +228,8 @@ struct Rescue {
 
 /// Git as the agents' workplace.
 fn workspace(context: &Context) -> CliResult<GitWorkspace> {
-    let (projects, _) =
-        Projects::load(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
+    let projects =
+        Projects::usable(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
     Ok(GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup()))
 }
 

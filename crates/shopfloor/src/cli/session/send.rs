@@ -11,7 +11,7 @@ use serde::Serialize;
 use shopfloor_adapters::hand::{Hand, HandError, HandSessions};
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux, TmuxError};
 use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, is_ours};
-use shopfloor_core::runtime::screen::{read, read_title};
+use shopfloor_core::runtime::screen::{is_typed_into, read, read_title};
 use shopfloor_core::runtime::{Meaning, RuntimeSpec, Submit};
 use shopfloor_core::text::neutralise;
 use shopfloor_core::time::Time;
@@ -241,7 +241,10 @@ impl Terminal<'_> {
             Some(Meaning::Dialog(kind)) => Some(kind),
             _ => None,
         };
-        Ok(Pane::new(&reading, dialog, self.human_typed()?))
+        let shown = self.tmux.screen(&self.name).map_err(HandError::from)?.unwrap_or_default();
+        let cursor = self.tmux.cursor(&self.name).map_err(HandError::from)?;
+        let elsewhere = !cursor.is_some_and(|cursor| is_typed_into(&self.spec, &shown, cursor));
+        Ok(Pane { elsewhere, ..Pane::new(&reading, dialog, self.human_typed()?) })
     }
 
     /// When a person's terminal that is attached last did something.

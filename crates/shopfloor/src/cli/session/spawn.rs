@@ -4,6 +4,7 @@ use super::state_file::{self, StateFile};
 use super::{PartArgs, build_cmd};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
 use clap::Args;
+use shopfloor_adapters::git::hub::{self, BranchProblem};
 use shopfloor_adapters::git::repos;
 use shopfloor_adapters::hand::{Hand, HandSessions, Record, Spawn, Stand};
 use shopfloor_adapters::host::env::clean_env;
@@ -68,11 +69,13 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         (true, None) => Some(String::new()),
         (true, Some(branch)) => Some(check_branch(context, &hands, &project, branch)?),
     };
+    let taken_over = branch.as_ref().is_some_and(|branch| is_on_hub(context, &project, branch));
     let spawn = Spawn {
         parts: args.parts.parts(&project.name),
         runtime: &runtime,
         cwd: &cwd,
         branch: branch.as_deref(),
+        taken_over,
         forked_from: None,
         argv,
         leader: super::leader::argv()?,
@@ -96,6 +99,13 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
 
 pub(super) fn this_process() -> CliResult<ProcessId> {
     identify(std::process::id()).ok_or_else(|| CliError::failed("/proc cannot be read"))
+}
+
+/// Whether the hub has a branch of that name, whatever is in it.
+fn is_on_hub(context: &Context, project: &Project, branch: &str) -> bool {
+    let Ok(git) = context.git() else { return true };
+    let found = hub::branch(&git, &context.layout.hub(&project.name), &project.policy.primary_branch, branch);
+    !branch.is_empty() && !matches!(found, Err(BranchProblem::Unknown(_) | BranchProblem::BadName(_)))
 }
 
 /// A branch that somebody else works on, or that only the merge queue moves, is not for a hand session.
@@ -135,8 +145,8 @@ fn command(
         let config = super::project_config(context, project).ok()?;
         config.steps.get(&args.parts.step).map(|step| step.runtime.clone())
     };
-    let nothing = args.command.as_ref().map(String::as_str).or(args.argv.first().map(String::as_str));
-    if nothing.is_some_and(|word| word.trim().is_empty()) {
+    let first = args.command.as_deref().or(args.argv.first().map(String::as_str));
+    if first.is_some_and(|word| word.trim().is_empty()) {
         return Err(CliError::usage("the command is empty")
             .hint("say what to run; without --command it is what [steps.STEP] in shopfloor.toml says"));
     }

@@ -4,14 +4,17 @@ mod progress;
 
 use super::output;
 use super::{CliError, CliResult, Context, Exit};
-use crate::daemon::Daemon;
+use crate::config::{self, needs};
+use crate::daemon::{Daemon, VARIABLES};
 use clap::Args;
 use progress::Progress;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
 use shopfloor_adapters::host::rotate::rotate;
+use shopfloor_core::text::neutralise;
 use shopfloor_engine::{Stop, Until};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -35,6 +38,10 @@ pub struct UpArgs {
 }
 
 pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
+    warn(context)?;
+    if let Some(told) = tell(context)? {
+        return Ok(told);
+    }
     if args.detach {
         return detach(context);
     }
@@ -64,6 +71,62 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     }
 }
 
+/// Says what the projects need and this environment has not.
+fn warn(context: &Context) -> CliResult<()> {
+    let floor_config = context.floor_config()?;
+    let engine = context.engine()?;
+    for project in engine.floor().projects.iter() {
+        let checkout = Path::new(&project.checkout);
+        // One that cannot be read is told of by whoever reads it to use it.
+        let Ok(config) = config::load::project(&checkout.join(config::FILE_NAME), &floor_config) else {
+            continue;
+        };
+        for line in needs::warnings(&config, checkout, &|name| std::env::var(name).ok()) {
+            eprintln!("warning: {}: {}", project.name, neutralise(&line));
+        }
+    }
+    Ok(())
+}
+
+/// A daemon that runs takes over what agents' variables are here, and tries again what it could not begin.
+/// `None`: there is none.
+fn tell(context: &Context) -> CliResult<Option<Exit>> {
+    let Some(pong) = context.ask_daemon("ping")? else { return Ok(None) };
+    let pid = pong.strip_prefix("pong ").unwrap_or_default();
+    let floor_config = context.floor_config()?;
+    let engine = context.engine()?;
+    let checkouts = engine.floor().projects.iter().map(|p| Path::new(&p.checkout));
+    let names = checkouts.flat_map(|checkout| needs::named_variables(checkout, &floor_config));
+    // What is not set here may be set there, and is left alone.
+    let told: BTreeMap<String, String> =
+        names.filter_map(|name| std::env::var(&name).ok().map(|value| (name, value))).collect();
+    let request = format!("{VARIABLES}{}", serde_json::to_string(&told).unwrap_or_default());
+    let answer = context.ask_daemon(&request)?.unwrap_or_default();
+    let Some(changed) = answer.strip_prefix("ok") else {
+        return Err(CliError::new(
+            Exit::Busy,
+            format!("a daemon runs on this floor already (pid {pid}), and {answer}"),
+        )
+        .hint("`shopfloor down` ends it"));
+    };
+    let changed: Vec<&str> = changed.split_whitespace().collect();
+    if changed.is_empty() {
+        return Err(CliError::new(Exit::Busy, format!("a daemon runs on this floor already (pid {pid})"))
+            .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
+    }
+    if context.json {
+        output::json(
+            &serde_json::json!({ "running": true, "pid": pid.parse::<u32>().ok(), "changed": changed }),
+        );
+    } else {
+        output::line(format!(
+            "the daemon (pid {pid}) has the new values of {}: the next sessions get them",
+            changed.join(", ")
+        ));
+    }
+    Ok(Some(Exit::Fine))
+}
+
 /// The daemon's log is begun anew beyond this; the part before is kept.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const NOTES_BETWEEN_LOOKS: usize = 1_000;
@@ -80,12 +143,6 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// Starts the daemon as a process of its own and waits until it answers or ends.
 fn detach(context: &Context) -> CliResult<Exit> {
-    context.engine()?;
-    if context.ask_daemon("ping")?.is_some() {
-        return Err(
-            CliError::new(Exit::Busy, "a daemon runs on this floor already").hint("`shopfloor down` ends it")
-        );
-    }
     let (news, wait) = channel();
     let (appeared, ended) = (news.clone(), news);
     // Nobody listens any more once the answer is known.

@@ -43,6 +43,9 @@ batch = "tip"
 rounds = 4
 slots = 3
 alarm = "30m"
+[sessions]
+handback = "20m"
+
 [limits]
 max_jobs = 7
 ci_fixes = 0
@@ -51,6 +54,7 @@ reminders = 5
 on_failed = "backlog"
 on_already_done = "close"
 idle = "1m"
+background = "1h"
 delivery = "2m"
 respawn_backoff = "500ms"
 renotify = "3m"

@@ -52,7 +52,7 @@ shopfloor.toml:5:9: unknown key `reviewer` in [agents]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, worktree, rescue, secrets, steps, verify"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, sessions, worktree, rescue, secrets, steps, verify"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
@@ -447,7 +447,7 @@ fn steps_and_verifiers_are_checked_where_they_stand() {
 shopfloor.toml:6:1: {stroy} is not a placeholder
   6 | command = ["bot", "{stroy}"]
     | ^^^^^^^
-  hint: did you mean `story`? valid placeholders here: story, step, extra, prompt"#,
+  hint: did you mean `story`? valid placeholders here: story, step, extra, state_file, prompt"#,
     );
     check_section(
         "[steps.create]\ncommand = [\"bot\"]\nprompt = \"do {story}\"\n",

@@ -199,6 +199,9 @@ impl Shared {
         for (number, row) in state.screen.rows(width, height).iter().enumerate() {
             let _ = write!(out, "\x1b[{};1H{row}\x1b[K", number + 1);
         }
+        if let Some((column, row)) = state.screen.cursor(width, height) {
+            let _ = write!(out, "\x1b[{};{}H", row + 1, column + 1);
+        }
         put(out.as_bytes());
     }
 

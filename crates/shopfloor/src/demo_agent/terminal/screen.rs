@@ -141,6 +141,16 @@ impl Screen {
         rows.into_iter().map(|row| row.chars().take(width).collect()).collect()
     }
 
+    /// Column and row, from 0, where the next character goes: behind what the composer holds.
+    pub fn cursor(&self, width: usize, height: usize) -> Option<(usize, usize)> {
+        let rows = self.rows(width, height);
+        let first = rows.iter().rposition(|row| row.starts_with("❯\u{a0}"))?;
+        let text = rows[first..].iter().take_while(|row| !row.starts_with("──"));
+        let last = first + text.count() - 1;
+        let empty = self.composer.shown().is_empty();
+        Some(if empty { (2, first) } else { (rows[last].chars().count(), last) })
+    }
+
     fn composer_rows(&self, width: usize) -> Vec<String> {
         let mut rows = Vec::new();
         if let Some(seconds) = self.busy {
@@ -213,7 +223,14 @@ mod tests {
 
     fn read(screen: &Screen) -> Reading {
         let spec = embedded("claude").expect("it is embedded");
-        screen::read(&spec, &screen.rows(80, 30).join("\n"), Time(0), 0)
+        let shown = screen.rows(80, 30).join("\n");
+        let reading = screen::read(&spec, &shown, Time(0), 0);
+        if reading.composer != Seen::None {
+            let cursor = screen.cursor(80, 30).expect("it has a composer");
+            assert!(screen::is_typed_into(&spec, &shown, cursor), "{cursor:?}\n{shown}");
+            assert!(!screen::is_typed_into(&spec, &shown, (18, 29)), "{shown}");
+        }
+        reading
     }
 
     fn title(screen: &Screen) -> Option<Meaning> {

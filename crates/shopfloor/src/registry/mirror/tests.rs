@@ -79,8 +79,11 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         branch: "fix/issue-1".into(),
     };
     let ready = Outcome::WorktreeReady { path: "w".into(), head, notes: vec![] };
+    let check = Action::CheckAgents { project: project.clone() };
+    let fit = Outcome::AgentsChecked { troubles: vec![], unset: vec![] };
     for event in [
         Event::ProjectSet { project: project.clone(), checkout: "c".into(), policy: Policy::default() },
+        Event::Performed { action: check, outcome: fit },
         Event::Observed { project, observation: issue, cursor: 1, more: false },
         Event::Performed { action: prepare, outcome: ready },
     ] {
@@ -114,6 +117,7 @@ fn child() {
         let outcome = Outcome::Checkpoint {
             rescue: Some(format!("refs/rescue/{RECORD}/{n}")),
             head: None,
+            ahead: None,
             files,
             note: None,
         };

@@ -8,7 +8,7 @@ mod trial;
 
 use super::Check;
 use model::{COMMAND, Mood, RUN};
-use shopfloor_adapters::agent::hooks::TurnLine;
+use shopfloor_adapters::agent::transcript::TurnLine;
 use shopfloor_core::delivery::{is_ours, same_prompt};
 use shopfloor_core::liveness::{HookEvent, StartSource, TurnEnd};
 use shopfloor_core::runtime::screen::Composer;
@@ -128,7 +128,7 @@ impl<'t> Suite<'t> {
     /// By the runtime's own recipe: paste, see it, pause, key, hook.
     fn submit(&self, pane: &Pane<'_>, text: &str) -> Verdict {
         let Some(recipe) = &self.spec.submit else { return Err("it has no recipe for typing".into()) };
-        let taken = |event: &HookEvent| matches!(event, HookEvent::UserPromptSubmit { prompt } if same_prompt(prompt, text));
+        let taken = |event: &HookEvent| matches!(event, HookEvent::UserPromptSubmit { prompt, .. } if same_prompt(prompt, text));
         if !pane.wait_composer(|composer| *composer == Composer::Empty) {
             return Err(shown("its composer is not seen empty", pane));
         }
@@ -156,7 +156,7 @@ impl<'t> Suite<'t> {
     }
 
     fn turn_ends(&self, pane: &Pane<'_>, turns: usize) -> Verdict {
-        if !self.trial.wait(|| self.trial.count(|event| *event == HookEvent::Stop) >= turns) {
+        if !self.trial.wait(|| self.trial.count(|event| matches!(event, HookEvent::Stop { .. })) >= turns) {
             return Err(shown("its Stop hook does not reach us", pane));
         }
         let rests = || {

@@ -5,8 +5,9 @@ use super::super::scratch::Scratch;
 use super::model::Model;
 use crate::cli::{now, utc_offset};
 use serde_json::json;
-use shopfloor_adapters::agent::hooks::{TurnLine, parse_rollout_line};
+use shopfloor_adapters::agent::settings::ClaudeRules;
 use shopfloor_adapters::agent::spool::{self, Told};
+use shopfloor_adapters::agent::transcript::{TurnLine, parse_rollout_line};
 use shopfloor_adapters::agent::{settings, trust};
 use shopfloor_adapters::host::command;
 use shopfloor_adapters::layout::Layout;
@@ -94,15 +95,17 @@ impl<'a> Trial<'a> {
     /// What the client is told beforehand, so that it asks nobody and reports to the trial.
     fn seed(&self, session: &Path) -> std::io::Result<()> {
         let home = self.folder.join("home");
-        let state = json!({ "theme": "dark", "autoUpdates": false,
-            "customApiKeyResponses": { "approved": [KEY], "rejected": [] } });
+        let state = json!({ "theme": "dark", "autoUpdates": false });
         std::fs::write(home.join(".claude.json"), state.to_string())?;
-        trust::seed_claude(
-            &trust::claude_file(&home, None),
-            &self.folder.join(Place::Trusted.folder()),
-            true,
-        )?;
-        std::fs::write(session.join("settings.json"), settings::claude_settings(&self.program).to_string())?;
+        let answers = trust::Answers {
+            worktree: &self.folder.join(Place::Trusted.folder()),
+            worktrees: None,
+            skip_permissions: true,
+            key: Some(KEY),
+        };
+        trust::seed_claude(&trust::claude_file(&home, None), &answers)?;
+        let settings = settings::claude_settings(&self.program, &ClaudeRules::default());
+        std::fs::write(session.join("settings.json"), settings.to_string())?;
         let config = format!(
             "model = \"trial\"\nmodel_provider = \"trial\"\ncheck_for_update_on_startup = false\n\
              sandbox_mode = \"danger-full-access\"\n[analytics]\nenabled = false\n\

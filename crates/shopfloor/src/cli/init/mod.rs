@@ -1,5 +1,8 @@
 //! `shopfloor init`: a repository becomes a project.
 
+mod commit;
+mod leftovers;
+
 use super::output;
 use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, template};
@@ -26,6 +29,12 @@ pub struct InitArgs {
     /// Go on although there are changes that no commit holds; agents will not see them
     #[arg(long)]
     allow_dirty: bool,
+    /// Commit shopfloor.toml, and only that, with your own git: its hooks and identity
+    #[arg(long)]
+    commit: bool,
+    /// Where a floor was whose store is gone: move what it left aside and begin anew
+    #[arg(long)]
+    set_aside: bool,
 }
 
 pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
@@ -58,6 +67,10 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         Err(RegisterError::Checkout(CheckoutProblem::Dirty { .. })) if args.allow_dirty => {}
         other => other.map_err(problem)?,
     }
+    if args.commit {
+        commit::may(context, &checkout, &project.primary_branch)?;
+    }
+    leftovers::make_room(context, args.set_aside)?;
     let mut engine = context.new_engine()?;
     if let Some(known) = engine.floor().projects.get(&project.name)
         && Path::new(&known.checkout) != checkout
@@ -69,12 +82,14 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         ))
         .hint("choose another name with --name"));
     }
-    let state = repos::register(&git, &context.layout, &project, args.allow_dirty).map_err(problem)?;
-    ForgeDb::open(&context.layout.database())?.init_project(&project.name)?;
     if !exists {
         let text = new_config(&git, &checkout, &args)?;
         write_atomic(&file, text.as_bytes(), 0o644)?;
     }
+    // Before the hub gets the primary branch: then it has the file, too.
+    let committed = args.commit && commit::commit(context, &checkout)?;
+    let state = repos::register(&git, &context.layout, &project, args.allow_dirty).map_err(problem)?;
+    ForgeDb::open(&context.layout.database())?.init_project(&project.name)?;
     let event = Event::ProjectSet {
         project: project.name.clone(),
         checkout: checkout.display().to_string(),
@@ -82,11 +97,11 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
     };
     engine.submit(now(), &event)?;
     context.poke();
-    report(context, &project, &state, exists);
+    report(context, &project, &state, exists, committed);
     Ok(Exit::Fine)
 }
 
-fn report(context: &Context, project: &GitProject, state: &HubState, existed: bool) {
+fn report(context: &Context, project: &GitProject, state: &HubState, existed: bool, committed: bool) {
     let hub = context.layout.hub(&project.name);
     if context.json {
         output::json(&serde_json::json!({
@@ -96,10 +111,15 @@ fn report(context: &Context, project: &GitProject, state: &HubState, existed: bo
             "home": context.layout.root().display().to_string(),
             "hub": hub.display().to_string(),
             "config_written": !existed,
+            "config_committed": committed,
         }));
         return;
     }
-    let file = if existed { "kept" } else { "wrote" };
+    let file = match (existed, committed) {
+        (_, true) => "committed",
+        (true, false) => "kept",
+        (false, false) => "wrote",
+    };
     output::line(format!(
         "project {}: {file} {}, floor in {}",
         project.name,
@@ -111,10 +131,10 @@ fn report(context: &Context, project: &GitProject, state: &HubState, existed: bo
     match state {
         HubState::Pushed | HubState::Same => {}
         HubState::HubAhead => {
-            output::line(format!("the floor is ahead of you: run `git pull shopfloor {branch}`"))
+            output::line(format!("the floor is ahead of you: run `git pull --rebase shopfloor {branch}`"))
         }
         HubState::Diverged { .. } => output::line(format!(
-            "your {branch} and the floor's have parted: agents work on the floor's. Bring them together with `git pull shopfloor {branch}`, then `git push shopfloor {branch}`"
+            "your {branch} and the floor's have parted: agents work on the floor's. `shopfloor up` puts your commits through the merge queue; or bring both together yourself: `git pull --rebase shopfloor {branch}`"
         )),
     }
     output::line("next: shopfloor issue add \"title\" --label backlog, then shopfloor up");

@@ -1,0 +1,110 @@
+//! Which servers (MCP) a session's client may use, settled before it starts: a client that finds one it has
+//! not been asked about asks, and nobody is there.
+//!
+//! The project's own servers are programs. Those in force are the ones in the person's checkout: what an
+//! agent writes into its worktree starts nothing.
+
+use super::codex::Configuration;
+use super::{json_file, settings};
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mcp {
+    /// No server.
+    #[default]
+    None,
+    /// Those of the project, as they are in the person's checkout.
+    Project,
+    /// Those the person has set up in the client itself.
+    User,
+}
+
+const CLAUDE_FILE: &str = ".mcp.json";
+const CODEX_FILE: &str = ".codex/config.toml";
+
+/// For Claude Code: arguments, and the worktree's servers that are to be left alone.
+pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<String>) {
+    match mcp {
+        Mcp::None => (vec!["--strict-mcp-config".into()], vec![]),
+        Mcp::Project => {
+            let file = checkout.join(CLAUDE_FILE);
+            let mut words = vec!["--strict-mcp-config".into()];
+            if !claude_servers(&file).is_empty() {
+                words.extend(["--mcp-config".into(), file.display().to_string()]);
+            }
+            (words, vec![])
+        }
+        Mcp::User => (vec![], claude_servers(&worktree.join(CLAUDE_FILE))),
+    }
+}
+
+/// A file that cannot be read has none that could be used.
+fn claude_servers(file: &Path) -> Vec<String> {
+    let file = json_file::read(file).unwrap_or_default();
+    let servers = file.get("mcpServers").and_then(|servers| servers.as_object());
+    servers.into_iter().flat_map(|servers| servers.keys().cloned()).collect()
+}
+
+/// For Codex: overrides. It reads the person's configuration and, in a folder that is trusted, the
+/// worktree's.
+pub fn codex(mcp: Mcp, own: &Configuration, checkout: &Path, worktree: &Path) -> Vec<String> {
+    let read = |file: PathBuf| Configuration::read(&file).unwrap_or_default();
+    let (accepted, theirs) = (read(checkout.join(CODEX_FILE)), read(worktree.join(CODEX_FILE)));
+    let mut off = own.servers();
+    off.extend(theirs.servers());
+    off.retain(|name| match mcp {
+        Mcp::None => true,
+        Mcp::Project => !theirs.same_server(&accepted, name),
+        Mcp::User => theirs.servers().contains(name) || !own.servers().contains(name),
+    });
+    off.iter().flat_map(|name| settings::codex_without_mcp(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn claude_is_told_which_servers_it_may_use() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (checkout, worktree) = (folder.path().join("checkout"), folder.path().join("tree"));
+        for (place, name) in [(&checkout, "ours"), (&worktree, "theirs")] {
+            fs::create_dir(place).expect("a folder");
+            let text = format!("{{\"mcpServers\": {{\"{name}\": {{\"command\": \"x\"}}}}}}");
+            fs::write(place.join(CLAUDE_FILE), text).expect("written");
+        }
+        let strict = || vec!["--strict-mcp-config".to_owned()];
+        assert_eq!(claude(Mcp::None, &checkout, &worktree), (strict(), vec![]));
+        let file = checkout.join(CLAUDE_FILE).display().to_string();
+        let project = [strict(), vec!["--mcp-config".into(), file]].concat();
+        assert_eq!(claude(Mcp::Project, &checkout, &worktree), (project, vec![]));
+        assert_eq!(claude(Mcp::Project, &worktree.join("none"), &worktree), (strict(), vec![]));
+        assert_eq!(claude(Mcp::User, &checkout, &worktree), (vec![], vec!["theirs".to_owned()]));
+    }
+
+    #[test]
+    fn codex_is_told_which_servers_it_may_not_use() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (checkout, worktree) = (folder.path().join("checkout"), folder.path().join("tree"));
+        let own = folder.path().join("config.toml");
+        let server = |name: &str, command: &str| format!("[mcp_servers.{name}]\ncommand = \"{command}\"\n");
+        fs::write(&own, server("mine", "m")).expect("written");
+        for (place, changed) in [(&checkout, "x"), (&worktree, "y")] {
+            fs::create_dir_all(place.join(".codex")).expect("a folder");
+            let text = server("same", "s") + &server("changed", changed);
+            fs::write(place.join(CODEX_FILE), text).expect("written");
+        }
+        let own = Configuration::read(&own).expect("TOML");
+        let off = |mcp| -> Vec<String> {
+            let words = codex(mcp, &own, &checkout, &worktree);
+            let name = |word: &String| {
+                Some(word.strip_prefix("mcp_servers.")?.strip_suffix(".enabled=false")?.to_owned())
+            };
+            words.iter().filter_map(name).collect()
+        };
+        assert_eq!(off(Mcp::None), ["changed", "mine", "same"]);
+        assert_eq!(off(Mcp::Project), ["changed", "mine"]);
+        assert_eq!(off(Mcp::User), ["changed", "same"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! What clients write to their own logs of a conversation, line by line: turns that begin and end, and
+//! prompts that wait in a queue. An unknown line says nothing.
+
+use serde_json::Value;
+use shopfloor_core::liveness::TurnEnd;
+use shopfloor_core::runtime::ErrorKind;
+use shopfloor_core::time::Time;
+
+/// What a line of a log says of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnLine {
+    Begins,
+    Ends(TurnEnd),
+    /// A prompt waits for the turn to end, or does not any more.
+    Queued,
+    Unqueued,
+}
+
+/// One line of Codex's rollout file, if it is a turn's first or last. No hook tells of a request that
+/// failed. `kind` is [`RuntimeSpec::error_kind`].
+///
+/// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
+pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnLine> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let payload = value.get("payload").filter(|_| value["type"] == "event_msg")?;
+    match payload["type"].as_str()? {
+        "task_started" => Some(TurnLine::Begins),
+        "turn_aborted" => Some(TurnLine::Ends(TurnEnd::Aborted)),
+        "task_complete" => {
+            let Some(error) = payload.get("error").filter(|error| !error.is_null()) else {
+                return Some(TurnLine::Ends(TurnEnd::Done));
+            };
+            let info = &error["codex_error_info"];
+            // A word, or an object with one key and the HTTP status in it.
+            let object = info.as_object().and_then(|object| object.iter().next());
+            let status = object.and_then(|(_, detail)| detail["http_status_code"].as_u64());
+            let name = match status {
+                Some(401 | 403) => "auth",
+                _ => info.as_str().or(object.map(|(name, _)| name.as_str())).unwrap_or("unknown"),
+            };
+            Some(TurnLine::Ends(TurnEnd::Failed { error: kind(name) }))
+        }
+        _ => None,
+    }
+}
+
+/// One line of Claude Code's log, and when it was written. What it prints of its requests is as long as
+/// a conversation: only lines that can be of use are read at all.
+pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
+    const MARKS: [&str; 3] = ["\"queue-operation\"", "\"turn_duration\"", "\"promptSource\":"];
+    if !MARKS.iter().any(|mark| line.contains(mark)) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(line).ok()?;
+    let at = Time::parse_utc(value["timestamp"].as_str()?)?;
+    let sidechain = value["isSidechain"] == true;
+    let said = match value["type"].as_str()? {
+        "queue-operation" if value["operation"] == "enqueue" => TurnLine::Queued,
+        // Taken for the next turn, into this one, or back by a person.
+        "queue-operation" => TurnLine::Unqueued,
+        "system" if value["subtype"] == "turn_duration" && !sidechain => TurnLine::Ends(TurnEnd::Done),
+        "user" if value["promptSource"].is_string() && !sidechain => TurnLine::Begins,
+        _ => return None,
+    };
+    Some((at, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollout_tells_how_each_turn_ended() {
+        let errors = [
+            ("response_too_many_failed_attempts", ErrorKind::RateLimit),
+            ("rate_limit_exceeded", ErrorKind::RateLimit),
+            ("usage_limit_exceeded", ErrorKind::RateLimit),
+            ("internal_server_error", ErrorKind::Server),
+            ("server_overloaded", ErrorKind::Overloaded),
+            ("context_window_exceeded", ErrorKind::ContextFull),
+            ("other", ErrorKind::Unknown),
+        ];
+        let kind = |name: &str| {
+            let known = errors.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+            known.or(ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
+        };
+        let lines = include_str!("../../tests/fixtures/codex-0.166.0-rollout.jsonl").lines();
+        let turns: Vec<TurnLine> = lines.filter_map(|line| parse_rollout_line(line, kind)).collect();
+        // Each begins and then ends.
+        let pair = |pair: &[TurnLine]| match pair {
+            [TurnLine::Begins, TurnLine::Ends(end)] => *end,
+            other => panic!("{other:?}"),
+        };
+        let ends: Vec<TurnEnd> = turns.chunks(2).map(pair).collect();
+        let failed = |error| TurnEnd::Failed { error };
+        assert_eq!(
+            ends,
+            [
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Done,
+                TurnEnd::Aborted,
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::Server),
+                failed(ErrorKind::Overloaded),
+                failed(ErrorKind::Auth),
+                failed(ErrorKind::Unknown),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::RateLimit),
+                failed(ErrorKind::ContextFull),
+            ]
+        );
+        assert_eq!(parse_rollout_line("not JSON", kind), None);
+    }
+
+    #[test]
+    fn a_log_of_claude_code_tells_turns_and_its_queue() {
+        let lines = include_str!("../../tests/fixtures/claude-2.1.325-queued.jsonl").lines();
+        let told: Vec<(u64, TurnLine)> =
+            lines.filter_map(parse_turns_line).map(|(at, line)| (at.0 - 1_794_798_804_119, line)).collect();
+        use TurnLine::{Begins, Ends, Queued, Unqueued};
+        let done = Ends(TurnEnd::Done);
+        assert_eq!(
+            told,
+            [(0, Begins), (4_375, Queued), (7_880, Unqueued), (7_798, done), (7_980, Begins), (12_865, done),]
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! What a client asks a person is a question with a number, open as long as its terminal shows it.
+
+use super::*;
+use crate::ids::QuestionId;
+use crate::liveness::{Activity, Confidence, State};
+use crate::runtime::{DialogKind, DialogOption, DialogView};
+use crate::state::{AnswerEnd, SessionAsk, SessionStatus};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn dialog(text: &str) -> DialogView {
+    let option = |number, label: &str| DialogOption {
+        number,
+        label: label.into(),
+        description: String::new(),
+        selected: number == 1,
+    };
+    DialogView {
+        title: text.into(),
+        text: text.into(),
+        options: vec![option(1, "Yes"), option(2, "No")],
+        numbered: true,
+        fingerprint: format!("print of {text}"),
+    }
+}
+
+impl Scene {
+    fn seen(&mut self, state: State, view: Option<DialogView>) -> &mut Self {
+        let status = SessionStatus {
+            state,
+            since: self.now,
+            confidence: Confidence::High,
+            context_percent: None,
+            cost_micros: None,
+            dialog: view,
+        };
+        self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
+    }
+
+    fn asks_to(&mut self, text: &str) -> &mut Self {
+        self.seen(State::Dialog { kind: DialogKind::Permission }, Some(dialog(text)))
+    }
+
+    fn ask(&self) -> Option<&SessionAsk> {
+        self.floor.sessions.get(&DEV)?.asks.as_ref()
+    }
+
+    fn answer_question(&mut self, question: u64, text: &str) -> &mut Self {
+        let (project, question) = (project(), Some(QuestionId(question)));
+        self.event(Event::Answered { project, issue: IssueNumber(1), text: text.into(), question })
+    }
+}
+
+#[test]
+fn a_dialog_is_a_question_until_it_is_gone() {
+    let mut scene = Scene::working(Policy::default());
+    // The hook comes before the screen.
+    scene.seen(State::Dialog { kind: DialogKind::Permission }, None);
+    assert!(scene.ask().expect("it asks").options().is_empty());
+    scene.asks_to("May I?");
+    let ask = scene.ask().expect("it asks");
+    assert_eq!(
+        (ask.id, ask.summary().as_str(), ask.options()),
+        (QuestionId(1), "May I?", vec!["Yes".to_owned(), "No".into()])
+    );
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
+    // Answered at the terminal; the next one is another question.
+    scene.seen(State::Working { activity: Activity::Thinking }, None);
+    assert_eq!(scene.ask(), None);
+    scene.wait(HOUR).asks_to("And now?");
+    assert_eq!(scene.ask().expect("it asks").id, QuestionId(2));
+    scene.asks_to("Or this?");
+    assert_eq!(scene.ask().expect("it asks").id, QuestionId(3));
+    scene.exited(DEV, None);
+    assert_eq!(scene.ask(), None);
+}
+
+#[test]
+fn an_answer_is_recorded_typed_and_reported() {
+    let mut scene = Scene::working(Policy::default());
+    scene.asks_to("May I?").answer_question(7, "1");
+    assert_eq!(scene.noted(NoteKind::StaleSignal), 1, "that is another question");
+    scene.answer_question(1, "1");
+    assert_eq!(scene.ask().expect("it stands").answer.as_deref(), Some("1"));
+    // First answer wins.
+    scene.answer_question(1, "2");
+    assert_eq!(scene.noted(NoteKind::StaleSignal), 2);
+    let since = scene.ask().expect("it stands").since;
+    scene.event(Event::DialogAnswered { epoch: DEV, question: QuestionId(1), end: AnswerEnd::Typed });
+    assert_eq!(scene.ask(), None);
+    // What was seen a moment before is not asked again.
+    let status = SessionStatus {
+        state: State::Dialog { kind: DialogKind::Permission },
+        since,
+        confidence: Confidence::High,
+        context_percent: None,
+        cost_micros: None,
+        dialog: Some(dialog("May I?")),
+    };
+    scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+    assert_eq!(scene.ask(), None);
+    // The same words later are another question.
+    scene.wait(HOUR).asks_to("May I?");
+    assert_eq!(scene.ask().expect("it asks").id, QuestionId(2));
+}
+
+#[test]
+fn an_answer_that_was_refused_leaves_a_question_with_another_number() {
+    let mut scene = Scene::working(Policy::default());
+    scene.asks_to("May I?").answer_question(1, "1");
+    let end = AnswerEnd::Refused { why: "another dialog is up now".into() };
+    scene.event(Event::DialogAnswered { epoch: DEV, question: QuestionId(1), end });
+    let ask = scene.ask().expect("it is asked anew");
+    assert_eq!((ask.id, ask.answer.as_deref()), (QuestionId(2), None));
+    // What was told late is of a question that is gone.
+    scene.event(Event::DialogAnswered { epoch: DEV, question: QuestionId(1), end: AnswerEnd::Typed });
+    assert!(scene.ask().is_some());
+}
+
+#[test]
+fn a_message_that_cannot_be_typed_is_told_of_after_a_moment() {
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    let held = |why: Option<&str>| Event::MessageHeld {
+        message: MessageId(1),
+        epoch: DEV,
+        why: why.map(str::to_owned),
+    };
+    scene.event(held(Some("the client is not ready"))).wait(Duration::from_secs(10));
+    assert_eq!(scene.ask(), None);
+    scene.event(held(None)).event(held(Some("a draft"))).wait(Duration::from_secs(15));
+    assert_eq!(scene.ask(), None);
+    scene.wait(Duration::from_secs(5));
+    let ask = scene.ask().expect("it asks");
+    assert_eq!(ask.text(), "\"CI failed\" cannot be typed: a draft");
+    scene.event(held(None));
+    assert_eq!(scene.ask(), None, "it is typed");
+    scene.event(held(Some("no hook came"))).wait(Duration::from_secs(20));
+    let id = scene.ask().expect("it asks").id.0;
+    scene.answer_question(id, "1").end_session();
+    assert!(scene.has("start_session"), "it is started anew");
+    assert_eq!(scene.job().respawns, 0);
+}

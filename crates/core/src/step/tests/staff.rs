@@ -1,0 +1,221 @@
+//! Agents that cannot work: the role is held, no issue is touched, and it goes on by itself.
+
+use super::*;
+use crate::effect::AgentTrouble;
+use crate::ids::{QuestionId, Role};
+use crate::liveness::State;
+use crate::runtime::ErrorKind;
+use crate::state::Found;
+use crate::step::{Standings, Waiting};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn trouble(role: Role, why: &str) -> Outcome {
+    Outcome::AgentsChecked { troubles: vec![AgentTrouble { role, why: why.into() }], unset: vec![] }
+}
+
+fn fine() -> Outcome {
+    Outcome::AgentsChecked { troubles: vec![], unset: vec![] }
+}
+
+/// A floor whose agents are not yet looked at.
+fn unseen(policy: Policy) -> Scene {
+    let mut scene = Scene::new(policy);
+    scene.staffed = false;
+    scene.event(Event::Resumed);
+    scene
+}
+
+fn told(scene: &Scene) -> usize {
+    scene.notes.iter().filter(|n| n.kind == NoteKind::NeedsHuman).count()
+}
+
+impl Scene {
+    fn found(&self, role: Role) -> Option<Found> {
+        self.floor.hold(&project(), role).map(|hold| hold.found)
+    }
+}
+
+#[test]
+fn no_issue_is_touched_before_the_agents_were_looked_at_and_found_fit() {
+    let mut scene = unseen(Policy { max_jobs: 3, ..Policy::default() });
+    for number in 1..=6 {
+        scene.issue(number, &["backlog"], &[]);
+    }
+    assert_eq!(scene.names(), ["check_agents"], "nothing is begun while they are looked at");
+    scene.answer("check_agents", trouble(Role::Dev, "claude is not installed: install it"));
+    assert!(scene.pending.is_empty(), "{:?}", scene.names());
+    assert_eq!((scene.floor.jobs.len(), told(&scene)), (0, 1));
+    let hold = scene.floor.hold(&project(), Role::Dev).expect("held").clone();
+    assert_eq!((hold.why.as_str(), hold.question), ("claude is not installed: install it", QuestionId(1)));
+    let issue = scene.floor.issues.get(&(project(), IssueNumber(1))).expect("seen");
+    assert_eq!(Standings::of(&scene.floor).why(issue), Waiting::Held(hold.why));
+
+    // The same again is not told again; another look is taken after a pause, and when something changed.
+    scene.wait(MINUTE).answer("check_agents", trouble(Role::Dev, "claude is not installed: install it"));
+    scene.event(Event::StaffTouched { project: None });
+    assert_eq!((told(&scene), scene.names().as_slice()), (1, ["check_agents"].as_slice()));
+    scene.answer("check_agents", fine());
+    assert_eq!((scene.floor.jobs.len(), scene.floor.holds().count()), (3, 0));
+}
+
+#[test]
+fn a_touch_while_they_are_looked_at_has_them_looked_at_again() {
+    let mut scene = unseen(Policy::default());
+    scene.event(Event::StaffTouched { project: None }).event(Event::Resumed);
+    assert_eq!(scene.names(), ["check_agents"]);
+    scene.answer("check_agents", trouble(Role::Dev, "no"));
+    assert_eq!(scene.names(), ["check_agents"], "once more, for what changed");
+    scene.answer("check_agents", fine());
+    assert!(scene.floor.holds().next().is_none() && scene.pending.is_empty());
+}
+
+#[test]
+fn people_are_told_again_of_a_hold_that_stays() {
+    let policy = Policy::default();
+    let (first, then) = (policy.renotify_after, policy.escalate_after);
+    let mut scene = unseen(policy);
+    scene.answer("check_agents", trouble(Role::Dev, "no"));
+    scene.wait(first);
+    assert_eq!(told(&scene), 2);
+    scene.wait(then);
+    assert!(scene.notes.iter().any(|n| n.kind == NoteKind::Escalation && n.text.contains("cannot work: no")));
+    assert!(scene.floor.next_deadline().is_some_and(|at| at > scene.now));
+}
+
+#[test]
+fn a_session_that_cannot_be_started_waits_and_is_started_when_it_can() {
+    let mut scene = Scene::new(Policy { max_jobs: 2, ..Policy::default() });
+    scene.staffed = false;
+    scene.issue(1, &["backlog"], &[]).issue(2, &["backlog"], &[]).issue(3, &["backlog"], &[]);
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(1), notes: vec![] });
+    scene.answer("start_session", Outcome::AgentUnusable { why: "claude is gone".into() });
+    let job = scene.floor.jobs.get(&JOB).expect("claimed").clone();
+    assert_eq!((job.state.name(), job.held, job.respawns), ("respawning", true, 0));
+    assert_eq!(job.last_session, None, "nobody has worked yet");
+    scene.answer(
+        "end_session",
+        Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None },
+    );
+    // The other was claimed already: it waits as well, before a session is tried.
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(1), notes: vec![] });
+    assert!(!scene.has("start_session") && scene.floor.jobs.len() == 2);
+    scene.wait(Duration::from_secs(48 * 3600));
+    assert!(scene.floor.jobs.iter().all(|j| j.held && j.is_live()), "however long it takes");
+    scene.answer("check_agents", fine());
+    assert_eq!(scene.names().iter().filter(|n| **n == "start_session").count(), 2);
+    assert_eq!(scene.floor.jobs.iter().map(|j| j.respawns).sum::<u32>(), 0);
+}
+
+/// The job's session is told by its model's servers that its key is no good.
+fn refused(scene: &mut Scene, epoch: Epoch) {
+    scene.status(epoch, State::Failed { error: ErrorKind::Auth });
+    scene.end_session();
+    scene.pending.retain(|action| action.name() != "checkpoint");
+}
+
+#[test]
+fn a_key_that_is_refused_holds_the_role_until_a_session_gets_on() {
+    let mut scene = Scene::working(Policy { max_jobs: 1, ..Policy::default() });
+    refused(&mut scene, DEV);
+    assert_eq!(scene.found(Role::Dev), Some(Found::Session));
+    assert_eq!((scene.state(), scene.job().held, told(&scene)), ("respawning", true, 1));
+    assert!(!scene.has("start_session"));
+    // Looking finds nothing wrong, and proves nothing: one goes and tries, where it was.
+    scene.event(Event::Resumed);
+    let start = scene.pending.iter().find_map(|action| match action {
+        Action::StartSession(start) => start.resume.clone(),
+        _ => None,
+    });
+    assert_eq!(start.and_then(|resume| resume.conversation).as_deref(), Some("c"));
+    assert!(scene.found(Role::Dev).is_some());
+    scene.start_session();
+
+    // Refused again: not told again, and tried again after a longer pause.
+    refused(&mut scene, Epoch(2));
+    assert_eq!((told(&scene), scene.has("start_session")), (1, false));
+    scene.wait(Duration::from_secs(3600)).start_session();
+    scene.status(Epoch(3), State::Idle);
+    assert_eq!(scene.found(Role::Dev), None, "the model answers");
+    assert_eq!((scene.job().respawns, scene.state()), (0, "working"));
+    assert_eq!(scene.job().session, Some(Epoch(3)));
+}
+
+#[test]
+fn nothing_new_is_begun_while_one_tries() {
+    let mut scene = Scene::working(Policy { max_jobs: 2, ..Policy::default() });
+    refused(&mut scene, DEV);
+    scene.issue(2, &["backlog"], &[]).event(Event::StaffTouched { project: None }).start_session();
+    assert_eq!(scene.floor.jobs.len(), 1);
+    scene.signal(Epoch(2), Phase::AwaitingCi);
+    assert_eq!((scene.floor.jobs.len(), scene.found(Role::Dev)), (2, None));
+}
+
+#[test]
+fn a_hold_whose_job_is_gone_is_over() {
+    let mut scene = Scene::working(Policy::default());
+    refused(&mut scene, DEV);
+    scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
+    scene.event(Event::StaffTouched { project: Some(project()) });
+    assert_eq!(scene.found(Role::Dev), None);
+}
+
+fn start_typed(scene: &mut Scene) {
+    scene.answer(
+        "start_session",
+        Outcome::SessionStarted {
+            tmux: "t".into(),
+            process: ProcessId { pid: 1, start: 1 },
+            phase_file: "f".into(),
+            runtime: "codex".into(),
+            prompt: Some("You review".into()),
+            notes: vec![],
+        },
+    );
+}
+
+#[test]
+fn a_reviewer_that_dies_as_it_starts_says_why_and_another_comes_when_that_is_mended() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    for epoch in [REVIEWER, Epoch(3)] {
+        start_typed(&mut scene);
+        scene.exited(epoch, Some(1));
+        if epoch == REVIEWER {
+            scene.answer("collect_review", Outcome::ReviewUnusable { why: "it left no result file".into() });
+        }
+        scene.answer(
+            "end_session",
+            Outcome::SessionEnded {
+                rescue: None,
+                last_output: "Error: unknown variant `bogus`".into(),
+                note: None,
+            },
+        );
+    }
+    let hold = scene.floor.hold(&project(), Role::Review).expect("held").clone();
+    assert!(hold.why.contains("(exit 1)") && hold.why.contains("unknown variant `bogus`"), "{}", hold.why);
+    assert_eq!(scene.floor.hold_of(scene.job()), Some(&hold));
+    assert_eq!((scene.state(), told(&scene), scene.has("start_session")), ("reviewing", 1, false));
+    // `up` tries again; what gets on ends it.
+    scene.event(Event::Resumed);
+    start_typed(&mut scene);
+    scene.status(Epoch(4), State::Idle);
+    assert_eq!(scene.found(Role::Review), None);
+}
+
+#[test]
+fn a_reviewers_refused_key_leaves_the_pull_request_waiting() {
+    let mut scene = Scene::reviewing(Policy { max_jobs: 2, ..Policy::default() }, 1);
+    start_typed(&mut scene);
+    scene.status(REVIEWER, State::Failed { error: ErrorKind::Billing });
+    scene.end_session();
+    assert_eq!(scene.found(Role::Review), Some(Found::Session));
+    assert_eq!((scene.state(), scene.job().review_attempts), ("reviewing", 0));
+    // Developers go on meanwhile.
+    scene.issue(2, &["backlog"], &[]);
+    assert_eq!(scene.floor.jobs.len(), 2);
+    scene.event(Event::StaffTouched { project: None });
+    assert!(scene.has("start_session"));
+}

@@ -1,0 +1,27 @@
+//! People at a session's terminal, as tmux tells.
+//!
+//! Whoever watches with a read-only client, and programs in control mode, are nobody here. That a terminal
+//! was attached is no key; tmux counts in seconds, so a key in that very second is seen with the next one.
+
+use shopfloor_adapters::terminal::tmux::{Tmux, TmuxResult};
+use shopfloor_core::time::Time;
+
+/// What the terminals that are attached to a session did last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seats {
+    /// When one of them was last attached or used. `None`: there is none.
+    pub stirred: Option<Time>,
+    /// When a key was last sent.
+    pub typed: Option<Time>,
+}
+
+pub fn seats(tmux: &Tmux, session: &str) -> TmuxResult<Seats> {
+    let clients = tmux.clients(session)?;
+    let people = clients.iter().filter(|c| !c.is_control && !c.flags.contains("read-only"));
+    let at = |seconds: u64| Time(seconds.saturating_mul(1000));
+    Ok(people.fold(Seats::default(), |seats, client| {
+        let stirred = Some(at(client.activity_time.max(client.created)));
+        let typed = (client.activity_time > client.created).then(|| at(client.activity_time));
+        Seats { stirred: seats.stirred.max(stirred), typed: seats.typed.max(typed) }
+    }))
+}

@@ -1,0 +1,72 @@
+//! Invariant 12: whoever is attached and typing has the session, and whoever took a job has that.
+//!
+//! That nothing is typed meanwhile is checked where it would happen ([`crate::client`]).
+
+use super::Checker;
+use crate::world::World;
+use shopfloor_core::ids::Epoch;
+use shopfloor_core::state::{Floor, Held, Message, Session, SessionState};
+use shopfloor_core::time::Time;
+use shopfloor_store::Entry;
+
+const BOSS: &str = "12 the person is the boss";
+
+/// What may end a session that a person has: they say so, here or on the forge, or leave; or it is over.
+const MAY_END: [&str; 8] = [
+    "cancelled",
+    "observed",
+    "handed_back",
+    "person_left",
+    "work_resumed",
+    "session_exited",
+    "answered",
+    "branch_refused",
+];
+
+/// What an agent is only told if it was judged.
+const JUDGED: [&str; 3] = ["PHASE missing", "RESULT missing", "Continue\n"];
+
+fn until(held: Held<'_>) -> Time {
+    match held {
+        Held::Person(hold) => hold.until,
+        Held::Taken { .. } | Held::Paused(_) => Time(u64::MAX),
+    }
+}
+
+impl Checker {
+    pub(super) fn the_person_is_the_boss(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
+        let by_a_person = |e: &Entry| {
+            e.kind == "event" && MAY_END.iter().any(|kind| e.body.contains(&format!("\"event\":\"{kind}\"")))
+        };
+        let excused = entries.iter().any(by_a_person);
+        let ends = |s: &&Session| matches!(s.state, SessionState::Ending | SessionState::Ended);
+        for session in floor.sessions.iter().filter(ends) {
+            let held =
+                self.held.get(&session.epoch).is_some_and(|(until, paused)| *until > world.now && !paused);
+            if held && !excused {
+                world.broken(BOSS, format!("session {} was ended while a person has it", session.epoch));
+            }
+        }
+        let still = |epoch: Epoch| {
+            let now = floor.sessions.get(&epoch).and_then(|session| floor.held(session));
+            self.held.contains_key(&epoch) && now.is_some()
+        };
+        let judged = |text: &str| JUDGED.iter().any(|begins| text.starts_with(begins));
+        let new: Vec<&Message> = floor.messages.iter().filter(|m| m.id > self.newest_message).collect();
+        let wrong = new.iter().find(|m| judged(&m.text) && m.to.is_some_and(still));
+        if let Some(message) = wrong {
+            let text = format!("message {} judges an agent that a person has", message.id);
+            world.broken(BOSS, text);
+        }
+        self.newest_message = new.iter().map(|m| m.id).max().unwrap_or(self.newest_message);
+        let live = floor.sessions.iter().filter(|s| s.state == SessionState::Live);
+        let held = live.filter_map(|s| {
+            let held = floor.held(s)?;
+            Some((s.epoch, (until(held), matches!(held, Held::Paused(_)))))
+        });
+        self.held = held.collect();
+        if !self.held.is_empty() {
+            world.saw("a person has a session");
+        }
+    }
+}
