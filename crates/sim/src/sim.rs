@@ -11,9 +11,10 @@ use crate::trouble::Stir;
 use crate::world::{Crash, Mutation, Shared, Weather, World};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::liveness::State;
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::policy::Policy;
-use shopfloor_core::state::{JobState, SessionState};
+use shopfloor_core::state::{Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
 use shopfloor_store::memory::SharedMemoryStore;
@@ -498,8 +499,11 @@ impl Sim {
     /// Nothing is under way, and every job left waits for a person.
     fn is_quiet(&mut self) -> bool {
         let Some(daemon) = &mut self.daemon else { return false };
-        let waits = |state: &JobState| match state {
-            JobState::Reviewing { .. } => true,
+        let waits = |job: &Job| match &job.state {
+            // Its agent is told once that nobody reviews.
+            JobState::Reviewing { head } => {
+                job.session.is_none() || job.memo.review_late.as_ref() == Some(head)
+            }
             // One with a default goes on without anybody.
             JobState::NeedsHuman { asked, .. } => asked.default.is_none() || asked.due.is_none(),
             _ => false,
@@ -508,8 +512,22 @@ impl Sim {
         daemon.is_idle().unwrap_or(false)
             // Nobody is to be told anything, now or later.
             && floor.messages.iter().all(|m| m.deadline.is_none())
-            && floor.sessions.iter().all(|s| s.state != SessionState::Live || s.resume_at.is_none())
-            && floor.jobs.iter().filter(|j| j.is_live()).all(|j| waits(&j.state))
+            // Nor is anybody given time who is at work, or has it.
+            && floor.sessions.iter().all(|s| {
+                let works = |status: &SessionStatus| {
+                    matches!(
+                        status.state,
+                        State::Background { .. }
+                            | State::Working { .. }
+                            | State::Dialog { .. }
+                            | State::NoProgress
+                    )
+                };
+                let timed = s.resume_at.is_some() || s.review_due.is_some() || s.hold.is_some();
+                let timed = timed || s.status.as_ref().is_some_and(works);
+                s.state != SessionState::Live || !timed
+            })
+            && floor.jobs.iter().filter(|j| j.is_live()).all(waits)
             && floor.entries.iter().all(|e| !e.state.is_live())
     }
 

@@ -4,6 +4,9 @@ use shopfloor_sim::{Report, run};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What one seed in a thousand meets, or not: it is asked for of a long run only.
+const RARE: &[&str] = &["approval carried over", "dialog given up"];
+
 /// What at least one of the seeds must have met; else the simulation does not test it.
 const COVERAGE: &[&str] = &[
     "job merged",
@@ -97,7 +100,6 @@ const COVERAGE: &[&str] = &[
     "reviewer reminded",
     "person asked to review",
     "objection stands",
-    "approval carried over",
     "ci green",
     "ci red",
     "ci flaky",
@@ -169,7 +171,6 @@ const COVERAGE: &[&str] = &[
     "unknown",
     // And what came of it.
     "dialog closed",
-    "dialog given up",
     "limit reached",
     "limit over by itself",
     "told to go on",
@@ -235,7 +236,9 @@ fn no_seed_breaks_an_invariant() {
     }
     // A few seeds meet not everything.
     if count >= 1000 {
-        let missing: Vec<_> = COVERAGE.iter().filter(|what| !coverage.contains_key(**what)).collect();
+        let rare = if count >= 4000 { RARE } else { &[] };
+        let wanted = COVERAGE.iter().chain(rare);
+        let missing: Vec<_> = wanted.filter(|what| !coverage.contains_key(**what)).collect();
         assert!(missing.is_empty(), "never happened: {missing:?}");
     }
 }

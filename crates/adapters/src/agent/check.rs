@@ -142,8 +142,9 @@ fn claude(path: &Path, env: &Environment) -> Result<(), String> {
         return Ok(());
     }
     // One that cannot be asked is not known to be logged out.
-    let Ok(said) = ask(path, &["auth", "status"], env) else { return Ok(()) };
-    let status: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+    let files = [path, &own, &own.with_file_name(".credentials.json")];
+    let said = said_of_login(path, &["auth", "status"], env, &files);
+    let status: Value = serde_json::from_str(said.trim()).unwrap_or_default();
     match status.get("loggedIn") {
         Some(Value::Bool(false)) => Err(
             "claude is not logged in, and there is no key: run `claude auth login`, or put ANTHROPIC_API_KEY into pass_env"
@@ -164,7 +165,7 @@ fn codex(path: &Path, env: &Environment) -> Result<(), String> {
             "codex has no key: {name}, which its model provider takes it from, is not set for the agents: set it, and put it into pass_env"
         ));
     }
-    let said = said_of_login(path, env, &[path, &file, &home.join("auth.json")])?;
+    let said = said_of_login(path, &["login", "status"], env, &[path, &file, &home.join("auth.json")]);
     if let Some(wrong) = said.lines().find(|line| line.starts_with("Error loading config")) {
         return Err(format!("codex does not accept its own settings: {}", one_line(wrong, SAID_CHARS_MAX)));
     }
@@ -177,24 +178,29 @@ fn codex(path: &Path, env: &Environment) -> Result<(), String> {
 /// Files as they were when something was asked.
 type Stamps = Vec<(PathBuf, Option<(u64, i64, i64)>)>;
 
-/// What Codex said of its configuration and login; asked again only when one of the files has changed.
-fn said_of_login(path: &Path, env: &Environment, files: &[&Path]) -> Result<String, String> {
+/// What a client said of its configuration and login, nothing if it did not answer; asked again only when one
+/// of the files has changed.
+fn said_of_login(path: &Path, words: &[&str], env: &Environment, files: &[&Path]) -> String {
     static KNOWN: Mutex<BTreeMap<Stamps, String>> = Mutex::new(BTreeMap::new());
     const KNOWN_MAX: usize = 64;
     let stamp = |file: &Path| std::fs::metadata(file).ok().map(|m| (m.size(), m.mtime(), m.mtime_nsec()));
     let stamps: Stamps = files.iter().map(|file| (file.to_path_buf(), stamp(file))).collect();
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(said) = known().get(&stamps) {
-        return Ok(said.clone());
+        return said.clone();
     }
-    let Ok(said) = ask(path, &["login", "status"], env) else { return Ok(String::new()) };
-    let said = format!("{}\n{}", said.stdout, said.stderr);
+    let said = ask(path, words, env).map(|said| format!("{}\n{}", said.stdout, said.stderr));
+    let said = said.unwrap_or_default();
+    // Not every login is in a file: who has none is asked again.
+    if said.contains("\"loggedIn\": false") || said.contains("Not logged in") {
+        return said;
+    }
     let mut known = known();
     if known.len() >= KNOWN_MAX {
         known.clear();
     }
     known.insert(stamps, said.clone());
-    Ok(said)
+    said
 }
 
 fn ask(path: &Path, words: &[&str], env: &Environment) -> std::io::Result<command::Finished> {

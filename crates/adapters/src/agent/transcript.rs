@@ -47,7 +47,8 @@ pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Optio
 /// One line of Claude Code's log, and when it was written. What it prints of its requests is as long as
 /// a conversation: only lines that can be of use are read at all.
 pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
-    const MARKS: [&str; 3] = ["\"queue-operation\"", "\"turn_duration\"", "\"promptSource\":"];
+    const MARKS: [&str; 4] =
+        ["\"queue-operation\"", "\"turn_duration\"", "\"promptSource\":", "\"[Request interrupted by user"];
     if !MARKS.iter().any(|mark| line.contains(mark)) {
         return None;
     }
@@ -59,10 +60,20 @@ pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
         // Taken for the next turn, into this one, or back by a person.
         "queue-operation" => TurnLine::Unqueued,
         "system" if value["subtype"] == "turn_duration" && !sidechain => TurnLine::Ends(TurnEnd::Done),
+        "user" if !sidechain && is_interruption(&value) => TurnLine::Ends(TurnEnd::Aborted),
         "user" if value["promptSource"].is_string() && !sidechain => TurnLine::Begins,
         _ => return None,
     };
     Some((at, said))
+}
+
+/// What the client notes when a person presses Esc. What a tool printed is of another type.
+fn is_interruption(line: &Value) -> bool {
+    let parts = line["message"]["content"].as_array();
+    let mut texts = parts.into_iter().flatten().filter(|part| part["type"] == "text");
+    texts.any(|part| {
+        part["text"].as_str().is_some_and(|text| text.starts_with("[Request interrupted by user"))
+    })
 }
 
 #[cfg(test)]

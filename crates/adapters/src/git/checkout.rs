@@ -43,6 +43,11 @@ impl Checkout<'_> {
         format!("refs/heads/{}", self.project.primary_branch)
     }
 
+    /// The hub's primary branch, as the checkout has last seen it.
+    fn tracking(&self) -> String {
+        format!("refs/remotes/shopfloor/{}", self.project.primary_branch)
+    }
+
     /// The branch it is on; empty for none.
     fn on(&self, repo: &Repo) -> GitResult<String> {
         Ok(repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text())
@@ -58,11 +63,10 @@ impl Checkout<'_> {
 
     /// The hub's primary branch, with its commits in the checkout.
     fn fetch(&self, repo: &Repo) -> GitResult<Option<Sha>> {
-        let (primary, branch) = (self.primary(), &self.project.primary_branch);
+        let (primary, tracking) = (self.primary(), self.tracking());
         if self.git.bare(self.hub).commit(&primary)?.is_none() {
             return Ok(None);
         }
-        let tracking = format!("refs/remotes/shopfloor/{branch}");
         let call = repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
         call.arg(self.hub).arg(format!("+{primary}:{tracking}")).run()?;
         repo.commit(&tracking)
@@ -187,6 +191,19 @@ impl Checkout<'_> {
         Ok(index.ending(&[0, 1])?.code == 0 && files.ending(&[0, 1])?.code == 0)
     }
 
+    /// Whether the hub's primary branch has been at one of the commits that the checkout has more. Then they are
+    /// not new: somebody took them away there, and it is not for the checkout to put them back.
+    fn was_there(&self, repo: &Repo, theirs: &Sha, ours: &Sha) -> GitResult<bool> {
+        let more = repo.call("rev-list").args([ours.as_str(), &format!("^{theirs}"), "--"]).text()?;
+        let log = |repo: &Repo, name: &str| -> GitResult<String> {
+            repo.call("log").args(["--walk-reflogs", "--format=%H", name, "--"]).text()
+        };
+        // A branch's log goes with it; what the checkout has seen of it stays.
+        let was = log(&self.git.bare(self.hub), &self.primary())? + "\n" + &log(repo, &self.tracking())?;
+        let was: BTreeSet<&str> = was.lines().collect();
+        Ok(more.lines().any(|commit| was.contains(commit)))
+    }
+
     /// Takes the user's own commits on the primary branch to the hub.
     pub(crate) fn take(&self) -> PortResult<Taken> {
         let repo = self.repo();
@@ -200,13 +217,19 @@ impl Checkout<'_> {
         if ours == theirs || repo.is_ancestor(&ours, &theirs)? {
             return Ok(Taken::Nothing);
         }
+        if self.was_there(&repo, &theirs, &ours)? {
+            return Ok(Taken::Nothing);
+        }
         if repo.is_ancestor(&theirs, &ours)? {
             // Only forward, and only from where it was just seen to be.
             let lease = format!("--force-with-lease={primary}:{theirs}");
             let call = repo.call("push").args(["--quiet", &lease, "--"]);
             let pushed = call.arg(self.hub).arg(format!("{ours}:{primary}")).run();
             return match pushed {
-                Ok(_) => Ok(Taken::Forwarded { head: ours }),
+                Ok(_) => {
+                    self.fetch(&repo)?;
+                    Ok(Taken::Forwarded { head: ours })
+                }
                 // Something landed in between: the next look is at that.
                 Err(e) => Err(PortError::transient(e)),
             };

@@ -138,6 +138,14 @@ fn the_users_own_commits_are_taken_in() {
         assert_eq!(take(), Taken::Nothing);
         floor.user(&["checkout", "--quiet", "--force", "main"]);
 
+        // What somebody took away in the hub is not put back.
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        assert_eq!(take(), Taken::Nothing);
+        floor.git_in(&floor.hub(), &["update-ref", "-d", "refs/heads/main"]);
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        assert_eq!(take(), Taken::Nothing);
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", own.as_str()]);
+
         // Behind is nothing to take in.
         floor.user(&["reset", "--quiet", "--hard", base.as_str()]);
         assert_eq!(take(), Taken::Nothing);

@@ -378,8 +378,8 @@ impl Judge<'_> {
         base
     }
 
-    /// Whether two kinds of evidence agree that nothing goes on: the client's word, its log, and a screen
-    /// with a composer and no work on it.
+    /// Whether two kinds of evidence agree that nothing goes on: the client's word, its log, a screen with a
+    /// composer and no work on it. Esc is told by no hook: there the title stands in for it.
     fn rest_is_proven(&self) -> bool {
         let told = matches!(self.evidence.hooks.stand, Stand::Idle | Stand::Interrupted);
         let logged = matches!(self.evidence.newest(Source::Transcript),
@@ -390,7 +390,11 @@ impl Judge<'_> {
                     && reading.composer != Composer::None
                     && matches!(reading.meaning(),
                         Some(Meaning::Ready | Meaning::Done | Meaning::Interrupted | Meaning::Error(_))));
-        !self.title_works() && [told, logged, quiet].into_iter().filter(|kind| *kind).count() >= 2
+        let broken_off = quiet
+            && self.screen_meaning() == Some(Meaning::Interrupted)
+            && self.title_meaning() == Some(Meaning::Ready);
+        let kinds = [told || broken_off, logged, quiet];
+        !self.title_works() && kinds.into_iter().filter(|kind| *kind).count() >= 2
     }
 
     /// A process that cannot be seen makes everything less sure, and silence unknown.

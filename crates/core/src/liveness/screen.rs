@@ -119,7 +119,7 @@ impl Judge<'_> {
         }
     }
 
-    fn title_meaning(&self) -> Option<Meaning> {
+    pub(super) fn title_meaning(&self) -> Option<Meaning> {
         match self.evidence.newest(Source::Title) {
             Some(Fact { what: What::Title { claim: Some(claim), .. }, .. }) => Some(claim.meaning),
             _ => None,

@@ -530,6 +530,15 @@ fn a_reminder_takes_two_kinds_of_evidence() {
     assert_eq!(third(&[(9 * S, screen(Meaning::Done)), (9 * S, busy)]), "idle", "the title works");
     let strange = What::Screen(Reading::default());
     assert_eq!(third(&[(9 * S, strange)]), "idle", "a screen that is not understood");
+    // Esc is told by no hook: the screen shows it, and the title rests.
+    let mut broken_off = evidence(&[(0, alive()), (S, start()), (2 * S, prompt())]);
+    let mut last = State::Starting;
+    for now in [9 * S, 10 * S, 20 * S, 30 * S] {
+        broken_off.add(Fact::new(Time(now), title(Some(Meaning::Ready))));
+        broken_off.add(Fact::new(Time(now), screen(Meaning::Interrupted)));
+        last = observe(&mut broken_off, Time(now + 1), &spec).state;
+    }
+    assert_eq!(last.as_str(), "idle_prompt");
 }
 
 #[test]

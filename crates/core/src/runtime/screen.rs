@@ -148,10 +148,14 @@ pub fn is_typed_into(spec: &RuntimeSpec, screen: &str, cursor: (usize, usize)) -
     let rows: Vec<&str> = screen.lines().map(str::trim_end).collect();
     let Some(at) = composer_row(spec, &rows) else { return false };
     let (column, row) = cursor;
-    let text = rows[at + 1..].iter().take_while(|row| !row.is_empty() && !is_frame(row)).count();
+    // A text may have empty rows of its own: it ends at the frame, or at the last empty row above the footer.
+    let framed = rows[at + 1..].iter().position(|row| is_frame(row)).map(|below| at + 1 + below);
+    let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
+    let footer = || rows[..used].iter().rposition(|row| row.is_empty()).filter(|empty| *empty > at);
+    let end = framed.or_else(footer).unwrap_or(used);
     match composer(spec, &rows, at) {
         Composer::Empty => row == at && column == mark_width(spec),
-        _ => (at..=at + text).contains(&row),
+        _ => (at..end.max(at + 1)).contains(&row),
     }
 }
 

@@ -44,7 +44,7 @@ fn a_question_is_shown_and_answered_by_its_number() {
 
     fails(&floor.run(&["answer", "q2", "B"]), 4, "there is no open question q2");
     fails(&floor.run(&["answer", "seven", "B"]), 2, "a question such as q3");
-    assert_eq!(floor.json(&["answer", "q1", "2"]), json!({ "issue": 1, "answered": true }));
+    assert_eq!(floor.json(&["answer", "q1", "2"]), json!({ "issue": 1, "answered": true, "typed": null }));
     fails(&floor.run(&["answer", "q1", "1"]), 4, "there is no open question q1");
     let taken = floor.engine();
     assert!(taken.floor().messages.iter().any(|m| m.text == "Answer: B"));

@@ -399,6 +399,7 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
 
     // Deleted, with nothing in the queue; a person accepts where it is made anew.
     let landed = floor.hub(&["rev-parse", "main"]);
+    wait_for("the checkout has it", || floor.git(&["rev-parse", "main"]) == landed);
     floor.hub(&["update-ref", "-d", "refs/heads/main"]);
     wait_for("the queue stands still", || status(&floor)["frozen"].is_string());
     assert!(status(&floor)["frozen"].as_str().is_some_and(|w| w.contains("deleted")));

@@ -20,6 +20,8 @@ const CONFIG: &str = r#"
 runtime = "claude"
 [agents.review]
 runtime = "claude"
+# What keeps others out is an option of the real client's.
+mcp = "user"
 [limits]
 max_jobs = 2
 respawn_backoff = "10ms"

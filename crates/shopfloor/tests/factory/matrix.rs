@@ -238,8 +238,9 @@ impl Matrix {
             let mine = prs.iter().filter(|pr| pr.branch == job.branch).count();
             assert_eq!(mine, 1, "pull requests of #{issue}");
             let said = floor.forge().issue(&floor.project, issue).expect("the issue").comments;
+            // A question and its answer.
             let asked = usize::from(issue == self.issue(Point::Question));
-            assert_eq!(said.len(), asked, "{said:?}");
+            assert_eq!(said.len(), 2 * asked, "{said:?}");
             if matches!(victim, Victim::Nobody | Victim::Daemon) {
                 let sessions =
                     floor.engine().floor().sessions.iter().filter(|s| s.predecessor.is_some()).count();

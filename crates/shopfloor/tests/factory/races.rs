@@ -132,6 +132,9 @@ fn of_two_floors_at_one_hub_one_wins_and_the_other_tests_again() {
     let hub = |floor: &Floor| floor.home().join("projects/sample/hub.git");
     std::fs::remove_dir_all(hub(&second)).expect("removed");
     std::os::unix::fs::symlink(hub(&first), hub(&second)).expect("linked");
+    // Its checkout is one of that hub's.
+    second.git(&["fetch", "--quiet", "shopfloor", "main"]);
+    second.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
     assert_eq!(second.until_idle().0, 0);
     push(&first, "alice/one", "a.txt", "one");
     push(&first, "bob/two", "b.txt", "two");

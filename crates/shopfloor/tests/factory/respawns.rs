@@ -72,8 +72,10 @@ fn a_commit_is_on_record_before_anything_is_signalled() {
     let held = git.join("demo-hold-committed");
     wait_for("it has committed", || held.exists().then_some(()));
     let head = std::fs::read_to_string(git.join("refs/heads/fix/issue-1")).expect("its branch");
-    let seen = wait_for("the record follows", || record(&floor).filter(|r| r["head"] == head.trim()));
-    assert_eq!(seen["work_phase"], "implementation");
+    // That the commit is the agent's own is known once the branch was compared.
+    wait_for("the record follows", || {
+        record(&floor).filter(|r| r["head"] == head.trim() && r["work_phase"] == "implementation")
+    });
     let seen = wait_for("what it changed follows", || {
         record(&floor).filter(|r| r["files_modified"] == serde_json::json!(["a.txt"]))
     });

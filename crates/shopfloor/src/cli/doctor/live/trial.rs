@@ -124,14 +124,17 @@ impl<'a> Trial<'a> {
             Setup::Codex => "never",
             _ => "bypassPermissions",
         };
-        Values::from([
+        let mut values = Values::from([
             ("session_id".to_owned(), word(conversation)),
             ("settings_file".to_owned(), path(self.session().join("settings.json"))),
-            ("overrides".to_owned(), settings::codex_overrides(&self.program, &trusted)),
             ("permission_mode".to_owned(), word(mode)),
             ("name".to_owned(), word("trial")),
             ("role".to_owned(), word("dev")),
-        ])
+        ]);
+        if self.spec.setup == Setup::Codex {
+            values.insert("overrides".to_owned(), settings::codex_overrides(&self.program, &trusted));
+        }
+        values
     }
 
     fn environment(&self, place: Place) -> Vec<(OsString, OsString)> {
