@@ -24,6 +24,7 @@ impl Plan {
                     alarmed: false,
                     aside: 0,
                     ran_without: false,
+                    back: None,
                 });
             }
             Input::Prioritised { entry, priority } => {

@@ -28,7 +28,8 @@
 //! * Newcomers go behind what is being tried, whatever their priority: they restart nothing.
 //! * A trial is cancelled when its answer can no longer matter. One that most probably does not
 //!   matter (it extends a red list) goes on until its slot is wanted.
-//! * The order is priority, then age; whoever is overtaken rises, so that nobody starves.
+//! * The order is priority, then age; whoever is overtaken rises, so that nobody starves. One with which the
+//!   checks could not be run goes behind those who wait then.
 //!
 //! # What it costs
 //!
@@ -329,6 +330,9 @@ struct Waiting {
     aside: u32,
     #[serde(default)]
     ran_without: bool,
+    /// When it was taken back: from then on it waits behind the others.
+    #[serde(default)]
+    back: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -62,6 +62,7 @@ impl Plan {
         for entry in self.entries.values_mut().filter(|e| is_aside(&e.place)) {
             entry.place = Place::Queued;
             entry.aside = 0;
+            entry.ran_without = false;
         }
         orders.push(Order::Alarm(Alarm::Infra { times: self.infra, until }));
     }
@@ -74,16 +75,19 @@ impl Plan {
         self.infra = 0;
         self.hold_until = None;
         for (id, entry) in &mut self.entries {
-            let doubted = matches!(entry.place, Place::Aside { .. } | Place::Suspect { infra: true, .. });
+            let doubted = entry.aside > 0 || matches!(entry.place, Place::Suspect { infra: true, .. });
             entry.ran_without |= doubted && !trial.list.contains(id);
         }
     }
 
-    /// Those that were put aside long enough are tried again.
+    /// Those that were put aside long enough are tried again, behind the others: two of them that took turns
+    /// at the front would let nobody else through.
     pub(super) fn take_back(&mut self, now: Time) {
         for entry in self.entries.values_mut() {
             if matches!(entry.place, Place::Aside { until } if until <= now) {
                 entry.place = Place::Queued;
+                entry.back = Some(now);
+                entry.overtaken = 0;
             }
         }
     }
