@@ -22,6 +22,8 @@ fn queue(floor: &Floor, changes: &[(&str, &str)]) {
         push(floor, name, &format!("n-{name}"), number);
         floor.ok(&["merge-queue", "add", name, "--approve"]);
     }
+    // Their heads pass first: whichever is through sooner, they are tried in the order in which they came.
+    floor.until_idle();
     floor.ok(&["merge-queue", "resume"]);
     floor.until_idle();
 }
