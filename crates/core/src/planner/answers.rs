@@ -1,8 +1,8 @@
 //! What the planner concludes from what it is told: verdicts, suspicions, publications.
 
 use super::{
-    Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms,
-    Tree, Trial, TrialId, Verdict, Waiting,
+    Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms, Tree,
+    Trial, TrialId, Verdict, Waiting,
 };
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
@@ -366,7 +366,9 @@ impl Plan {
         });
         let candidates = self.candidates();
         let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
-        let Some((list, red, infra)) = reds.into_iter().find(|(list, ..)| one_more(list)) else { return false };
+        let Some((list, red, infra)) = reds.into_iter().find(|(list, ..)| one_more(list)) else {
+            return false;
+        };
         let entry = list[green];
         self.known.retain(|k| !k.list.contains(&entry));
         self.line.retain(|e| *e != entry);

@@ -23,13 +23,7 @@ fn pause(times: u32) -> Duration {
 
 impl Plan {
     /// A trial's checks could not be run, or its list could not be built.
-    pub(super) fn could_not_run(
-        &mut self,
-        now: Time,
-        terms: &Terms,
-        trial: &Trial,
-        orders: &mut Vec<Order>,
-    ) {
+    pub(super) fn could_not_run(&mut self, now: Time, terms: &Terms, trial: &Trial, orders: &mut Vec<Order>) {
         match trial.purpose {
             Purpose::Land => {
                 let list = trial.rest().to_vec();

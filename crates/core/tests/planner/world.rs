@@ -367,7 +367,11 @@ impl World {
         let held = self.plan.held_until().is_some_and(|until| self.now < until);
         let idle = self.running.is_empty() && self.publishing.is_none();
         assert!(
-            !idle || held || self.plan.aside_until().is_some() || self.waiting.is_empty() || self.terms.slots == 0,
+            !idle
+                || held
+                || self.plan.aside_until().is_some()
+                || self.waiting.is_empty()
+                || self.terms.slots == 0,
             "work, but nothing is wanted: {:?}",
             self.plan
         );
