@@ -29,7 +29,8 @@ pub fn measure(report: &mut Report) {
 /// When all are decided.
 fn land(slots: usize, bad: &impl Fn(u64) -> bool) -> u64 {
     let mut plan = Plan::default();
-    let terms = |slots| Terms { slots, alarm_after: Duration::from_secs(86_400), paused: slots == 0 };
+    let alarm_after = Duration::from_secs(86_400);
+    let terms = |slots| Terms { slots, alarm_after, paused: slots == 0, strict: true };
     let mut now = 0;
     let mut inputs: VecDeque<Input> = (1..=ENTRIES)
         .map(|n| Input::Entered { entry: EntryId(n), priority: Priority(0), at: Time(n) })
@@ -64,7 +65,10 @@ fn land(slots: usize, bad: &impl Fn(u64) -> bool) -> u64 {
                     ends.insert((now + RUN_MS, trial), if red { Verdict::Red } else { Verdict::Green });
                 }
                 Order::Cancel { trial } => ends.retain(|(_, t), _| *t != trial),
-                Order::Publish { new, .. } => inputs.push_back(Input::Published { new }),
+                Order::Publish { steps, .. } => {
+                    let tip = steps.last().expect("a publication has steps").last().commit.clone();
+                    inputs.push_back(Input::Published { head: tip.clone(), tip });
+                }
                 _ => {}
             }
         }

@@ -57,6 +57,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
         pr: Some(PrNumber(number)),
         branch: format!("change-{}", number - 1),
         head: head.clone(),
+        method: None,
         title: "a change".into(),
     };
     let lock = QueueLock::acquire(merger, project)?;

@@ -238,6 +238,13 @@ pub enum Action {
         method: MergeMethod,
         list: Vec<ChainEntry>,
     },
+    /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
+    BuildLanding {
+        project: ProjectName,
+        old: Sha,
+        tip: Sha,
+        steps: Vec<LandingStep>,
+    },
     /// Move the primary branch from `old` to `new`, if it is still at `old`. `tested` is the commit that
     /// was checked: `new`, or one with the same tree.
     Publish {
@@ -328,6 +335,9 @@ pub struct ChainEntry {
     pub branch: String,
     pub head: Sha,
     pub title: String,
+    /// Another way to join than the chain's.
+    #[serde(default)]
+    pub method: Option<MergeMethod>,
 }
 
 /// An entry as it would land, and the tree its branch has by itself.
@@ -368,6 +378,18 @@ pub struct Conflict {
     pub hunks: String,
 }
 
+/// Entries that land together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingStep {
+    /// What the first of the entries was put on.
+    pub below: Sha,
+    /// The last entry's link: what lands has its tree.
+    pub link: Sha,
+    /// As they are, one after another; else as one commit, with them behind it.
+    pub linear: bool,
+    pub list: Vec<ChainEntry>,
+}
+
 /// A branch that landed: its tested head and the commit that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
@@ -402,6 +424,7 @@ impl Action {
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
+            | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. } => format!("queue:{project}"),
             Action::RetireBranch { project, .. } => format!("branches:{project}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
@@ -420,6 +443,7 @@ impl Action {
         match self {
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
+            | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. }
             | Action::CancelCi { project, .. } => project == of,
             Action::RunCi { project, purpose, .. } => *purpose != CiPurpose::Head && project == of,
@@ -459,6 +483,7 @@ impl Action {
             Action::ClosePr { .. } => "close_pr",
             Action::FindPrimary { .. } => "find_primary",
             Action::BuildChain { .. } => "build_chain",
+            Action::BuildLanding { .. } => "build_landing",
             Action::Publish { .. } => "publish",
             Action::VerifyLanded { .. } => "verify_landed",
             Action::FindMerged { .. } => "find_merged",

@@ -8,10 +8,24 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeMethod {
-    #[default]
+    /// Its commits, one after another. Only the last is checked.
     Rebase,
+    /// A merge commit: the branch's own commits stay off the first-parent line.
     Merge,
+    /// One commit with all its changes.
+    #[default]
     Squash,
+}
+
+/// What must have passed of entries that are checked together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeBatch {
+    /// Every commit of the primary branch's first-parent line: what was only checked together lands as one.
+    #[default]
+    Strict,
+    /// The last commit of what lands together.
+    Tip,
 }
 
 /// What becomes of an issue whose agent gave up.
@@ -56,6 +70,11 @@ pub struct Policy {
     #[serde(default = "infra_cooldown")]
     pub infra_cooldown: Duration,
     pub merge_method: MergeMethod,
+    /// The same, for branches that people queue.
+    #[serde(default = "merge_people")]
+    pub merge_people: MergeMethod,
+    #[serde(default)]
+    pub merge_batch: MergeBatch,
     /// Merge candidates that are checked at once.
     #[serde(default = "one")]
     pub merge_slots: usize,
@@ -145,6 +164,10 @@ fn review_diff_bytes() -> usize {
     25 * 1024
 }
 
+fn merge_people() -> MergeMethod {
+    MergeMethod::Merge
+}
+
 fn handback() -> Duration {
     Duration::from_secs(15 * 60)
 }
@@ -208,7 +231,9 @@ impl Default for Policy {
             may_skip_checks: false,
             infra_retries_max: infra_retries_max(),
             infra_cooldown: infra_cooldown(),
-            merge_method: MergeMethod::Rebase,
+            merge_method: MergeMethod::default(),
+            merge_people: merge_people(),
+            merge_batch: MergeBatch::default(),
             merge_slots: one(),
             merge_alarm: merge_alarm(),
             max_jobs: 1,

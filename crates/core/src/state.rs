@@ -60,7 +60,9 @@ pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
-pub use queue::{BaseCheck, ByHand, Entry, EntryState, LostPrimary, Parked, Publishing, Queue, TrialRun};
+pub use queue::{
+    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun,
+};
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 pub use staff::{Found, Staff, StaffHold};

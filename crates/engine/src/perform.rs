@@ -146,6 +146,10 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 Built::NoPrimary => Outcome::NoPrimary,
             })
         }
+        Action::BuildLanding { project, old, steps, .. } => {
+            let lock = QueueLock::acquire(&*ports.merger, project)?;
+            Ok(Outcome::LandingBuilt { commits: ports.merger.build_landing(&lock, old, steps)? })
+        }
         Action::Publish { project, old, new, tested, entries } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             Ok(match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries })? {

@@ -61,6 +61,8 @@ mod signs;
 mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
+#[path = "factory/strict.rs"]
+mod strict;
 #[path = "factory/terminals.rs"]
 mod terminals;
 #[path = "factory/weather.rs"]

@@ -8,6 +8,7 @@ use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
+use shopfloor_core::policy::{MergeBatch, MergeMethod};
 use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::time::Time;
@@ -168,7 +169,8 @@ impl Checker {
     }
 
     /// 1: the primary branch moves in the queue, to a commit whose content passed the checks, on top of
-    /// where it was; or a person pushed.
+    /// where it was; or a person pushed. With strict batches that holds for every first-parent commit, but
+    /// for those an agent made, which a rebase lands as they are.
     fn primary_moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
         let new = world.git.moves[self.moves..].to_vec();
         self.moves = world.git.moves.len();
@@ -180,10 +182,20 @@ impl Checker {
             }
             self.last_primary = Some(step.new);
             let Some(entries) = step.entries else { continue };
-            let content = world.git.content(step.new);
-            if !world.green.iter().any(|g| world.git.content(g.commit) == content) {
-                let text = format!("c{} landed without passing", step.new);
-                world.broken("1 the tree that lands passed", text);
+            let policy = entries.first().and_then(|id| Some(floor.policy(&floor.entries.get(id)?.project)));
+            let strict = policy.is_some_and(|p| {
+                p.merge_batch == MergeBatch::Strict && p.merge_method != MergeMethod::Rebase
+            });
+            let mut at = step.new;
+            while at != step.old {
+                let content = world.git.content(at);
+                if !world.green.iter().any(|g| world.git.content(g.commit) == content) {
+                    world.broken("1 the tree that lands passed", format!("c{at} landed without passing"));
+                }
+                at = match world.git.commits[at as usize].parents.first() {
+                    Some(parent) if strict => *parent,
+                    _ => break,
+                };
             }
             for id in entries {
                 let Some(entry) = floor.entries.get(&id) else {

@@ -4,14 +4,14 @@
 use crate::human::Whim;
 use crate::rng::Rng;
 use crate::world::{Storm, Weather, World};
-use shopfloor_core::policy::{MergeMethod, Policy};
+use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
 pub fn policy(rng: &mut Rng) -> Policy {
     let method = [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash][rng.below(3) as usize];
     let has_checks = !rng.permille(40);
-    Policy {
+    let policy = Policy {
         review_required: !rng.permille(150),
         review_agent: !rng.permille(100),
         has_checks,
@@ -24,7 +24,9 @@ pub fn policy(rng: &mut Rng) -> Policy {
         keep_worktrees: Duration::from_secs(36 * 3600),
         keep_logs: Duration::from_secs(24 * 3600),
         ..Policy::default()
-    }
+    };
+    let batch = if policy.merge_slots == 2 { MergeBatch::Tip } else { MergeBatch::Strict };
+    Policy { merge_batch: batch, ..policy }
 }
 
 pub fn weather(rng: &mut Rng) -> Weather {

@@ -35,6 +35,7 @@ const COVERAGE: &[&str] = &[
     "chain of several",
     "conflict among entries",
     "several landed at once",
+    "batch as one",
     "verdict reused by tree",
     "nothing to publish",
     "ci cancelled",

@@ -115,8 +115,19 @@ impl Commit {
     }
 
     pub(crate) fn subject(&self) -> String {
-        let message = String::from_utf8_lossy(&self.message);
-        text::one_line(message.trim_start().lines().next().unwrap_or_default(), 200)
+        text::one_line(self.text().trim_start().lines().next().unwrap_or_default(), 200)
+    }
+
+    /// The message in UTF-8. Of the old encodings only Latin-1 is known; it is what is left of them.
+    pub(crate) fn text(&self) -> String {
+        let latin = self.encoding.as_ref().is_some_and(|name| {
+            let name = name.to_ascii_lowercase();
+            [&b"iso-8859-1"[..], b"iso8859-1", b"latin1", b"latin-1"].contains(&name.as_slice())
+        });
+        match latin {
+            true => self.message.iter().map(|byte| char::from(*byte)).collect(),
+            false => String::from_utf8_lossy(&self.message).into_owned(),
+        }
     }
 }
 
@@ -153,6 +164,6 @@ mod tests {
         assert_eq!(commit.committed, Stamp { seconds: 34, zone: "-0200".into() });
         assert_eq!(commit.encoding.as_deref(), Some(&b"latin1"[..]));
         assert_eq!(commit.message, b"subject \xe4\n\nbody\n");
-        assert_eq!(commit.subject(), "subject \u{fffd}");
+        assert_eq!(commit.text(), "subject \u{e4}\n\nbody\n");
     }
 }

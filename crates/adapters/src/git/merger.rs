@@ -11,13 +11,14 @@
 
 use super::chain::{Join, Links};
 use super::commit::Commit;
-use super::publish;
 use super::run::{Git, GitError, Repo, branch_ref};
 use super::{GitProject, Projects, hub, locks};
+use super::{landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
-use shopfloor_core::effect::{LandedEntry, MovedBranch};
+use shopfloor_core::effect::{LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
+use shopfloor_core::planner::Link;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
     BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
@@ -138,6 +139,10 @@ impl Merger for GitMerger {
             }
         }
         Ok(Built::Chain { primary, moved, links: links.into_links() })
+    }
+
+    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<Vec<Link>> {
+        Ok(landing::build(&self.queue(lock.project())?.repo, old, steps)?)
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.

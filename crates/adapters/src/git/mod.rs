@@ -13,6 +13,7 @@ pub mod facts;
 mod hazards;
 pub mod hub;
 mod kept;
+mod landing;
 mod linked;
 mod locks;
 mod merger;

@@ -233,6 +233,7 @@ impl Floor {
             pr: Some(PrNumber(issue)),
             branch: branch(issue),
             head: head.clone(),
+            method: None,
             title: "-m Add it\n\x1b[31mnow".into(),
         }
     }

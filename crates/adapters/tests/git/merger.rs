@@ -1,5 +1,5 @@
 use crate::floor::{Floor, branch, commit_of, each, gits};
-use shopfloor_core::effect::{LandedEntry, MovedBranch};
+use shopfloor_core::effect::{LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{Built, Merger, PortError};
@@ -62,6 +62,12 @@ fn a_message_that_is_not_utf8_comes_through() {
         floor.human_push("c", "3\n");
         let (_, commit) = floor.candidate(1, &head, MergeMethod::Rebase);
         assert_eq!(floor.git_in(&floor.queue(), &["show", "-s", "--format=%s", commit.as_str()]), "grüße\n");
+        // Together with others it is said in UTF-8.
+        floor.commit("Ada", 1, "b", "2\n", "more");
+        let head = floor.push(1);
+        let (_, commit) = floor.candidate(1, &head, MergeMethod::Squash);
+        let said = floor.git_in(&floor.queue(), &["show", "-s", "--format=%b", commit.as_str()]);
+        assert_eq!(said.trim_end(), "* grüße\n* more");
     });
 }
 
@@ -133,7 +139,7 @@ fn a_squash_credits_everybody() {
         let show =
             floor.git_in(&floor.queue(), &["show", "-s", "--format=%P%n%an <%ae>%n%B", commit.as_str()]);
         let expected = format!(
-            "{base}\nAda <Ada@example.org>\n-m Add it now (#1)\n\n* add x\n* add a\n* add b\n\n\
+            "{base}\nAda <Ada@example.org>\n-m Add it now (#1)\n\n* add x\n* add a\n\n  body -- of it\n\n* add b\n\n\
              Co-authored-by: Cy <cy@example.org>\nCo-authored-by: Bob <Bob@example.org>\n"
         );
         assert_eq!(show.trim_end(), expected.trim_end());
@@ -154,7 +160,8 @@ fn a_squash_keeps_trailers_and_nothing_that_looks_like_them() {
         let said = floor.git_in(&floor.queue(), &["show", "-s", "--format=%B", commit.as_str()]);
         let trailers =
             "Signed-off-by: Ada <a@b>\nChange-Id: I1\nReviewed-by: Bob <b@b>\nCo-authored-by: Cy <c@b>";
-        assert_eq!(said.trim_end(), format!("-m Add it now (#1)\n\n* add x\n* add y\n* add z\n\n{trailers}"));
+        let bodies = "* add x\n\n  Note: this is prose,\n  not a trailer.\n\n* add y\n\n  why\n\n* add z";
+        assert_eq!(said.trim_end(), format!("-m Add it now (#1)\n\n{bodies}\n\n{trailers}"));
         // Rebased, a message stays as it is.
         floor.human_push("d", "4");
         let commit = floor.candidate(1, &head, MergeMethod::Rebase).1;
@@ -308,6 +315,62 @@ fn a_chain_is_one_commit_after_another_and_its_beginnings_are_the_same() {
             }
         }
     });
+}
+
+/// What lands in one publication is checked as one commit; what goes on from it later has each change once.
+#[test]
+fn changes_that_were_checked_together_land_as_one_commit() {
+    let methods = [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash];
+    let all = gits().into_iter().flat_map(|git| methods.map(|method| (git.clone(), method)));
+    for (git, method) in all {
+        let floor = Floor::new(&git);
+        let heads: Vec<Sha> = (1..=5)
+            .map(|issue| {
+                floor.commit("Ada", issue, &format!("f{issue}"), "1\n", &format!("add {issue}"));
+                floor.push(issue)
+            })
+            .collect();
+        let old = floor.human_push("c", "3\n");
+        let list: Vec<_> = heads.iter().zip(1..).map(|(head, issue)| floor.entry(issue, head)).collect();
+        let Built::Chain { links, .. } = floor.chain(&old, &list, method).expect("build") else {
+            panic!("not a chain")
+        };
+        let link = |n: usize| links[n - 1].link.clone();
+        let step = |below: &Sha, from: usize, to: usize| LandingStep {
+            below: below.clone(),
+            link: link(to).commit,
+            linear: from == to,
+            list: list[from - 1..to].to_vec(),
+        };
+        let build = |old: &Sha, steps: &[LandingStep]| {
+            let landed = floor.merger.build_landing(&floor.lock(), old, steps).expect("built");
+            assert_eq!(floor.merger.build_landing(&floor.lock(), old, steps).expect("again"), landed);
+            landed
+        };
+        // One that was checked alone lands as it is; the next two as one.
+        let landed = build(&old, &[step(&old, 1, 1), step(&link(1).commit, 2, 3)]);
+        assert_eq!(landed[0], link(1));
+        assert_eq!(landed[1].tree, link(3).tree);
+        assert_ne!(landed[1].commit, link(3).commit);
+        floor.publish(&old, &landed[1].commit).expect("published").expect("swapped");
+        // The chain was built on its own links, and not on what landed.
+        let base = landed[1].commit.clone();
+        let landed = build(&base, &[step(&link(3).commit, 4, 4), step(&link(4).commit, 5, 5)]);
+        assert_eq!([&landed[0].tree, &landed[1].tree], [&link(4).tree, &link(5).tree]);
+        floor.publish(&base, &landed[1].commit).expect("published").expect("swapped");
+
+        let range = format!("{old}..{}", landed[1].commit);
+        let first = floor.git_in(&floor.hub(), &["log", "--first-parent", "--format=%T", &range]);
+        let trees: Vec<String> = [5, 4, 3, 1].map(|n| link(n).tree.0.to_string()).to_vec();
+        assert_eq!(first.lines().collect::<Vec<_>>(), trees, "{method:?}");
+        let subjects = floor.git_in(&floor.hub(), &["log", "--no-merges", "--format=%s", &range]);
+        for n in 1..=5 {
+            let name = if method == MergeMethod::Squash { format!("(#{n})") } else { format!("add {n}") };
+            assert_eq!(subjects.lines().filter(|s| s.contains(&name)).count(), 1, "{method:?} {subjects}");
+        }
+        let batch = floor.git_in(&floor.hub(), &["log", "-1", "--format=%B", base.as_str()]);
+        assert!(batch.starts_with("Merge 2 changes that were checked together\n\n* "), "{batch}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{ChainLink, Conflict, JobHead, MovedBranch};
 use crate::ids::{EntryId, PrNumber, Role, Sha};
-use crate::planner::Tree;
+use crate::planner::{Link, Tree};
 use serde::{Deserialize, Serialize};
 
 /// How a run of the checks ended. Only `Green` is green.
@@ -223,6 +223,10 @@ pub enum Outcome {
     Tidied {
         rescues: u32,
         folders: u32,
+    },
+    /// One commit for each step.
+    LandingBuilt {
+        commits: Vec<Link>,
     },
     Published,
     /// Somebody else moved the primary branch.

@@ -27,6 +27,7 @@ impl Action {
             | Action::ClosePr { project, .. }
             | Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
+            | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. }
             | Action::VerifyLanded { project, .. }
             | Action::FindMerged { project, .. }

@@ -1,24 +1,18 @@
 //! What the planner concludes from what it is told: verdicts, suspicions, publications.
 
 use super::{
-    Alarm, Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, TREES_MAX, Tree, Trial,
-    TrialId, Verdict, Waiting,
+    Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms, Tree,
+    Trial, TrialId, Verdict, Waiting,
 };
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
-use std::time::Duration;
-
-/// Trials in a row that could not be run before there is a pause.
-const INFRA_MAX: u32 = 3;
-/// The first pause; it doubles with each trial more.
-const INFRA_PAUSE: Duration = Duration::from_secs(30);
-const INFRA_PAUSE_MAX: Duration = Duration::from_secs(600);
 
 impl Plan {
-    pub(super) fn take_in(&mut self, now: Time, input: &Input, orders: &mut Vec<Order>) {
+    pub(super) fn take_in(&mut self, now: Time, terms: &Terms, input: &Input, orders: &mut Vec<Order>) {
         if self.hold_until.is_some_and(|until| until <= now) {
             self.hold_until = None;
         }
+        self.take_back(now);
         match input {
             Input::Entered { entry, priority, at } => {
                 self.entries.entry(*entry).or_insert(Waiting {
@@ -28,6 +22,9 @@ impl Plan {
                     deferrals: 0,
                     place: Place::Queued,
                     alarmed: false,
+                    aside: 0,
+                    ran_without: false,
+                    back: None,
                 });
             }
             Input::Prioritised { entry, priority } => {
@@ -48,18 +45,18 @@ impl Plan {
                 }
             }
             Input::Green { tree, commit } => self.remember_tree(tree, commit),
-            Input::Built { trial, chain } => self.built(*trial, chain, orders),
+            Input::Built { trial, chain } => self.built(terms, *trial, chain, orders),
             Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
-            Input::Finished { trial, verdict } => self.finished(now, *trial, *verdict, orders),
+            Input::Finished { trial, verdict } => self.finished(now, terms, *trial, *verdict, orders),
             Input::Dropped { trial } => self.cancel(orders, |t| t.id == *trial),
-            Input::Published { new } => self.published(new),
-            Input::Refused { new, head } => {
-                if self.publishing.take_if(|p| p.new == *new).is_some() {
+            Input::Published { tip, head } => self.published(tip, head),
+            Input::Refused { tip, head } => {
+                if self.publishing.take_if(|p| p.tip == *tip).is_some() {
                     self.start_over(head, orders);
                 }
             }
-            Input::Unpublishable { new } => {
-                if let Some(gone) = self.publishing.take_if(|p| p.new == *new) {
+            Input::Unpublishable { tip } => {
+                if let Some(gone) = self.publishing.take_if(|p| p.tip == *tip) {
                     gone.list.into_iter().for_each(|entry| self.forget(entry, orders));
                 }
             }
@@ -86,7 +83,7 @@ impl Plan {
     }
 
     /// The entry is out of the queue, and with it every list it is in.
-    fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
+    pub(super) fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
         self.entries.remove(&entry);
         self.line.retain(|e| *e != entry);
         self.known.retain(|k| !k.list.contains(&entry));
@@ -117,7 +114,7 @@ impl Plan {
         self.trees.iter().find(|(t, _)| t == tree).map(|(_, commit)| commit)
     }
 
-    fn built(&mut self, id: TrialId, chain: &[Link], orders: &mut Vec<Order>) {
+    fn built(&mut self, terms: &Terms, id: TrialId, chain: &[Link], orders: &mut Vec<Order>) {
         let Some(at) = self.trials.iter().position(|t| t.id == id && t.chain.is_none()) else { return };
         let trial = &mut self.trials[at];
         assert_eq!(chain.len(), trial.list.len(), "one link for each entry of the list");
@@ -128,7 +125,8 @@ impl Plan {
             orders.push(Order::Test { trial: id, commit: last.commit.clone() });
             return;
         }
-        let (list, chain) = (trial.rest().to_vec(), chain[trial.landed..].to_vec());
+        let (on, list) = (trial.on(chain), trial.rest().to_vec());
+        let chain = chain[trial.landed..].to_vec();
         let found: Vec<(usize, Sha)> = (1..=list.len())
             .filter_map(|n| {
                 let Link { commit, tree } = &chain[n - 1];
@@ -140,7 +138,8 @@ impl Plan {
             .collect();
         for (n, tested) in &found {
             let chain = chain[..*n].to_vec();
-            self.learn(&list[..*n], Finding::Green { chain, tested: tested.clone() });
+            let green = Finding::Green { chain, tested: tested.clone(), on: Some(on.clone()) };
+            self.learn(terms, &list[..*n], green);
         }
         if found.last().is_some_and(|(n, _)| *n == list.len()) {
             self.trials.remove(at);
@@ -175,49 +174,48 @@ impl Plan {
         self.cancel(orders, |t| t.chain.is_none() && t.rest().contains(&entry));
     }
 
-    fn finished(&mut self, now: Time, id: TrialId, verdict: Verdict, orders: &mut Vec<Order>) {
+    fn finished(&mut self, now: Time, terms: &Terms, id: TrialId, verdict: Verdict, orders: &mut Vec<Order>) {
         let is_it = |t: &Trial| t.id == id && (t.chain.is_some() || verdict == Verdict::Infra);
         let Some(at) = self.trials.iter().position(is_it) else { return };
         let trial = self.trials.remove(at);
+        self.has_run(&trial, verdict);
         if verdict == Verdict::Infra {
-            // The list is wanted still, so it is tried again.
-            self.infra += 1;
-            if self.infra >= INFRA_MAX {
-                let pause = INFRA_PAUSE * 2u32.pow((self.infra - INFRA_MAX).min(10));
-                let until = now + pause.min(INFRA_PAUSE_MAX);
-                self.hold_until = Some(until);
-                orders.push(Order::Alarm(Alarm::Infra { times: self.infra, until }));
-            }
+            self.could_not_run(now, terms, &trial, orders);
             return;
         }
-        self.infra = 0;
-        self.hold_until = None;
         let (list, landed) = (trial.rest().to_vec(), trial.landed);
-        let chain = trial.chain.unwrap_or_default();
+        let chain = trial.chain.clone().unwrap_or_default();
         if verdict == Verdict::Green
             && let Some(last) = chain.last()
         {
             self.remember_tree(&last.tree, &last.commit);
             if !trial.detached {
+                let on = Some(trial.on(&chain));
                 let (chain, tested) = (chain[landed..].to_vec(), last.commit.clone());
-                self.learn(&list, Finding::Green { chain, tested });
+                self.learn(terms, &list, Finding::Green { chain, tested, on });
             }
         }
         match (trial.purpose, verdict) {
             (Purpose::Land, Verdict::Green) => {}
             (Purpose::Land, _) => {
-                self.learn(&list, Finding::Red { trial: id });
+                self.learn(terms, &list, Finding::Red { trial: id, infra: false });
             }
             (Purpose::Confirm { entry }, _) => {
-                let Some(Place::Suspect { red }) = self.entries.get(&entry).map(|e| e.place.clone()) else {
+                let Some(Place::Suspect { red, infra }) = self.entries.get(&entry).map(|e| e.place.clone())
+                else {
                     return;
                 };
                 if verdict == Verdict::Green {
                     self.put(entry, Place::Queued);
-                    orders.push(Order::Flake { trial: red, entry: Some(entry) });
+                    if !infra {
+                        orders.push(Order::Flake { trial: red, entry: Some(entry) });
+                    }
                     if !trial.detached {
                         self.join_line(&list);
                     }
+                } else if infra {
+                    // Red for the first time.
+                    self.put(entry, Place::Suspect { red: id, infra: false });
                 } else {
                     let before = chain.iter().rev().nth(1);
                     let on_base = before.is_none();
@@ -231,12 +229,27 @@ impl Plan {
     }
 
     /// Keeps a verdict on a list. What is being published has its verdict already.
-    fn learn(&mut self, list: &[EntryId], result: Finding) {
+    pub(super) fn learn(&mut self, terms: &Terms, list: &[EntryId], result: Finding) {
         let news = list.len() > self.landing().len()
             && !self.known.iter().any(|k| k.list == list && k.result.is_green());
-        if news {
-            self.known.push(Known { list: list.to_vec(), result });
+        if !news {
+            return;
         }
+        if terms.strict {
+            // What was red in a list would land with it: first that has to be settled.
+            if !result.is_green() {
+                self.known.retain(|k| !(k.result.is_green() && k.list.starts_with(list)));
+            } else if self.known.iter().any(|k| !k.result.is_green() && list.starts_with(&k.list))
+                || list.iter().any(|entry| self.is_suspect(*entry) && list.last() != Some(entry))
+            {
+                return;
+            }
+        }
+        self.known.push(Known { list: list.to_vec(), result });
+    }
+
+    fn is_suspect(&self, entry: EntryId) -> bool {
+        self.entries.get(&entry).is_some_and(|e| matches!(e.place, Place::Suspect { .. }))
     }
 
     pub(super) fn finding(&self, list: &[EntryId]) -> Option<&Finding> {
@@ -245,7 +258,7 @@ impl Plan {
 
     /// Publishes the longest green list of the line. One that has left the line (a suspect that was
     /// cleared) is published if nothing that is being tried would land more.
-    pub(super) fn publish(&mut self, orders: &mut Vec<Order>) {
+    pub(super) fn publish(&mut self, terms: &Terms, orders: &mut Vec<Order>) {
         if self.publishing.is_some() {
             return;
         }
@@ -257,25 +270,25 @@ impl Plan {
             .known
             .iter()
             .filter_map(|k| match &k.result {
-                Finding::Green { chain, tested } => Some((&k.list, chain, tested)),
+                Finding::Green { chain, on, .. } => Some((&k.list, chain, on)),
                 Finding::Red { .. } => None,
             })
             .filter(|(list, ..)| in_line(list) || ahead.is_none_or(|n| n <= list.len()))
             .max_by_key(|(list, ..)| (list.len(), in_line(list)));
-        let Some((list, chain, tested)) = best else { return };
-        let (list, tested) = (list.clone(), tested.clone());
-        let Some(Link { commit: new, tree }) = chain.last().cloned() else { return };
-        let entries = list.iter().copied().zip(chain.iter().map(|link| link.commit.clone())).collect();
+        let Some((list, chain, on)) = best else { return };
+        let Some(Link { commit: tip, .. }) = chain.last().cloned() else { return };
+        let (list, on) = (list.clone(), on.clone().unwrap_or_else(|| old.clone()));
+        let steps = self.steps(terms, &on, &list, chain);
 
         // What was red in it did not come again.
         for k in self.known.iter().filter(|k| list.starts_with(&k.list)) {
-            if let Finding::Red { trial } = k.result {
+            if let Finding::Red { trial, infra: false } = k.result {
                 orders.push(Order::Flake { trial, entry: None });
             }
         }
         for id in &list {
             let place = self.entries.get(id).map(|e| e.place.clone());
-            if let Some(Place::Suspect { red }) = place {
+            if let Some(Place::Suspect { red, infra: false }) = place {
                 orders.push(Order::Flake { trial: red, entry: Some(*id) });
             }
         }
@@ -292,13 +305,38 @@ impl Plan {
         self.known.retain(|k| k.list.starts_with(&list) && k.list.len() > list.len());
         self.line.retain(|id| !list.contains(id));
         self.line.splice(0..0, list.iter().copied());
-        self.publishing = Some(Publication { list, new: new.clone() });
-        orders.push(Order::Publish { old, new, tree, tested, entries });
+        self.publishing = Some(Publication { list, tip });
+        orders.push(Order::Publish { old, on, steps });
+    }
+
+    /// How a green list lands: cut wherever a part of it is known to be green by itself.
+    fn steps(&self, terms: &Terms, on: &Sha, list: &[EntryId], chain: &[Link]) -> Vec<Step> {
+        let green = |len: usize| {
+            self.known.iter().filter(|k| k.list == list[..len]).find_map(|k| match &k.result {
+                // A chain on another base with the same tree has other commits.
+                Finding::Green { chain: same, tested, .. } if same.last()?.tree == chain[len - 1].tree => {
+                    Some(tested.clone())
+                }
+                _ => None,
+            })
+        };
+        let (mut steps, mut from) = (Vec::new(), 0);
+        for len in if terms.strict { 1 } else { list.len() }..=list.len() {
+            // Where nothing new begins, there is nothing to land by itself.
+            if len < list.len() && chain[len - 1].commit == *on {
+                continue;
+            }
+            let Some(tested) = green(len) else { continue };
+            let links = list.iter().copied().zip(chain.iter().cloned());
+            steps.push(Step { entries: links.take(len).skip(from).collect(), tested });
+            from = len;
+        }
+        steps
     }
 
     /// The base is now what was published. The lists that go on from it stay as they are, on top.
-    fn published(&mut self, new: &Sha) {
-        let Some(Publication { list, new }) = self.publishing.take_if(|p| p.new == *new) else { return };
+    fn published(&mut self, tip: &Sha, head: &Sha) {
+        let Some(Publication { list, .. }) = self.publishing.take_if(|p| p.tip == *tip) else { return };
         for trial in &mut self.trials {
             if !trial.detached {
                 trial.landed += list.len();
@@ -306,8 +344,8 @@ impl Plan {
         }
         for known in &mut self.known {
             known.list.drain(..list.len());
-            if let Finding::Green { chain, .. } = &mut known.result {
-                chain.drain(..list.len());
+            if let Finding::Green { chain, on, .. } = &mut known.result {
+                *on = chain.drain(..list.len()).next_back().map(|link| link.commit);
             }
         }
         for id in &list {
@@ -315,7 +353,7 @@ impl Plan {
             self.rate.landed();
         }
         self.line.retain(|id| !list.contains(id));
-        self.base = Some(new);
+        self.base = Some(head.clone());
     }
 
     /// If the first red list is one entry longer than a green one, that entry did it: it
@@ -323,16 +361,18 @@ impl Plan {
     pub(super) fn suspect_the_first_red(&mut self) -> bool {
         let green = self.green_ahead();
         let reds = self.known.iter().filter_map(|k| match k.result {
-            Finding::Red { trial } => Some((&k.list, trial)),
+            Finding::Red { trial, infra } => Some((&k.list, trial, infra)),
             Finding::Green { .. } => None,
         });
         let candidates = self.candidates();
         let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
-        let Some((list, red)) = reds.into_iter().find(|(list, _)| one_more(list)) else { return false };
+        let Some((list, red, infra)) = reds.into_iter().find(|(list, ..)| one_more(list)) else {
+            return false;
+        };
         let entry = list[green];
         self.known.retain(|k| !k.list.contains(&entry));
         self.line.retain(|e| *e != entry);
-        self.put(entry, Place::Suspect { red });
+        self.put(entry, Place::Suspect { red, infra });
         true
     }
 

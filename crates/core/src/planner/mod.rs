@@ -15,16 +15,21 @@
 //!
 //! * A list of entries is published only if exactly that list on exactly that base was green, or
 //!   has the tree of a commit that was. Publishing a part keeps every trial that goes on from it: the
-//!   same entries on top give the same commit.
+//!   same entries on top give the same tree.
+//! * With [`Terms::strict`], it is published in [`Step`]s, each of which was green as a whole and is one
+//!   commit of the primary branch's first-parent line; and a list that goes on from a red one is not green,
+//!   whatever its own run said: what was red there would land all the same.
 //! * If somebody else moves the primary branch, all verdicts on the old base are void. What is known
 //!   of trees stays known.
-//! * An entry fails only after two red runs on top of a list that was green (or of the base itself).
+//! * An entry fails only after two red runs on top of a list that was green (or of the base itself). One with which
+//!   the checks cannot be run leaves the queue only if they can be run without it.
 //!   An entry that conflicts only with entries not yet landed waits for them; it is sent back only
 //!   when it conflicts with the primary branch itself.
 //! * Newcomers go behind what is being tried, whatever their priority: they restart nothing.
 //! * A trial is cancelled when its answer can no longer matter. One that most probably does not
 //!   matter (it extends a red list) goes on until its slot is wanted.
-//! * The order is priority, then age; whoever is overtaken rises, so that nobody starves.
+//! * The order is priority, then age; whoever is overtaken rises, so that nobody starves. One with which the
+//!   checks could not be run goes behind those who wait then.
 //!
 //! # What it costs
 //!
@@ -61,6 +66,7 @@ mod answers;
 mod choose;
 mod order;
 mod rate;
+mod unrunnable;
 
 pub use rate::FailureRate;
 
@@ -161,17 +167,19 @@ pub enum Input {
     Dropped {
         trial: TrialId,
     },
-    /// The answers to [`Order::Publish`].
+    /// The answers to [`Order::Publish`], by the last link of what was ordered. `head`: where the primary
+    /// branch is now.
     Published {
-        new: Sha,
+        tip: Sha,
+        head: Sha,
     },
     Refused {
-        new: Sha,
+        tip: Sha,
         head: Sha,
     },
     /// It can never be published. Its entries are forgotten; the base is where it was.
     Unpublishable {
-        new: Sha,
+        tip: Sha,
     },
     /// What counts as green has changed: every verdict is void, also those on trees.
     ChecksChanged,
@@ -208,15 +216,12 @@ pub enum Order {
     Cancel {
         trial: TrialId,
     },
-    /// Move the primary branch from `old` to `new`. `entries`: the commit each lands as. `tested`
-    /// is the commit whose checks were green: `new`, or one with the same tree. (Or `old`, if nothing
-    /// changes.)
+    /// Move the primary branch on from `old` by these steps. `on`: what the first link was put on, which
+    /// is `old` or has the same tree.
     Publish {
         old: Sha,
-        new: Sha,
-        tree: Tree,
-        tested: Sha,
-        entries: Vec<(EntryId, Sha)>,
+        on: Sha,
+        steps: Vec<Step>,
     },
     /// Red twice. `on`: what it was put on top of the second time, itself green as far as known
     /// (`on_base`: as far as the base may be taken for green); `confirmed` has the log. The entry is
@@ -227,6 +232,11 @@ pub enum Order {
         on_base: bool,
         red: TrialId,
         confirmed: TrialId,
+    },
+    /// Wherever it is, the checks cannot be run, while others' can. The entry is forgotten.
+    Unrunnable {
+        entry: EntryId,
+        trial: TrialId,
     },
     /// The entry conflicts with the primary branch at `with`. The entry is forgotten.
     Conflict {
@@ -241,13 +251,33 @@ pub enum Order {
     Alarm(Alarm),
 }
 
+/// Entries that land together: only the last link's tree was checked, or is that of a commit that was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub entries: Vec<(EntryId, Link)>,
+    /// The commit that was checked. (Or the base itself, if nothing changes.)
+    pub tested: Sha,
+}
+
+impl Step {
+    pub fn last(&self) -> &Link {
+        &self.entries.last().expect("a step has entries").1
+    }
+
+    /// Whether it is one commit on top of `below`. An entry that brings nothing new adds none.
+    pub fn is_single(&self, below: &Sha) -> bool {
+        let last = &self.last().commit;
+        self.entries.iter().all(|(_, link)| link.commit == *below || link.commit == *last)
+    }
+}
+
 /// What somebody should look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "alarm", rename_all = "snake_case")]
 pub enum Alarm {
     /// The entry waits longer than it should. Said once.
     Waiting { entry: EntryId, since: Time },
-    /// The checks could not be run so many times in a row; the next try is at `until`.
+    /// Nothing can be run, whatever is in it: found so many times in a row; the next try is at `until`.
     Infra { times: u32, until: Time },
 }
 
@@ -260,6 +290,8 @@ pub struct Terms {
     pub alarm_after: Duration,
     /// Nothing is begun and nothing is published. What is being tried comes to its end.
     pub paused: bool,
+    /// Every step of the primary branch was checked; else only the last of each publication.
+    pub strict: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,8 +303,15 @@ enum Place {
         entries: Vec<EntryId>,
     },
     /// Red once on top of something green.
+    /// `infra`: its checks could not be run.
     Suspect {
         red: TrialId,
+        #[serde(default)]
+        infra: bool,
+    },
+    /// With it nothing could be run. It is tried again then.
+    Aside {
+        until: Time,
     },
 }
 
@@ -286,6 +325,14 @@ struct Waiting {
     deferrals: u32,
     place: Place,
     alarmed: bool,
+    /// How often it was put aside, and whether others' checks could be run meanwhile.
+    #[serde(default)]
+    aside: u32,
+    #[serde(default)]
+    ran_without: bool,
+    /// When it was taken back: from then on it waits behind the others.
+    #[serde(default)]
+    back: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -312,6 +359,12 @@ impl Trial {
     fn lands(&self) -> bool {
         self.purpose == Purpose::Land
     }
+
+    /// What the rest of the chain was put on.
+    fn on(&self, chain: &[Link]) -> Sha {
+        let below = self.landed.checked_sub(1).and_then(|at| chain.get(at));
+        below.map_or(&self.base, |link| &link.commit).clone()
+    }
 }
 
 /// A verdict on a list, on top of the base.
@@ -324,8 +377,19 @@ struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 enum Finding {
-    Green { chain: Vec<Link>, tested: Sha },
-    Red { trial: TrialId },
+    /// `on`: what the chain was put on. Not known of a finding that an older program kept.
+    Green {
+        chain: Vec<Link>,
+        tested: Sha,
+        #[serde(default)]
+        on: Option<Sha>,
+    },
+    /// `infra`: the checks could not be run. Somewhere in the list may be the reason.
+    Red {
+        trial: TrialId,
+        #[serde(default)]
+        infra: bool,
+    },
 }
 
 impl Finding {
@@ -338,7 +402,9 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Publication {
     list: Vec<EntryId>,
-    new: Sha,
+    /// The last link.
+    #[serde(alias = "new")]
+    tip: Sha,
 }
 
 /// A trial, as people are shown it.
@@ -364,6 +430,8 @@ pub enum Standing {
     Behind(Vec<EntryId>),
     /// Red once; it will be tried once more.
     Suspect,
+    /// With it the checks could not be run; it is tried again then.
+    Aside(Time),
     Landing,
 }
 
@@ -381,7 +449,7 @@ pub struct Plan {
     trees: VecDeque<(Tree, Sha)>,
     rate: FailureRate,
     last_trial: u64,
-    /// Trials in a row that could not be run.
+    /// Pauses in a row because nothing could be run.
     infra: u32,
     hold_until: Option<Time>,
 }
@@ -390,9 +458,9 @@ impl Plan {
     /// Takes in what happened, and says what is to be done now.
     pub fn step(&mut self, now: Time, terms: &Terms, input: &Input) -> Vec<Order> {
         let mut orders = Vec::new();
-        self.take_in(now, input, &mut orders);
+        self.take_in(now, terms, input, &mut orders);
         if !terms.paused {
-            self.publish(&mut orders);
+            self.publish(terms, &mut orders);
         }
         loop {
             self.shorten_the_line();
@@ -411,7 +479,7 @@ impl Plan {
     /// When the plan wants a [`Input::Tick`] though nothing happens.
     pub fn wake_at(&self, terms: &Terms) -> Option<Time> {
         let alarms = self.entries.values().filter(|e| !e.alarmed).map(|e| e.at + terms.alarm_after);
-        alarms.chain(self.hold_until).min()
+        alarms.chain(self.hold_until).chain(self.aside_until()).min()
     }
 
     /// Whether the entry is being published: from there on only git knows.
@@ -448,6 +516,7 @@ impl Plan {
             (Some(trial), _) => Standing::Building(trial.id),
             (None, Place::Behind { entries }) => Standing::Behind(entries.clone()),
             (None, Place::Suspect { .. }) => Standing::Suspect,
+            (None, Place::Aside { until }) => Standing::Aside(*until),
             (None, Place::Queued) if self.line.contains(&entry) => Standing::InLine,
             (None, Place::Queued) => Standing::Waiting,
         })

@@ -9,6 +9,7 @@
 
 use super::{Place, Plan, Waiting};
 use crate::ids::EntryId;
+use crate::time::Time;
 use std::cmp::Reverse;
 
 const OVERTAKEN_PER_LEVEL: u32 = 8;
@@ -19,7 +20,13 @@ const DEFERRALS_MAX: u32 = 2;
 
 impl Waiting {
     fn level(&self) -> u32 {
-        u32::from(self.priority.0) + self.overtaken / OVERTAKEN_PER_LEVEL
+        let priority = if self.back.is_some() { 0 } else { u32::from(self.priority.0) };
+        priority + self.overtaken / OVERTAKEN_PER_LEVEL
+    }
+
+    /// Since when it waits, for its place among the others.
+    fn since(&self) -> Time {
+        self.back.unwrap_or(self.at)
     }
 }
 
@@ -37,7 +44,7 @@ impl Plan {
     pub(super) fn waiting(&self) -> Vec<EntryId> {
         let free = |id: &EntryId, e: &Waiting| e.place == Place::Queued && !self.line.contains(id);
         let mut waiting: Vec<_> = self.entries.iter().filter(|(id, e)| free(id, e)).collect();
-        waiting.sort_by_key(|(id, e)| (Reverse(e.is_patient()), Reverse(e.level()), e.at, **id));
+        waiting.sort_by_key(|(id, e)| (Reverse(e.is_patient()), Reverse(e.level()), e.since(), **id));
         waiting.into_iter().map(|(id, _)| *id).collect()
     }
 
@@ -61,9 +68,9 @@ impl Plan {
                 continue;
             }
             self.line.push(*id);
-            let Some(age) = self.entries.get(id).map(|e| (e.at, *id)) else { continue };
+            let Some(age) = self.entries.get(id).map(|e| (e.since(), *id)) else { continue };
             for (other, e) in &mut self.entries {
-                if e.place == Place::Queued && (e.at, *other) < age && !self.line.contains(other) {
+                if e.place == Place::Queued && (e.since(), *other) < age && !self.line.contains(other) {
                     e.overtaken += 1;
                 }
             }

@@ -2,8 +2,8 @@
 
 use super::Floor;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, RunId, Sha};
-use crate::planner::{Plan, Priority, Standing, Terms, Tree, TrialId};
-use crate::policy::Policy;
+use crate::planner::{Plan, Priority, Standing, Step, Terms, Tree, TrialId};
+use crate::policy::{MergeBatch, Policy};
 use crate::table::Record;
 use crate::time::Time;
 use crate::verdict::Green;
@@ -98,6 +98,24 @@ pub struct TrialRun {
     pub since: Time,
 }
 
+/// What is about to be published, while the commits it lands as are made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    pub old: Sha,
+    pub steps: Vec<Step>,
+}
+
+impl Landing {
+    /// The last link: the plan's name for what lands.
+    pub fn tip(&self) -> Sha {
+        self.steps.last().expect("what lands has steps").last().commit.clone()
+    }
+
+    pub fn entries(&self) -> Vec<EntryId> {
+        self.steps.iter().flat_map(|step| step.entries.iter().map(|(entry, _)| *entry)).collect()
+    }
+}
+
 /// The intent to move the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {
@@ -106,9 +124,19 @@ pub struct Publishing {
     /// What makes `new` fit to land; none is needed where nothing changes.
     pub green: Option<Green>,
     pub entries: Vec<(EntryId, Sha)>,
+    /// The plan's name for it, where that is not `new`.
+    #[serde(default)]
+    pub tip: Option<Sha>,
     /// Why it cannot be carried on. Whether the branch was moved before that, only git knows.
     #[serde(default)]
     pub gave_up: Option<String>,
+}
+
+impl Publishing {
+    /// The plan's name for it.
+    pub fn tip(&self) -> Sha {
+        self.tip.as_ref().unwrap_or(&self.new).clone()
+    }
 }
 
 /// An entry that fails on a base of which nobody knows whether it is green.
@@ -158,6 +186,8 @@ pub struct Queue {
     #[serde(default)]
     pub lost: Option<LostPrimary>,
     pub runs: BTreeMap<TrialId, TrialRun>,
+    #[serde(default)]
+    pub landing: Option<Landing>,
     pub publishing: Option<Publishing>,
     /// The newest verdicts, for commits and trees that come again.
     pub greens: Vec<Green>,
@@ -182,6 +212,7 @@ impl Queue {
             accepts: false,
             lost: None,
             runs: BTreeMap::new(),
+            landing: None,
             publishing: None,
             greens: Vec::new(),
             parked: Vec::new(),
@@ -195,6 +226,7 @@ impl Queue {
             slots: policy.merge_slots.max(1),
             alarm_after: policy.merge_alarm,
             paused: self.paused.is_some() || self.lost.is_some() || self.finding,
+            strict: policy.merge_batch == MergeBatch::Strict,
         }
     }
 

@@ -14,6 +14,7 @@ mod dependencies;
 mod dialog;
 mod finish;
 mod hold;
+mod landing;
 mod message;
 mod overlap;
 mod people;
@@ -304,6 +305,7 @@ impl Turn<'_> {
             Action::BuildChain { project, trial, list, .. } => {
                 self.chain_built(project, *trial, list, outcome);
             }
+            Action::BuildLanding { project, tip, .. } => self.landing_built(project, tip, outcome),
             Action::Publish { project, old, new, .. } => self.publish_answered(project, old, new, outcome),
             Action::FindMerged { .. } => {
                 if let Outcome::FoundMerged { heads } = outcome {
@@ -361,6 +363,7 @@ impl Turn<'_> {
             }
             Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => {}
             Action::FindPrimary { project, .. } => self.primary_unknown(project, &reason),
+            Action::BuildLanding { project, tip, .. } => self.landing_impossible(project, tip, &reason),
             Action::Publish { project, old, new, .. } => {
                 self.publish_impossible(project, old, new, &reason);
             }

@@ -130,7 +130,8 @@ impl Turn<'_> {
     ) -> bool {
         let queue = self.queue_of(project);
         // While a publication is under way it may be seen before or after it: its answer will tell.
-        let as_known = queue.publishing.is_some() || queue.plan.base() == head;
+        let under_way = queue.publishing.is_some() || queue.landing.is_some();
+        let as_known = under_way || queue.plan.base() == head;
         if !as_known {
             self.primary_touched(project);
         }

@@ -1,27 +1,24 @@
 //! The planner's orders, carried out, and what comes of them: chains are built on top of the primary
-//! branch, checked as they would land, and published by compare-and-swap. Only a [`Green`] commit can be
-//! published, and only from here.
+//! branch and checked as they would land. How they land is `step/landing.rs`.
 
 use super::Turn;
 use super::checks::describe;
 use crate::effect::{
-    Action, ChainEntry, ChainLink, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, LandedEntry,
-    Outcome, StatusState,
+    Action, ChainEntry, ChainLink, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, Outcome,
+    StatusState,
 };
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, RunId, Sha};
-use crate::planner::{Alarm, Input, Order, Tree, TrialId, Verdict};
-use crate::state::{Entry, EntryState, Publishing, Queue, TrialRun};
+use crate::planner::{Alarm, Input, Order, TrialId, Verdict};
+use crate::state::{Entry, Landing, Queue, TrialRun};
 use crate::verdict::Green;
-
-/// How often in a row an entry may be the newest in a trial that cannot be built or checked.
-const UNUSABLE_MAX: u32 = 4;
 
 /// What an input was concluded from, for whoever has to be told.
 #[derive(Default)]
 struct Evidence<'a> {
     conflict: Option<&'a Conflict>,
     report: Option<&'a CiReport>,
+    reason: Option<&'a str>,
 }
 
 impl Turn<'_> {
@@ -56,17 +53,15 @@ impl Turn<'_> {
                     self.act(Action::CancelCi { project: project.clone(), run: run.run });
                 }
             }
-            Order::Publish { old, new, tree, tested, entries } => {
-                self.publish_tested(
-                    project,
-                    Publishing { old, new, green: None, entries, gave_up: None },
-                    &tree,
-                    &tested,
-                );
-            }
+            Order::Publish { old, on, steps } => self.land(project, Landing { old, steps }, &on),
             Order::Fail { entry, on, on_base, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
                 self.blame(project, entry, &on, on_base, reason, evidence.report);
+            }
+            Order::Unrunnable { entry, .. } => {
+                let why = evidence.report.map(describe).or(evidence.reason.map(str::to_owned));
+                let why = why.unwrap_or_default();
+                self.entry_impossible(entry, &format!("its checks cannot be run, and others' can: {why}"));
             }
             Order::Conflict { entry, with } => {
                 let unknown = Conflict::default();
@@ -85,7 +80,7 @@ impl Turn<'_> {
             Order::Alarm(Alarm::Infra { times, until }) => {
                 let pause = until.since(self.now).as_secs();
                 let text = format!(
-                    "the merge queue's checks could not be run {times} times in a row; the next try is in {pause} s"
+                    "the merge queue stands still: its checks cannot be run, whatever is in them (found {times} times in a row); the next try is in {pause} s"
                 );
                 self.note(NoteKind::Escalation, project, None, text);
             }
@@ -95,17 +90,16 @@ impl Turn<'_> {
     // ---- building ------------------------------------------------------------------------------
 
     fn build(&mut self, project: &ProjectName, trial: TrialId, base: Sha, list: &[EntryId]) {
-        let entries = list.iter().filter_map(|id| self.floor.entries.get(id));
-        let list = entries.map(|e| ChainEntry {
-            entry: e.id,
-            pr: e.pr,
-            branch: e.branch.clone(),
-            head: e.head.clone(),
-            title: self.title(e),
-        });
-        let list = list.collect();
+        let list = list.iter().filter_map(|id| self.chain_entry(*id)).collect();
         let method = self.policy(project).merge_method;
         self.act(Action::BuildChain { project: project.clone(), trial, base, method, list });
+    }
+
+    pub(super) fn chain_entry(&self, id: EntryId) -> Option<ChainEntry> {
+        let entry = self.floor.entries.get(&id)?;
+        let (branch, head) = (entry.branch.clone(), entry.head.clone());
+        let method = entry.by_hand.as_ref().map(|_| self.floor.policy(&entry.project).merge_people);
+        Some(ChainEntry { entry: id, pr: entry.pr, branch, head, title: self.title(entry), method })
     }
 
     fn title(&self, entry: &Entry) -> String {
@@ -223,157 +217,25 @@ impl Turn<'_> {
                 state: StatusState::Success,
                 text: "checks passed on the merge candidate".into(),
             });
-            self.usable(tip);
             self.plan(project, &Input::Finished { trial, verdict: Verdict::Green });
-        } else if says_nothing(report, &policy.checks) {
-            self.unusable(project, trial, tip, &format!("the checks cannot run: {}", describe(report)));
         } else {
-            self.queue_of(project).took(report.duration_ms);
-            self.usable(tip);
+            let verdict = match says_nothing(report, &policy.checks) {
+                true => Verdict::Infra,
+                false => Verdict::Red,
+            };
+            if verdict == Verdict::Red {
+                self.queue_of(project).took(report.duration_ms);
+            }
             let evidence = Evidence { report: Some(report), ..Evidence::default() };
-            self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Red }, &evidence);
+            self.plan_with(project, &Input::Finished { trial, verdict }, &evidence);
         }
     }
 
     /// A chain that cannot be built, or checks that cannot be run.
     pub(super) fn trial_impossible(&mut self, project: &ProjectName, trial: TrialId, reason: &str) {
-        let queue = self.queue_of(project);
-        queue.runs.remove(&trial);
-        let tip = queue.plan.trials().find(|t| t.id == trial).and_then(|t| t.list.last().copied());
-        if let Some(tip) = tip {
-            self.unusable(project, trial, tip, reason);
-        }
-    }
-
-    fn usable(&mut self, tip: EntryId) {
-        if self.floor.entries.get(&tip).is_some_and(|e| e.infra_retries > 0)
-            && let Some(entry) = self.floor.entries.edit(&tip)
-        {
-            entry.infra_retries = 0;
-        }
-    }
-
-    /// Nothing was found out. It is tried again, but not for ever with the same entry.
-    fn unusable(&mut self, project: &ProjectName, trial: TrialId, tip: EntryId, reason: &str) {
-        self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
-        let Some(entry) = self.floor.entries.edit(&tip) else { return };
-        entry.infra_retries += 1;
-        if entry.infra_retries >= UNUSABLE_MAX && entry.state == EntryState::Queued {
-            self.entry_impossible(tip, reason);
-        }
-    }
-
-    // ---- publishing ----------------------------------------------------------------------------
-
-    /// Records the intent; the effect does it. The one place where a publication is ordered.
-    fn publish_tested(&mut self, project: &ProjectName, wanted: Publishing, tree: &Tree, tested: &Sha) {
-        let policy = self.policy(project);
-        let queue = self.queue_of(project);
-        let green = queue.green(tested).filter(|g| g.holds(&policy));
-        let green = green.and_then(|g| g.for_same_tree(&wanted.new, tree));
-        if green.is_none() && wanted.new != wanted.old {
-            // The plan knows of a verdict that is not on record: it is not trusted.
-            self.note(NoteKind::Escalation, project, None, format!("no verdict on {tested} is on record"));
-            self.plan(project, &Input::Refused { new: wanted.new, head: wanted.old });
-            self.plan(project, &Input::ChecksChanged);
-            return;
-        }
-        let Publishing { old, new, entries, .. } = wanted.clone();
-        queue.publishing = Some(Publishing { green, ..wanted });
-        let entries: Vec<EntryId> = entries.into_iter().map(|(entry, _)| entry).collect();
-        for entry in &entries {
-            self.set_entry(*entry, EntryState::Merging);
-        }
-        let (project, tested) = (project.clone(), tested.clone());
-        self.act(Action::Publish { project, old, new, tested, entries });
-    }
-
-    fn take_publication(&mut self, project: &ProjectName, old: &Sha, new: &Sha) -> Option<Publishing> {
-        let known = self.floor.queues.get(project)?.publishing.as_ref()?;
-        if known.old != *old || known.new != *new {
-            return None;
-        }
-        self.queue_of(project).publishing.take()
-    }
-
-    pub(super) fn publish_answered(
-        &mut self,
-        project: &ProjectName,
-        old: &Sha,
-        new: &Sha,
-        outcome: &Outcome,
-    ) {
-        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. } | Outcome::NoPrimary) {
-            return;
-        }
-        let Some(Publishing { green, entries, .. }) = self.take_publication(project, old, new) else {
-            return;
-        };
-        if *outcome != Outcome::Published {
-            // Somebody was faster: what was tested is not what would land. Build and test anew, once it
-            // is known where the primary branch is, and that it goes on from where it was.
-            for (entry, _) in &entries {
-                self.set_entry(*entry, EntryState::Queued);
-            }
-            self.primary_touched(project);
-            self.plan(project, &Input::Refused { new: new.clone(), head: old.clone() });
-            for (entry, _) in &entries {
-                match self.floor.entries.get(entry).and_then(|e| e.job) {
-                    Some(job) => self.take_up_what_waited(job),
-                    None => self.heed_refusal(*entry),
-                }
-            }
-            return;
-        }
-        if let Some(green) = green {
-            self.queue_of(project).remember(green);
-        }
-        let landed: Vec<LandedEntry> =
-            entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
-        self.plan(project, &Input::Published { new: new.clone() });
-        self.sync_after(project, &landed, new);
-        self.act(Action::VerifyLanded { project: project.clone(), landed });
-    }
-
-    pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {
-        let known = self.queue_of(project).publishing.as_mut();
-        let Some(publishing) = known.filter(|p| p.old == *old && p.new == *new) else { return };
-        publishing.gave_up = Some(reason.to_owned());
-        self.primary_touched(project);
-    }
-
-    /// It is settled whether what could not be carried on had moved the branch.
-    pub(super) fn publication_settled(&mut self, project: &ProjectName, wanted: &Publishing, moved: bool) {
-        let Publishing { old, new, gave_up, .. } = wanted;
-        if moved {
-            self.publish_answered(project, old, new, &Outcome::Published);
-            return;
-        }
-        let Some(publishing) = self.take_publication(project, old, new) else { return };
-        for (entry, _) in &publishing.entries {
-            self.set_entry(*entry, EntryState::Queued);
-        }
-        self.plan(project, &Input::Unpublishable { new: new.clone() });
-        for (entry, _) in &publishing.entries {
-            self.entry_impossible(*entry, gave_up.as_deref().unwrap_or_default());
-        }
-    }
-
-    pub(super) fn landing_verified(
-        &mut self,
-        project: &ProjectName,
-        landed: &[LandedEntry],
-        incomplete: &[EntryId],
-    ) {
-        for LandedEntry { entry, head, commit } in landed.iter().filter(|l| incomplete.contains(&l.entry)) {
-            let issue = self.floor.entries.get(entry).and_then(|e| e.issue);
-            let text = format!(
-                "not every change of {} is in {}, which it landed as: look at both",
-                head.short(),
-                commit.short()
-            );
-            self.note(NoteKind::Escalation, project, issue, text);
-        }
+        self.queue_of(project).runs.remove(&trial);
+        let evidence = Evidence { reason: Some(reason), ..Evidence::default() };
+        self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Infra }, &evidence);
     }
 }
 

@@ -89,6 +89,9 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
         Action::BuildChain { project, trial, .. } => {
             queue(project).is_some_and(|q| q.plan.trials().any(|t| t.id == *trial))
         }
+        Action::BuildLanding { project, tip, .. } => {
+            queue(project).is_some_and(|q| q.landing.as_ref().is_some_and(|l| l.tip() == *tip))
+        }
         Action::RunCi { project, run, purpose: CiPurpose::Trial(trial), .. } => {
             queue(project).is_some_and(|q| q.runs.get(trial).is_some_and(|r| r.run == *run))
         }

@@ -2,7 +2,7 @@
 
 use crate::world::{Fate, Truth, World};
 use shopfloor_core::ids::EntryId;
-use shopfloor_core::planner::{Alarm, Input, Order, Plan, Priority, Purpose, Terms, TrialId, Verdict};
+use shopfloor_core::planner::{Alarm, Input, Order, Plan, Priority, Purpose, Terms};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -176,7 +176,7 @@ fn what_somebody_else_pushes_voids_every_verdict_but_trees_stay_known() {
 }
 
 fn terms() -> Terms {
-    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false }
+    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false, strict: true }
 }
 
 /// A plan whose first trial is under way with one entry.
@@ -201,23 +201,77 @@ fn an_entry_that_waits_too_long_is_told_of_once() {
     assert_eq!(plan.wake_at(&terms()), None);
 }
 
+/// Nobody is charged for checks that cannot be run, with whatever is in them.
 #[test]
 fn checks_that_cannot_be_run_are_tried_again_with_growing_pauses() {
-    let mut plan = testing();
-    let mut now = Time(0);
+    let mut world = queue(3, 2, Truth { infra: 1000, ..Truth::default() });
     let mut pauses = Vec::new();
-    for trial in 1..=6 {
-        let trial = TrialId(trial);
-        let commit: shopfloor_core::ids::Sha = "1".repeat(40).parse().unwrap();
-        let tree = shopfloor_core::planner::Tree(commit.clone());
-        let chain = vec![shopfloor_core::planner::Link { commit, tree }];
-        plan.step(now, &terms(), &Input::Built { trial, chain });
-        plan.step(now, &terms(), &Input::Finished { trial, verdict: Verdict::Infra });
-        if let Some(until) = plan.held_until() {
-            pauses.push(until.since(now).as_secs());
-            now = until;
-            assert!(matches!(plan.step(now, &terms(), &Input::Tick)[..], [Order::Build { .. }]));
+    while pauses.len() < 6 {
+        match world.plan.held_until().filter(|until| *until > world.now) {
+            Some(until) => {
+                pauses.push(until.since(world.now).as_secs());
+                world.now = until;
+                world.tell(Input::Tick);
+            }
+            None if world.running.is_empty() => {
+                world.now = world.plan.aside_until().expect("something is waited for");
+                world.tell(Input::Tick);
+            }
+            None => {
+                build_all(&mut world);
+                world.finish(0);
+            }
         }
     }
-    assert_eq!(pauses, [30, 60, 120, 240]);
+    assert_eq!(pauses, [30, 60, 120, 240, 480, 600]);
+    assert_eq!((world.waiting.len(), world.counts.alarms), (3, 6));
+    // It is over.
+    world.truth.infra = 0;
+    drain(&mut world);
+    assert!(world.fates.values().all(|fate| *fate == Fate::Landed), "{:?}", world.fates);
+}
+
+/// Whatever stands behind it in the queue lands; it is charged once others' checks were run without it.
+#[test]
+fn one_with_which_nothing_can_be_run_holds_nobody_up() {
+    for slots in 1..=4 {
+        let mut world = queue(4, slots, Truth { unrunnable: [1].into(), ..Truth::default() });
+        while world.waiting.len() > 1 {
+            assert_eq!(world.plan.held_until(), None, "the queue does not pause");
+            match world.publishing {
+                Some(_) => world.publish(),
+                None => {
+                    build_all(&mut world);
+                    world.finish(0);
+                }
+            }
+        }
+        assert_eq!((world.fates.len(), world.now), (3, Time(0)));
+        assert!(world.fates.values().all(|fate| *fate == Fate::Landed), "{:?}", world.fates);
+    }
+}
+
+/// 1 is worth five, 2 seven, 3 takes five away, and more than ten is too much.
+#[test]
+fn what_was_red_does_not_land_because_something_after_it_was_green() {
+    let truth = Truth { bad: [2].into(), cure: [(2, 3)].into(), ..Truth::default() };
+    let mut world = queue(4, 3, truth);
+    // Everything is built, and the longest list ends last.
+    while !world.waiting.is_empty() {
+        if world.publishing.is_some() {
+            world.publish();
+            continue;
+        }
+        let unbuilt = world.running.iter().position(|r| r.commit.is_none());
+        match unbuilt {
+            Some(at) => world.build(at),
+            None => {
+                let shortest = (0..world.running.len()).min_by_key(|at| world.running[*at].list.len());
+                world.finish(shortest.expect("something runs"));
+            }
+        }
+    }
+    assert_eq!(world.fates[&1], Fate::Landed);
+    assert_eq!(world.fates[&2], Fate::Failed);
+    assert_eq!(world.fates[&3], Fate::Landed);
 }

@@ -3,7 +3,9 @@
 
 use crate::rng::Rng;
 use shopfloor_core::ids::{EntryId, Sha};
-use shopfloor_core::planner::{Input, Link, Order, Plan, Priority, Purpose, Terms, Tree, TrialId, Verdict};
+use shopfloor_core::planner::{
+    Input, Link, Order, Plan, Priority, Purpose, Step, Terms, Tree, TrialId, Verdict,
+};
 use shopfloor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,6 +17,8 @@ pub const FOREIGN: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     pub bad: BTreeSet<u64>,
+    /// The first is bad unless the second is there, too.
+    pub cure: BTreeMap<u64, u64>,
     /// Red together, in either order.
     pub clash: BTreeSet<(u64, u64)>,
     pub conflict: BTreeSet<(u64, u64)>,
@@ -23,6 +27,8 @@ pub struct Truth {
     /// Of 1,000 runs, how many fail or cannot be run, whatever is in them.
     pub flakes: u32,
     pub infra: u32,
+    /// With one of these, none can be run.
+    pub unrunnable: BTreeSet<u64>,
 }
 
 fn has(pairs: &BTreeSet<(u64, u64)>, a: u64, b: u64) -> bool {
@@ -32,7 +38,8 @@ fn has(pairs: &BTreeSet<(u64, u64)>, a: u64, b: u64) -> bool {
 impl Truth {
     pub fn is_red(&self, content: &[u64]) -> bool {
         let clash = |(n, a): (usize, &u64)| content[..n].iter().any(|b| has(&self.clash, *a, *b));
-        content.iter().any(|e| self.bad.contains(e)) || content.iter().enumerate().any(clash)
+        let cured = |e: &u64| self.cure.get(e).is_some_and(|cure| content.contains(cure));
+        content.iter().any(|e| self.bad.contains(e) && !cured(e)) || content.iter().enumerate().any(clash)
     }
 
     pub fn conflicts(&self, entry: u64, with: &[u64]) -> bool {
@@ -60,6 +67,7 @@ pub enum Fate {
     Landed,
     Failed,
     Conflicted,
+    Unrunnable,
     Removed,
 }
 
@@ -90,7 +98,7 @@ pub struct World {
     pub running: Vec<Running>,
     /// Built just now; whether it is tested is the planner's to say.
     built: Option<Running>,
-    pub publishing: Option<(Sha, Sha, Vec<u64>)>,
+    pub publishing: Option<(Sha, Sha, Vec<Step>)>,
     pub waiting: BTreeSet<u64>,
     pub fates: BTreeMap<u64, Fate>,
     /// For each entry: how many younger ones landed before it.
@@ -109,6 +117,11 @@ fn name(content: &[u64], kind: u64) -> Sha {
     format!("{hash:040x}").parse().expect("forty digits")
 }
 
+/// Something of a commit's name, to name another by.
+fn name_number(sha: &Sha) -> Option<u64> {
+    u64::from_str_radix(&sha.as_str()[24..], 16).ok()
+}
+
 fn tree_of(content: &[u64]) -> Tree {
     let mut set: Vec<u64> = content.iter().copied().filter(|n| *n < FOREIGN || n % 2 == 0).collect();
     set.sort_unstable();
@@ -122,7 +135,7 @@ impl World {
             rng: Rng::new(seed),
             truth,
             plan: Plan::default(),
-            terms: Terms { slots, alarm_after: Duration::from_secs(3600), paused: false },
+            terms: Terms { slots, alarm_after: Duration::from_secs(3600), paused: false, strict: true },
             now: Time(0),
             commits: BTreeMap::from([(primary.clone(), Vec::new())]),
             primary: primary.clone(),
@@ -205,7 +218,8 @@ impl World {
         let spoils = |e: &u64| self.truth.flaky.get(e).copied().unwrap_or(0);
         let chances: Vec<u32> = list.iter().map(spoils).chain([self.truth.flakes]).collect();
         let spoiled = chances.into_iter().filter(|chance| self.rng.permille(*chance)).count() > 0;
-        let verdict = if self.rng.permille(self.truth.infra) {
+        let unrunnable = self.commits[&commit].iter().any(|e| self.truth.unrunnable.contains(e));
+        let verdict = if unrunnable || self.rng.permille(self.truth.infra) {
             Verdict::Infra
         } else if red || spoiled {
             self.red.insert(trial, !red);
@@ -219,22 +233,35 @@ impl World {
 
     /// Carries out the publication that was ordered.
     pub fn publish(&mut self) {
-        let Some((old, new, entries)) = self.publishing.take() else { return };
+        let Some((old, on, steps)) = self.publishing.take() else { return };
+        let tip = steps.last().expect("steps").last().commit.clone();
         if self.primary == old {
-            self.primary = new.clone();
-            self.believed = Some(new.clone());
+            let batched = steps.iter().any(|step| !step.is_single(&old) && step.entries.len() > 1);
+            // What was only checked together gets a commit of its own, and so has another name.
+            self.primary = match self.terms.strict && (batched || on != old) {
+                true => {
+                    let content = self.commits[&tip].clone();
+                    let named: Content = content.iter().copied().chain(name_number(&old)).collect();
+                    let landed = name(&named, 2);
+                    self.commits.insert(landed.clone(), content);
+                    landed
+                }
+                false => tip.clone(),
+            };
+            self.believed = Some(self.primary.clone());
             self.counts.publications += 1;
-            for entry in entries {
+            for (entry, _) in steps.into_iter().flat_map(|step| step.entries) {
+                let entry = entry.0;
                 let later: Vec<u64> = self.waiting.iter().copied().filter(|w| *w < entry).collect();
                 for passed in later {
                     *self.overtaken.entry(passed).or_default() += 1;
                 }
                 self.decide(entry, Fate::Landed);
             }
-            self.tell(Input::Published { new });
+            self.tell(Input::Published { tip, head: self.primary.clone() });
         } else {
             self.believed = Some(self.primary.clone());
-            self.tell(Input::Refused { new, head: self.primary.clone() });
+            self.tell(Input::Refused { tip, head: self.primary.clone() });
         }
     }
 
@@ -275,19 +302,23 @@ impl World {
                 self.running.remove(at);
                 self.counts.cancelled += 1;
             }
-            Order::Publish { old, new, tested, entries, .. } => {
+            Order::Publish { old, on, steps } => {
                 assert!(self.publishing.is_none(), "two publications at once");
                 assert_eq!(Some(&old), self.believed.as_ref());
-                assert!(self.green.contains(&tested) || tested == old, "{tested} was never green");
-                assert_eq!(tree_of(&self.commits[&tested]), tree_of(&self.commits[&new]));
+                assert_eq!(self.commits[&old], self.commits[&on]);
                 let mut content = self.commits[&old].clone();
-                for (entry, commit) in &entries {
-                    content.push(entry.0);
-                    assert_eq!(self.commits[commit], content);
-                    assert!(self.waiting.contains(&entry.0));
+                for step in &steps {
+                    for (entry, link) in &step.entries {
+                        content.push(entry.0);
+                        assert_eq!(self.commits[&link.commit], content);
+                        assert!(self.waiting.contains(&entry.0));
+                    }
+                    let tested = &step.tested;
+                    assert!(self.green.contains(tested) || *tested == old, "{tested} was never green");
+                    assert_eq!(tree_of(&self.commits[tested]), tree_of(&content));
+                    assert!(!self.truth.is_red(&content), "a red commit lands");
                 }
-                assert_eq!(self.commits[&new], content);
-                self.publishing = Some((old, new, entries.into_iter().map(|(e, _)| e.0).collect()));
+                self.publishing = Some((old, on, steps));
             }
             Order::Fail { entry, on, red, confirmed, .. } => {
                 let spoiled = (self.red[&red], self.red[&confirmed]);
@@ -295,6 +326,11 @@ impl World {
                 assert!(!good || spoiled == (true, true), "{entry} is good and failed: {spoiled:?}");
                 assert!(!self.truth.is_red(&self.commits[&on]), "{entry} failed on top of a red base");
                 self.decide(entry.0, Fate::Failed);
+            }
+            Order::Unrunnable { entry, .. } => {
+                let good = !self.truth.unrunnable.contains(&entry.0);
+                assert!(!good || self.truth.infra > 0, "{entry} can be run and was charged");
+                self.decide(entry.0, Fate::Unrunnable);
             }
             Order::Conflict { entry, with } => {
                 assert!(self.truth.conflicts(entry.0, &self.commits[&with]));
@@ -308,7 +344,8 @@ impl World {
 
     /// What holds after every step.
     fn check(&mut self) {
-        let base = self.publishing.as_ref().map(|p| p.1.clone()).or(self.believed.clone());
+        let landing = self.publishing.as_ref().and_then(|p| Some(p.2.last()?.last().commit.clone()));
+        let base = landing.or(self.believed.clone());
         let Some(base) = base else { return };
         let below = &self.commits[&base];
         for run in &self.running {
@@ -330,7 +367,11 @@ impl World {
         let held = self.plan.held_until().is_some_and(|until| self.now < until);
         let idle = self.running.is_empty() && self.publishing.is_none();
         assert!(
-            !idle || held || self.waiting.is_empty() || self.terms.slots == 0,
+            !idle
+                || held
+                || self.plan.aside_until().is_some()
+                || self.waiting.is_empty()
+                || self.terms.slots == 0,
             "work, but nothing is wanted: {:?}",
             self.plan
         );

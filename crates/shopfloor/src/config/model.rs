@@ -8,7 +8,7 @@ use super::sessions::ProjectSessions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
-use shopfloor_core::policy::{MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::collections::BTreeMap;
 
 /// A project's configuration: `shopfloor.toml` at the root of its repository.
@@ -300,8 +300,16 @@ impl Default for Review {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Merge {
-    #[schemars(with = "String", extend("enum" = ["rebase", "merge", "squash"]))]
+    /// How an agent's branch joins the primary branch.
+    #[schemars(with = "String", extend("enum" = ["squash", "merge", "rebase"]))]
     pub method: MergeMethod,
+    /// How a branch joins it that a person queued.
+    #[schemars(with = "String", extend("enum" = ["squash", "merge", "rebase"]))]
+    pub people: MergeMethod,
+    /// What of changes that are checked together must have passed: every commit of the primary branch's
+    /// first-parent line ("strict"), or only the last ("tip").
+    #[schemars(with = "String", extend("enum" = ["strict", "tip"]))]
+    pub batch: MergeBatch,
     /// Attempts to land one pull request (conflicts, failing checks), before a human is asked.
     #[schemars(range(min = 1))]
     pub rounds: u32,
@@ -317,6 +325,8 @@ impl Default for Merge {
         let policy = Policy::default();
         Merge {
             method: policy.merge_method,
+            people: policy.merge_people,
+            batch: policy.merge_batch,
             rounds: policy.merge_rounds_max,
             slots: policy.merge_slots as u32,
             alarm: Span(policy.merge_alarm),

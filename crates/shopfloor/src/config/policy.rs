@@ -29,6 +29,8 @@ impl ProjectConfig {
             infra_retries_max: self.ci.infra_retries,
             infra_cooldown: self.ci.infra_cooldown.0,
             merge_method: self.merge.method,
+            merge_people: self.merge.people,
+            merge_batch: self.merge.batch,
             merge_slots: self.merge.slots as usize,
             merge_alarm: self.merge.alarm.0,
             max_jobs: limits.max_jobs as usize,

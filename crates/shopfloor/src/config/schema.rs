@@ -43,7 +43,7 @@ mod tests {
         );
         assert_eq!(schema["$defs"]["Project"]["required"], serde_json::json!(["name"]));
         let method = &schema["$defs"]["Merge"]["properties"]["method"];
-        assert_eq!(method["enum"], serde_json::json!(["rebase", "merge", "squash"]));
+        assert_eq!(method["enum"], serde_json::json!(["squash", "merge", "rebase"]));
 
         let floor: Value = serde_json::from_str(&super::floor()).unwrap();
         assert_eq!(floor["title"], "floor.toml");

@@ -161,8 +161,15 @@ required = true
 # diff_kb = 25
 
 [merge]
-# How a branch joins the primary branch: "rebase", "merge" or "squash".
-method = "rebase"
+# How an agent's branch joins the primary branch: "squash" (one commit, named after the issue), "merge" (a merge
+# commit; the agent's own commits stay off the first-parent line) or "rebase" (its commits one after another: only
+# the last of them is checked).
+method = "squash"
+# The same, for branches that people queue.
+# people = "merge"
+# Changes that are checked together land as one merge commit, so that every first-parent commit of the primary branch
+# has passed ("strict"). "tip": one after another, and only the last commit has passed.
+# batch = "strict"
 # Merge candidates that are checked at the same time; several changes land with one run of the checks.
 # slots = 1
 # How long a change may wait in the merge queue before somebody is told.

@@ -414,6 +414,6 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
     push_onto(&floor, &format!("{landed}~1"), "alice/three", "c.txt", "three");
     floor.ok(&["merge-queue", "add", "alice/three", "--approve"]);
     wait_for("it landed", || history(&floor, "alice/three")["status"] == "merged");
-    assert_eq!(floor.hub(&["rev-list", "--count", &format!("{landed}~1..main")]), "1");
+    assert_eq!(floor.hub(&["rev-list", "--first-parent", "--count", &format!("{landed}~1..main")]), "1");
     floor.ok(&["down"]);
 }

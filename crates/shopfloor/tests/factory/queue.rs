@@ -229,7 +229,7 @@ fn storm(changes: u64, kills: usize, lines: usize) {
     let subjects = floor.hub(&["log", "--format=%s", "main"]);
     let mut rivals = std::collections::BTreeMap::new();
     for (n, issue) in (0..).zip(&issues) {
-        let times = subjects.lines().filter(|s| **s == format!("change {n}")).count();
+        let times = subjects.lines().filter(|s| s.starts_with(&format!("Change {n} ("))).count();
         let end = floor.job(*issue).end();
         assert_eq!(end == Some(End::Merged), times == 1, "{n}: {end:?}, landed {times} times\n{text}");
         match kind(n) {

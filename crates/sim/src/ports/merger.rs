@@ -2,7 +2,7 @@
 
 use crate::git::{commit_of, sha};
 use crate::world::{Mutation, Shared, World, short};
-use shopfloor_core::effect::{ChainEntry, ChainLink, Conflict, LandedEntry, MovedBranch};
+use shopfloor_core::effect::{ChainEntry, ChainLink, Conflict, LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
@@ -29,6 +29,20 @@ fn join(world: &mut World, method: MergeMethod, onto: u32, head: u32) -> Result<
         MergeMethod::Merge => git.derive(vec![onto, head], content),
         MergeMethod::Rebase | MergeMethod::Squash => git.derive(vec![onto], content),
     })
+}
+
+/// The first-parent commits after `below`, made again on top of `onto`.
+fn put_on(world: &mut World, onto: u32, below: u32, link: u32) -> u32 {
+    if below == onto {
+        return link;
+    }
+    let commit = world.git.commits[link as usize].clone();
+    let first = match commit.parents.first() {
+        Some(parent) if *parent != below => put_on(world, onto, below, *parent),
+        _ => onto,
+    };
+    let parents = std::iter::once(first).chain(commit.parents.into_iter().skip(1)).collect();
+    world.git.derive(parents, commit.content)
 }
 
 impl Merger for FakeMerger {
@@ -91,6 +105,29 @@ impl Merger for FakeMerger {
                 }
             }
             Ok(Built::Chain { primary, moved, links })
+        })
+    }
+
+    fn build_landing(&self, _lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<Vec<Link>> {
+        self.0.call("build_landing", |world| {
+            let mut onto = commit_of(old);
+            let mut landed = Vec::new();
+            for step in steps {
+                let (below, link) = (commit_of(&step.below), commit_of(&step.link));
+                if link != below {
+                    let last = put_on(world, onto, below, link);
+                    onto = match step.linear {
+                        true => last,
+                        false => {
+                            world.saw("batch as one");
+                            let content = world.git.content(last).clone();
+                            world.git.derive(vec![onto, last], content)
+                        }
+                    };
+                }
+                landed.push(Link { commit: sha(onto), tree: world.git.tree(onto) });
+            }
+            Ok(landed)
         })
     }
 

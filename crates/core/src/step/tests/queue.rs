@@ -3,6 +3,7 @@
 use super::*;
 use crate::effect::{CiPurpose, Conflict, MovedBranch};
 use crate::ids::EntryId;
+use crate::policy::MergeBatch;
 use crate::state::{Entry, EntryState, Queue};
 use crate::step::may_merge;
 
@@ -232,19 +233,31 @@ fn what_landed_is_a_base_that_is_green() {
 }
 
 #[test]
-fn machinery_that_keeps_failing_ends_in_a_block() {
+fn nobody_is_charged_for_machinery_that_fails_whatever_is_tried() {
     let mut scene = merging();
     for _ in 0..4 {
-        scene.wait(Duration::from_secs(3600));
-        scene.chain(&[20]).ci(CiVerdict::Infra);
+        scene.chain(&[20]).ci(CiVerdict::Infra).chain(&[20]).ci(CiVerdict::Infra);
+        assert!(!scene.has("build_chain"), "the queue stands still");
+        scene.wait(Duration::from_secs(601));
     }
-    assert_eq!((scene.state(), status(&scene, 1)), ("finishing", "failed"));
-    let mut scene = merging();
-    for _ in 0..4 {
-        scene.wait(Duration::from_secs(3600));
-        scene.impossible("build_chain");
+    assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("merging", 4));
+    scene.impossible("build_chain").chain(&[20]).ci(CiVerdict::Green);
+    assert_eq!(published(&mut scene), Some((sha(10), sha(20))));
+}
+
+#[test]
+fn one_with_which_nothing_runs_is_charged_once_others_have_run() {
+    let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 2);
+    scene.chain(&[21, 22]).ci(CiVerdict::Infra);
+    scene.chain(&[21]).ci(CiVerdict::Infra).chain(&[21]).ci(CiVerdict::Infra);
+    // The second lands without it.
+    scene.chain(&[22]).ci(CiVerdict::Green).answer("publish", Outcome::Published);
+    assert_eq!((status(&scene, 1), status(&scene, 2)), ("queued", "merged"));
+    for _ in 0..2 {
+        scene.wait(Duration::from_secs(601));
+        scene.chain_seen(22, &[21]).ci(CiVerdict::Infra).chain_seen(22, &[21]).ci(CiVerdict::Infra);
     }
-    assert_eq!(scene.state(), "finishing");
+    assert_eq!(status(&scene, 1), "failed");
 }
 
 #[test]
@@ -340,17 +353,47 @@ fn several_land_together_in_the_order_of_their_approval() {
     let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 3);
     assert_eq!(lists(&scene), [[1, 2, 3]]);
     scene.chain(&[21, 22, 23]).ci(CiVerdict::Green);
-    assert_eq!(published(&mut scene), Some((sha(10), sha(23))));
-    let action = Action::Publish {
-        project: project(),
-        old: sha(10),
-        new: sha(23),
-        tested: sha(23),
-        entries: Vec::new(),
-    };
-    scene.event(Event::Performed { action, outcome: Outcome::Published });
+    // Only the last was checked: they land as one commit, with each of them behind it.
+    assert_eq!(published(&mut scene), None);
+    landing(&mut scene, &[(30, 23)]);
+    let publish = scene.pending.iter().find(|a| a.name() == "publish").expect("it is published");
+    assert!(matches!(publish, Action::Publish { old, new, tested, entries, .. }
+        if (old, new, tested, entries.len()) == (&sha(10), &sha(30), &sha(23), 3)));
+    scene.answer("publish", Outcome::Published);
     let merged: Vec<Sha> = scene.floor.jobs.iter().filter_map(|j| j.merged.clone()).collect();
-    assert_eq!(merged, [sha(21), sha(22), sha(23)]);
+    assert_eq!(merged, [sha(21), sha(22), sha(30)]);
+}
+
+/// The commits that steps land as: each with the tree of that link.
+fn landing(scene: &mut Scene, commits: &[(u32, u32)]) {
+    let link = |(commit, of): &(u32, u32)| Link { commit: sha(*commit), tree: Tree(sha(1_000 + of)) };
+    scene.answer("build_landing", Outcome::LandingBuilt { commits: commits.iter().map(link).collect() });
+}
+
+#[test]
+fn with_loose_batches_only_the_last_is_asked_for() {
+    let policy = Policy { merge_slots: 1, merge_batch: MergeBatch::Tip, ..Policy::default() };
+    let mut scene = queued(policy, 3);
+    scene.chain(&[21, 22, 23]).ci(CiVerdict::Green);
+    assert_eq!(published(&mut scene), Some((sha(10), sha(23))));
+}
+
+#[test]
+fn a_commit_with_another_tree_than_was_checked_is_not_published() {
+    let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 3);
+    scene.chain(&[21, 22, 23]).ci(CiVerdict::Green);
+    landing(&mut scene, &[(30, 22)]);
+    assert_eq!((published(&mut scene), scene.noted(NoteKind::Escalation)), (None, 1));
+    assert_eq!(status(&scene, 1), "preparing");
+}
+
+#[test]
+fn what_cannot_be_made_to_land_leaves_the_queue() {
+    let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 2);
+    scene.chain(&[21, 22]).ci(CiVerdict::Green);
+    assert_eq!(status(&scene, 1), "merging");
+    scene.impossible("build_landing");
+    assert_eq!((status(&scene, 1), status(&scene, 2)), ("failed", "failed"));
 }
 
 #[test]

@@ -164,6 +164,7 @@ fn concerns(
         | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
         Action::ClosePr { project: p, pr, .. } => my_pr(p, *pr),
         Action::BuildChain { list, .. } => list.iter().any(|e| my_entry(e.entry)),
+        Action::BuildLanding { steps, .. } => steps.iter().flat_map(|s| &s.list).any(|e| my_entry(e.entry)),
         Action::Publish { entries, .. } => entries.iter().any(|e| my_entry(*e)),
         Action::FindMerged { heads, .. } => heads.iter().any(|h| my_job(h.job)),
         Action::VerifyLanded { landed, .. } => landed.iter().any(|e| my_entry(e.entry)),

@@ -122,6 +122,9 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         Some(Standing::Testing(trial)) => run(&trial).unwrap_or_else(|| "the checks".into()),
         Some(Standing::Building(_)) => "its candidate to be built".into(),
         Some(Standing::Suspect) => "a second run: the first failed".into(),
+        Some(Standing::Aside(until)) => {
+            format!("the checks, which cannot be run with it; the next try is at {}", output::clock(until))
+        }
         Some(Standing::Behind(entries)) => {
             format!("{}, with which it conflicts", names(floor, &entries))
         }
@@ -144,6 +147,10 @@ fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<Duration> {
     }
     let round = Duration::from_millis(queue.checks_ms?);
     let standing = queue.plan.standing(entry.id);
+    if matches!(standing, Some(Standing::Aside(_))) {
+        return None;
+    }
+    let held = queue.plan.held_until().map_or(Duration::ZERO, |until| until.since(now()));
     if standing == Some(Standing::Landing) {
         return Some(Duration::ZERO);
     }
@@ -153,6 +160,6 @@ fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<Duration> {
         return Some(round.saturating_sub(now().since(run.since)));
     }
     let slots = floor.policy(&entry.project).merge_slots.max(1);
-    let rounds = position.div_ceil(slots * queue.plan.rate().chunk(slots));
-    Some(round * u32::try_from(rounds).unwrap_or(u32::MAX))
+    let rounds = position.div_ceil(slots * queue.plan.rate().chunk(slots)).max(1);
+    Some(held + round * u32::try_from(rounds).unwrap_or(u32::MAX))
 }

@@ -134,6 +134,8 @@ fn print(queue: &QueueView) {
     }
     output::line(format!("  failing         about {} of 100", queue.failure_percent));
     if let Some(until) = &queue.held_until {
-        output::line(format!("  held until      {until}: the checks could not be run"));
+        output::line(format!(
+            "  stands still    until {until}: the checks cannot be run, whatever is in them"
+        ));
     }
 }

@@ -37,7 +37,9 @@ rounds = 2
 agent_timeout = "10m"
 diff_kb = 8
 [merge]
-method = "squash"
+method = "rebase"
+people = "squash"
+batch = "tip"
 rounds = 4
 slots = 3
 alarm = "30m"

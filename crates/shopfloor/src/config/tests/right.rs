@@ -2,7 +2,7 @@
 
 use super::*;
 use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::time::Duration;
 
 #[test]
@@ -37,7 +37,9 @@ fn every_key_reaches_its_place() {
             may_skip_checks: true,
             infra_retries_max: 4,
             infra_cooldown: minutes(2),
-            merge_method: MergeMethod::Squash,
+            merge_method: MergeMethod::Rebase,
+            merge_people: MergeMethod::Squash,
+            merge_batch: MergeBatch::Tip,
             merge_slots: 3,
             merge_alarm: minutes(30),
             max_jobs: 7,

@@ -1,0 +1,84 @@
+//! The commits that what was checked lands as, where those that were built cannot be it.
+//!
+//! Every step ends in a commit that has the tree of its link, and goes on from the primary branch by first
+//! parents:
+//!
+//! * Links that were built on another commit with the same tree are made again on top of the right one, so
+//!   that the history has each of them once.
+//! * Several links of which only the last was checked get a merge commit. They are behind it, as a merged
+//!   branch's commits are: reachable, and not part of the first-parent line.
+//!
+//! Dates come from the commits, so that the same steps give the same commits.
+
+use super::chain::title;
+use super::commit::{Commit, factory};
+use super::run::{GitResult, Repo, parse_sha};
+use shopfloor_core::effect::{ChainEntry, LandingStep};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::planner::{Link, Tree};
+
+/// Entries that a message names; there are more only in a very long queue.
+const TITLES_MAX: usize = 100;
+
+pub(super) fn build(repo: &Repo, old: &Sha, steps: &[LandingStep]) -> GitResult<Vec<Link>> {
+    let mut tip = (old.clone(), Commit::read(repo, old)?);
+    let mut landed = Vec::with_capacity(steps.len());
+    for step in steps {
+        if step.link != step.below {
+            let (sha, commit) = put_on(repo, &tip, step)?;
+            tip = if step.linear { (sha, commit) } else { wrap(repo, &tip, sha, commit, &step.list)? };
+        }
+        landed.push(Link { commit: tip.0.clone(), tree: Tree(tip.1.tree.clone()) });
+    }
+    Ok(landed)
+}
+
+/// The step's links on top of that commit: the last of them.
+fn put_on(repo: &Repo, (onto, onto_commit): &(Sha, Commit), step: &LandingStep) -> GitResult<(Sha, Commit)> {
+    if step.below == *onto {
+        return Ok((step.link.clone(), Commit::read(repo, &step.link)?));
+    }
+    let range = format!("{}..{}", step.below, step.link);
+    let call = repo.call("rev-list").args(["--reverse", "--first-parent", &range, "--"]);
+    let command = call.shown();
+    let names =
+        call.text()?.lines().map(|line| parse_sha(&command, line)).collect::<GitResult<Vec<Sha>>>()?;
+    let links = Commit::read_all(repo, &names.iter().collect::<Vec<_>>())?;
+    let (mut sha, mut below) = (onto.clone(), onto_commit.clone());
+    for link in links {
+        let parents = std::iter::once(sha).chain(link.parents.iter().skip(1).cloned()).collect();
+        below = Commit { parents, committed: link.committed.clone().later(&below.committed), ..link };
+        sha = below.write(repo)?;
+    }
+    Ok((sha, below))
+}
+
+fn wrap(
+    repo: &Repo,
+    (onto, onto_commit): &(Sha, Commit),
+    last: Sha,
+    link: Commit,
+    list: &[ChainEntry],
+) -> GitResult<(Sha, Commit)> {
+    let committed = link.committed.later(&onto_commit.committed);
+    let commit = Commit {
+        tree: link.tree,
+        parents: vec![onto.clone(), last],
+        author: factory(&committed),
+        committed,
+        encoding: None,
+        message: message(list).into_bytes(),
+    };
+    Ok((commit.write(repo)?, commit))
+}
+
+fn message(list: &[ChainEntry]) -> String {
+    let mut message = format!("Merge {} changes that were checked together\n\n", list.len());
+    for entry in list.iter().take(TITLES_MAX) {
+        message.push_str(&format!("* {}\n", title(entry)));
+    }
+    if list.len() > TITLES_MAX {
+        message.push_str(&format!("* … and {} more\n", list.len() - TITLES_MAX));
+    }
+    message
+}

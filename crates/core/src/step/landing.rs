@@ -1,0 +1,214 @@
+//! What is green lands: the primary branch moves by compare-and-swap, to commits each of which has a tree that
+//! passed. Only a [`Green`] commit can be published, and only from here.
+//!
+//! The planner gives steps. One that is a single link on top of the primary branch lands as it was built.
+//! Where several entries were checked together, or the primary branch has another history than the chain was
+//! built on, the commits of the first-parent line are made first ([`Action::BuildLanding`]): each has the tree
+//! that was checked, and the links are behind it.
+
+use super::Turn;
+use crate::effect::{Action, LandedEntry, LandingStep, Outcome};
+use crate::event::NoteKind;
+use crate::ids::{EntryId, ProjectName, Sha};
+use crate::planner::{Input, Link, Step};
+use crate::policy::MergeBatch;
+use crate::state::{EntryState, Landing, Publishing};
+use crate::verdict::Green;
+
+impl Turn<'_> {
+    /// The planner wants it published. `on`: what its first link was put on.
+    pub(super) fn land(&mut self, project: &ProjectName, wanted: Landing, on: &Sha) {
+        let tip = wanted.tip();
+        for entry in wanted.entries() {
+            self.set_entry(entry, EntryState::Merging);
+        }
+        let loose = self.policy(project).merge_batch == MergeBatch::Tip;
+        let mut below = on.clone();
+        let mut steps = Vec::new();
+        for step in &wanted.steps {
+            let linear = loose || step.is_single(&below);
+            let list = step.entries.iter().filter_map(|(entry, _)| self.chain_entry(*entry)).collect();
+            let link = step.last().commit.clone();
+            steps.push(LandingStep {
+                below: std::mem::replace(&mut below, link.clone()),
+                link,
+                linear,
+                list,
+            });
+        }
+        if *on == wanted.old && steps.iter().all(|step| step.linear) {
+            let commits: Vec<Link> = wanted.steps.iter().map(|step| step.last().clone()).collect();
+            self.publish_tested(project, &wanted, &commits);
+            return;
+        }
+        let old = wanted.old.clone();
+        self.queue_of(project).landing = Some(wanted);
+        self.act(Action::BuildLanding { project: project.clone(), old, tip, steps });
+    }
+
+    pub(super) fn landing_built(&mut self, project: &ProjectName, tip: &Sha, outcome: &Outcome) {
+        let Outcome::LandingBuilt { commits } = outcome else { return };
+        let Some(wanted) = self.take_landing(project, tip) else { return };
+        self.publish_tested(project, &wanted, commits);
+    }
+
+    /// The commits cannot be made. Nothing has moved.
+    pub(super) fn landing_impossible(&mut self, project: &ProjectName, tip: &Sha, reason: &str) {
+        let Some(wanted) = self.take_landing(project, tip) else { return };
+        self.unpublishable(project, tip, &wanted.entries(), reason);
+    }
+
+    fn take_landing(&mut self, project: &ProjectName, tip: &Sha) -> Option<Landing> {
+        let known = self.floor.queues.get(project)?.landing.as_ref()?;
+        (known.tip() == *tip).then(|| self.queue_of(project).landing.take())?
+    }
+
+    /// Records the intent; the effect does it. The one place where a publication is ordered. `commits`: what
+    /// each step lands as.
+    fn publish_tested(&mut self, project: &ProjectName, wanted: &Landing, commits: &[Link]) {
+        let Landing { old, steps } = wanted;
+        let (tip, list) = (wanted.tip(), wanted.entries());
+        let Some(new) = commits.last().map(|link| link.commit.clone()) else { return };
+        let whole = commits.len() == steps.len();
+        let green: Option<Vec<Green>> = match whole {
+            true => {
+                steps.iter().zip(commits).map(|(step, link)| self.green_step(project, step, link)).collect()
+            }
+            false => None,
+        };
+        let Some(greens) = green.or((new == *old).then(Vec::new)) else {
+            // The plan knows of a verdict that is not on record: it is not trusted.
+            let tested: Vec<&str> = steps.iter().map(|step| step.tested.short()).collect();
+            let text = format!("no verdict on each of {} is on record", tested.join(", "));
+            self.note(NoteKind::Escalation, project, None, text);
+            for entry in list {
+                self.set_entry(entry, EntryState::Queued);
+            }
+            self.plan(project, &Input::Refused { tip, head: old.clone() });
+            self.plan(project, &Input::ChecksChanged);
+            return;
+        };
+        // The last of a step is the step's commit; the others are behind it.
+        let landed = steps.iter().zip(commits).flat_map(|(step, landed)| {
+            let last = step.last();
+            let commit = move |link: &Link| if link == last { &landed.commit } else { &link.commit }.clone();
+            step.entries.iter().map(move |(entry, link)| (*entry, commit(link)))
+        });
+        let landed: Vec<(EntryId, Sha)> = landed.collect();
+        let tested = steps.last().map_or(old, |step| &step.tested).clone();
+        let queue = self.queue_of(project);
+        queue.publishing = Some(Publishing {
+            old: old.clone(),
+            new: new.clone(),
+            green: greens.last().cloned(),
+            entries: landed,
+            tip: Some(tip),
+            gave_up: None,
+        });
+        for green in greens {
+            queue.remember(green);
+        }
+        let (project, old) = (project.clone(), old.clone());
+        self.act(Action::Publish { project, old, new, tested, entries: list });
+    }
+
+    /// What makes a step fit to land.
+    fn green_step(&mut self, project: &ProjectName, step: &Step, landed: &Link) -> Option<Green> {
+        let policy = self.policy(project);
+        let green = self.queue_of(project).green(&step.tested).filter(|g| g.holds(&policy))?;
+        (landed.tree == step.last().tree).then(|| green.for_same_tree(&landed.commit, &landed.tree))?
+    }
+
+    fn take_publication(&mut self, project: &ProjectName, old: &Sha, new: &Sha) -> Option<Publishing> {
+        let known = self.floor.queues.get(project)?.publishing.as_ref()?;
+        if known.old != *old || known.new != *new {
+            return None;
+        }
+        self.queue_of(project).publishing.take()
+    }
+
+    pub(super) fn publish_answered(
+        &mut self,
+        project: &ProjectName,
+        old: &Sha,
+        new: &Sha,
+        outcome: &Outcome,
+    ) {
+        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. } | Outcome::NoPrimary) {
+            return;
+        }
+        let Some(publishing) = self.take_publication(project, old, new) else { return };
+        let tip = publishing.tip();
+        let Publishing { green, entries, .. } = publishing;
+        if *outcome != Outcome::Published {
+            // Somebody was faster: what was tested is not what would land. Build and test anew, once it
+            // is known where the primary branch is, and that it goes on from where it was.
+            for (entry, _) in &entries {
+                self.set_entry(*entry, EntryState::Queued);
+            }
+            self.primary_touched(project);
+            self.plan(project, &Input::Refused { tip, head: old.clone() });
+            for (entry, _) in &entries {
+                match self.floor.entries.get(entry).and_then(|e| e.job) {
+                    Some(job) => self.take_up_what_waited(job),
+                    None => self.heed_refusal(*entry),
+                }
+            }
+            return;
+        }
+        if let Some(green) = green {
+            self.queue_of(project).remember(green);
+        }
+        let landed: Vec<LandedEntry> =
+            entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
+        self.plan(project, &Input::Published { tip, head: new.clone() });
+        self.sync_after(project, &landed, new);
+        self.act(Action::VerifyLanded { project: project.clone(), landed });
+    }
+
+    pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {
+        let known = self.queue_of(project).publishing.as_mut();
+        let Some(publishing) = known.filter(|p| p.old == *old && p.new == *new) else { return };
+        publishing.gave_up = Some(reason.to_owned());
+        self.primary_touched(project);
+    }
+
+    /// It is settled whether what could not be carried on had moved the branch.
+    pub(super) fn publication_settled(&mut self, project: &ProjectName, wanted: &Publishing, moved: bool) {
+        let Publishing { old, new, gave_up, .. } = wanted;
+        if moved {
+            self.publish_answered(project, old, new, &Outcome::Published);
+            return;
+        }
+        let Some(publishing) = self.take_publication(project, old, new) else { return };
+        let entries: Vec<EntryId> = publishing.entries.iter().map(|(entry, _)| *entry).collect();
+        self.unpublishable(project, &publishing.tip(), &entries, gave_up.as_deref().unwrap_or_default());
+    }
+
+    fn unpublishable(&mut self, project: &ProjectName, tip: &Sha, entries: &[EntryId], reason: &str) {
+        for entry in entries {
+            self.set_entry(*entry, EntryState::Queued);
+        }
+        self.plan(project, &Input::Unpublishable { tip: tip.clone() });
+        for entry in entries {
+            self.entry_impossible(*entry, reason);
+        }
+    }
+
+    pub(super) fn landing_verified(
+        &mut self,
+        project: &ProjectName,
+        landed: &[LandedEntry],
+        incomplete: &[EntryId],
+    ) {
+        for LandedEntry { entry, head, commit } in landed.iter().filter(|l| incomplete.contains(&l.entry)) {
+            let issue = self.floor.entries.get(entry).and_then(|e| e.issue);
+            let text = format!(
+                "not every change of {} is in {}, which it landed as: look at both",
+                head.short(),
+                commit.short()
+            );
+            self.note(NoteKind::Escalation, project, issue, text);
+        }
+    }
+}
