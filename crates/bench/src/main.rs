@@ -48,7 +48,7 @@ const FULL: Scale = Scale {
     kills: 20,
     sessions_watched: Duration::from_secs(60),
     snapshots: 20,
-    merges: 200,
+    merges: 1000,
 };
 const QUICK: Scale = Scale {
     commits: 200,

@@ -5,13 +5,13 @@ use crate::Scale;
 use crate::report::Report;
 use crate::stats;
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitMerger, GitProject, Projects, repos};
+use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Sha};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PublishRequest};
+use shopfloor_engine::ports::{BuildRequest, Built, Merger, PublishRequest, Workspace};
 use shopfloor_engine::proof::QueueLock;
 use std::path::Path;
 use std::process::Command;
@@ -34,6 +34,8 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
 
     let (name, known) = (project.name.clone(), project.clone());
     let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
+    let workspace = GitWorkspace::new(git.clone(), layout.clone(), projects.clone());
+    let queue = layout.queue_repo(&name);
     let merger = GitMerger::new(git, layout, projects);
     let mut base = merger.primary(&name, None)?.context("there is no primary branch")?.head;
     let mut times = Vec::new();
@@ -41,12 +43,24 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
         let begin = Instant::now();
         base = merge(&merger, &name, &base, number, head)?;
         times.push(begin.elapsed());
+        workspace.pin_pr(&name, PrNumber(number), head)?;
     }
     // The first is on top of the primary branch as it is: it is only published.
     times.remove(0);
     run(&hub, &["fsck", "--connectivity-only"])?;
     let note = format!("{} branches of 1 commit, {FILES} files, median; durable, no checkout", times.len());
     report.add("clean merge", stats::ms(stats::percentile(&times, 50)), "ms", note);
+    let last = &times[times.len() - times.len().min(50)..];
+    let note = format!("the last {} of them: what lies about does not slow it down", last.len());
+    report.add("clean merge, at the end", stats::ms(stats::percentile(last, 50)), "ms", note);
+    let before = files(&hub)? + files(&queue)?;
+    let begin = Instant::now();
+    workspace.keep_up(&name, true)?;
+    let note = format!("{before} files in hub and queue after {} landings before it", heads.len());
+    report.add("upkeep", stats::ms(begin.elapsed()), "ms", note);
+    let after = files(&hub)? + files(&queue)?;
+    report.add("files after upkeep", after as f64, "files", "objects, refs and all, in hub and queue");
+    run(&hub, &["fsck", "--connectivity-only"])?;
     std::fs::remove_dir_all(dir)?;
     Ok(())
 }
@@ -97,6 +111,15 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
     }
     run(&checkout, &["checkout", "--quiet", "main"])?;
     Ok(GitProject { name: "bench".parse()?, primary_branch: "main".into(), checkout, push_rescues: false })
+}
+
+fn files(dir: &Path) -> Result<usize> {
+    let mut count = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        count += if entry.file_type()?.is_dir() { files(&entry.path())? } else { 1 };
+    }
+    Ok(count)
 }
 
 fn run(dir: &Path, args: &[&str]) -> Result<String> {
