@@ -11,7 +11,9 @@
 mod outcome;
 mod subject;
 
-pub use outcome::{AgentTrouble, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict};
+pub use outcome::{
+    AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
+};
 
 use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
 use crate::planner::{Link, Tree, TrialId};

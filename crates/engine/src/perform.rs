@@ -148,7 +148,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::BuildLanding { project, old, steps, .. } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            Ok(Outcome::LandingBuilt { commits: ports.merger.build_landing(&lock, old, steps)? })
+            Ok(Outcome::LandingBuilt(ports.merger.build_landing(&lock, old, steps)?))
         }
         Action::Publish { project, old, new, tested, entries } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;

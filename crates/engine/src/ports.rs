@@ -6,8 +6,8 @@
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{
-    ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, LandingStep, MovedBranch,
-    ProcessId, Review, StartSession, StatusState, Taken, Tidy,
+    BuiltLanding, ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, LandingStep,
+    MovedBranch, ProcessId, Review, StartSession, StatusState, Taken, Tidy,
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::hand::name::HandName;
@@ -15,7 +15,7 @@ use shopfloor_core::ids::{
     EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, agent_name,
     tmux_name,
 };
-use shopfloor_core::planner::{Link, TrialId};
+use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::time::Time;
 use std::any::Any;
@@ -309,7 +309,7 @@ pub trait Merger: Send + Sync {
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
     /// The commits that the steps land as, one for each: the tree of its link, with `old` or the commit before
     /// as first parent. The same request gives the same commits.
-    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<Vec<Link>>;
+    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding>;
     /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`, but there or
     /// nowhere. When it is at `new` already, that is success.
     fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>>;

@@ -301,6 +301,10 @@ impl Checker {
                 continue;
             };
             let (merged, head) = (commit_of(merged), commit_of(head));
+            if !world.git.is_ancestor(merged, world.git.primary()) {
+                let text = format!("what job {} landed as is not in the primary branch", job.id);
+                world.broken("6 completion is evidence", text);
+            }
             // In what landed, or earlier on the primary branch: a person may have merged a part by
             // hand and somebody else changed that since.
             let line: Vec<u32> = world.git.moves.iter().map(|m| m.new).collect();

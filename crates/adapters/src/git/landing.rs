@@ -13,28 +13,34 @@
 use super::chain::title;
 use super::commit::{Commit, factory};
 use super::run::{GitResult, Repo, parse_sha};
-use shopfloor_core::effect::{ChainEntry, LandingStep};
+use shopfloor_core::effect::{BuiltLanding, ChainEntry, LandingStep};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::{Link, Tree};
+use std::collections::BTreeMap;
 
 /// Entries that a message names; there are more only in a very long queue.
 const TITLES_MAX: usize = 100;
 
-pub(super) fn build(repo: &Repo, old: &Sha, steps: &[LandingStep]) -> GitResult<Vec<Link>> {
+pub(super) fn build(repo: &Repo, old: &Sha, steps: &[LandingStep]) -> GitResult<BuiltLanding> {
     let mut tip = (old.clone(), Commit::read(repo, old)?);
-    let mut landed = Vec::with_capacity(steps.len());
+    let mut landed = BuiltLanding::default();
     for step in steps {
         if step.link != step.below {
-            let (sha, commit) = put_on(repo, &tip, step)?;
+            let (sha, commit) = put_on(repo, &tip, step, &mut landed.again)?;
             tip = if step.linear { (sha, commit) } else { wrap(repo, &tip, sha, commit, &step.list)? };
         }
-        landed.push(Link { commit: tip.0.clone(), tree: Tree(tip.1.tree.clone()) });
+        landed.commits.push(Link { commit: tip.0.clone(), tree: Tree(tip.1.tree.clone()) });
     }
     Ok(landed)
 }
 
-/// The step's links on top of that commit: the last of them.
-fn put_on(repo: &Repo, (onto, onto_commit): &(Sha, Commit), step: &LandingStep) -> GitResult<(Sha, Commit)> {
+/// The step's links on top of that commit: the last of them. `again`: which of them had to be made again.
+fn put_on(
+    repo: &Repo,
+    (onto, onto_commit): &(Sha, Commit),
+    step: &LandingStep,
+    again: &mut BTreeMap<Sha, Sha>,
+) -> GitResult<(Sha, Commit)> {
     if step.below == *onto {
         return Ok((step.link.clone(), Commit::read(repo, &step.link)?));
     }
@@ -45,10 +51,11 @@ fn put_on(repo: &Repo, (onto, onto_commit): &(Sha, Commit), step: &LandingStep) 
         call.text()?.lines().map(|line| parse_sha(&command, line)).collect::<GitResult<Vec<Sha>>>()?;
     let links = Commit::read_all(repo, &names.iter().collect::<Vec<_>>())?;
     let (mut sha, mut below) = (onto.clone(), onto_commit.clone());
-    for link in links {
+    for (name, link) in names.into_iter().zip(links) {
         let parents = std::iter::once(sha).chain(link.parents.iter().skip(1).cloned()).collect();
         below = Commit { parents, committed: link.committed.clone().later(&below.committed), ..link };
         sha = below.write(repo)?;
+        again.insert(name, sha.clone());
     }
     Ok((sha, below))
 }

@@ -16,9 +16,8 @@ use super::{GitProject, Projects, hub, locks};
 use super::{landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
-use shopfloor_core::effect::{LandedEntry, LandingStep, MovedBranch};
+use shopfloor_core::effect::{BuiltLanding, LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
-use shopfloor_core::planner::Link;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
     BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
@@ -141,7 +140,7 @@ impl Merger for GitMerger {
         Ok(Built::Chain { primary, moved, links: links.into_links() })
     }
 
-    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<Vec<Link>> {
+    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
         Ok(landing::build(&self.queue(lock.project())?.repo, old, steps)?)
     }
 

@@ -4,6 +4,7 @@ use super::{ChainLink, Conflict, JobHead, MovedBranch};
 use crate::ids::{EntryId, PrNumber, Role, Sha};
 use crate::planner::{Link, Tree};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How a run of the checks ended. Only `Green` is green.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +106,16 @@ pub enum Taken {
 
 fn yes() -> bool {
     true
+}
+
+/// The commits that what is green lands as.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuiltLanding {
+    /// One for each step.
+    pub commits: Vec<Link>,
+    /// Links that were made again on top of what landed before, and what each is now.
+    #[serde(default)]
+    pub again: BTreeMap<Sha, Sha>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,10 +235,7 @@ pub enum Outcome {
         rescues: u32,
         folders: u32,
     },
-    /// One commit for each step.
-    LandingBuilt {
-        commits: Vec<Link>,
-    },
+    LandingBuilt(BuiltLanding),
     Published,
     /// Somebody else moved the primary branch.
     PrimaryMoved {

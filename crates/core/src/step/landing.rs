@@ -7,7 +7,7 @@
 //! that was checked, and the links are behind it.
 
 use super::Turn;
-use crate::effect::{Action, LandedEntry, LandingStep, Outcome};
+use crate::effect::{Action, BuiltLanding, LandedEntry, LandingStep, Outcome};
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, Sha};
 use crate::planner::{Input, Link, Step};
@@ -37,8 +37,8 @@ impl Turn<'_> {
             });
         }
         if *on == wanted.old && steps.iter().all(|step| step.linear) {
-            let commits: Vec<Link> = wanted.steps.iter().map(|step| step.last().clone()).collect();
-            self.publish_tested(project, &wanted, &commits);
+            let commits = wanted.steps.iter().map(|step| step.last().clone()).collect();
+            self.publish_tested(project, &wanted, &BuiltLanding { commits, ..BuiltLanding::default() });
             return;
         }
         let old = wanted.old.clone();
@@ -47,9 +47,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn landing_built(&mut self, project: &ProjectName, tip: &Sha, outcome: &Outcome) {
-        let Outcome::LandingBuilt { commits } = outcome else { return };
+        let Outcome::LandingBuilt(built) = outcome else { return };
         let Some(wanted) = self.take_landing(project, tip) else { return };
-        self.publish_tested(project, &wanted, commits);
+        self.publish_tested(project, &wanted, built);
     }
 
     /// The commits cannot be made. Nothing has moved.
@@ -63,9 +63,9 @@ impl Turn<'_> {
         (known.tip() == *tip).then(|| self.queue_of(project).landing.take())?
     }
 
-    /// Records the intent; the effect does it. The one place where a publication is ordered. `commits`: what
-    /// each step lands as.
-    fn publish_tested(&mut self, project: &ProjectName, wanted: &Landing, commits: &[Link]) {
+    /// Records the intent; the effect does it. The one place where a publication is ordered.
+    fn publish_tested(&mut self, project: &ProjectName, wanted: &Landing, built: &BuiltLanding) {
+        let BuiltLanding { commits, again } = built;
         let Landing { old, steps } = wanted;
         let (tip, list) = (wanted.tip(), wanted.entries());
         let Some(new) = commits.last().map(|link| link.commit.clone()) else { return };
@@ -88,10 +88,13 @@ impl Turn<'_> {
             self.plan(project, &Input::ChecksChanged);
             return;
         };
-        // The last of a step is the step's commit; the others are behind it.
+        // The last of a step is the step's commit; the others are behind it, perhaps made again.
         let landed = steps.iter().zip(commits).flat_map(|(step, landed)| {
             let last = step.last();
-            let commit = move |link: &Link| if link == last { &landed.commit } else { &link.commit }.clone();
+            let commit = move |link: &Link| match link == last {
+                true => landed.commit.clone(),
+                false => again.get(&link.commit).unwrap_or(&link.commit).clone(),
+            };
             step.entries.iter().map(move |(entry, link)| (*entry, commit(link)))
         });
         let landed: Vec<(EntryId, Sha)> = landed.collect();

@@ -27,7 +27,7 @@ fn merged(output: Output) {
 
 /// It is in the primary branch, once.
 fn landed_once(floor: &Floor, branch: &str) {
-    let subjects = floor.hub(&["log", "--format=%s", "main"]);
+    let subjects = floor.hub(&["log", "--first-parent", "--format=%s", "main"]);
     let times = subjects.lines().filter(|s| s.starts_with(&format!("{branch}: "))).count();
     assert_eq!(times, 1, "{branch}\n{subjects}");
 }
@@ -149,7 +149,9 @@ fn of_two_floors_at_one_hub_one_wins_and_the_other_tests_again() {
     gate.let_through(2);
     // One published. The other is not on top of the primary branch any more, and is checked once more.
     wait_for("one is checked again", || gate.began() == 5);
-    assert_eq!(first.hub(&["rev-list", "--count", "--grep=^alice/one: ", "--grep=^bob/two: ", "main"]), "1");
+    let landed =
+        ["rev-list", "--first-parent", "--count", "--grep=^alice/one: ", "--grep=^bob/two: ", "main"];
+    assert_eq!(first.hub(&landed), "1");
     gate.let_through(1);
     merged(one.wait_with_output().expect("it ends"));
     merged(two.wait_with_output().expect("it ends"));

@@ -2,7 +2,9 @@
 
 use crate::git::{commit_of, sha};
 use crate::world::{Mutation, Shared, World, short};
-use shopfloor_core::effect::{ChainEntry, ChainLink, Conflict, LandedEntry, LandingStep, MovedBranch};
+use shopfloor_core::effect::{
+    BuiltLanding, ChainEntry, ChainLink, Conflict, LandedEntry, LandingStep, MovedBranch,
+};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
@@ -11,6 +13,7 @@ use shopfloor_engine::ports::{
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
+use std::collections::BTreeMap;
 
 pub struct FakeMerger(pub Shared);
 
@@ -32,17 +35,19 @@ fn join(world: &mut World, method: MergeMethod, onto: u32, head: u32) -> Result<
 }
 
 /// The first-parent commits after `below`, made again on top of `onto`.
-fn put_on(world: &mut World, onto: u32, below: u32, link: u32) -> u32 {
+fn put_on(world: &mut World, onto: u32, below: u32, link: u32, again: &mut BTreeMap<Sha, Sha>) -> u32 {
     if below == onto {
         return link;
     }
     let commit = world.git.commits[link as usize].clone();
     let first = match commit.parents.first() {
-        Some(parent) if *parent != below => put_on(world, onto, below, *parent),
+        Some(parent) if *parent != below => put_on(world, onto, below, *parent, again),
         _ => onto,
     };
     let parents = std::iter::once(first).chain(commit.parents.into_iter().skip(1)).collect();
-    world.git.derive(parents, commit.content)
+    let made = world.git.derive(parents, commit.content);
+    again.insert(sha(link), sha(made));
+    made
 }
 
 impl Merger for FakeMerger {
@@ -108,14 +113,14 @@ impl Merger for FakeMerger {
         })
     }
 
-    fn build_landing(&self, _lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<Vec<Link>> {
+    fn build_landing(&self, _lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
         self.0.call("build_landing", |world| {
             let mut onto = commit_of(old);
-            let mut landed = Vec::new();
+            let mut landed = BuiltLanding::default();
             for step in steps {
                 let (below, link) = (commit_of(&step.below), commit_of(&step.link));
                 if link != below {
-                    let last = put_on(world, onto, below, link);
+                    let last = put_on(world, onto, below, link, &mut landed.again);
                     onto = match step.linear {
                         true => last,
                         false => {
@@ -125,7 +130,7 @@ impl Merger for FakeMerger {
                         }
                     };
                 }
-                landed.push(Link { commit: sha(onto), tree: world.git.tree(onto) });
+                landed.commits.push(Link { commit: sha(onto), tree: world.git.tree(onto) });
             }
             Ok(landed)
         })

@@ -1,7 +1,7 @@
 //! The merge queue: built, checked, published by compare-and-swap, what the planner orders.
 
 use super::*;
-use crate::effect::{CiPurpose, Conflict, MovedBranch};
+use crate::effect::{BuiltLanding, CiPurpose, Conflict, MovedBranch};
 use crate::ids::EntryId;
 use crate::policy::MergeBatch;
 use crate::state::{Entry, EntryState, Queue};
@@ -366,8 +366,26 @@ fn several_land_together_in_the_order_of_their_approval() {
 
 /// The commits that steps land as: each with the tree of that link.
 fn landing(scene: &mut Scene, commits: &[(u32, u32)]) {
+    landing_again(scene, commits, &[]);
+}
+
+/// The same, where links had to be made again.
+fn landing_again(scene: &mut Scene, commits: &[(u32, u32)], again: &[(u32, u32)]) {
     let link = |(commit, of): &(u32, u32)| Link { commit: sha(*commit), tree: Tree(sha(1_000 + of)) };
-    scene.answer("build_landing", Outcome::LandingBuilt { commits: commits.iter().map(link).collect() });
+    let commits = commits.iter().map(link).collect();
+    let again = again.iter().map(|(before, now)| (sha(*before), sha(*now))).collect();
+    scene.answer("build_landing", Outcome::LandingBuilt(BuiltLanding { commits, again }));
+}
+
+/// Their commits are in the primary branch, whatever became of those that were checked.
+#[test]
+fn what_was_made_again_is_what_landed() {
+    let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 3);
+    scene.chain(&[21, 22, 23]).ci(CiVerdict::Green);
+    landing_again(&mut scene, &[(30, 23)], &[(21, 41), (22, 42), (23, 43)]);
+    scene.answer("publish", Outcome::Published);
+    let merged: Vec<Sha> = scene.floor.jobs.iter().filter_map(|j| j.merged.clone()).collect();
+    assert_eq!(merged, [sha(41), sha(42), sha(30)]);
 }
 
 #[test]
