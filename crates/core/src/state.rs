@@ -65,7 +65,7 @@ pub use queue::{
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
-pub use staff::{Found, Staff, StaffHold};
+pub use staff::{Found, Outage, Staff};
 pub use urgency::Urgency;
 
 /// The last number given out of each kind.
@@ -343,8 +343,8 @@ pub struct Job {
     #[serde(default)]
     pub extensions: u32,
     /// It waits until its project's agents can work; and how many sessions in a row never began to.
-    #[serde(default)]
-    pub held: bool,
+    #[serde(default, rename = "held")]
+    pub unstaffed: bool,
     #[serde(default)]
     pub stillborn: u32,
     /// A successor is to start as soon as nothing is left of its predecessor.

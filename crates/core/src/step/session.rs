@@ -272,6 +272,9 @@ impl Turn<'_> {
         }
         if start.role == Role::Review {
             self.expect_review(start.epoch);
+            if let Some(session) = self.floor.sessions.edit(&start.epoch) {
+                session.verdict.mute_since = Some(now);
+            }
         }
         let signalled = self.floor.sessions.get(&start.epoch).is_some_and(|s| s.phase.is_some());
         if signalled {
@@ -317,7 +320,11 @@ impl Turn<'_> {
         let clean = status == Some(0);
         let agent = if clean { AgentStatus::Terminated } else { AgentStatus::Crashed };
         self.set_agent(epoch, agent);
-        let never_begins = self.is_stillborn(epoch);
+        let never_begins = self.is_stillborn(epoch, status);
+        let worked = self.floor.sessions.get(&epoch).is_some_and(|s| !s.stillborn);
+        if clean && worked && role == Role::Review {
+            self.proves(epoch);
+        }
         self.forget_own(epoch);
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.state = SessionState::Exited;
@@ -339,7 +346,7 @@ impl Turn<'_> {
             self.hand_back(epoch);
         }
         if !collected && role == Role::Review && self.owes_review(epoch) && !never_begins {
-            self.reviewer_failed(id, epoch, &format!("the reviewer stopped ({how}) without a review"));
+            self.reviewer_stopped(epoch);
         } else if !collected {
             self.end_session(epoch);
         }
@@ -469,6 +476,7 @@ impl Turn<'_> {
     pub(super) fn session_ended(&mut self, id: JobId, epoch: Epoch, action: &Action, outcome: &Outcome) {
         let Outcome::SessionEnded { rescue, last_output, note } = outcome else { return };
         self.note_worktree(id, note.as_slice());
+        self.reviewer_cleared(id, epoch, last_output);
         self.session_gone(id, epoch);
         if let Some(session) = self.floor.sessions.get(&epoch).cloned() {
             self.last_words(&session, last_output);

@@ -39,7 +39,7 @@ fn untouched(plant: &Plant, issues: &[IssueNumber]) {
 fn held(plant: &Plant, role: Role, why: &str) {
     wait_for(&format!("{role} is held: {why}"), || {
         let engine = plant.engine();
-        engine.floor().hold(&plant.project, role).filter(|hold| hold.why.contains(why)).map(|_| ())
+        engine.floor().outage(&plant.project, role).filter(|outage| outage.why.contains(why)).map(|_| ())
     });
 }
 
@@ -243,7 +243,7 @@ fn refused_key(clients: &Path, client: Client, name: &str) {
     held(&plant, Role::Dev, "not logged in, or its key is not accepted");
     let job = plant.job(ISSUE);
     assert_eq!((job.respawns, job.ci_fixes), (0, 0));
-    assert!(matches!(job.state, JobState::Respawning) && job.held, "{:?}", job.state);
+    assert!(matches!(job.state, JobState::Respawning) && job.unstaffed, "{:?}", job.state);
     assert_eq!(plant.notes("NEEDS_HUMAN").len(), 1);
     plant.server.clear_faults();
     plant.put(name, "another-dummy-key-of-some-length");
