@@ -29,6 +29,7 @@ mod review;
 mod reviewer;
 mod scheduler;
 mod session;
+mod session_end;
 mod staff;
 mod status;
 mod tidy;
