@@ -7,9 +7,7 @@ use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, Role, agent_name, tmux_name};
 use crate::liveness::State;
 use crate::runtime::ErrorKind;
-use crate::state::{
-    Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState, VerdictDuty,
-};
+use crate::state::{Agent, AgentStatus, JobState, MessageState, Session, SessionState, VerdictDuty};
 use crate::text::one_line;
 
 const WORKTREE_NOTES_MAX: usize = 10;

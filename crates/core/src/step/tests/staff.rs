@@ -318,3 +318,12 @@ fn a_reviewers_refused_key_leaves_the_pull_request_waiting() {
     scene.event(Event::StaffTouched { project: None });
     assert!(scene.has("start_session"));
 }
+
+#[test]
+fn rows_of_earlier_builds_are_read() {
+    let row = r#"{"project":"p","holds":[{"role":"dev","why":"no key","found":"look","since":1,"question":7,"remind_at":2,"reminded":0,"retry_at":3,"tries":0}]}"#;
+    let staff: crate::state::Staff = serde_json::from_str(row).expect("it is read");
+    let outage = staff.outage(Role::Dev).expect("out");
+    assert_eq!((outage.why.as_str(), outage.question, outage.tried), ("no key", QuestionId(7), None));
+    assert_eq!(serde_json::to_value(&staff).expect("JSON")["holds"][0]["why"], "no key");
+}
