@@ -73,8 +73,8 @@ fn esc_at_a_terminal_takes_the_session() {
 fn next_goes_to_the_job_that_has_waited_longest() {
     let floor = Floor::with_clients(FAST);
     assert_eq!(floor.run(&["next", "--print"]).status.code(), Some(4), "nobody waits");
-    floor.up();
     let asks = floor.issue("Which?", "demo: ask <<A or B?\ndemo: write choice.txt <<{answer}");
+    floor.up();
     wait_for("it asks", || floor.run(&["next", "--print"]).status.success().then_some(()));
     let body = "demo: dialog\ndemo: write a.txt <<a";
     let (_, made) = floor.json(&["issue", "add", "Asks", "--body", body, "--label", "backlog"]);

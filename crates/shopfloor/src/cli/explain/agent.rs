@@ -255,6 +255,7 @@ mod tests {
     use crate::config::runtimes::embedded;
     use serde_json::json;
     use shopfloor_adapters::agent::spool::{self, Told};
+    use shopfloor_adapters::host::process::identify;
     use shopfloor_core::liveness::HookEvent;
 
     const STOPPED: Time = Time(1_000_000);
@@ -281,6 +282,8 @@ mod tests {
         let now = STOPPED + later;
         let mut dossier = Dossier::load(dir, session.created_at, session.conversation.clone());
         dossier.catch_up(dir, &spec, now).expect("read");
+        // It lives.
+        dossier.see_process(identify(std::process::id()), now);
         let status = weigh(session, &dossier, &spec, now);
         lines(&explanation(&Floor::default(), session, &dossier, &status, now), &status, now)
     }
