@@ -12,7 +12,7 @@ use super::Turn;
 use super::reviewer::REVIEWERS_MAX;
 use crate::effect::{Action, AgentTrouble, Outcome, StartSession};
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, ProjectName, QuestionId, Role};
+use crate::ids::{Epoch, JobId, ProjectName, QuestionId, Role, role_names};
 use crate::liveness::{Activity, State};
 use crate::state::{AgentStatus, Found, Job, JobState, Message, Outage, Session, Staff};
 use crate::text::{neutralise, one_line};
@@ -171,7 +171,7 @@ impl Turn<'_> {
     fn back(&mut self, project: &ProjectName, roles: &[Role]) {
         let Some(staff) = self.floor.staff.edit(project).filter(|_| !roles.is_empty()) else { return };
         staff.outages.retain(|outage| !roles.contains(&outage.role));
-        let text = format!("the {} agents can work again", names(roles));
+        let text = format!("the {} agents can work again", role_names(roles));
         self.note(NoteKind::AgentStatus, project, None, text);
         for role in roles {
             for job in self.waiting_jobs(project, *role) {
@@ -443,10 +443,6 @@ pub(super) fn how_it_ended(session: &Session) -> String {
 }
 
 fn told_of(roles: &[Role], why: &str, question: QuestionId) -> String {
-    let roles = names(roles);
+    let roles = role_names(roles);
     format!("the {roles} agents cannot work: {why} (q{question}; it goes on by itself when that is mended)")
-}
-
-fn names(roles: &[Role]) -> String {
-    roles.iter().map(Role::to_string).collect::<Vec<_>>().join(" and ")
 }

@@ -4,7 +4,7 @@ use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, role_names};
 use shopfloor_core::state::{About, Floor, Job, JobState, Outage, Session, Staff};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -124,7 +124,7 @@ fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question
         kind: "agents".to_owned(),
         text: format!(
             "The {} agents cannot work: {}. Mend it; it is noticed, and any answer has it tried at once.",
-            view::roles(roles),
+            role_names(roles),
             outage.why
         ),
         options: Vec::new(),

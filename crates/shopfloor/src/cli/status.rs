@@ -7,7 +7,7 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, role_names};
 use shopfloor_core::state::{Floor, Job, LostPrimary, Outage, Project, Staff};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
@@ -123,7 +123,7 @@ impl ProjectView {
         });
         let frozen = self.queue_frozen.as_deref().map(|why| line("the merge queue is frozen", why));
         let agents = self.held.iter().map(|OutageView { roles, why, question, age, .. }| {
-            let roles = view::roles(roles);
+            let roles = role_names(roles);
             format!("held for {age}, {question}: {roles} agents cannot work: {}", one_line(why, 300))
         });
         let unset = (!self.unset.is_empty()).then(|| line("not set for its agents", &self.unset.join(", ")));

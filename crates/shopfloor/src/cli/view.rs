@@ -5,7 +5,7 @@ use super::context::now;
 use super::{CliError, CliResult, Context, held, output};
 use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
 use shopfloor_core::runtime::DialogOption;
 use shopfloor_core::state::{About, Floor, Issue, Job, JobState, Standing};
@@ -80,10 +80,6 @@ pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
         },
         Waiting::Closed => "closed".into(),
     }
-}
-
-pub fn roles(roles: &[Role]) -> String {
-    roles.iter().map(Role::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 pub fn numbers(issues: &[IssueNumber], between: &str) -> String {
