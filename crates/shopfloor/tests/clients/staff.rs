@@ -169,11 +169,10 @@ fn missing(clients: &Path, client: Client, name: &str) {
     held(&plant, Role::Dev, &format!("{name} is not installed"));
     untouched(&plant, &issues);
     let asked = questions(&plant);
-    assert_eq!(
-        asked.iter().filter(|q| q["question"].as_str().is_some_and(|t| t.contains("dev agents"))).count(),
-        1
-    );
-    assert!(plant.ok(&["status"]).contains(&format!("dev agents cannot work: {name} is not installed")));
+    let why = format!("dev and review agents cannot work: {name} is not installed");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0]["question"].as_str().is_some_and(|text| text.contains(&why)), "{asked:?}");
+    assert!(plant.ok(&["status"]).contains(&why));
     std::os::unix::fs::symlink(clients.join("bin").join(name), bin.join(name)).expect("installed");
     plant.wait_until_merged(ISSUE);
     assert!(questions(&plant).is_empty());
