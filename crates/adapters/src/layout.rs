@@ -61,6 +61,11 @@ impl Layout {
     }
 
     /// Held by the daemon for as long as it lives.
+    /// Whoever gives out ports holds it.
+    pub fn ports_lock(&self) -> PathBuf {
+        self.root.join("ports.lock")
+    }
+
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")
     }

@@ -4,41 +4,52 @@
 //! understand (variables, substitutions, files written, background work) is not covered: then the client
 //! asks, as it would without us. So a mistake here costs a question, never a permission.
 
+use crate::ids::Role;
+
 /// What git does in a session's own worktree: all that work needs, and nothing that sets up git itself
-/// (`config`, `remote`) or runs other programs (`-c`, `bisect`, `submodule`).
-pub const GIT: [&str; 31] = [
-    "add",
-    "apply",
+/// (`config`, `remote`) or runs other programs (`-c`, `bisect`, `submodule`). Here what only looks.
+const GIT_READ: [&str; 12] = [
     "blame",
-    "branch",
-    "checkout",
-    "cherry-pick",
-    "commit",
     "describe",
     "diff",
     "fetch",
     "grep",
     "log",
     "ls-files",
-    "merge",
     "merge-base",
+    "rev-list",
+    "rev-parse",
+    "show",
+    "status",
+];
+/// And here what changes something.
+const GIT_WRITE: [&str; 19] = [
+    "add",
+    "apply",
+    "branch",
+    "checkout",
+    "cherry-pick",
+    "commit",
+    "merge",
     "mv",
     "pull",
     "push",
     "rebase",
     "reset",
     "restore",
-    "rev-list",
-    "rev-parse",
     "revert",
     "rm",
-    "show",
     "stash",
-    "status",
     "switch",
     "tag",
     "worktree list",
 ];
+
+/// The git commands that a role's agents need not ask about: a reviewer looks at others' work.
+pub fn git(role: Role) -> impl Iterator<Item = &'static str> {
+    let writes: &[&str] = if role == Role::Review { &[] } else { &GIT_WRITE };
+    GIT_READ.iter().chain(writes).copied()
+}
 
 /// What agents say to the factory, and ask of it.
 pub const OURS: [&str; 5] = ["phase", "inbox", "escalate", "issue show", "pr show"];

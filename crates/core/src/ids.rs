@@ -197,6 +197,11 @@ impl Role {
     }
 }
 
+/// Several of them, for people: `dev and review`.
+pub fn role_names(roles: &[Role]) -> String {
+    roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -16,6 +16,7 @@ pub mod ports;
 pub mod proof;
 mod rows;
 mod runner;
+mod tree;
 
 pub use commit::{Applied, Engine};
 pub use conductor::{Capacity, Conductor, Report, Task, work};

@@ -252,7 +252,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let waiting = floor.jobs.iter().filter(|j| j.is_live()).count()
             + by_hand(floor).filter(|e| e.state.is_live()).count();
         // Nothing of them could be begun, and nobody can tell what there was to do.
-        let held = floor.holds().filter(|(_, hold)| hold.role == Role::Dev).count();
+        let held = floor.outages().filter(|(_, outage)| outage.role == Role::Dev).count();
         badly_ended(floor).saturating_sub(self.bad_before) + waiting.max(held)
     }
 }
@@ -297,7 +297,7 @@ fn stands_still(floor: &Floor, entry: &Entry) -> bool {
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.
 fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
-    if floor.trouble_of(job).is_some_and(Trouble::is_asked) || floor.hold_of(job).is_some() {
+    if floor.trouble_of(job).is_some_and(Trouble::is_asked) || floor.outage_of(job).is_some() {
         return true;
     }
     // Nothing of it goes on before they say so. One who only types there leaves by themselves.

@@ -33,6 +33,8 @@ mod hand_verify;
 mod hand_worktree;
 #[path = "factory/kills.rs"]
 mod kills;
+#[path = "factory/limits.rs"]
+mod limits;
 #[path = "factory/matrix.rs"]
 mod matrix;
 #[path = "factory/newcomer.rs"]

@@ -542,7 +542,7 @@ impl Sim {
         }
         let quiet_from = self.checker.position;
         // What is held is tried again, ever more rarely: that is no idleness.
-        let held = self.cli.floor().holds().next().is_some();
+        let held = self.cli.floor().outages().next().is_some();
         while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake())
             && wake < end
         {

@@ -15,6 +15,7 @@ use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The panic that stands for the daemon's death.
 pub struct Crash;
@@ -115,6 +116,8 @@ pub struct World {
     pub violations: Vec<String>,
     /// When the agents' client is not installed.
     gone: Option<std::ops::Range<Time>>,
+    /// Until when the command of reviewers that are not typed to cannot be run.
+    reviews_broken: Time,
 }
 
 impl World {
@@ -146,12 +149,21 @@ impl World {
             coverage: BTreeMap::new(),
             violations: Vec::new(),
             gone: gone(seed),
+            reviews_broken: Time(0),
         }
     }
 
     /// Whether the agents' client is not installed just now.
     pub fn client_is_gone(&self) -> bool {
         self.gone.as_ref().is_some_and(|gone| gone.contains(&self.now))
+    }
+
+    /// Whether a reviewer's command ends as soon as it is started. That lasts for a while.
+    pub fn review_is_broken(&mut self) -> bool {
+        if self.now >= self.reviews_broken && self.rng.permille(30) {
+            self.reviews_broken = self.now + Duration::from_secs(self.rng.range(60, 7200));
+        }
+        self.now < self.reviews_broken
     }
 
     pub fn say(&mut self, text: impl AsRef<str>) {

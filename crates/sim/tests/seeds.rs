@@ -92,6 +92,7 @@ const COVERAGE: &[&str] = &[
     "stale signal noted",
     "review garbage",
     "reviewer died",
+    "reviewer cannot be run",
     "reviewer hangs",
     "reviewer moved",
     "told to review again",

@@ -4,6 +4,7 @@ use crate::host::command;
 use shopfloor_core::runtime::{Version, VersionCheck};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,8 +62,13 @@ fn ask(path: &Path, argv: &[String], env: &[(OsString, OsString)]) -> Result<Ver
     let mut command = Command::new(path);
     command.args(argv.get(1..).unwrap_or_default()).env_clear();
     command.envs(env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())));
-    let answer =
-        command::run(&mut command, ANSWER_WITHIN).map_err(|e| format!("{shown} cannot be run: {e}"))?;
+    let answer = command::run(&mut command, ANSWER_WITHIN).map_err(|e| match e.kind() {
+        ErrorKind::TimedOut => {
+            let (asked, within) = (argv.join(" "), ANSWER_WITHIN.as_secs());
+            format!("{shown} does not work: it gave no answer to `{asked}` in {within} s")
+        }
+        _ => format!("{shown} cannot be run: {e}"),
+    })?;
     let said = format!("{}\n{}", answer.stdout, answer.stderr);
     Version::find(&said).filter(|_| answer.status.success()).ok_or_else(|| {
         let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();

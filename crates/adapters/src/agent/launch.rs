@@ -13,7 +13,7 @@ use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::{Role, tmux_name};
 use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{Final, PortError, PortResult};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -92,7 +92,8 @@ impl Launcher<'_> {
         let Some(home) = client::variable(env, "HOME").map(PathBuf::from) else { return Ok(()) };
         let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
         let own = settings::Client::Claude.user_file(&home, config.as_deref());
-        self.trust(&trust::claude_file(&home, config.as_deref()), env, values)?;
+        let skip = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
+        trust::settle(env, self.cwd, skip).map_err(PortError::transient)?;
         env.extend(through::own_line(&own).map(|own| (through::STATUS_LINE.into(), own.into())));
         Ok(())
     }
@@ -116,26 +117,6 @@ impl Launcher<'_> {
             env.extend(words.map(|words| (name.into(), serde_json::json!(words).to_string().into())));
         }
         Ok(())
-    }
-
-    /// What Claude Code would ask at its start, answered by what the configuration says.
-    fn trust(&self, file: &Path, env: &[(OsString, OsString)], values: &Values) -> PortResult<()> {
-        // As the client sees it, which asks the kernel where it is.
-        let worktree = std::fs::canonicalize(self.cwd).map_err(PortError::transient)?;
-        let answers = trust::Answers {
-            worktree: &worktree,
-            worktrees: worktree.parent(),
-            skip_permissions: values
-                .get("permission_mode")
-                .is_some_and(|mode| mode == &["bypassPermissions"]),
-            key: client::variable(env, "ANTHROPIC_API_KEY").and_then(OsStr::to_str),
-        };
-        trust::seed_claude(file, &answers).map(|_| ()).map_err(|e| {
-            PortError::transient(format!(
-                "the worktrees cannot be marked as trusted in {}: {e}",
-                file.display()
-            ))
-        })
     }
 
     fn refuse(&self, error: impl std::fmt::Display) -> PortError {

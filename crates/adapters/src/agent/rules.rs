@@ -5,25 +5,9 @@
 //! Measured on 2.1.325: `Bash(git add *)` is for `git add` with and without arguments; a command of several
 //! parts needs a rule for each; `Edit(//PATH)` is for that file however it is written.
 
-use shopfloor_core::allow::{Allowed, GIT, OURS};
+use shopfloor_core::allow::{Allowed, OURS, git};
 use shopfloor_core::ids::Role;
 use std::path::Path;
-
-/// Of [`GIT`], what only looks.
-const GIT_READ: [&str; 12] = [
-    "blame",
-    "describe",
-    "diff",
-    "fetch",
-    "grep",
-    "log",
-    "ls-files",
-    "merge-base",
-    "rev-list",
-    "rev-parse",
-    "show",
-    "status",
-];
 
 pub struct Files<'a> {
     pub phase: &'a Path,
@@ -34,9 +18,8 @@ pub struct Files<'a> {
 }
 
 pub fn claude(role: Role, allowed: &Allowed, files: &Files<'_>) -> Vec<String> {
-    let git: &[&str] = if role == Role::Review { &GIT_READ } else { &GIT };
     let bash = |command: String| format!("Bash({command} *)");
-    let mut rules: Vec<String> = git.iter().map(|sub| bash(format!("git {sub}"))).collect();
+    let mut rules: Vec<String> = git(role).map(|sub| bash(format!("git {sub}"))).collect();
     rules.extend(OURS.iter().map(|sub| bash(format!("shopfloor {sub}"))));
     rules.extend(allowed.commands().map(bash));
     // An absolute path has two slashes there.

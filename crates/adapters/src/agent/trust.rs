@@ -6,8 +6,9 @@
 //! repository there: a repository is trusted as itself, by the folder that its `.git` is in, be that a folder
 //! or a file. So each worktree of an agent has an entry; those of worktrees that are gone are taken out again.
 
-use super::json_file;
+use super::{client, json_file};
 use serde_json::{Map, Value, json};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,26 @@ pub struct Answers<'a> {
     pub skip_permissions: bool,
     /// This key, which the configuration passes on, is to be used.
     pub key: Option<&'a str>,
+}
+
+/// What the client would ask at its start in that worktree, answered in the home that its environment names.
+/// Its key is one that the configuration passes on.
+pub fn settle(env: &[(OsString, OsString)], worktree: &Path, skip_permissions: bool) -> Result<(), String> {
+    let Some(home) = client::variable(env, "HOME").map(Path::new) else { return Ok(()) };
+    let file = claude_file(home, client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new));
+    // As the client sees it, which asks the kernel where it is.
+    let answered = fs::canonicalize(worktree).and_then(|worktree| {
+        let answers = Answers {
+            worktree: &worktree,
+            worktrees: worktree.parent(),
+            skip_permissions,
+            key: client::variable(env, "ANTHROPIC_API_KEY").and_then(OsStr::to_str),
+        };
+        seed_claude(&file, &answers)
+    });
+    answered
+        .map(|_| ())
+        .map_err(|e| format!("the worktrees cannot be marked as trusted in {}: {e}", file.display()))
 }
 
 /// The client knows a key again by its end. It asks about one that is neither approved nor rejected, and

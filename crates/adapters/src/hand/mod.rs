@@ -45,8 +45,8 @@ pub enum HandError {
     Tmux(#[from] TmuxError),
     #[error("another command holds {}", .0.display())]
     Busy(PathBuf),
-    #[error("its worktree cannot be made: {0}")]
-    Tree(String),
+    #[error("the worktree of {name} cannot be made ready: {why}")]
+    Tree { name: HandName, why: String },
     #[error("{what}: {source}")]
     Io {
         what: String,
@@ -122,30 +122,33 @@ pub struct HandSessions {
 impl HandSessions {
     /// Starts a session, with a number of its own, where it is told to.
     pub fn spawn(&self, spawn: Spawn<'_>) -> HandResult<Record> {
-        self.spawn_in(spawn, |_, _| Ok(()))
+        self.spawn_in(spawn, |_, _| Ok(Vec::new()))
     }
 
     /// As [`HandSessions::spawn`]. What its folder needs is done by `prepare` when the session is on record, and so
-    /// is not lost if whoever does it dies.
+    /// is not lost if whoever does it dies. It says what the session's environment gets of that.
     pub fn spawn_in(
         &self,
         spawn: Spawn<'_>,
-        prepare: impl FnOnce(&HandName, &str) -> Result<(), String>,
+        prepare: impl FnOnce(&HandName, &str) -> Result<Vec<(OsString, OsString)>, String>,
     ) -> HandResult<Record> {
         let name = self.claim(&spawn)?;
         let folder = self.layout.hand_session(&name);
         let mut record = record::read(&folder)?.ok_or_else(|| {
             HandError::io(&folder)(io::Error::new(io::ErrorKind::NotFound, "the record vanished"))
         })?;
-        if let Err(why) = prepare(&name, record.branch.as_deref().unwrap_or_default()) {
-            // Half of it may be there, and then its record says so.
-            match Path::new(&record.cwd).exists() && record.branch.is_some() {
-                true => self.end(&name, Ended { at: spawn.now, why: why.clone(), result: None })?,
-                false => remove(&folder)?,
-            }
-            return Err(HandError::Tree(why));
-        }
         let mut env = spawn.env;
+        match prepare(&name, record.branch.as_deref().unwrap_or_default()) {
+            Ok(more) => env.extend(more),
+            Err(why) => {
+                // Half of it may be there, and then its record says so.
+                match Path::new(&record.cwd).exists() && record.branch.is_some() {
+                    true => self.end(&name, Ended { at: spawn.now, why: why.clone(), result: None })?,
+                    false => remove(&folder)?,
+                }
+                return Err(HandError::Tree { name, why });
+            }
+        }
         env.push((NAME_VARIABLE.into(), name.to_string().into()));
         env.push(("PHASE_FILE".into(), self.phase_file(&name).into()));
         if let Some(branch) = &record.branch {

@@ -68,8 +68,6 @@ pub struct WorktreeSetup {
     git: Git,
     layout: Layout,
     configs: SetupConfigs,
-    /// One at a time gives out ports.
-    ports: Mutex<()>,
     busy: Mutex<BTreeMap<Tree, Arc<Mutex<()>>>>,
 }
 
@@ -78,7 +76,7 @@ type Ran = io::Result<Option<SetupFailure>>;
 
 impl WorktreeSetup {
     pub fn new(git: Git, layout: Layout, configs: SetupConfigs) -> Self {
-        WorktreeSetup { git, layout, configs, ports: Mutex::default(), busy: Mutex::default() }
+        WorktreeSetup { git, layout, configs, busy: Mutex::default() }
     }
 
     fn config(&self, project: &ProjectName) -> PortResult<SetupConfig> {
@@ -163,9 +161,7 @@ impl WorktreeSetup {
     fn begin(&self, tree: &Tree, config: &SetupConfig) -> io::Result<RunLog> {
         let folder = self.folder(tree);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let marker = marker(&folder);
-        end_marked_tree(record::load_process(&folder)?, marker.as_encoded_bytes(), END_GRACE)?;
-        record::remove_process(&folder)?;
+        end_left(&folder)?;
         RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())
     }
 
@@ -198,10 +194,7 @@ impl Setup for WorktreeSetup {
             let path = self.layout.tree(tree);
             PortError::transient(format!("there is no worktree {}", path.display()))
         })?;
-        let port = {
-            let _alone = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-            port::give(&self.layout, &self.folder(tree), &config.ports)?
-        };
+        let port = port::give(&self.layout, &self.folder(tree), &config.ports)?;
         let patterns = include::patterns(&config).map_err(|e| trouble("set up", &worktree, &e))?;
         let wanted = digest(&config, &patterns);
         let done = worktree.git_dir.join(DONE);
@@ -225,6 +218,10 @@ impl Setup for WorktreeSetup {
         let folder = self.folder(tree);
         let port = port::of(&folder);
         let mut failed = None;
+        if folder.exists() {
+            // A setup that was cut short may still be at it.
+            end_left(&folder).map_err(|e| PortError::transient(format!("{}: {e}", folder.display())))?;
+        }
         if let Some(worktree) = self.worktree(tree)?
             && !config.teardown.is_empty()
         {
@@ -250,6 +247,12 @@ fn digest(config: &SetupConfig, patterns: &str) -> String {
     }
     let commands = config.setup.iter().fold(Digest::new(), |digest, run| digest.field(run.as_bytes()));
     format!("{:016x}", commands.field(patterns.as_bytes()).finish())
+}
+
+/// Ends what is left of the commands that ran last.
+fn end_left(folder: &Path) -> io::Result<()> {
+    end_marked_tree(record::load_process(folder)?, marker(folder).as_encoded_bytes(), END_GRACE)?;
+    record::remove_process(folder)
 }
 
 fn marker(folder: &Path) -> OsString {

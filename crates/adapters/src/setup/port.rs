@@ -2,6 +2,7 @@
 //! It is noted in the worktree's setup folder before anybody uses it, and kept as long as the worktree.
 
 use crate::host::atomic::write_atomic;
+use crate::host::lock::FileLock;
 use crate::layout::Layout;
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::collections::BTreeSet;
@@ -11,8 +12,11 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::time::Duration;
 
 const FILE: &str = "port";
+/// It is held for moments.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The port that is on record in a setup folder.
 pub(super) fn of(folder: &Path) -> Option<u16> {
@@ -22,6 +26,11 @@ pub(super) fn of(folder: &Path) -> Option<u16> {
 /// The folder's port: the one it has, if that is in the range, else one that no other folder has and
 /// nobody listens at.
 pub(super) fn give(layout: &Layout, folder: &Path, range: &RangeInclusive<u16>) -> PortResult<u16> {
+    // One at a time on the whole floor: the daemon and people's commands give them out.
+    let lock = layout.ports_lock();
+    let _alone = FileLock::wait(&lock, LOCK_WAIT)
+        .and_then(|lock| lock.ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock)))
+        .map_err(|e| PortError::transient(format!("{}: {e}", lock.display())))?;
     // Not looked at for a listener: that may be its own agent's.
     if let Some(port) = of(folder).filter(|port| range.contains(port)) {
         return Ok(port);

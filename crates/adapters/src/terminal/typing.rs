@@ -33,6 +33,8 @@ pub struct ClientActivity {
     pub is_control: bool,
     /// As tmux has them, such as `attached,focused,UTF-8` and `read-only`.
     pub flags: String,
+    /// Its keys do not reach the program in the pane: it scrolls, or speaks to tmux itself.
+    pub is_aside: bool,
 }
 
 impl Tmux {
@@ -123,8 +125,7 @@ impl Tmux {
     pub fn clients(&self, name: &str) -> TmuxResult<Vec<ClientActivity>> {
         check_name(name)?;
         let target = format!("={name}");
-        let format =
-            "#{client_activity}|#{client_created}|#{client_control_mode}|#{client_flags}|#{client_tty}";
+        let format = "#{client_activity}|#{client_created}|#{client_control_mode}|#{client_flags}|#{?pane_in_mode,1,#{client_prefix}}|#{client_tty}";
         let answer = self.transport().query(&[words(&["list-clients", "-t", &target, "-F", format])])?;
         if !answer.ok {
             return match is_absent(&answer.stderr) {
@@ -159,12 +160,13 @@ impl Tmux {
 }
 
 fn client(line: &str) -> Option<ClientActivity> {
-    let mut fields = line.splitn(5, '|');
+    let mut fields = line.splitn(6, '|');
     Some(ClientActivity {
         activity_time: fields.next()?.parse().ok()?,
         created: fields.next()?.parse().ok()?,
         is_control: fields.next()? == "1",
         flags: fields.next()?.to_owned(),
+        is_aside: fields.next()? == "1",
         tty: fields.next()?.to_owned(),
     })
 }

@@ -124,4 +124,11 @@ fn a_persons_client_is_seen() {
             break;
         }
     }
+    // Who scrolls is aside: those keys are tmux's own.
+    let is_aside = || floor.tmux.clients("idle").expect("asked")[0].is_aside;
+    assert!(!is_aside());
+    floor.plain(&["copy-mode", "-t", "=idle:"]);
+    assert!(is_aside());
+    floor.plain(&["send-keys", "-t", "=idle:", "-X", "cancel"]);
+    assert!(!is_aside());
 }

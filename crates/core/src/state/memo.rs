@@ -12,6 +12,8 @@ pub struct Memo {
     /// The head that people were asked to review, and the one whose agent was told that nobody does.
     pub review_asked: Option<Sha>,
     pub review_late: Option<Sha>,
+    /// The head whose reviewer ends as soon as it is started, while that of another change got on.
+    pub review_dies: Option<Sha>,
     /// Why the agent says that there is nothing left to do.
     pub already_done: Option<String>,
 }

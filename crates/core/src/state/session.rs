@@ -118,6 +118,10 @@ pub struct VerdictDuty {
     pub cleared: bool,
     /// It left nothing usable, and that was acted upon.
     pub failed: bool,
+    /// It stopped without a review. That is acted upon when what it said last is known.
+    pub stopped: bool,
+    /// Since when it runs and has neither said nor left anything.
+    pub mute_since: Option<Time>,
 }
 
 /// What a session's evidence says of it. The evidence itself stays where it is collected.

@@ -18,14 +18,15 @@ pub struct Staff {
     /// What the configuration names and the environment has not.
     #[serde(default)]
     pub unset: Vec<String>,
-    #[serde(default)]
-    pub holds: Vec<StaffHold>,
+    #[serde(default, rename = "holds")]
+    pub outages: Vec<Outage>,
 }
 record!(Staff, "staff", ProjectName, |s| s.project.clone(), |k| k.to_string());
 
-/// Why nothing of a role is begun in a project. No issue is to blame, and none is touched.
+/// Why nothing of a role is begun in a project. No issue is to blame, and none is touched. Roles that are
+/// kept by one cause have one question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StaffHold {
+pub struct Outage {
     pub role: Role,
     pub why: String,
     pub found: Found,
@@ -37,9 +38,14 @@ pub struct StaffHold {
     /// When it is tried again though nobody said that it is mended, and how often it was.
     pub retry_at: Time,
     pub tries: u32,
-    /// The job that tries whether it is mended.
+    /// The job that tries whether it is mended, and the one that was let to try last.
     #[serde(default)]
     pub trial: Option<JobId>,
+    #[serde(default)]
+    pub tried: Option<JobId>,
+    /// The job whose sessions showed it, where it was sessions that ended at their start.
+    #[serde(default)]
+    pub shown_by: Option<JobId>,
 }
 
 /// How it was found, and so how it is known to be over.
@@ -54,35 +60,47 @@ pub enum Found {
 
 impl Staff {
     pub fn new(project: ProjectName) -> Staff {
-        Staff { project, looking: false, again: false, unset: Vec::new(), holds: Vec::new() }
+        Staff { project, looking: false, again: false, unset: Vec::new(), outages: Vec::new() }
     }
 
-    pub fn hold(&self, role: Role) -> Option<&StaffHold> {
-        self.holds.iter().find(|hold| hold.role == role)
+    pub fn outage(&self, role: Role) -> Option<&Outage> {
+        self.outages.iter().find(|outage| outage.role == role)
+    }
+
+    /// The outages by their questions, oldest first: a cause each, with the roles it keeps.
+    pub fn causes(&self) -> Vec<(&Outage, Vec<Role>)> {
+        let mut causes: Vec<(&Outage, Vec<Role>)> = Vec::new();
+        for outage in &self.outages {
+            match causes.iter_mut().find(|(first, _)| first.question == outage.question) {
+                Some((_, roles)) => roles.push(outage.role),
+                None => causes.push((outage, vec![outage.role])),
+            }
+        }
+        causes
     }
 
     pub fn wake_at(&self) -> Option<Time> {
-        self.holds.iter().flat_map(|hold| [hold.remind_at, hold.retry_at]).min()
+        self.outages.iter().flat_map(|outage| [outage.remind_at, outage.retry_at]).min()
     }
 }
 
 impl super::Floor {
     /// Why nothing of that role is begun in the project.
-    pub fn hold(&self, project: &ProjectName, role: Role) -> Option<&StaffHold> {
-        self.staff.get(project)?.hold(role)
+    pub fn outage(&self, project: &ProjectName, role: Role) -> Option<&Outage> {
+        self.staff.get(project)?.outage(role)
     }
 
     /// All of them, with their projects.
-    pub fn holds(&self) -> impl Iterator<Item = (&ProjectName, &StaffHold)> {
-        self.staff.iter().flat_map(|staff| staff.holds.iter().map(|hold| (&staff.project, hold)))
+    pub fn outages(&self) -> impl Iterator<Item = (&ProjectName, &Outage)> {
+        self.staff.iter().flat_map(|staff| staff.outages.iter().map(|outage| (&staff.project, outage)))
     }
 
     /// What a job waits for that its project's agents need.
-    pub fn hold_of(&self, job: &super::Job) -> Option<&StaffHold> {
+    pub fn outage_of(&self, job: &super::Job) -> Option<&Outage> {
         match job.state {
-            super::JobState::Respawning if job.held => self.hold(&job.project, Role::Dev),
+            super::JobState::Respawning if job.unstaffed => self.outage(&job.project, Role::Dev),
             super::JobState::Reviewing { .. } if job.review_session.is_none() => {
-                self.hold(&job.project, Role::Review)
+                self.outage(&job.project, Role::Review)
             }
             _ => None,
         }

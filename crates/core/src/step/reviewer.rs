@@ -18,12 +18,15 @@ use crate::liveness::State;
 use crate::phase::Phase;
 use crate::runtime::ErrorKind;
 use crate::state::{Job, JobState, MessageState, Session, SessionState, Standing};
+use crate::step::staff::{how_it_ended, words};
 use crate::text::{fence, one_line};
 
 /// How often a head's reviewer that leaves nothing usable is replaced before a person is asked.
 pub(super) const REVIEWERS_MAX: u32 = 2;
 /// It quotes what an agent wrote.
 const TROUBLE_CHARS_MAX: usize = 300;
+/// So much of what one that stopped said last.
+const WORDS_CHARS_MAX: usize = 200;
 
 impl Turn<'_> {
     /// Makes sure that somebody reviews exactly this head.
@@ -202,8 +205,10 @@ impl Turn<'_> {
 
     /// The reviewer that stands in the way cannot be ended: no second one beside it.
     pub(super) fn reviewer_not_ended(&mut self, id: JobId, epoch: Epoch, why: &str) {
+        let stopped =
+            self.floor.sessions.edit(&epoch).is_some_and(|s| std::mem::take(&mut s.verdict.stopped));
         let Some(job) = self.floor.jobs.edit(&id) else { return };
-        if job.reviewer_wanted && job.review_session == Some(epoch) {
+        if (job.reviewer_wanted || stopped) && job.review_session == Some(epoch) {
             job.reviewer_wanted = false;
             if matches!(job.state, JobState::Reviewing { .. }) {
                 self.ask_a_person_to_review(id, epoch, why);
@@ -214,9 +219,12 @@ impl Turn<'_> {
     /// A reviewer wrote to its result. That is a sign of life, and a draft until it says that it is done.
     pub(super) fn result_written(&mut self, epoch: Epoch) {
         self.seen(epoch);
-        if self.floor.sessions.get(&epoch).is_some_and(|s| s.review_due.is_some()) {
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        session.verdict.mute_since = None;
+        if session.review_due.is_some() {
             self.expect_review(epoch);
         }
+        self.proves(epoch);
     }
 
     /// A reviewer says, or its end says, that its result can be read. Whether it is looked at.
@@ -346,6 +354,29 @@ impl Turn<'_> {
             && let Some(job) = self.floor.jobs.edit(&id)
         {
             job.review_session = None;
+        }
+    }
+
+    /// A reviewer stopped without a review. Why may be in what it said last, which is known when it is
+    /// cleared away.
+    pub(super) fn reviewer_stopped(&mut self, epoch: Epoch) {
+        if let Some(session) = self.floor.sessions.edit(&epoch) {
+            session.verdict.stopped = true;
+        }
+        self.end_session(epoch);
+    }
+
+    /// What is left of a reviewer is cleared away, and what it said last is known.
+    pub(super) fn reviewer_cleared(&mut self, id: JobId, epoch: Epoch, output: &str) {
+        let Some(session) = self.floor.sessions.edit(&epoch) else { return };
+        let stopped = std::mem::take(&mut session.verdict.stopped);
+        let how = how_it_ended(session);
+        let heads = [session.head.clone(), session.next_head.clone()];
+        // Else nobody waits any more for what it was to review.
+        if stopped && self.job(id).is_some_and(|job| job.head.is_some() && heads.contains(&job.head)) {
+            let words = words(output, WORDS_CHARS_MAX);
+            let why = format!("the reviewer stopped ({how}) without a review; it says: {words}");
+            self.reviewer_failed(id, epoch, &why);
         }
     }
 

@@ -39,7 +39,7 @@ pub enum Waiting {
     /// Its project's configuration cannot be read, or a person paused it.
     Paused(String),
     /// Its project's agents cannot work.
-    Held(String),
+    Outage(String),
     Closed,
 }
 
@@ -66,11 +66,11 @@ impl<'a> Standing<'a> {
         let unended = |s: &&Session| s.project == *project && s.state != SessionState::Ended;
         let row = floor.projects.get(project);
         let paused = row.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone())));
-        let held = || floor.hold(project, Role::Dev).map(|hold| Waiting::Held(hold.why.clone()));
+        let out = || floor.outage(project, Role::Dev).map(|outage| Waiting::Outage(outage.why.clone()));
         Standing {
             floor,
             project: project.clone(),
-            all: paused.map(Waiting::Paused).or_else(held),
+            all: paused.map(Waiting::Paused).or_else(out),
             at_work: jobs().filter(|j| j.is_live()).map(|j| j.issue).collect(),
             had_job: jobs().map(|j| j.issue).collect(),
             owned: floor
@@ -199,7 +199,7 @@ impl Turn<'_> {
         {
             return;
         }
-        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.hold(Role::Dev).is_some()) {
+        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.outage(Role::Dev).is_some()) {
             return;
         }
         let policy = self.policy(project);
@@ -270,7 +270,7 @@ impl Turn<'_> {
             resume_failed: false,
             cycles: 0,
             extensions: 0,
-            held: false,
+            unstaffed: false,
             stillborn: 0,
             successor_due: false,
             end_wanted: None,

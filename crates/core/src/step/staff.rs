@@ -1,32 +1,39 @@
 //! Agents that cannot work, whatever the issue: a client that is missing, too old or not logged in, a
 //! key that is not there or not accepted, a configuration that it does not read.
 //!
-//! - The project's role is held: one question, one line in `status`. No issue is touched; work that was
-//!   begun waits where it is, and nothing of it is counted against anybody.
+//! - That is an outage of the project's role: one question, one line in `status`, also if one cause keeps
+//!   several roles. No issue is touched; work that was begun waits where it is, and nothing of it is
+//!   counted against anybody.
 //! - It goes on by itself: when looking again finds nothing wrong, or, for what only a session can tell,
 //!   when one that was let to try gets on.
-//! - A hold is tried again when something changed, when a person says so, and after a growing pause.
+//! - It is tried again when something changed, when a person says so, and after a growing pause.
 
 use super::Turn;
 use super::reviewer::REVIEWERS_MAX;
 use crate::effect::{Action, AgentTrouble, Outcome, StartSession};
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, ProjectName, QuestionId, Role};
+use crate::ids::{Epoch, JobId, ProjectName, QuestionId, Role, role_names};
 use crate::liveness::{Activity, State};
-use crate::state::{AgentStatus, Found, Job, JobState, Session, Staff, StaffHold};
-use crate::text::{neutralise, one_line, tail};
+use crate::state::{AgentStatus, Found, Job, JobState, Message, Outage, Session, Staff};
+use crate::text::{neutralise, one_line};
 use std::time::Duration;
 
 /// Sessions in a row that end before they have taken their prompt, until it is the client's fault.
 const STILLBORN_MAX: u32 = 2;
-/// How much of what such a session printed is told.
-const WORDS_BYTES_MAX: usize = 600;
+/// How much of what a session that ended printed is told: its last lines.
+const WORDS_CHARS_MAX: usize = 600;
+/// An agent that is not typed to takes no prompt of which is known when. One that fails as soon as this after
+/// it was started, and has said and left nothing, never worked.
+const AT_ITS_START: Duration = Duration::from_secs(60);
 const WHY_CHARS_MAX: usize = 1000;
-/// A job that is held waits for the hold, which has its own deadlines; this is only to look at it.
-const HELD: Duration = Duration::from_secs(24 * 3600);
+/// A job that waits for an outage to be over: that has its own deadlines; this is only to look at it.
+const OUT_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// However short it is configured, people are not told all the time.
+const AGAIN_MIN: Duration = Duration::from_secs(1);
 
 /// Before it is tried again by itself, which costs a look, or a session's request to the model: ever more
-/// rarely, so that a hold that nobody cares about costs nothing in the end.
+/// rarely, so that an outage that nobody cares about costs nothing in the end.
 fn pause(found: Found, tries: u32) -> Duration {
     let first: u64 = match found {
         Found::Look => 60,
@@ -65,15 +72,24 @@ impl Turn<'_> {
                 self.note(NoteKind::Escalation, project, None, text);
             }
         }
+        let mut causes: Vec<(&str, Vec<Role>)> = Vec::new();
+        let mut mended = Vec::new();
         for role in [Role::Dev, Role::Review] {
             match troubles.iter().find(|trouble| trouble.role == role) {
-                Some(trouble) => self.hold(project, role, &trouble.why, Found::Look),
-                None if self.floor.hold(project, role).is_some_and(|h| h.found == Found::Look) => {
-                    self.lift(project, role);
+                Some(trouble) => match causes.iter_mut().find(|(why, _)| *why == trouble.why) {
+                    Some((_, roles)) => roles.push(role),
+                    None => causes.push((&trouble.why, vec![role])),
+                },
+                None if self.floor.outage(project, role).is_some_and(|o| o.found == Found::Look) => {
+                    mended.push(role);
                 }
                 None => {}
             }
         }
+        for (why, roles) in causes {
+            self.out(project, &roles, why, Found::Look);
+        }
+        self.back(project, &mended);
         if again {
             self.look_at_staff(project);
         }
@@ -81,76 +97,93 @@ impl Turn<'_> {
 
     /// Something that agents need may have changed, or a person says so; `None`: anywhere.
     pub(super) fn staff_touched(&mut self, only: Option<&ProjectName>) {
-        let touched = |s: &&Staff| only.is_none_or(|p| s.project == *p) && !s.holds.is_empty();
+        let touched = |s: &&Staff| only.is_none_or(|p| s.project == *p) && !s.outages.is_empty();
         let projects: Vec<ProjectName> =
             self.floor.staff.iter().filter(touched).map(|s| s.project.clone()).collect();
         for project in projects {
             self.look_at_staff(&project);
             for role in [Role::Dev, Role::Review] {
-                if self.floor.hold(&project, role).is_some_and(|h| h.found == Found::Session) {
+                if self.floor.outage(&project, role).is_some_and(|h| h.found == Found::Session) {
                     self.let_one_try(&project, role);
                 }
             }
         }
     }
 
-    /// Holds a role. The same trouble found again is told once.
-    fn hold(&mut self, project: &ProjectName, role: Role, why: &str, found: Found) {
+    /// Roles are out. One cause is told once, however often it is found and whichever of them it keeps.
+    fn out(&mut self, project: &ProjectName, roles: &[Role], why: &str, found: Found) {
         let why = one_line(&neutralise(why), WHY_CHARS_MAX);
-        let (now, remind) = (self.now, self.policy(project).renotify_after);
-        let known = self.floor.hold(project, role);
-        if let Some(known) = known.cloned() {
-            let news = known.why != why;
-            if let Some(hold) = self.hold_mut(project, role) {
-                hold.trial = None;
-                hold.retry_at = now + pause(found, hold.tries);
-                hold.why = why.clone();
-                hold.found = found;
-            }
-            if news {
-                self.note(NoteKind::NeedsHuman, project, None, told(role, &why, known.question));
-            }
-            return;
-        }
-        let question = QuestionId(self.number(|c| &mut c.question));
-        let hold = StaffHold {
-            role,
-            why: why.clone(),
-            found,
-            since: now,
-            question,
-            remind_at: now + remind,
-            reminded: 0,
-            retry_at: now + pause(found, 0),
-            tries: 0,
-            trial: None,
-        };
         if self.floor.staff.get(project).is_none() {
             self.floor.staff.put(Staff::new(project.clone()));
         }
+        let (question, known) = self.question_of(project, roles, &why);
+        let (now, remind_at) = (self.now, self.now + self.policy(project).renotify_after);
         let Some(staff) = self.floor.staff.edit(project) else { return };
-        staff.holds.push(hold);
-        self.note(NoteKind::NeedsHuman, project, None, told(role, &why, question));
-    }
-
-    fn hold_mut(&mut self, project: &ProjectName, role: Role) -> Option<&mut StaffHold> {
-        self.floor.staff.edit(project)?.holds.iter_mut().find(|hold| hold.role == role)
-    }
-
-    /// It is mended: what waited goes on.
-    fn lift(&mut self, project: &ProjectName, role: Role) {
-        let Some(staff) = self.floor.staff.edit(project) else { return };
-        staff.holds.retain(|hold| hold.role != role);
-        self.note(NoteKind::AgentStatus, project, None, format!("the {role} agents can work again"));
-        for job in self.held_jobs(project, role) {
-            self.start_held(job, role);
+        let told = staff.outages.iter().find(|o| known && o.question == question);
+        let (remind_at, reminded) = told.map_or((remind_at, 0), |o| (o.remind_at, o.reminded));
+        for role in roles {
+            match staff.outages.iter_mut().find(|outage| outage.role == *role) {
+                Some(outage) => {
+                    outage.trial = None;
+                    outage.retry_at = now + pause(found, outage.tries);
+                    outage.why.clone_from(&why);
+                    outage.found = found;
+                    outage.question = question;
+                }
+                None => staff.outages.push(Outage {
+                    role: *role,
+                    why: why.clone(),
+                    found,
+                    since: now,
+                    question,
+                    remind_at,
+                    reminded,
+                    retry_at: now + pause(found, 0),
+                    tries: 0,
+                    trial: None,
+                    tried: None,
+                    shown_by: None,
+                }),
+            }
+        }
+        if !known {
+            self.note(NoteKind::NeedsHuman, project, None, told_of(roles, &why, question));
         }
     }
 
-    /// The jobs that a role's hold keeps, oldest first.
-    fn held_jobs(&self, project: &ProjectName, role: Role) -> Vec<JobId> {
+    /// The question about a cause, and whether people know of it: that of the same cause, else what the roles
+    /// have of their own, else a new one.
+    fn question_of(&mut self, project: &ProjectName, roles: &[Role], why: &str) -> (QuestionId, bool) {
+        let outages = self.floor.staff.get(project).map_or(&[][..], |staff| &staff.outages);
+        if let Some(same) = outages.iter().find(|outage| outage.why == why) {
+            return (same.question, true);
+        }
+        let shared = |question| outages.iter().any(|o| o.question == question && !roles.contains(&o.role));
+        let own = outages.iter().find(|o| roles.contains(&o.role) && !shared(o.question)).map(|o| o.question);
+        (own.unwrap_or_else(|| QuestionId(self.number(|c| &mut c.question))), false)
+    }
+
+    fn outage_mut(&mut self, project: &ProjectName, role: Role) -> Option<&mut Outage> {
+        self.floor.staff.edit(project)?.outages.iter_mut().find(|outage| outage.role == role)
+    }
+
+    /// It is mended: what waited goes on.
+    fn back(&mut self, project: &ProjectName, roles: &[Role]) {
+        let Some(staff) = self.floor.staff.edit(project).filter(|_| !roles.is_empty()) else { return };
+        staff.outages.retain(|outage| !roles.contains(&outage.role));
+        let text = format!("the {} agents can work again", role_names(roles));
+        self.note(NoteKind::AgentStatus, project, None, text);
+        for role in roles {
+            for job in self.waiting_jobs(project, *role) {
+                self.start_waiting(job, *role);
+            }
+        }
+    }
+
+    /// The jobs that a role's outage keeps, oldest first.
+    fn waiting_jobs(&self, project: &ProjectName, role: Role) -> Vec<JobId> {
         let waits = |j: &&Job| match role {
-            Role::Dev => j.state == JobState::Respawning && j.held,
+            Role::Dev => j.state == JobState::Respawning && j.unstaffed,
             Role::Review => {
                 let waits = matches!(j.state, JobState::Reviewing { .. }) && j.review_session.is_none();
                 waits && j.review_attempts < REVIEWERS_MAX
@@ -159,11 +192,11 @@ impl Turn<'_> {
         self.floor.live_jobs(project).filter(waits).map(|j| j.id).collect()
     }
 
-    fn start_held(&mut self, id: JobId, role: Role) {
+    fn start_waiting(&mut self, id: JobId, role: Role) {
         match (role, self.job(id).map(|j| j.state.clone())) {
             (Role::Dev, Some(JobState::Respawning)) => {
                 if let Some(job) = self.floor.jobs.edit(&id) {
-                    job.held = false;
+                    job.unstaffed = false;
                 }
                 self.start_successor(id);
             }
@@ -174,21 +207,27 @@ impl Turn<'_> {
 
     /// One of those that wait finds out; the others wait on, and nothing new is begun.
     fn let_one_try(&mut self, project: &ProjectName, role: Role) {
-        if self.floor.hold(project, role).is_some_and(|h| h.trial.is_some_and(|job| self.tries(job, role))) {
+        if self.floor.outage(project, role).is_some_and(|h| h.trial.is_some_and(|job| self.tries(job, role)))
+        {
             return;
         }
-        let Some(job) = self.held_jobs(project, role).first().copied() else {
+        let waiting = self.waiting_jobs(project, role);
+        let last = self.floor.outage(project, role).and_then(|outage| outage.tried);
+        // In turn: it may be one of them that cannot get on.
+        let next = waiting.iter().find(|job| last.is_some_and(|last| **job > last)).or(waiting.first());
+        let Some(job) = next.copied() else {
             // Whoever found it is gone: the next to begin finds out.
-            self.lift(project, role);
+            self.back(project, &[role]);
             return;
         };
         let now = self.now;
-        if let Some(hold) = self.hold_mut(project, role) {
-            hold.trial = Some(job);
-            hold.tries = hold.tries.saturating_add(1);
-            hold.retry_at = now + pause(hold.found, hold.tries);
+        if let Some(outage) = self.outage_mut(project, role) {
+            outage.trial = Some(job);
+            outage.tried = Some(job);
+            outage.tries = outage.tries.saturating_add(1);
+            outage.retry_at = now + pause(outage.found, outage.tries);
         }
-        self.start_held(job, role);
+        self.start_waiting(job, role);
     }
 
     /// Whether the job's session is there to find out.
@@ -202,33 +241,33 @@ impl Turn<'_> {
     /// Whether a job has to wait before a session of that role is started for it.
     pub(super) fn lacks_staff(&self, id: JobId, role: Role) -> bool {
         let Some(job) = self.job(id) else { return false };
-        self.floor.hold(&job.project, role).is_some_and(|hold| hold.trial != Some(id))
+        self.floor.outage(&job.project, role).is_some_and(|outage| outage.trial != Some(id))
     }
 
     /// The job waits for its project's agents to be mended.
     pub(super) fn wait_for_staff(&mut self, id: JobId) {
         if let Some(job) = self.floor.jobs.edit(&id) {
-            job.held = true;
+            job.unstaffed = true;
         }
         for message in self.unread(id) {
             if let Some(message) = self.floor.messages.edit(&message) {
                 message.deadline = None;
             }
         }
-        self.enter(id, JobState::Respawning, HELD);
+        self.enter(id, JobState::Respawning, OUT_FOR);
     }
 
     /// A session cannot be started, whatever it is for.
     pub(super) fn session_unusable(&mut self, start: &StartSession, why: &str) {
         self.set_agent(start.epoch, AgentStatus::Crashed);
-        self.hold(&start.project, start.role, why, Found::Look);
+        self.out(&start.project, &[start.role], why, Found::Look);
         self.not_begun(start.job, start.epoch, start.role);
     }
 
     /// A session's client cannot work: its login, its bill, its model.
     pub(super) fn client_fails(&mut self, id: JobId, epoch: Epoch, role: Role, why: &str) {
         let Some(project) = self.job(id).map(|j| j.project.clone()) else { return };
-        self.hold(&project, role, why, Found::Session);
+        self.out(&project, &[role], why, Found::Session);
         match role {
             Role::Dev => {
                 // Its successor has another environment, and goes on with the conversation.
@@ -239,7 +278,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What was ordered for a job did not come about: it is ordered again when the hold is over.
+    /// What was ordered for a job did not come about: it is ordered again when that is over.
     fn not_begun(&mut self, id: JobId, epoch: Epoch, role: Role) {
         let before = self.floor.sessions.get(&epoch).and_then(|s| s.predecessor);
         let current = self.job(id).is_some_and(|j| match role {
@@ -265,13 +304,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a session ended before it took its prompt: then it never worked. Counted in a row.
-    pub(super) fn is_stillborn(&mut self, epoch: Epoch) -> bool {
+    /// Whether sessions of a job end before they work, counted in a row.
+    pub(super) fn is_stillborn(&mut self, epoch: Epoch, status: Option<i32>) -> bool {
         let Some(session) = self.floor.sessions.get(&epoch) else { return false };
-        let prompt = |m: &crate::state::Message| m.prompt && m.to == Some(epoch);
-        let waits = self.floor.messages.iter().any(|m| prompt(m) && m.taken_at.is_none());
-        let (id, stillborn) =
-            (session.job, session.typed && !session.resumed && session.phase.is_none() && waits);
+        let (id, stillborn) = (session.job, self.never_worked(session, status));
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.stillborn = stillborn;
         }
@@ -282,19 +318,40 @@ impl Turn<'_> {
         false
     }
 
+    /// Whether a session ended before it took its prompt; or, for a reviewer that is not typed to, in an error
+    /// at its start. Not if that of another change got on since: then it is this change's own trouble. A
+    /// developer has successors instead.
+    fn never_worked(&self, session: &Session, status: Option<i32>) -> bool {
+        if session.phase.is_some() {
+            return false;
+        }
+        if session.typed {
+            let prompt = |m: &&Message| m.prompt && m.to == Some(session.epoch) && m.taken_at.is_none();
+            return !session.resumed && self.floor.messages.iter().any(|m| prompt(&m));
+        }
+        let own = |job: &Job| job.memo.review_dies.is_some() && job.memo.review_dies == session.head;
+        let soon = |since| self.now.since(since) <= AT_ITS_START;
+        session.verdict.mute_since.is_some_and(soon)
+            && status.is_some_and(|status| status != 0)
+            && !self.job(session.job).is_some_and(own)
+    }
+
     /// What was left of a session is cleared away, and what it said last is known.
     pub(super) fn last_words(&mut self, session: &Session, output: &str) {
         let Some(job) = self.job(session.job) else { return };
         let (id, project) = (job.id, job.project.clone());
-        let words = tail(output.trim(), WORDS_BYTES_MAX);
         if session.stillborn && job.stillborn >= STILLBORN_MAX {
-            let how = session.exit_status.map_or_else(|| "killed".to_owned(), |s| format!("exit {s}"));
-            let why = format!("the client ends as soon as it is started ({how}); it says: {words}");
-            self.hold(&project, session.role, &why, Found::Session);
+            let (how, words) = (how_it_ended(session), words(output, WORDS_CHARS_MAX));
+            let what = if session.typed { "the client" } else { "the command" };
+            let why = format!("{what} ends as soon as it is started ({how}); it says: {words}");
+            self.out(&project, &[session.role], &why, Found::Session);
             if let Some(job) = self.floor.jobs.edit(&id) {
                 job.respawns = job.respawns.saturating_sub(STILLBORN_MAX);
                 job.review_attempts = 0;
                 job.stillborn = 0;
+            }
+            if let Some(outage) = self.outage_mut(&project, session.role) {
+                outage.shown_by = Some(id);
             }
         }
     }
@@ -303,40 +360,59 @@ impl Turn<'_> {
     pub(super) fn proves(&mut self, epoch: Epoch) {
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let (project, role, job) = (session.project.clone(), session.role, session.job);
-        if self.floor.hold(&project, role).is_some_and(|hold| hold.trial == Some(job)) {
-            self.lift(&project, role);
+        let Some(outage) = self.floor.outage(&project, role).filter(|o| o.trial == Some(job)) else { return };
+        let other = outage.shown_by.filter(|by| *by != job && role == Role::Review);
+        if let Some(other) = other.and_then(|by| self.floor.jobs.edit(&by)) {
+            other.memo.review_dies = other.head.clone();
+        }
+        self.back(&project, &[role]);
+    }
+
+    /// What outages were waiting for the time to pass for.
+    pub(super) fn staff_due(&mut self) {
+        let now = self.now;
+        let due = |outage: &Outage| outage.remind_at <= now || outage.retry_at <= now;
+        let projects = self.floor.staff.iter().filter(|staff| staff.outages.iter().any(due));
+        let projects: Vec<ProjectName> = projects.map(|staff| staff.project.clone()).collect();
+        for project in projects {
+            self.remind_of_staff(&project);
+            self.retry_staff(&project);
         }
     }
 
-    /// What holds were waiting for the time to pass for.
-    pub(super) fn staff_due(&mut self) {
+    fn remind_of_staff(&mut self, project: &ProjectName) {
+        let (now, again) = (self.now, self.policy(project).escalate_after.max(AGAIN_MIN));
+        let Some(staff) = self.floor.staff.get(project) else { return };
+        let due = |(outage, roles): (&Outage, Vec<Role>)| {
+            let kind = if outage.reminded == 0 { NoteKind::NeedsHuman } else { NoteKind::Escalation };
+            (outage.remind_at <= now)
+                .then(|| (kind, outage.question, told_of(&roles, &outage.why, outage.question)))
+        };
+        let due: Vec<(NoteKind, QuestionId, String)> = staff.causes().into_iter().filter_map(due).collect();
+        for (kind, question, text) in due {
+            let staff = self.floor.staff.edit(project).expect("just read");
+            for outage in staff.outages.iter_mut().filter(|outage| outage.question == question) {
+                outage.reminded += 1;
+                outage.remind_at = now + again;
+            }
+            self.note(kind, project, None, text);
+        }
+    }
+
+    fn retry_staff(&mut self, project: &ProjectName) {
         let now = self.now;
-        let due: Vec<(ProjectName, StaffHold)> = self
-            .floor
-            .holds()
-            .filter(|(_, h)| h.remind_at <= now || h.retry_at <= now)
-            .map(|(project, hold)| (project.clone(), hold.clone()))
-            .collect();
-        for (project, due) in due {
-            if due.remind_at <= now {
-                let again = self.policy(&project).escalate_after;
-                if let Some(hold) = self.hold_mut(&project, due.role) {
-                    hold.reminded += 1;
-                    hold.remind_at = now + again.max(Duration::from_secs(60));
-                }
-                let kind = if due.reminded == 0 { NoteKind::NeedsHuman } else { NoteKind::Escalation };
-                self.note(kind, &project, None, told(due.role, &due.why, due.question));
-            }
-            if due.retry_at <= now {
-                if let Some(hold) = self.hold_mut(&project, due.role) {
-                    hold.tries = hold.tries.saturating_add(1);
-                    hold.retry_at = now + pause(hold.found, hold.tries);
-                }
-                match due.found {
-                    Found::Look => self.look_at_staff(&project),
-                    Found::Session => self.let_one_try(&project, due.role),
-                }
-            }
+        let Some(staff) = self.floor.staff.edit(project) else { return };
+        let mut due = Vec::new();
+        for outage in staff.outages.iter_mut().filter(|outage| outage.retry_at <= now) {
+            outage.tries = outage.tries.saturating_add(1);
+            outage.retry_at = now + pause(outage.found, outage.tries);
+            due.push((outage.role, outage.found));
+        }
+        if due.iter().any(|(_, found)| *found == Found::Look) {
+            self.look_at_staff(project);
+        }
+        for (role, _) in due.into_iter().filter(|(_, found)| *found == Found::Session) {
+            self.let_one_try(project, role);
         }
     }
 }
@@ -352,6 +428,21 @@ pub(super) fn is_answered(state: &State) -> bool {
     )
 }
 
-fn told(role: Role, why: &str, question: QuestionId) -> String {
-    format!("the {role} agents cannot work: {why} (q{question}; it goes on by itself when that is mended)")
+/// The end of what a session printed, for people.
+pub(super) fn words(output: &str, chars_max: usize) -> String {
+    let all = one_line(output, usize::MAX);
+    match all.chars().count() {
+        0 => "nothing".to_owned(),
+        n if n <= chars_max => all,
+        n => format!("…{}", all.chars().skip(n + 1 - chars_max).collect::<String>()),
+    }
+}
+
+pub(super) fn how_it_ended(session: &Session) -> String {
+    session.exit_status.map_or_else(|| "killed".to_owned(), |status| format!("exit {status}"))
+}
+
+fn told_of(roles: &[Role], why: &str, question: QuestionId) -> String {
+    let roles = role_names(roles);
+    format!("the {roles} agents cannot work: {why} (q{question}; it goes on by itself when that is mended)")
 }

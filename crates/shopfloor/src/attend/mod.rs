@@ -16,7 +16,7 @@ mod people;
 mod session;
 
 pub use dossier::Dossier;
-pub use people::seats;
+pub use people::{Seats, seats};
 pub use session::{Brief, Due, ToAnswer};
 
 use session::Attendant;

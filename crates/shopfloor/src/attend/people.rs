@@ -1,7 +1,8 @@
 //! People at a session's terminal, as tmux tells.
 //!
 //! Whoever watches with a read-only client, and programs in control mode, are nobody here. That a terminal
-//! was attached is no key; tmux counts in seconds, so a key in that very second is seen with the next one.
+//! was attached is no key; tmux counts in seconds, so a key in that very second is seen with the next one. Who scrolls
+//! uses the terminal, and types nothing that its agent gets.
 
 use shopfloor_adapters::terminal::tmux::{Tmux, TmuxResult};
 use shopfloor_core::time::Time;
@@ -11,7 +12,9 @@ use shopfloor_core::time::Time;
 pub struct Seats {
     /// When one of them was last attached or used. `None`: there is none.
     pub stirred: Option<Time>,
-    /// When a key was last sent.
+    /// When one was last used: a key, a turn of the wheel.
+    pub used: Option<Time>,
+    /// When a key was last sent that its agent may have got.
     pub typed: Option<Time>,
 }
 
@@ -21,7 +24,12 @@ pub fn seats(tmux: &Tmux, session: &str) -> TmuxResult<Seats> {
     let at = |seconds: u64| Time(seconds.saturating_mul(1000));
     Ok(people.fold(Seats::default(), |seats, client| {
         let stirred = Some(at(client.activity_time.max(client.created)));
-        let typed = (client.activity_time > client.created).then(|| at(client.activity_time));
-        Seats { stirred: seats.stirred.max(stirred), typed: seats.typed.max(typed) }
+        let used = (client.activity_time > client.created).then(|| at(client.activity_time));
+        let typed = used.filter(|_| !client.is_aside);
+        Seats {
+            stirred: seats.stirred.max(stirred),
+            used: seats.used.max(used),
+            typed: seats.typed.max(typed),
+        }
     }))
 }

@@ -62,7 +62,7 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
     }
     let engine = context.engine()?;
     if let Meant::Question(id) = args.question
-        && let Some((project, _)) = engine.floor().holds().find(|(_, hold)| hold.question == id)
+        && let Some((project, _)) = engine.floor().outages().find(|(_, outage)| outage.question == id)
     {
         return try_again(context, project.clone());
     }

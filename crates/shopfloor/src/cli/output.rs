@@ -8,8 +8,9 @@ use std::time::Duration;
 
 /// Prints a line to standard output. A closed pipe ends the program quietly, as tools do.
 pub fn line(text: impl AsRef<str>) {
-    let mut out = std::io::stdout().lock();
-    if writeln!(out, "{}", text.as_ref()).is_err() {
+    // In one piece: who reads the first line only, as with `head -n 1`, has been told all of it.
+    let text = format!("{}\n", text.as_ref());
+    if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
         std::process::exit(0);
     }
 }

@@ -4,8 +4,8 @@ use super::context::now;
 use super::{CliResult, Context, Exit, output, view};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId};
-use shopfloor_core::state::{About, Floor, Job, JobState, Session, StaffHold};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, role_names};
+use shopfloor_core::state::{About, Floor, Job, JobState, Outage, Session, Staff};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 
@@ -78,8 +78,12 @@ pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
 /// Every open question of a floor, oldest first.
 pub fn all(floor: &Floor) -> Vec<Question> {
     let sessions = floor.sessions.iter().filter_map(|session| of_session(floor, session));
-    let holds = floor.holds().map(|(project, hold)| of_hold(project, hold));
-    let mut open: Vec<Question> = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(holds).collect();
+    let causes = |staff: &Staff| {
+        staff.causes().into_iter().map(|(outage, roles)| of_outage(&staff.project, outage, &roles)).collect()
+    };
+    let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
+    let mut open: Vec<Question> =
+        floor.jobs.iter().filter_map(of_job).chain(sessions).chain(outages).collect();
     open.sort_by_key(|question| question.asked_at);
     open
 }
@@ -111,21 +115,22 @@ fn of_job(job: &Job) -> Option<Question> {
     })
 }
 
-fn of_hold(project: &ProjectName, hold: &StaffHold) -> Question {
+fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question {
     Question {
-        id: hold.question,
+        id: outage.question,
         project: project.clone(),
         issue: None,
         title: String::new(),
         kind: "agents".to_owned(),
         text: format!(
             "The {} agents cannot work: {}. Mend it; it is noticed, and any answer has it tried at once.",
-            hold.role, hold.why
+            role_names(roles),
+            outage.why
         ),
         options: Vec::new(),
         default: None,
         deadline: None,
-        asked_at: hold.since,
+        asked_at: outage.since,
         session: None,
     }
 }

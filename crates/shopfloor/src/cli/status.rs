@@ -7,8 +7,8 @@ use super::view::{self, JobView};
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
-use shopfloor_core::state::{Floor, Job, LostPrimary, Project, StaffHold};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, role_names};
+use shopfloor_core::state::{Floor, Job, LostPrimary, Outage, Project, Staff};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -62,14 +62,16 @@ struct ProjectView {
     queue_paused: Option<String>,
     queue_frozen: Option<String>,
     /// Which of its agents cannot work.
-    held: Vec<HoldView>,
+    held: Vec<OutageView>,
     /// Variables that its configuration passes on and that the daemon has not.
     unset: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct HoldView {
+struct OutageView {
+    /// The first of those that one cause keeps.
     role: Role,
+    roles: Vec<Role>,
     why: String,
     question: String,
     since: String,
@@ -77,14 +79,15 @@ struct HoldView {
     age: String,
 }
 
-impl HoldView {
-    fn new(hold: &StaffHold) -> Self {
-        HoldView {
-            role: hold.role,
-            why: hold.why.clone(),
-            question: format!("q{}", hold.question),
-            since: output::moment(hold.since),
-            age: output::span(now().since(hold.since)),
+impl OutageView {
+    fn new((outage, roles): (&Outage, Vec<Role>)) -> Self {
+        OutageView {
+            role: outage.role,
+            roles,
+            why: outage.why.clone(),
+            question: format!("q{}", outage.question),
+            since: output::moment(outage.since),
+            age: output::span(now().since(outage.since)),
         }
     }
 }
@@ -100,7 +103,7 @@ impl ProjectView {
             since: project.pause.as_ref().map(|pause| pause.since),
             queue_paused: queue.and_then(|q| q.paused.clone()),
             queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
-            held: staff.into_iter().flat_map(|staff| &staff.holds).map(HoldView::new).collect(),
+            held: staff.into_iter().flat_map(Staff::causes).map(OutageView::new).collect(),
             unset: staff.map(|staff| staff.unset.clone()).unwrap_or_default(),
         }
     }
@@ -119,8 +122,9 @@ impl ProjectView {
             format!("{} (`shopfloor merge-queue resume`)", line("the merge queue is paused", why))
         });
         let frozen = self.queue_frozen.as_deref().map(|why| line("the merge queue is frozen", why));
-        let agents = self.held.iter().map(|HoldView { role, why, question, age, .. }| {
-            format!("held for {age}, {question}: {role} agents cannot work: {}", one_line(why, 300))
+        let agents = self.held.iter().map(|OutageView { roles, why, question, age, .. }| {
+            let roles = role_names(roles);
+            format!("held for {age}, {question}: {roles} agents cannot work: {}", one_line(why, 300))
         });
         let unset = (!self.unset.is_empty()).then(|| line("not set for its agents", &self.unset.join(", ")));
         [paused, held, frozen].into_iter().flatten().chain(agents).chain(unset).collect()

@@ -46,7 +46,7 @@ pub fn why(floor: &Floor, issue: &Issue) -> String {
 pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
     match waiting {
         Waiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
-        Waiting::Held(why) => format!("its project is held: {}", one_line(&why, 120)),
+        Waiting::Outage(why) => format!("its project is held: {}", one_line(&why, 120)),
         Waiting::Ready => {
             let at_work = floor.live_jobs(&issue.project).count();
             let max = floor.projects.get(&issue.project).map_or(1, |p| p.policy.max_jobs.max(1));
@@ -97,8 +97,8 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         let (what, why) = (trouble.what.replace('_', " "), one_line(&trouble.why, 200));
         return Some(format!("{what} to work, which fails and is tried again: {why}"));
     }
-    if let Some(hold) = floor.hold_of(job) {
-        return Some(format!("held, q{}: {}", hold.question, one_line(&hold.why, 200)));
+    if let Some(outage) = floor.outage_of(job) {
+        return Some(format!("held, q{}: {}", outage.question, one_line(&outage.why, 200)));
     }
     let held = held::told(floor, job).filter(|_| job.is_live());
     let state = waits_in_its_state(floor, job);
@@ -133,7 +133,12 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
             (_, Some(pr)) => {
                 let asks =
                     asks(floor, job.review_session).map(|asks| format!(": {asks}")).unwrap_or_default();
-                format!("a review of pull request #{pr} at {}{asks}", head.short())
+                let asked = job.memo.review_asked.as_ref() == Some(head) && job.review_session.is_none();
+                let trouble =
+                    job.memo.review_trouble.as_deref().filter(|_| asked).map_or_else(String::new, |why| {
+                        format!(" by a person, `shopfloor pr review {pr}`: {}", one_line(why, 200))
+                    });
+                format!("a review of pull request #{pr} at {}{asks}{trouble}", head.short())
             }
             (_, None) => format!("a review of {}", head.short()),
         },

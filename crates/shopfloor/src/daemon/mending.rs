@@ -53,7 +53,7 @@ impl Mending {
 
     pub fn reconcile(&mut self, floor: &Floor, configs: &Projects) {
         let held: BTreeSet<(ProjectName, Role)> =
-            floor.holds().map(|(project, hold)| (project.clone(), hold.role)).collect();
+            floor.outages().map(|(project, outage)| (project.clone(), outage.role)).collect();
         if held == self.held {
             return;
         }

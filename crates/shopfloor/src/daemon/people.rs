@@ -1,7 +1,7 @@
 //! Who types at the agents' terminals, told to the floor: when somebody begins, now and then while they
-//! go on, and when the last of them has left.
+//! go on, and when the last of them has left. Who only scrolls does not begin; who has it already goes on by that.
 
-use crate::attend::seats;
+use crate::attend::{Seats, seats};
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::Epoch;
@@ -46,19 +46,51 @@ impl People {
     /// Something stirred at a session's terminals, or may have while nobody watched.
     pub fn look(&self, tmux: &Tmux, epoch: Epoch, session: &str, now: Time) -> Option<Event> {
         // What cannot be seen says nothing; the floor's own deadline holds.
-        let seats = seats(tmux, session).ok()?;
+        self.heed(epoch, seats(tmux, session).ok()?, now)
+    }
+
+    fn heed(&self, epoch: Epoch, seats: Seats, now: Time) -> Option<Event> {
         let mut all = self.known();
         let known = all.entry(epoch).or_default();
         if seats.stirred.is_none() {
             known.told = None;
             return known.until.map(|_| Event::PersonLeft { epoch });
         }
-        let at = seats.typed.filter(|at| known.told.is_none_or(|told| told < *at))?;
+        let active = if known.until.is_some() { seats.used } else { seats.typed };
+        let at = active.filter(|at| known.told.is_none_or(|told| told < *at))?;
         let soon = known.until.is_none_or(|until| until.since(now) <= BEFORE_THE_END);
         if known.told.is_some_and(|told| at.since(told) < TELL_EVERY) && !soon {
             return None;
         }
         known.told = Some(at);
         Some(Event::PersonTyped { epoch, at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: Epoch = Epoch(1);
+
+    fn at(second: u64) -> Time {
+        Time(second * 1000)
+    }
+
+    fn seats(used: u64, typed: Option<u64>) -> Seats {
+        Seats { stirred: Some(at(used)), used: Some(at(used)), typed: typed.map(at) }
+    }
+
+    #[test]
+    fn who_scrolls_does_not_take_a_session_and_who_has_it_keeps_it_by_that() {
+        let people = People::default();
+        assert_eq!(people.heed(EPOCH, seats(10, None), at(10)), None);
+        let typed = people.heed(EPOCH, seats(20, Some(20)), at(20));
+        assert_eq!(typed, Some(Event::PersonTyped { epoch: EPOCH, at: at(20) }));
+        // The floor says that they have it.
+        people.known().entry(EPOCH).or_default().until = Some(at(80));
+        let scrolled = people.heed(EPOCH, seats(60, None), at(60));
+        assert_eq!(scrolled, Some(Event::PersonTyped { epoch: EPOCH, at: at(60) }));
+        assert_eq!(people.heed(EPOCH, Seats::default(), at(61)), Some(Event::PersonLeft { epoch: EPOCH }));
     }
 }

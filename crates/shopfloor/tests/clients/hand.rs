@@ -49,3 +49,17 @@ fn codex_is_watched_and_forked() {
         forks(clients, Client::Codex, "codex", &off);
     });
 }
+
+/// A worktree is a folder that the client has never seen: it does not ask whether that can be trusted.
+#[test]
+fn claude_in_a_worktree_of_its_own_begins_at_once() {
+    with_clients(|clients| {
+        let plant = Plant::new(clients, &Setup::new(Client::Claude, ANYTHING.to_owned()));
+        home::seed_claude(&plant.path("home"), &json!({}));
+        let spawn =
+            ["session", "spawn", "dev", "1", "1", "--worktree", "--runtime", "claude", "--", "claude"];
+        plant.ok(&[&spawn[..], &["remember the fish"]].concat());
+        plant.asked("the first prompt", |all| all.iter().any(|a| a.prompt.contains("remember the fish")));
+        plant.ok(&["session", "kill-all"]);
+    });
+}

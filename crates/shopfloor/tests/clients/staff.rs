@@ -39,7 +39,7 @@ fn untouched(plant: &Plant, issues: &[IssueNumber]) {
 fn held(plant: &Plant, role: Role, why: &str) {
     wait_for(&format!("{role} is held: {why}"), || {
         let engine = plant.engine();
-        engine.floor().hold(&plant.project, role).filter(|hold| hold.why.contains(why)).map(|_| ())
+        engine.floor().outage(&plant.project, role).filter(|outage| outage.why.contains(why)).map(|_| ())
     });
 }
 
@@ -169,11 +169,10 @@ fn missing(clients: &Path, client: Client, name: &str) {
     held(&plant, Role::Dev, &format!("{name} is not installed"));
     untouched(&plant, &issues);
     let asked = questions(&plant);
-    assert_eq!(
-        asked.iter().filter(|q| q["question"].as_str().is_some_and(|t| t.contains("dev agents"))).count(),
-        1
-    );
-    assert!(plant.ok(&["status"]).contains(&format!("dev agents cannot work: {name} is not installed")));
+    let why = format!("dev and review agents cannot work: {name} is not installed");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0]["question"].as_str().is_some_and(|text| text.contains(&why)), "{asked:?}");
+    assert!(plant.ok(&["status"]).contains(&why));
     std::os::unix::fs::symlink(clients.join("bin").join(name), bin.join(name)).expect("installed");
     plant.wait_until_merged(ISSUE);
     assert!(questions(&plant).is_empty());
@@ -243,7 +242,7 @@ fn refused_key(clients: &Path, client: Client, name: &str) {
     held(&plant, Role::Dev, "not logged in, or its key is not accepted");
     let job = plant.job(ISSUE);
     assert_eq!((job.respawns, job.ci_fixes), (0, 0));
-    assert!(matches!(job.state, JobState::Respawning) && job.held, "{:?}", job.state);
+    assert!(matches!(job.state, JobState::Respawning) && job.unstaffed, "{:?}", job.state);
     assert_eq!(plant.notes("NEEDS_HUMAN").len(), 1);
     plant.server.clear_faults();
     plant.put(name, "another-dummy-key-of-some-length");

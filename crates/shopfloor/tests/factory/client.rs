@@ -209,12 +209,20 @@ pub struct Person<'f> {
 
 impl Person<'_> {
     pub fn attach<'f>(floor: &'f Floor, session: &str) -> Person<'f> {
-        let attach = format!(
-            "env -u TMUX TERM=screen-256color tmux -S {} attach-session -t '={session}'",
-            floor.home().join("tmux.sock").display()
-        );
+        let socket = floor.home().join("tmux.sock");
+        Person::at(floor, &format!("tmux -S {} attach-session -t '={session}'", socket.display()))
+    }
+
+    /// Runs a command of ours in their terminal.
+    pub fn run<'f>(floor: &'f Floor, command: &str) -> Person<'f> {
+        let (program, home) = (env!("CARGO_BIN_EXE_shopfloor"), floor.home());
+        Person::at(floor, &format!("SHOPFLOOR_HOME={} {program} {command}", home.display()))
+    }
+
+    fn at<'f>(floor: &'f Floor, command: &str) -> Person<'f> {
         let person = Person { floor };
-        person.tmux(&["new-session", "-d", "-x", "100", "-y", "40", "-s", "person", &attach]);
+        let command = format!("env -u TMUX TERM=screen-256color {command}");
+        person.tmux(&["new-session", "-d", "-x", "100", "-y", "40", "-s", "person", &command]);
         person
     }
 

@@ -69,6 +69,28 @@ impl Floor {
         floor
     }
 
+    /// Changes the project's configuration.
+    pub fn configure(&self, change: impl FnOnce(&str) -> String) {
+        let file = self.path("repo/shopfloor.toml");
+        let text = std::fs::read_to_string(&file).expect("it is there");
+        std::fs::write(file, change(&text)).expect("written");
+    }
+
+    /// Another project of the same floor, with checks that pass.
+    pub fn beside(&self, name: &str, config: &str) -> ProjectName {
+        let repo = self.path(name);
+        std::fs::create_dir(&repo).expect("a folder");
+        let git = |args: &[&str]| git_in(&repo, &self.path("home"), args);
+        git(&["init", "--quiet", "-b", "main"]);
+        let me = ["-c", "user.name=Somebody", "-c", "user.email=somebody@localhost"];
+        git(&[&me[..], &["commit", "--quiet", "--allow-empty", "-m", "begin"]].concat());
+        let init = self.command(&["init", "--name", name]).current_dir(&repo).output().expect("it runs");
+        assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+        let own = CONFIG.replace("sample", name).replace("./check.sh", "true");
+        std::fs::write(repo.join("shopfloor.toml"), format!("{own}{config}")).expect("written");
+        name.parse().expect("a good name")
+    }
+
     pub fn path(&self, part: &str) -> PathBuf {
         self.folder.path().join(part)
     }
@@ -129,7 +151,17 @@ impl Floor {
     }
 
     pub fn issue_after(&self, title: &str, body: &str, deps: &[IssueNumber]) -> IssueNumber {
-        let mut forge = ForgeDb::open(&self.home().join("floor.db")).expect("the forge");
+        self.issue_of(&self.project, title, body, deps)
+    }
+
+    pub fn issue_of(
+        &self,
+        project: &ProjectName,
+        title: &str,
+        body: &str,
+        deps: &[IssueNumber],
+    ) -> IssueNumber {
+        let mut forge = self.forge();
         let labels = vec!["backlog".to_owned()];
         let new = NewIssue {
             title: title.to_owned(),
@@ -138,7 +170,7 @@ impl Floor {
             labels,
             deps: deps.to_vec(),
         };
-        forge.create_issue(&self.project, &new).expect("an issue")
+        forge.create_issue(project, &new).expect("an issue")
     }
 
     pub fn forge(&self) -> ForgeDb {

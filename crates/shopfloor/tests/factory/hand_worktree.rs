@@ -260,3 +260,37 @@ fn a_start_that_is_killed_leaves_what_can_be_finished() {
     }
     floor.ok(&["session", "kill-all"]);
 }
+
+#[test]
+fn its_worktree_is_set_up_and_torn_down_as_a_jobs_is_and_its_folder_is_trusted() {
+    let floor = Floor::new(&format!(
+        "{DEMO}[worktree]\nsetup = ['''pwd > \"$SHOPFLOOR_CHECKOUT/../ready\"; [ ! -e \"$SHOPFLOOR_CHECKOUT/../broken\" ]''']\nteardown = ['''pwd > \"$SHOPFLOOR_CHECKOUT/../torn\"''']\n"
+    ));
+    let read = |file: &str| std::fs::read_to_string(floor.path(file)).unwrap_or_default();
+    let line = format!("echo \"$SHOPFLOOR_PORT\" > {}; sleep 1000", floor.path("port").display());
+    let args = ["session", "spawn", "dev", "1", "1", "--worktree", "--runtime", "claude", "--command", &line];
+    let (code, made) = floor.json(&args);
+    assert_eq!(code, 0, "{made}");
+    let [name, cwd] = ["name", "cwd"].map(|field| made[field].as_str().expect("text").to_owned());
+    let tree = PathBuf::from(cwd);
+    assert_eq!(read("ready").trim(), tree.display().to_string(), "before anything works there");
+    // Its client would ask whether the folder can be trusted.
+    let state: Value = serde_json::from_str(&read("home/.claude.json")).expect("JSON");
+    assert_eq!(state["projects"][tree.display().to_string()]["hasTrustDialogAccepted"], true, "{state}");
+    wait_for("it has worked", || read("port").ends_with('\n'));
+    assert!(read("port").trim().parse::<u16>().is_ok(), "{}", read("port"));
+    assert_eq!(read("torn"), "");
+    floor.ok(&["session", "finish", &name, "--drop"]);
+    assert_eq!(read("torn").trim(), tree.display().to_string());
+    let ports = floor.home().join("projects/sample/setup");
+    assert_eq!(std::fs::read_dir(ports).map(|all| all.count()).unwrap_or(0), 0, "the port is free");
+    // One that cannot be set up is not started. What there is of it can be finished.
+    std::fs::write(floor.path("broken"), "").expect("written");
+    let refused = floor.run(&["session", "spawn", "dev", "1", "2", "--worktree", "--command", WORKS]);
+    assert_eq!(refused.status.code(), Some(1), "{}", says(&refused));
+    assert!(says(&refused).contains("its setup failed: ") && says(&refused).contains("exit code 1"));
+    let name = "hand-sample-dev-1-2-h2";
+    assert_eq!(listed(&floor, name)["state"], "ended");
+    floor.ok(&["session", "finish", name, "--drop"]);
+    assert_eq!(listed(&floor, name), Value::Null);
+}

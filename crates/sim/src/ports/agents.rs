@@ -64,6 +64,9 @@ impl Agents for FakeAgents {
                 let client = Client::new(start, &mut world.rng, world.now);
                 world.clients.insert(start.epoch, client);
                 world.client_begins(start.epoch);
+            } else if start.role == Role::Review && world.review_is_broken() {
+                world.saw("reviewer cannot be run");
+                world.die(start.epoch, Some(127), "cannot be run");
             } else {
                 let soon = world.now + Duration::from_millis(world.rng.range(500, 60_000));
                 world.agent_acts.push((soon, start.epoch));

@@ -32,7 +32,7 @@ fn told(scene: &Scene) -> usize {
 
 impl Scene {
     fn found(&self, role: Role) -> Option<Found> {
-        self.floor.hold(&project(), role).map(|hold| hold.found)
+        self.floor.outage(&project(), role).map(|outage| outage.found)
     }
 }
 
@@ -46,17 +46,57 @@ fn no_issue_is_touched_before_the_agents_were_looked_at_and_found_fit() {
     scene.answer("check_agents", trouble(Role::Dev, "claude is not installed: install it"));
     assert!(scene.pending.is_empty(), "{:?}", scene.names());
     assert_eq!((scene.floor.jobs.len(), told(&scene)), (0, 1));
-    let hold = scene.floor.hold(&project(), Role::Dev).expect("held").clone();
-    assert_eq!((hold.why.as_str(), hold.question), ("claude is not installed: install it", QuestionId(1)));
+    let outage = scene.floor.outage(&project(), Role::Dev).expect("held").clone();
+    assert_eq!(
+        (outage.why.as_str(), outage.question),
+        ("claude is not installed: install it", QuestionId(1))
+    );
     let issue = scene.floor.issues.get(&(project(), IssueNumber(1))).expect("seen");
-    assert_eq!(Standings::of(&scene.floor).why(issue), Waiting::Held(hold.why));
+    assert_eq!(Standings::of(&scene.floor).why(issue), Waiting::Outage(outage.why));
 
     // The same again is not told again; another look is taken after a pause, and when something changed.
     scene.wait(MINUTE).answer("check_agents", trouble(Role::Dev, "claude is not installed: install it"));
     scene.event(Event::StaffTouched { project: None });
     assert_eq!((told(&scene), scene.names().as_slice()), (1, ["check_agents"].as_slice()));
     scene.answer("check_agents", fine());
-    assert_eq!((scene.floor.jobs.len(), scene.floor.holds().count()), (3, 0));
+    assert_eq!((scene.floor.jobs.len(), scene.floor.outages().count()), (3, 0));
+}
+
+/// What a look finds of both roles.
+fn of_both(dev: &str, review: &str) -> Outcome {
+    let trouble = |(role, why): (Role, &str)| AgentTrouble { role, why: why.into() };
+    let troubles = [(Role::Dev, dev), (Role::Review, review)].map(trouble).to_vec();
+    Outcome::AgentsChecked { troubles, unset: vec![] }
+}
+
+#[test]
+fn one_cause_is_one_question_whichever_roles_it_keeps() {
+    let policy = Policy::default();
+    let first = policy.renotify_after;
+    let mut scene = unseen(policy);
+    let causes = |scene: &Scene| -> Vec<(QuestionId, Vec<Role>)> {
+        let staff = scene.floor.staff.get(&project()).expect("looked at");
+        staff.causes().into_iter().map(|(outage, roles)| (outage.question, roles)).collect()
+    };
+    scene.answer("check_agents", of_both("no tmux", "no tmux"));
+    assert_eq!((told(&scene), causes(&scene)), (1, vec![(QuestionId(1), vec![Role::Dev, Role::Review])]));
+    assert!(scene.notes.iter().any(|n| n.text.starts_with("the dev and review agents cannot work: no tmux")));
+    // People are reminded of it once, and one look is taken for both.
+    scene.wait(first);
+    assert_eq!((told(&scene), scene.names().as_slice()), (2, ["check_agents"].as_slice()));
+
+    // One of them has another trouble now, which is another question; then it has the same again.
+    scene.answer("check_agents", of_both("no tmux", "no key"));
+    assert_eq!(
+        (told(&scene), causes(&scene)),
+        (3, vec![(QuestionId(1), vec![Role::Dev]), (QuestionId(2), vec![Role::Review])])
+    );
+    scene.event(Event::StaffTouched { project: None });
+    scene.answer("check_agents", of_both("no key", "no key"));
+    assert_eq!((told(&scene), causes(&scene)), (3, vec![(QuestionId(2), vec![Role::Dev, Role::Review])]));
+    let back = scene.noted(NoteKind::AgentStatus);
+    scene.event(Event::StaffTouched { project: None }).answer("check_agents", fine());
+    assert_eq!((causes(&scene), scene.noted(NoteKind::AgentStatus)), (vec![], back + 1));
 }
 
 #[test]
@@ -67,11 +107,11 @@ fn a_touch_while_they_are_looked_at_has_them_looked_at_again() {
     scene.answer("check_agents", trouble(Role::Dev, "no"));
     assert_eq!(scene.names(), ["check_agents"], "once more, for what changed");
     scene.answer("check_agents", fine());
-    assert!(scene.floor.holds().next().is_none() && scene.pending.is_empty());
+    assert!(scene.floor.outages().next().is_none() && scene.pending.is_empty());
 }
 
 #[test]
-fn people_are_told_again_of_a_hold_that_stays() {
+fn people_are_told_again_of_an_outage_that_stays() {
     let policy = Policy::default();
     let (first, then) = (policy.renotify_after, policy.escalate_after);
     let mut scene = unseen(policy);
@@ -92,7 +132,7 @@ fn a_session_that_cannot_be_started_waits_and_is_started_when_it_can() {
         .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(1), notes: vec![] });
     scene.answer("start_session", Outcome::AgentUnusable { why: "claude is gone".into() });
     let job = scene.floor.jobs.get(&JOB).expect("claimed").clone();
-    assert_eq!((job.state.name(), job.held, job.respawns), ("respawning", true, 0));
+    assert_eq!((job.state.name(), job.unstaffed, job.respawns), ("respawning", true, 0));
     assert_eq!(job.last_session, None, "nobody has worked yet");
     scene.answer(
         "end_session",
@@ -103,7 +143,7 @@ fn a_session_that_cannot_be_started_waits_and_is_started_when_it_can() {
         .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(1), notes: vec![] });
     assert!(!scene.has("start_session") && scene.floor.jobs.len() == 2);
     scene.wait(Duration::from_secs(48 * 3600));
-    assert!(scene.floor.jobs.iter().all(|j| j.held && j.is_live()), "however long it takes");
+    assert!(scene.floor.jobs.iter().all(|j| j.unstaffed && j.is_live()), "however long it takes");
     scene.answer("check_agents", fine());
     assert_eq!(scene.names().iter().filter(|n| **n == "start_session").count(), 2);
     assert_eq!(scene.floor.jobs.iter().map(|j| j.respawns).sum::<u32>(), 0);
@@ -121,7 +161,7 @@ fn a_key_that_is_refused_holds_the_role_until_a_session_gets_on() {
     let mut scene = Scene::working(Policy { max_jobs: 1, ..Policy::default() });
     refused(&mut scene, DEV);
     assert_eq!(scene.found(Role::Dev), Some(Found::Session));
-    assert_eq!((scene.state(), scene.job().held, told(&scene)), ("respawning", true, 1));
+    assert_eq!((scene.state(), scene.job().unstaffed, told(&scene)), ("respawning", true, 1));
     assert!(!scene.has("start_session"));
     // Looking finds nothing wrong, and proves nothing: one goes and tries, where it was.
     scene.event(Event::Resumed);
@@ -154,7 +194,7 @@ fn nothing_new_is_begun_while_one_tries() {
 }
 
 #[test]
-fn a_hold_whose_job_is_gone_is_over() {
+fn an_outage_whose_job_is_gone_is_over() {
     let mut scene = Scene::working(Policy::default());
     refused(&mut scene, DEV);
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
@@ -191,15 +231,77 @@ fn a_reviewer_that_dies_as_it_starts_says_why_and_another_comes_when_that_is_men
             },
         );
     }
-    let hold = scene.floor.hold(&project(), Role::Review).expect("held").clone();
-    assert!(hold.why.contains("(exit 1)") && hold.why.contains("unknown variant `bogus`"), "{}", hold.why);
-    assert_eq!(scene.floor.hold_of(scene.job()), Some(&hold));
+    let outage = scene.floor.outage(&project(), Role::Review).expect("held").clone();
+    assert!(
+        outage.why.contains("(exit 1)") && outage.why.contains("unknown variant `bogus`"),
+        "{}",
+        outage.why
+    );
+    assert_eq!(scene.floor.outage_of(scene.job()), Some(&outage));
     assert_eq!((scene.state(), told(&scene), scene.has("start_session")), ("reviewing", 1, false));
     // `up` tries again; what gets on ends it.
     scene.event(Event::Resumed);
     start_typed(&mut scene);
     scene.status(Epoch(4), State::Idle);
     assert_eq!(scene.found(Role::Review), None);
+}
+
+/// The reviewer's command ends in an error at once, with those words.
+fn dies(scene: &mut Scene, words: &str) {
+    scene.start_session();
+    let at = scene.floor.sessions.iter().map(|s| s.epoch).max().expect("a session");
+    scene
+        .exited(at, Some(127))
+        .answer("end_session", Outcome::SessionEnded { rescue: None, last_output: words.into(), note: None });
+}
+
+#[test]
+fn a_command_that_ends_in_an_error_at_once_is_the_projects_trouble_and_says_why() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    dies(&mut scene, "\u{1b}[31mreviewer: not found\u{1b}[0m\n");
+    let said = |n: &&Note| n.kind == NoteKind::ReviewUnusable;
+    let note = scene.notes.iter().find(said).expect("told").text.clone();
+    assert!(note.ends_with("stopped (exit 127) without a review; it says: reviewer: not found"), "{note}");
+    dies(&mut scene, "reviewer: not found\n");
+    let outage = scene.floor.outage(&project(), Role::Review).expect("out").clone();
+    assert_eq!(
+        outage.why,
+        "the command ends as soon as it is started (exit 127); it says: reviewer: not found"
+    );
+    assert_eq!((scene.state(), told(&scene), scene.noted(NoteKind::Escalation)), ("reviewing", 1, 0));
+    assert!(!scene.has("start_session") && !scene.has("comment"));
+    // `up` tries again. What leaves in good order ends it.
+    scene.event(Event::Resumed).start_session();
+    scene.exited(Epoch(4), Some(0)).answer("collect_review", reviewed(Verdict::Approve));
+    assert_eq!(scene.found(Role::Review), None);
+}
+
+#[test]
+fn one_change_that_kills_its_reviewer_keeps_no_other_waiting() {
+    let mut scene = Scene::reviewing(Policy { max_jobs: 2, ..Policy::default() }, 1);
+    dies(&mut scene, "boom");
+    dies(&mut scene, "boom");
+    assert_eq!(scene.floor.outage(&project(), Role::Review).and_then(|o| o.shown_by), Some(JOB));
+    // Another change waits as well. Those that wait try in turn.
+    let other = JobId(2);
+    scene.issue(2, &["backlog"], &[]);
+    let mut twin = scene.job().clone();
+    (twin.id, twin.issue, twin.head) = (other, IssueNumber(2), Some(sha(2)));
+    twin.state = crate::state::JobState::Reviewing { head: sha(2) };
+    scene.floor.jobs.put(twin);
+    scene.event(Event::Resumed);
+    dies(&mut scene, "boom");
+    dies(&mut scene, "boom");
+    scene.event(Event::Resumed).start_session();
+    let tries = scene.floor.jobs.get(&other).expect("there").review_session.expect("its turn");
+    scene.event(Event::ResultWritten { epoch: tries });
+    assert_eq!(scene.found(Role::Review), None, "it gets on");
+    // The first begins again, and now it is its own trouble: people are asked to review that one.
+    dies(&mut scene, "boom");
+    dies(&mut scene, "boom");
+    assert_eq!(scene.found(Role::Review), None);
+    let asked = |n: &&Note| n.kind == NoteKind::Escalation && n.text.contains("it says: boom");
+    assert_eq!(scene.notes.iter().filter(asked).count(), 1);
 }
 
 #[test]
@@ -215,4 +317,13 @@ fn a_reviewers_refused_key_leaves_the_pull_request_waiting() {
     assert_eq!(scene.floor.jobs.len(), 2);
     scene.event(Event::StaffTouched { project: None });
     assert!(scene.has("start_session"));
+}
+
+#[test]
+fn rows_of_earlier_builds_are_read() {
+    let row = r#"{"project":"p","holds":[{"role":"dev","why":"no key","found":"look","since":1,"question":7,"remind_at":2,"reminded":0,"retry_at":3,"tries":0}]}"#;
+    let staff: crate::state::Staff = serde_json::from_str(row).expect("it is read");
+    let outage = staff.outage(Role::Dev).expect("out");
+    assert_eq!((outage.why.as_str(), outage.question, outage.tried), ("no key", QuestionId(7), None));
+    assert_eq!(serde_json::to_value(&staff).expect("JSON")["holds"][0]["why"], "no key");
 }

@@ -75,16 +75,12 @@ pub fn run(context: &Context, name: &str) -> CliResult<Exit> {
         .ok_or_else(|| CliError::failed(format!("the runtime {:?} is not known", session.runtime)))?;
     let now = now();
     let dossier = look(context, session, &spec, now);
-    let mut status = derive(&dossier.evidence, now, &spec);
-    // The daemon has seen it for longer than this look.
-    if let Some(known) = session.status.as_ref().filter(|k| k.state.as_str() == status.state.as_str()) {
-        status.since = status.since.min(known.since);
-    }
+    let status = weigh(session, &dossier, &spec, now);
     let shown = explanation(floor, session, &dossier, &status, now);
     if context.json {
         output::json(&shown);
     } else {
-        print(&shown, &status, now);
+        lines(&shown, &status, now).into_iter().for_each(output::line);
     }
     Ok(Exit::Fine)
 }
@@ -108,6 +104,15 @@ fn crashed(session: &Session) -> Option<String> {
     let exit = session.exit_status.filter(|exit| *exit != 0);
     (over && (session.crashed || exit.is_some()))
         .then(|| exit.map_or("crashed".to_owned(), |exit| format!("crashed (exit {exit})")))
+}
+
+/// What the evidence says. The daemon has seen it for longer than this look.
+fn weigh(session: &Session, dossier: &Dossier, spec: &RuntimeSpec, now: Time) -> Status {
+    let mut status = derive(&dossier.evidence, now, spec);
+    if let Some(known) = session.status.as_ref().filter(|k| k.state.as_str() == status.state.as_str()) {
+        status.since = status.since.min(known.since);
+    }
+    status
 }
 
 /// The evidence as it is now. Nothing is kept: that is the daemon's to do.
@@ -191,53 +196,113 @@ fn explanation(
     }
 }
 
-fn print(shown: &Explanation, status: &Status, now: Time) {
+fn lines(shown: &Explanation, status: &Status, now: Time) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = |text: String| lines.push(text);
     let state = format!("{:?}", shown.session_state).to_lowercase();
     let runtime = view::or_dash(Some(&shown.runtime).filter(|r| !r.is_empty()));
-    output::line(format!("{} (session {}, {state}; runtime {runtime})", shown.agent, shown.session));
+    line(format!("{} (session {}, {state}; runtime {runtime})", shown.agent, shown.session));
     let age = output::span(now.since(status.since));
     let sure = format!("{:?}", shown.confidence).to_lowercase();
-    if shown.chain.is_empty() {
-        output::line(format!("  status: {}", shown.status));
-    } else {
-        output::line(format!("  status: {} for {age}, confidence {sure}", shown.status));
-    }
+    line(match shown.chain.is_empty() {
+        true => format!("  status: {}", shown.status),
+        false => format!("  status: {} for {age}, confidence {sure}", shown.status),
+    });
     if let Some(dialog) = &shown.dialog {
-        dialog.text.lines().for_each(|row| output::line(format!("    | {row}")));
+        dialog.text.lines().for_each(|row| line(format!("    | {row}")));
         for option in &dialog.options {
             let cursor = if option.selected { '>' } else { ' ' };
-            output::line(format!("    | {cursor} {}. {}", option.number, option.label));
+            line(format!("    | {cursor} {}. {}", option.number, option.label));
         }
     }
     if let Some(percent) = shown.context_percent {
-        output::line(format!("  context: {percent}% used"));
+        line(format!("  context: {percent}% used"));
     }
     if let Some(cost) = shown.cost_usd {
-        output::line(format!("  cost: ${cost:.2}"));
+        line(format!("  cost: ${cost:.2}"));
     }
     if let Some(predecessor) = &shown.predecessor {
-        output::line(format!("  predecessor: {predecessor}"));
+        line(format!("  predecessor: {predecessor}"));
     }
     if !shown.chain.is_empty() {
-        output::line("  because:");
-        shown.chain.iter().for_each(fact);
+        line("  because:".to_owned());
+        shown.chain.iter().for_each(|known| line(fact(known)));
     }
-    output::line("  all that is known:");
-    shown.facts.iter().for_each(fact);
+    line("  all that is known:".to_owned());
+    shown.facts.iter().for_each(|known| line(fact(known)));
     for message in &shown.messages {
-        output::line(format!("  message {}: {}", message.message, message.first_line));
+        line(format!("  message {}: {}", message.message, message.first_line));
         for receipt in &message.receipts {
             let (at, stage) = (output::timestamp(receipt.at), format!("{:?}", receipt.to).to_lowercase());
-            output::line(format!("    {at} {stage}: {}", one_line(&receipt.evidence, 200)));
+            line(format!("    {at} {stage}: {}", one_line(&receipt.evidence, 200)));
         }
         if let Some(held) = &message.held {
-            output::line(format!("    held: {}", one_line(held, 200)));
+            line(format!("    held: {}", one_line(held, 200)));
         }
     }
+    lines
 }
 
-fn fact(fact: &FactView) {
+fn fact(fact: &FactView) -> String {
     let age = output::span(Duration::from_secs(fact.age_s));
     let says = fact.says.as_ref().map(|says| format!(": {says}")).unwrap_or_default();
-    output::line(format!("    {}, {age} ago: {}{says}", fact.source, fact.what));
+    format!("    {}, {age} ago: {}{says}", fact.source, fact.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::runtimes::embedded;
+    use serde_json::json;
+    use shopfloor_adapters::agent::spool::{self, Told};
+    use shopfloor_adapters::host::process::identify;
+    use shopfloor_core::liveness::HookEvent;
+
+    const STOPPED: Time = Time(1_000_000);
+    const CONVERSATION: &str = "c";
+
+    fn session(status: serde_json::Value) -> Session {
+        serde_json::from_value(json!({
+            "epoch": 1, "job": 1, "role": "dev", "project": "p", "issue": 1, "state": "live", "tmux": "t",
+            "created_at": 0, "last_seen": 0, "runtime": "claude", "conversation": CONVERSATION, "status": status,
+        }))
+        .expect("a session")
+    }
+
+    /// What is said of a client whose turn ended at [`STOPPED`], by somebody who looks so much later.
+    fn explained(session: &Session, later: Duration) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (dir, spec) = (folder.path(), embedded("claude").expect("it is embedded"));
+        let prompt = HookEvent::UserPromptSubmit { prompt: "go on".into(), turn: None };
+        let stop = HookEvent::Stop { turn: None, tasks: Vec::new() };
+        for (at, event) in [(Time(STOPPED.0 - 30_000), prompt), (STOPPED, stop)] {
+            let (conversation, transcript) = (CONVERSATION.to_owned(), None);
+            spool::append(dir, &Told { at, conversation, transcript, subagent: false, event }).expect("told");
+        }
+        let now = STOPPED + later;
+        let mut dossier = Dossier::load(dir, session.created_at, session.conversation.clone());
+        dossier.catch_up(dir, &spec, now).expect("read");
+        // It lives.
+        dossier.see_process(identify(std::process::id()), now);
+        let status = weigh(session, &dossier, &spec, now);
+        lines(&explanation(&Floor::default(), session, &dossier, &status, now), &status, now)
+    }
+
+    #[test]
+    fn ages_are_counted_from_what_was_told_and_not_from_the_look() {
+        let said = explained(&session(json!(null)), Duration::from_secs(7 * 60 + 5));
+        assert!(said[1].starts_with("  status: idle") && said[1].contains(" for 7m05s, "), "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with("    hook, 7m05s ago: ")), "{said:?}");
+    }
+
+    #[test]
+    fn what_the_daemon_has_seen_for_longer_counts() {
+        let later = Duration::from_secs(60);
+        let known = json!({
+            "state": { "state": "idle" }, "since": STOPPED.0 - 3 * 60_000, "confidence": "high",
+            "context_percent": null, "cost_micros": null,
+        });
+        let said = explained(&session(known), later);
+        assert!(said[1].contains(" for 4m00s, "), "{said:?}");
+    }
 }

@@ -15,7 +15,7 @@ use shopfloor_adapters::hand::{Finish, Finishing, Hand, HandSessions, Record};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner;
 use shopfloor_core::state::{Entry, Project};
-use shopfloor_engine::ports::{BranchState, Tree, Workspace};
+use shopfloor_engine::ports::{BranchState, Setup, Tree, Workspace};
 use shopfloor_engine::proof::RescueProof;
 use std::path::Path;
 
@@ -235,6 +235,7 @@ impl<'a> Work<'a> {
 
     /// The worktree goes, with a dropped branch; a merged one is the queue's.
     fn remove(&self, finish: &mut Finish) -> CliResult<()> {
+        self.tear_down()?;
         let proof = RescueProof::obtain(&self.workspace, &self.tree).map_err(cannot_keep)?;
         let snapshot = proof.snapshot().cloned();
         if let Some(snapshot) = &snapshot {
@@ -257,6 +258,18 @@ impl<'a> Work<'a> {
             .map_err(|e| CliError::failed(format!("its branch cannot be removed: {e}")).hint("try again"))?;
         if !gone {
             eprintln!("warning: {} has commits of others and stays", self.branch);
+        }
+        Ok(())
+    }
+
+    /// The project's last word on the worktree. It may change what is there, so that is kept before; whatever goes
+    /// wrong is told and holds nothing up.
+    fn tear_down(&self) -> CliResult<()> {
+        self.workspace.snapshot(&self.tree).map_err(cannot_keep)?;
+        match super::setup(self.context)?.tear_down(&self.tree) {
+            Ok(None) => {}
+            Ok(Some(note)) => eprintln!("warning: {note}"),
+            Err(e) => eprintln!("warning: the teardown could not be run: {e}"),
         }
         Ok(())
     }

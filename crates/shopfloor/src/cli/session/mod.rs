@@ -33,6 +33,7 @@ use clap::{Args, Subcommand};
 use shopfloor_adapters::git::GitWorkspace;
 use shopfloor_adapters::hand::{Ended, Hand, HandError, HandSessions};
 use shopfloor_adapters::layout::Layout;
+use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::hand::name::HandName;
 use shopfloor_core::hand::watch::FinalState;
@@ -116,6 +117,9 @@ impl From<HandError> for CliError {
     fn from(e: HandError) -> Self {
         match &e {
             HandError::Busy(_) => CliError::new(Exit::Busy, e.to_string()).hint("try again"),
+            HandError::Tree { name, .. } => CliError::failed(e.to_string()).hint(format!(
+                "mend that and start another; `shopfloor session finish {name} --drop` removes what is left of this one"
+            )),
             _ => CliError::failed(e.to_string()),
         }
     }
@@ -226,11 +230,18 @@ struct Rescue {
     tree: Tree,
 }
 
+fn projects(context: &Context) -> CliResult<Projects> {
+    Projects::usable(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())
+}
+
 /// Git as the agents' workplace.
 fn workspace(context: &Context) -> CliResult<GitWorkspace> {
-    let projects =
-        Projects::usable(&context.floor_config()?, context.runtimes()?, context.engine()?.floor())?;
-    Ok(GitWorkspace::new(context.git()?, context.layout.clone(), projects.git_lookup()))
+    Ok(GitWorkspace::new(context.git()?, context.layout.clone(), projects(context)?.git_lookup()))
+}
+
+/// What the projects want done to worktrees.
+fn setup(context: &Context) -> CliResult<WorktreeSetup> {
+    Ok(WorktreeSetup::new(context.git()?, context.layout.clone(), projects(context)?.setup_lookup()))
 }
 
 impl Rescue {

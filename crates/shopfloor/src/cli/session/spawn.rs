@@ -4,24 +4,29 @@ use super::state_file::{self, StateFile};
 use super::{PartArgs, build_cmd};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
 use clap::Args;
+use shopfloor_adapters::agent::trust;
 use shopfloor_adapters::git::hub::{self, BranchProblem};
-use shopfloor_adapters::git::repos;
+use shopfloor_adapters::git::{GitWorkspace, repos};
 use shopfloor_adapters::hand::{Hand, HandSessions, Record, Spawn, Stand};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::host::process::identify;
+use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::ids::Role;
+use shopfloor_core::runtime::{RuntimeSpec, Setup};
 use shopfloor_core::state::Project;
 use shopfloor_core::text::one_line;
-use shopfloor_engine::ports::{Tree, Workspace};
+use shopfloor_engine::ports::{Setup as _, Tree, Workspace};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Start a program in a session of its own, and print the session's name
 ///
 /// It gets a clean environment, a terminal of 200x50, and a process group of its own. What it runs is
 /// `--command`, or the words after `--`, or else what `[steps.STEP]` in shopfloor.toml says. Of this environment it
-/// also gets what `pass_env` of the step, or else of `[agents.dev]`, names.
+/// also gets what `pass_env` of the step, or else of `[agents.dev]`, names. A worktree is made ready as a job's is:
+/// what `[worktree]` in shopfloor.toml asks for is done first, and Claude Code is told that the folder can be trusted.
 #[derive(Args)]
 pub struct SpawnArgs {
     #[command(flatten)]
@@ -56,7 +61,7 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
     let state_file = args.state_file.path()?;
     let (argv, configured) = command(context, &args, &project, state_file.as_deref())?;
     let runtime = args.runtime.or(configured).unwrap_or_else(|| "generic".to_owned());
-    super::runtime(context, &runtime)?;
+    let spec = super::runtime(context, &runtime)?;
     let cwd = args.cwd.unwrap_or(PathBuf::from("."));
     let cwd = std::fs::canonicalize(&cwd)
         .ok()
@@ -70,6 +75,7 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         (true, Some(branch)) => Some(check_branch(context, &hands, &project, branch)?),
     };
     let taken_over = branch.as_ref().is_some_and(|branch| is_on_hub(context, &project, branch));
+    let env = environment(context, &project, &cwd, passed, state_file);
     let spawn = Spawn {
         parts: args.parts.parts(&project.name),
         runtime: &runtime,
@@ -79,22 +85,54 @@ pub fn run(context: &Context, args: SpawnArgs) -> CliResult<Exit> {
         forked_from: None,
         argv,
         leader: super::leader::argv()?,
-        env: environment(context, &project, &cwd, passed, state_file),
+        env: env.clone(),
         now: now(),
         by: this_process()?,
     };
     let record = match branch.is_some() {
         false => hands.spawn(spawn)?,
         true => {
-            let workspace = super::workspace(context)?;
+            let place =
+                Place { workspace: super::workspace(context)?, setup: super::setup(context)?, spec, env };
             hands.spawn_in(spawn, |name, branch| {
-                let tree = Tree::of_hand(&project.name, name.clone());
-                workspace.prepare(&tree, branch, None).map(|_| ()).map_err(|e| e.to_string())
+                place.prepare(&Tree::of_hand(&project.name, name.clone()), branch)
             })?
         }
     };
     show(context, &record);
     Ok(Exit::Fine)
+}
+
+type Environment = Vec<(OsString, OsString)>;
+
+/// What a worktree is made ready by, as a job's is.
+struct Place {
+    workspace: GitWorkspace,
+    setup: WorktreeSetup,
+    spec: Arc<RuntimeSpec>,
+    env: Environment,
+}
+
+impl Place {
+    /// The files, what the project wants done to them, and nothing left for the client to ask about the folder.
+    /// What the session's environment gets of that.
+    fn prepare(&self, tree: &Tree, branch: &str) -> Result<Environment, String> {
+        let made = self.workspace.prepare(tree, branch, None).map_err(|e| e.to_string())?;
+        let outfit = match self.setup.set_up(tree).map_err(|e| e.to_string())? {
+            Ok(outfit) => outfit,
+            Err(failure) => return Err(format!("its setup failed: {}", failure.why)),
+        };
+        for note in made.notes.iter().chain(&outfit.notes) {
+            eprintln!("note: {}", one_line(note, 300));
+        }
+        if self.spec.setup == Setup::Claude
+            && let Err(why) = trust::settle(&self.env, Path::new(&made.path), false)
+        {
+            // Then it asks whoever is there.
+            eprintln!("warning: {why}");
+        }
+        Ok(outfit.port.map(|port| ("SHOPFLOOR_PORT".into(), port.to_string().into())).into_iter().collect())
+    }
 }
 
 pub(super) fn this_process() -> CliResult<ProcessId> {
@@ -194,7 +232,7 @@ pub(super) fn environment(
     cwd: &Path,
     passed: Vec<String>,
     state_file: Option<String>,
-) -> Vec<(OsString, OsString)> {
+) -> Environment {
     let mut env = clean_env(std::env::vars_os(), &passed);
     if let Some((_, path)) = env.iter_mut().find(|(name, _)| name == "PATH") {
         let mut full = context.layout.bin().into_os_string();

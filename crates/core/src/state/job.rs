@@ -1,0 +1,241 @@
+//! Jobs: the carrying of one issue to its end, and the states it goes through.
+
+use super::{Memo, SeenReview};
+use crate::ids::{EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, RunId, Sha};
+use crate::table::Record;
+use crate::time::Time;
+use crate::verdict::Green;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What a signal of the agent is to lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    Ci,
+    Review,
+    /// To see that there is nothing, as the agent says.
+    Nothing,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Merged,
+    /// Somebody has to look.
+    Blocked,
+    /// The agent gave up.
+    Failed,
+    /// A person ended it.
+    Cancelled,
+    /// The agent had a reason that the factory acts upon: it waits for another issue, or nothing is left
+    /// to do.
+    Refused,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum JobState {
+    /// Branch and worktree are being made.
+    Preparing,
+    /// A session is being started.
+    Starting,
+    /// A session died; its successor starts at the job's deadline.
+    Respawning,
+    /// The agent works.
+    Working,
+    /// The branch is being pushed and its pull request opened.
+    Publishing {
+        goal: Goal,
+    },
+    /// The checks run on `head`.
+    Checking {
+        goal: Goal,
+        run: RunId,
+        head: Sha,
+    },
+    /// The checks could not run on `head`; they are tried again at the job's deadline.
+    Retrying {
+        goal: Goal,
+        head: Sha,
+    },
+    /// `head` waits for a review.
+    Reviewing {
+        head: Sha,
+    },
+    /// In the merge queue.
+    Merging {
+        entry: EntryId,
+    },
+    /// A person has to decide something.
+    NeedsHuman {
+        question: String,
+        reminded: u32,
+        #[serde(default)]
+        asked: Asked,
+    },
+    /// The job's last effects are under way: `remaining` names them.
+    Finishing {
+        end: End,
+        remaining: BTreeSet<String>,
+    },
+    Ended {
+        end: End,
+    },
+}
+
+impl JobState {
+    pub fn name(&self) -> &'static str {
+        match self {
+            JobState::Preparing => "preparing",
+            JobState::Starting => "starting",
+            JobState::Respawning => "respawning",
+            JobState::Working => "working",
+            JobState::Publishing { .. } => "publishing",
+            JobState::Checking { .. } => "checking",
+            JobState::Retrying { .. } => "retrying",
+            JobState::Reviewing { .. } => "reviewing",
+            JobState::Merging { .. } => "merging",
+            JobState::NeedsHuman { .. } => "needs_human",
+            JobState::Finishing { .. } => "finishing",
+            JobState::Ended { end: End::Merged } => "merged",
+            JobState::Ended { end: End::Blocked } => "blocked",
+            JobState::Ended { end: End::Failed } => "failed",
+            JobState::Ended { end: End::Cancelled } => "cancelled",
+            JobState::Ended { end: End::Refused } => "refused",
+        }
+    }
+}
+
+/// A question's number and what it may be answered with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub id: QuestionId,
+    pub options: Vec<String>,
+    /// Taken at `due` if nobody has answered.
+    pub default: Option<String>,
+    pub due: Option<Time>,
+}
+
+/// When a job entered a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    pub state: String,
+    pub at: Time,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    pub id: JobId,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
+    pub title: String,
+    pub branch: String,
+    pub state: JobState,
+    pub created_at: Time,
+    /// When somebody is told that nothing happened.
+    pub deadline: Option<Time>,
+    pub worktree: Option<String>,
+    pub pr: Option<PrNumber>,
+    /// The branch's head when last looked at.
+    pub head: Option<Sha>,
+    /// The newest head that passed the checks.
+    pub green: Option<Green>,
+    /// The dev session that owns the job now, and the newest there ever was.
+    pub session: Option<Epoch>,
+    pub last_session: Option<Epoch>,
+    pub review_session: Option<Epoch>,
+    /// Where an older program kept the newest review; it is taken over at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<SeenReview>,
+    /// Heads that were published, and the change each makes to the primary branch; bounded.
+    #[serde(default)]
+    pub patches: Vec<(Sha, String)>,
+    /// The review the agent was last told of.
+    pub review_told: Option<u64>,
+    pub ci_fixes: u32,
+    pub ci_retries: u32,
+    pub review_rounds: u32,
+    pub review_attempts: u32,
+    pub merge_rounds: u32,
+    pub respawns: u32,
+    pub reminders: u32,
+    /// Runs of the checks and questions asked, over the job's whole life.
+    #[serde(default)]
+    pub ci_runs: u32,
+    #[serde(default)]
+    pub questions: u32,
+    /// The head reviewers were last started for, and whether another is to follow the one that is
+    /// being ended.
+    #[serde(default)]
+    pub review_head: Option<Sha>,
+    #[serde(default)]
+    pub reviewer_wanted: bool,
+    /// Times the project's setup of the worktree failed.
+    #[serde(default)]
+    pub setups_failed: u32,
+    /// When the worktree is to be snapshotted next.
+    #[serde(default)]
+    pub checkpoint_at: Option<Time>,
+    /// A conversation that could not be taken up again is not tried twice.
+    #[serde(default)]
+    pub resume_failed: bool,
+    /// Sessions replaced because their context was full, and times the present one was given more time.
+    #[serde(default)]
+    pub cycles: u32,
+    #[serde(default)]
+    pub extensions: u32,
+    /// It waits until its project's agents can work; and how many sessions in a row never began to.
+    #[serde(default, rename = "held")]
+    pub unstaffed: bool,
+    #[serde(default)]
+    pub stillborn: u32,
+    /// A successor is to start as soon as nothing is left of its predecessor.
+    #[serde(default)]
+    pub successor_due: bool,
+    /// An end that was asked for while a publication was under way.
+    #[serde(default)]
+    pub end_wanted: Option<(End, String)>,
+    /// Since when a person has it, by command.
+    #[serde(default)]
+    pub taken: Option<Time>,
+    /// A reviewer is to start as soon as one may.
+    #[serde(default)]
+    pub reviewer_put_off: bool,
+    /// When the worktree of a job that ended without a merge is removed, and how many removals are
+    /// under way.
+    #[serde(default)]
+    pub release_at: Option<Time>,
+    #[serde(default)]
+    pub releasing: u32,
+    pub merged: Option<Sha>,
+    /// Why it ended, or what is wrong.
+    pub reason: Option<String>,
+    pub rescue: Option<String>,
+    /// The end of what its newest dev session printed, for the diagnosis.
+    pub last_output: String,
+    pub history: Vec<Stage>,
+    #[serde(default)]
+    pub memo: Memo,
+}
+record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
+
+impl Job {
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state, JobState::Ended { .. })
+    }
+
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            JobState::Ended { end } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether two heads make the same change, as far as is known.
+    pub fn is_same_change(&self, a: &Sha, b: &Sha) -> bool {
+        let patch = |head: &Sha| self.patches.iter().rfind(|(h, _)| h == head).map(|(_, patch)| patch);
+        a == b || (patch(a).is_some() && patch(a) == patch(b))
+    }
+}
