@@ -12,6 +12,8 @@ mod floor;
 mod hazards;
 #[path = "git/hub.rs"]
 mod hub;
+#[path = "git/joining.rs"]
+mod joining;
 #[path = "git/merger.rs"]
 mod merger;
 #[path = "git/own.rs"]

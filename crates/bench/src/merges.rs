@@ -81,12 +81,14 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
         base,
         method: MergeMethod::Rebase,
         list: std::slice::from_ref(&entry),
+        removed: &[],
     };
     let Built::Chain { links, .. } = merger.build(&lock, &request)? else {
         bail!("change {number} conflicts")
     };
     let new = links.last().context("a link")?.link.commit.clone();
-    let request = PublishRequest { old: base, new: &new, tested: &new, entries: &[entry.entry] };
+    let request =
+        PublishRequest { old: base, new: &new, tested: &new, entries: &[entry.entry], branches: &[] };
     merger.publish(&lock, &request)?.map_err(|at| anyhow::anyhow!("the primary branch is at {at:?}"))?;
     Ok(new)
 }

@@ -130,6 +130,12 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
         branch: String,
+        /// Heads that were reviewed, or may be: whether it still makes the same change as one of them.
+        #[serde(default)]
+        reviewed: Vec<Sha>,
+        /// The same change is also the same commits.
+        #[serde(default)]
+        each_commit: bool,
     },
     OpenPr {
         job: JobId,
@@ -148,6 +154,8 @@ pub enum Action {
         commit: Sha,
         source: CommitSource,
         purpose: CiPurpose,
+        #[serde(default)]
+        about: CiAbout,
     },
     /// Stop a run whose answer is not wanted any more, begun or not.
     CancelCi {
@@ -239,6 +247,9 @@ pub enum Action {
         base: Sha,
         method: MergeMethod,
         list: Vec<ChainEntry>,
+        /// Where the primary branch was before somebody took commits off it: those do not come back.
+        #[serde(default)]
+        removed: Vec<Sha>,
     },
     /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
     BuildLanding {
@@ -248,13 +259,15 @@ pub enum Action {
         steps: Vec<LandingStep>,
     },
     /// Move the primary branch from `old` to `new`, if it is still at `old`. `tested` is the commit that
-    /// was checked: `new`, or one with the same tree.
+    /// was checked: `new`, or one with the same tree. `branches`: where the entries' have to be still.
     Publish {
         project: ProjectName,
         old: Sha,
         new: Sha,
         tested: Sha,
         entries: Vec<EntryId>,
+        #[serde(default)]
+        branches: Vec<EntryBranch>,
     },
     /// See that every change of the branches is in the commits they landed as.
     VerifyLanded {
@@ -329,6 +342,30 @@ pub enum CiPurpose {
     Base,
 }
 
+impl CiPurpose {
+    /// For the checks themselves.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CiPurpose::Head | CiPurpose::Entry(_) => "head",
+            CiPurpose::Trial(_) => "trial",
+            CiPurpose::Base => "base",
+        }
+    }
+}
+
+/// What the checks are told of the change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CiAbout {
+    /// The commit of the primary branch that the change is put on, if it is on record.
+    #[serde(default)]
+    pub base: Option<Sha>,
+    /// The branch; in the merge queue, that of the newest entry in the list.
+    #[serde(default)]
+    pub branch: Option<String>,
+    #[serde(default)]
+    pub pr: Option<PrNumber>,
+}
+
 /// A branch that is to be part of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainEntry {
@@ -348,9 +385,20 @@ pub struct ChainLink {
     #[serde(flatten)]
     pub link: Link,
     pub head_tree: Tree,
+    /// Commits of the branch that were taken off the primary branch once, and are not in it.
+    #[serde(default)]
+    pub left_out: u32,
 }
 
-/// A branch that is not where it was when it was queued; `None`: it is gone.
+/// Where an entry's branch was when it was queued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryBranch {
+    pub entry: EntryId,
+    pub branch: String,
+    pub head: Sha,
+}
+
+/// One that is not there any more; `None`: it is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedBranch {
     pub entry: EntryId,

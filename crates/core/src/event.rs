@@ -87,7 +87,7 @@ pub enum Event {
     BranchAsked { project: ProjectName, ask: BranchAsk },
     /// A person wants it out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
-    /// A branch that a job waits with is not where the job left it; `None`: it is gone.
+    /// A branch that waits, with its job or in the queue, is not where it was left; `None`: it is gone.
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// The primary branch of the user's checkout is not where the hub's is.
     CheckoutTouched { project: ProjectName },

@@ -28,6 +28,18 @@ pub enum MergeBatch {
     Tip,
 }
 
+/// Whether a branch that a person queued is checked by itself before it is tried as it would land.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadChecks {
+    #[default]
+    Always,
+    /// Only if nothing else of the queue is being checked.
+    WhenIdle,
+    /// The trial tells.
+    Never,
+}
+
 /// What becomes of an issue whose agent gave up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -75,6 +87,8 @@ pub struct Policy {
     pub merge_people: MergeMethod,
     #[serde(default)]
     pub merge_batch: MergeBatch,
+    #[serde(default)]
+    pub head_checks: HeadChecks,
     /// Merge candidates that are checked at once.
     #[serde(default = "one")]
     pub merge_slots: usize,
@@ -218,6 +232,13 @@ fn keep_logs() -> Duration {
     30 * DAY
 }
 
+impl Policy {
+    /// Whether the commits of an agent's branch become part of the primary branch's history themselves.
+    pub fn lands_each_commit(&self) -> bool {
+        self.merge_method != MergeMethod::Squash
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         const MINUTE: Duration = Duration::from_secs(60);
@@ -234,6 +255,7 @@ impl Default for Policy {
             merge_method: MergeMethod::default(),
             merge_people: merge_people(),
             merge_batch: MergeBatch::default(),
+            head_checks: HeadChecks::default(),
             merge_slots: one(),
             merge_alarm: merge_alarm(),
             max_jobs: 1,

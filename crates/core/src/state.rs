@@ -56,7 +56,7 @@ mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
-pub use job::{Asked, End, Goal, Job, JobState, Stage};
+pub use job::{Asked, End, Goal, Job, JobState, SameChange, Stage};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{

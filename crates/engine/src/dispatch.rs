@@ -121,6 +121,7 @@ mod tests {
             commit: "a".repeat(40).parse().unwrap(),
             source: CommitSource::Hub,
             purpose: CiPurpose::Head,
+            about: Default::default(),
         };
         Queued { action, ..ring(id, 0, 0) }
     }

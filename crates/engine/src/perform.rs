@@ -2,12 +2,13 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, NewPr, Outfit, PortError,
-    PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
+    BranchState, Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, NewPr,
+    NotPublished, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure,
+    Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Sha};
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -60,16 +61,17 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
         }
-        Action::PublishBranch { project, issue, branch, .. } => {
-            publish_branch(ports, &tree(project, *issue, Role::Dev), branch)
+        Action::PublishBranch { project, issue, branch, reviewed, each_commit, .. } => {
+            publish_branch(ports, &tree(project, *issue, Role::Dev), branch, reviewed, *each_commit)
         }
         Action::OpenPr { project, issue, branch, head, .. } => {
             let pr = ports.forge.open_pr(project, &NewPr { issue: *issue, branch, head })?;
             ports.workspace.pin_pr(project, pr, head)?;
             Ok(Outcome::PrOpen { pr })
         }
-        Action::RunCi { project, issue, run, commit, source, .. } => {
-            let request = CiRequest { project, issue: *issue, run: *run, commit, source: *source };
+        Action::RunCi { project, issue, run, commit, source, purpose, about, .. } => {
+            let (issue, run, source, purpose) = (*issue, *run, *source, *purpose);
+            let request = CiRequest { project, issue, run, commit, source, purpose, about };
             Ok(Outcome::CiFinished(ports.ci.run(&request)?))
         }
         Action::CancelCi { project, run } => {
@@ -134,9 +136,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 None => Outcome::NoPrimary,
             })
         }
-        Action::BuildChain { project, trial, base, method, list } => {
+        Action::BuildChain { project, trial, base, method, list, removed } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            let request = BuildRequest { project, trial: *trial, base, method: *method, list };
+            let request = BuildRequest { project, trial: *trial, base, method: *method, list, removed };
             Ok(match ports.merger.build(&lock, &request)? {
                 Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
                 Built::Conflict { primary, moved, entry, with_base, conflict } => {
@@ -150,13 +152,16 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             Ok(Outcome::LandingBuilt(ports.merger.build_landing(&lock, old, steps)?))
         }
-        Action::Publish { project, old, new, tested, entries } => {
+        Action::Publish { project, old, new, tested, entries, branches } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            Ok(match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries })? {
-                Ok(()) => Outcome::Published,
-                Err(Some(head)) => Outcome::PrimaryMoved { head },
-                Err(None) => Outcome::NoPrimary,
-            })
+            Ok(
+                match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries, branches })? {
+                    Ok(()) => Outcome::Published,
+                    Err(NotPublished::Primary(Some(head))) => Outcome::PrimaryMoved { head },
+                    Err(NotPublished::Primary(None)) => Outcome::NoPrimary,
+                    Err(NotPublished::Branches(moved)) => Outcome::BranchesMoved { moved },
+                },
+            )
         }
         Action::FindMerged { project, heads } => {
             let mut found = Vec::new();
@@ -333,10 +338,16 @@ fn share(ports: &Ports, tree: &Tree, snapshot: Option<&Snapshot>) -> Option<Stri
     Some(format!("{} could not be sent to origin: {failed}", snapshot.reference))
 }
 
-fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
+fn publish_branch(
+    ports: &Ports,
+    tree: &Tree,
+    branch: &str,
+    reviewed: &[Sha],
+    each_commit: bool,
+) -> PortResult<Outcome> {
     let state = ports.workspace.branch_state(tree, branch)?;
     // Half a rebase is nobody's change.
-    let mut note = state.unfinished;
+    let mut note = state.unfinished.clone();
     if note.is_none() && state.ahead > 0 && state.pushed.as_ref() != Some(&state.head) {
         match ports.workspace.push(tree, branch) {
             Ok(_) => {}
@@ -344,5 +355,10 @@ fn publish_branch(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcom
             Err(transient) => return Err(transient),
         }
     }
-    Ok(Outcome::Branch { head: state.head, ahead: state.ahead, dirty: state.dirty, note, patch: state.patch })
+    let BranchState { head, ahead, dirty, .. } = state;
+    let same_as = match note.is_none() && ahead > 0 {
+        true => ports.workspace.same_changes(tree, &head, reviewed, each_commit)?,
+        false => Vec::new(),
+    };
+    Ok(Outcome::Branch { head, ahead, dirty, note, same_as })
 }

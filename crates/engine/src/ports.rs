@@ -8,8 +8,8 @@ pub use crate::tree::{Owner, Tree};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{
-    BuiltLanding, ChainEntry, ChainLink, CiReport, CommitSource, Conflict, LandedEntry, LandingStep,
-    MovedBranch, ProcessId, Review, StartSession, StatusState, Taken, Tidy,
+    BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommitSource, Conflict, EntryBranch,
+    LandedEntry, LandingStep, MovedBranch, ProcessId, Review, StartSession, StatusState, Taken, Tidy,
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{
@@ -73,9 +73,6 @@ pub struct BranchState {
     /// What the branch is in the middle of, or which commits of the worktree are not on it: then it is
     /// not what the agent means.
     pub unfinished: Option<String>,
-    /// The name of the change it makes to the primary branch: a clean rebase keeps it, anything else
-    /// does not. None if there is no change, or it is too large.
-    pub patch: Option<String>,
 }
 
 /// A worktree that is ready for an agent.
@@ -103,6 +100,17 @@ pub trait Workspace: Send + Sync {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared>;
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
+
+    /// Which of the reviewed commits make the same change as `head`: git puts them on top of where `head` left
+    /// the primary branch without a conflict, and what comes out is `head`'s content, with nothing more and
+    /// nothing elsewhere. `each_commit`: commit by commit. One that is not to be had is not among them.
+    fn same_changes(
+        &self,
+        tree: &Tree,
+        head: &Sha,
+        reviewed: &[Sha],
+        each_commit: bool,
+    ) -> PortResult<Vec<Sha>>;
 
     /// Pushes the worktree's branch to origin, fast-forward only. `Err(Permanent)` says why not.
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha>;
@@ -174,6 +182,8 @@ pub struct BuildRequest<'a> {
     pub base: &'a Sha,
     pub method: MergeMethod,
     pub list: &'a [ChainEntry],
+    /// Tips of what was taken off the primary branch: none of that comes back with a branch begun there.
+    pub removed: &'a [Sha],
 }
 
 /// `primary` is where the primary branch was seen, `moved` are branches that are not at their head.
@@ -215,6 +225,17 @@ pub struct PublishRequest<'a> {
     /// The commit that was checked: `new`, or one with the same tree.
     pub tested: &'a Sha,
     pub entries: &'a [EntryId],
+    /// Branches that have to be where they were queued in the moment in which the primary branch moves.
+    pub branches: &'a [EntryBranch],
+}
+
+/// Why nothing was published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotPublished {
+    /// The primary branch was not where it was expected, but there or nowhere.
+    Primary(Option<Sha>),
+    /// These branches are not where they were.
+    Branches(Vec<MovedBranch>),
 }
 
 /// Git as the merge queue's private bare repository. Nothing here needs a checkout.
@@ -228,9 +249,9 @@ pub trait Merger: Send + Sync {
     /// The commits that the steps land as, one for each: the tree of its link, with `old` or the commit before
     /// as first parent. The same request gives the same commits.
     fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding>;
-    /// Compare-and-swap of origin's primary branch. `Ok(Err(actual))`: it was not at `old`, but there or
-    /// nowhere. When it is at `new` already, that is success.
-    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>>;
+    /// Compare-and-swap of origin's primary branch. When it is at `new` already, that is success.
+    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>)
+    -> PortResult<Result<(), NotPublished>>;
     /// Those of which not every change is in the commit they landed as.
     fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>>;
 }
@@ -241,6 +262,8 @@ pub struct CiRequest<'a> {
     pub run: RunId,
     pub commit: &'a Sha,
     pub source: CommitSource,
+    pub purpose: CiPurpose,
+    pub about: &'a CiAbout,
 }
 
 pub trait Ci: Send + Sync {

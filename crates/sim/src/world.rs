@@ -42,7 +42,7 @@ pub enum Mutation {
     /// A reviewer's result of one head is taken for the next one's.
     TakesAnyResult,
     /// Every change has the same name, so an approval of one holds for all.
-    OneNameForAllChanges,
+    EveryChangeIsTheSame,
 }
 
 /// How rough the world is, per 1,000 port calls.

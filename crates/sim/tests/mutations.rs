@@ -92,5 +92,5 @@ fn a_result_of_one_head_taken_for_the_next_is_caught() {
 
 #[test]
 fn an_approval_that_goes_over_to_another_change_is_caught() {
-    check(Mutation::OneNameForAllChanges, "6 completion is evidence");
+    check(Mutation::EveryChangeIsTheSame, "6 completion is evidence");
 }

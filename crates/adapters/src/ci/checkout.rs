@@ -1,10 +1,12 @@
 //! A clean checkout of exactly one commit, for a CI run.
 
+use crate::git::run::WITH_SUBMODULES;
 use crate::host::command::{self, Finished};
 use shopfloor_core::ids::Sha;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -12,29 +14,55 @@ use std::time::Duration;
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Checks `commit` out of `repository` into `tree`, which must not exist. The clone shares the
-/// repository's objects, so a commit that no ref names (a merge candidate) is found too.
-/// `Ok(Err(why))`: git could not.
+/// Where a checkout comes from. Its refs are always the hub's: branches, tags, `origin/main`, whatever the
+/// commit is.
+pub(super) struct Origin<'a> {
+    pub(super) hub: &'a Path,
+    /// A repository that has the commit, if the hub does not.
+    pub(super) lent: Option<&'a Path>,
+}
+
+impl Origin<'_> {
+    /// Where the commit is to be found.
+    pub(super) fn holder(&self) -> &Path {
+        self.lent.unwrap_or(self.hub)
+    }
+
+    /// Clones it into `folder`, without a file checked out. The clone shares the objects, so a commit that no
+    /// ref names (a merge candidate) is found too.
+    pub(super) fn clone_into(&self, folder: &Path, path: &OsStr) -> io::Result<Result<(), String>> {
+        let mut clone = git(path);
+        clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(self.hub).arg(folder);
+        if let Err(why) = finish("clone", command::run(&mut clone, GIT_TIMEOUT))? {
+            return Ok(Err(why));
+        }
+        let git_dir = folder.join(".git");
+        if let Some(lent) = self.lent {
+            let mut line = lent.join("objects").into_os_string().into_vec();
+            line.push(b'\n');
+            let list = git_dir.join("objects/info/alternates");
+            fs::File::options().append(true).create(true).open(list)?.write_all(&line)?;
+        }
+        // Checks have nothing to push and nowhere to push it; the refs of origin stay.
+        let mut remote = git(path);
+        remote.arg("--git-dir").arg(&git_dir).args(["config", "--remove-section", "remote.origin"]);
+        finish("config", command::run(&mut remote, GIT_TIMEOUT))
+    }
+}
+
+/// Checks `commit` out into `tree`, which must not exist. `Ok(Err(why))`: git could not.
 pub(super) fn checkout(
-    repository: &Path,
+    origin: &Origin<'_>,
     commit: &Sha,
     tree: &Path,
     path: &OsStr,
 ) -> io::Result<Result<(), String>> {
-    let mut clone = git(path);
-    clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(repository).arg(tree);
-    if let Err(why) = finish("clone", command::run(&mut clone, GIT_TIMEOUT))? {
+    if let Err(why) = origin.clone_into(tree, path)? {
         return Ok(Err(why));
     }
     let mut checkout = git(path);
     checkout.arg("-C").arg(tree).args(["checkout", "--quiet", "--detach", commit.as_str()]);
-    if let Err(why) = finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))? {
-        return Ok(Err(why));
-    }
-    // Checks have nothing to push and nowhere to push it.
-    let mut remote = git(path);
-    remote.arg("-C").arg(tree).args(["remote", "remove", "origin"]);
-    finish("remote", command::run(&mut remote, GIT_TIMEOUT))
+    finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))
 }
 
 /// Whether the repository has the commit, as far as git can tell.
@@ -65,7 +93,8 @@ pub(super) fn changed(
     };
     let Some(base) = output(tree, &["merge-base", head.trim(), commit.as_str()])? else { return Ok(None) };
     let base = base.trim();
-    let listed = output(tree, &["diff", "--name-only", "-z", "--no-renames", base, commit.as_str(), "--"])?;
+    let range = ["diff", "--name-only", "-z", "--no-renames", WITH_SUBMODULES, base, commit.as_str(), "--"];
+    let listed = output(tree, &range)?;
     // A list that does not end as git ends one was cut.
     let whole = listed.filter(|list| list.is_empty() || list.ends_with('\0'));
     Ok(whole.map(|list| list.split_terminator('\0').map(str::to_owned).collect()))

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - The checks see a clean checkout of exactly the commit, and a clean environment.
-//! - Green means that every step ran and exited 0. What failed through no fault of the change (git,
+//! - Green means that every step ran and exited 0, also those that the commit itself adds or changes. What failed through no fault of the change (git,
 //!   a process killed by the kernel) is never red.
 //! - A run leaves no process behind, also when the daemon died in the middle of it and the run is asked
 //!   for again, or another takes its checkout. Its processes are known by pid and start time, and by a
@@ -10,8 +10,9 @@
 //! - A finished run is answered from its report, not run again.
 //! - A run that was cancelled says so; it is neither green nor red.
 
-use super::checkout;
+use super::checkout::{self, Origin};
 use super::log::RunLog;
+use super::own::OwnSteps;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
 use super::trees::TestTree;
@@ -19,7 +20,7 @@ use crate::host::process::end_marked_tree;
 use crate::host::prune;
 use crate::layout::Layout;
 use shopfloor_core::ci::{SkipPaths, infra_reason};
-use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource, Tidy};
+use shopfloor_core::effect::{CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Tidy};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text::{Redactor, one_line};
 use shopfloor_engine::ports::{Ci, CiRequest, PortError, PortResult};
@@ -53,7 +54,7 @@ pub struct CiConfig {
     pub steps: Vec<CiStep>,
     /// For all steps together.
     pub timeout: Duration,
-    /// The steps' environment, to which `CI=true` and `SHOPFLOOR_CI=1` are added.
+    /// The steps' environment, to which `CI=true`, `SHOPFLOOR_CI=1` and what is known of the change are added.
     pub env: Vec<(OsString, OsString)>,
     pub log_bytes_max: usize,
     pub redactor: Redactor,
@@ -62,6 +63,8 @@ pub struct CiConfig {
     /// A change of these paths alone needs no checks.
     pub skip: SkipPaths,
     pub primary_branch: String,
+    /// The checks that a commit brings itself.
+    pub own: Option<OwnSteps>,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.
@@ -154,7 +157,7 @@ impl LocalCi {
             if let Some(before) = before {
                 end_run(&before)?;
             }
-            let env = step_env(config, folder);
+            let env = step_env(config, folder, request);
             let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes() };
             self.run_steps(&place, &tree, request, &run, config, &mut log, &mut report)?;
         }
@@ -177,15 +180,17 @@ impl LocalCi {
         log: &mut RunLog,
         report: &mut CiReport,
     ) -> io::Result<()> {
-        let repository = match request.source {
-            CommitSource::Hub => self.layout.hub(request.project),
-            CommitSource::Queue => self.layout.queue_repo(request.project),
+        let hub = self.layout.hub(request.project);
+        let queue = self.layout.queue_repo(request.project);
+        let origin = match request.source {
+            CommitSource::Hub => Origin { hub: &hub, lent: None },
+            CommitSource::Queue => Origin { hub: &hub, lent: Some(&queue) },
         };
         log.begin_step("checkout")?;
         let path = config.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
-        if let Err(why) = tree.check_out(&repository, request.commit, path)? {
-            if checkout::has(&repository, request.commit, path) {
+        if let Err(why) = tree.check_out(&origin, request.commit, path)? {
+            if checkout::has(origin.holder(), request.commit, path) {
                 // Whatever kept git from it, it is not the commit: the whole run is tried again.
                 return Err(io::Error::other(why));
             }
@@ -201,8 +206,26 @@ impl LocalCi {
             report.excerpt = format!("only {files} changed");
             return Ok(());
         }
+        let mut steps = config.steps.clone();
+        if let Some(own) = config.own.as_ref().filter(|_| request.purpose != CiPurpose::Base) {
+            match own.beside(place.tree, &config.steps) {
+                Ok(more) if more.is_empty() => {}
+                Ok(more) => {
+                    log.note("this commit changes the checks: those of the project are run, and its own")?;
+                    steps.extend(more);
+                }
+                Err(why) => {
+                    log.begin_step(&own.file)?;
+                    log.write(why.as_bytes())?;
+                    report.verdict = CiVerdict::Red;
+                    report.step = Some(own.file.clone());
+                    report.excerpt = log.excerpt()?;
+                    return Ok(());
+                }
+            }
+        }
         let started = Instant::now();
-        for (number, step) in (1..).zip(&config.steps) {
+        for (number, step) in (1..).zip(&steps) {
             let name = one_line(&step.name, 80);
             log.begin_step(&name)?;
             let began = Instant::now();
@@ -308,11 +331,20 @@ fn marker(folder: &Path) -> OsString {
     marker
 }
 
-fn step_env(config: &CiConfig, folder: &Path) -> Vec<(OsString, OsString)> {
+fn step_env(config: &CiConfig, folder: &Path, request: &CiRequest<'_>) -> Vec<(OsString, OsString)> {
     let ours = [
         (OsString::from("CI"), OsString::from("true")),
         ("SHOPFLOOR_CI".into(), "1".into()),
+        ("SHOPFLOOR_HEAD".into(), request.commit.as_str().into()),
+        ("SHOPFLOOR_PURPOSE".into(), request.purpose.as_str().into()),
         (MARKER.into(), folder.into()),
     ];
-    config.env.iter().cloned().chain(ours).collect()
+    let CiAbout { base, branch, pr, .. } = request.about;
+    let known = [
+        ("SHOPFLOOR_BASE", base.as_ref().map(|base| base.to_string())),
+        ("SHOPFLOOR_BRANCH", branch.clone()),
+        ("SHOPFLOOR_PR", pr.map(|pr| pr.to_string())),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((OsString::from(name), value?.into())));
+    config.env.iter().cloned().chain(ours).chain(known).collect()
 }

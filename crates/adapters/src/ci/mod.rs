@@ -3,6 +3,7 @@
 mod checkout;
 pub mod local;
 pub(crate) mod log;
+pub mod own;
 pub(crate) mod record;
 pub(crate) mod step;
 mod trees;

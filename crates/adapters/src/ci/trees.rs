@@ -5,7 +5,7 @@
 //! nothing else; if there is any doubt it is made anew. What checks may have done to the tree's `.git` does
 //! not matter: that is made anew each time, and the index put into it is a copy from before they ran.
 
-use super::checkout::{self, checkout, finish, git};
+use super::checkout::{self, Origin, checkout, finish, git};
 use crate::host::atomic::write_atomic;
 use crate::host::command;
 use crate::host::lock::FileLock;
@@ -51,15 +51,15 @@ impl TestTree {
     /// Makes it exactly the commit. `Ok(Err(why))`: git could not.
     pub(super) fn check_out(
         &self,
-        repository: &Path,
+        origin: &Origin<'_>,
         commit: &Sha,
         path: &OsStr,
     ) -> io::Result<Result<(), String>> {
         let index = self.place.with_extension("index");
         let reusable = index.is_file() && fs::symlink_metadata(&self.place).is_ok_and(|meta| meta.is_dir());
-        if !(reusable && matches!(self.use_again(repository, commit, path, &index), Ok(true))) {
+        if !(reusable && matches!(self.use_again(origin, commit, path, &index), Ok(true))) {
             checkout::remove(&self.place)?;
-            if let Err(why) = checkout(repository, commit, &self.place, path)? {
+            if let Err(why) = checkout(origin, commit, &self.place, path)? {
                 return Ok(Err(why));
             }
         }
@@ -70,7 +70,7 @@ impl TestTree {
     }
 
     /// True: it is clean and at the commit.
-    fn use_again(&self, repository: &Path, commit: &Sha, path: &OsStr, index: &Path) -> io::Result<bool> {
+    fn use_again(&self, origin: &Origin<'_>, commit: &Sha, path: &OsStr, index: &Path) -> io::Result<bool> {
         let (inside, fresh) = (self.place.join(".git"), self.place.with_extension("new"));
         checkout::remove(&fresh)?;
         match fs::symlink_metadata(&inside) {
@@ -78,9 +78,7 @@ impl TestTree {
             Ok(_) => fs::remove_file(&inside)?,
             Err(_) => {}
         }
-        let mut clone = git(path);
-        clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(repository).arg(&fresh);
-        if finish("clone", command::run(&mut clone, GIT_TIMEOUT))?.is_err() {
+        if origin.clone_into(&fresh, path)?.is_err() {
             return Ok(false);
         }
         fs::rename(fresh.join(".git"), &inside)?;
@@ -94,7 +92,6 @@ impl TestTree {
         for args in [
             &["checkout", "--quiet", "--force", "--detach", commit.as_str()][..],
             &["clean", "--quiet", "-ffdx"],
-            &["remote", "remove", "origin"],
         ] {
             if finish(args[0], command::run(&mut here(args), GIT_TIMEOUT))?.is_err() {
                 return Ok(false);

@@ -6,7 +6,7 @@
 //! and the files of repositories nested in the worktree and of submodules that differ from what HEAD says.
 
 use super::call::Call;
-use super::run::{Git, GitError, GitResult, Repo, parse_sha};
+use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::worktree::Worktree;
 use shopfloor_core::ids::Sha;
@@ -203,7 +203,8 @@ fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> Gi
         Some(head) => head.clone(),
         None => folder.call("mktree").stdin("").sha()?,
     };
-    let call = index.call(folder, "diff-index").args(["--cached", "--raw", "-z", "--no-renames"]);
+    let call =
+        index.call(folder, "diff-index").args(["--cached", "--raw", "-z", "--no-renames", WITH_SUBMODULES]);
     let listing = call.args(["--ignore-submodules=none", against.as_str(), "--"]).run()?;
     let mut fields = listing.split(|byte| *byte == 0);
     let mut paths = Vec::new();

@@ -2,13 +2,13 @@
 //!
 //! Rebasing replays a branch's commits one at a time. A branch with a merge commit in it has no one linear
 //! form, so it is joined by a merge commit instead. Commits that change nothing on top of what came before
-//! are left out. Merge drivers named in `.gitattributes` do not apply.
+//! are left out. What `.gitattributes` of the base says of merging holds, see `attributes.rs`.
 
 use super::commit::{Commit, Stamp, factory};
 use super::conflict::Clash;
 use super::run::{GitError, GitResult, Repo, parse_sha};
 use shopfloor_core::effect::{ChainEntry, ChainLink};
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::{Link, Tree};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
@@ -26,6 +26,16 @@ pub(super) struct Links<'a> {
     base: (Sha, Commit),
     tip: (Sha, Commit),
     links: Vec<ChainLink>,
+    /// Tips of what was taken off the primary branch.
+    removed: &'a [Sha],
+}
+
+/// What a branch has of commits that were taken off the primary branch, and its own on top of them.
+struct Returning {
+    /// Where its own begin.
+    from: Sha,
+    own: Vec<(Sha, Vec<Sha>)>,
+    left_out: u32,
 }
 
 pub(super) enum Join {
@@ -45,7 +55,12 @@ enum Joined {
 
 impl<'a> Links<'a> {
     pub(super) fn new(repo: &'a Repo, method: MergeMethod, base: (Sha, Commit)) -> Self {
-        Links { repo, method, tip: base.clone(), base, links: Vec::new() }
+        Links { repo, method, tip: base.clone(), base, links: Vec::new(), removed: &[] }
+    }
+
+    /// What was taken off the primary branch does not come back with a branch that was begun there.
+    pub(super) fn without(self, removed: &'a [Sha]) -> Self {
+        Links { removed, ..self }
     }
 
     pub(super) fn into_links(self) -> Vec<ChainLink> {
@@ -54,6 +69,7 @@ impl<'a> Links<'a> {
 
     /// Puts one more on top.
     pub(super) fn join(&mut self, entry: &ChainEntry, head: &Commit) -> GitResult<Join> {
+        let left_out = self.returning(&self.tip.0, entry)?.map_or(0, |returning| returning.left_out);
         match self.joined(&self.tip, entry, head)? {
             Joined::Commit(sha, commit) => self.tip = (sha, *commit),
             Joined::Nothing => {}
@@ -61,8 +77,20 @@ impl<'a> Links<'a> {
             Joined::Unrelated => return Ok(Join::Unrelated),
         }
         let link = Link { commit: self.tip.0.clone(), tree: Tree(self.tip.1.tree.clone()) };
-        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()) });
+        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()), left_out });
         Ok(Join::Linked)
+    }
+
+    /// A linear branch on top of the base, commit by commit.
+    pub(super) fn replayed(&self, head: &Sha) -> GitResult<Option<Sha>> {
+        let names = self.commits(&self.base.0, head)?;
+        if names.is_empty() || names.iter().any(|(_, parents)| parents.len() != 1) {
+            return Ok(None);
+        }
+        match self.rebase(&self.base, &names, &Commit::read(self.repo, head)?)? {
+            Joined::Commit(sha, _) => Ok(Some(sha)),
+            _ => Ok(None),
+        }
     }
 
     /// How it conflicts with the base alone, if it does.
@@ -74,11 +102,74 @@ impl<'a> Links<'a> {
     }
 
     fn joined(&self, onto: &(Sha, Commit), entry: &ChainEntry, head: &Commit) -> GitResult<Joined> {
+        let joined = self.joined_as_a_whole(onto, entry, head)?;
+        if !matches!(joined, Joined::Nothing | Joined::Conflict(_)) {
+            return Ok(joined);
+        }
+        Ok(self.joined_without_equivalents(onto, entry, head)?.unwrap_or(joined))
+    }
+
+    /// As `git rebase` would: commits that have an equivalent in `onto` are left out, and the others are put on
+    /// top. So the rest of a stack lands after its beginning, and a revert of what has landed is no nothing.
+    /// `None`: there are none such, or even so there is a conflict.
+    fn joined_without_equivalents(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+    ) -> GitResult<Option<Joined>> {
+        let names = self.commits(&onto.0, &entry.head)?;
+        if names.is_empty() || names.iter().any(|(_, parents)| parents.len() != 1) {
+            return Ok(None);
+        }
+        let range = format!("{}...{}", onto.0, entry.head);
+        let call =
+            self.repo.call("rev-list").args(["--right-only", "--cherry-pick", "--no-merges", &range, "--"]);
+        let left = call.text()?;
+        let own: Vec<(Sha, Vec<Sha>)> =
+            names.iter().filter(|(sha, _)| left.lines().any(|line| line == sha.as_str())).cloned().collect();
+        if own.len() == names.len() {
+            return Ok(None);
+        }
+        if own.is_empty() {
+            return Ok(Some(Joined::Nothing));
+        }
+        let (sha, replayed) = match self.replay(onto, &own, head, true)? {
+            Joined::Commit(sha, commit) => (sha, commit),
+            Joined::Nothing => return Ok(Some(Joined::Nothing)),
+            Joined::Conflict(_) | Joined::Unrelated => return Ok(None),
+        };
+        let tree = replayed.tree.clone();
+        Ok(Some(match entry.method.unwrap_or(self.method) {
+            MergeMethod::Rebase => Joined::Commit(sha, replayed),
+            MergeMethod::Merge => self.merge_commit(onto, entry, head, tree)?,
+            MergeMethod::Squash => self.squash_commit(onto, entry, head, &own, tree)?,
+        }))
+    }
+
+    /// Whether a branch would change anything on top of that commit.
+    pub(super) fn brings_something(&self, branch: &str, head: &Sha) -> GitResult<bool> {
+        let (branch, head) = (branch.to_owned(), head.clone());
+        let commit = Commit::read(self.repo, &head)?;
+        let entry =
+            ChainEntry { entry: EntryId(0), pr: None, branch, head, title: String::new(), method: None };
+        Ok(!matches!(self.joined(&self.base, &entry, &commit)?, Joined::Nothing))
+    }
+
+    fn joined_as_a_whole(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+    ) -> GitResult<Joined> {
         let names = self.commits(&onto.0, &entry.head)?;
         let Some((_, first_parents)) = names.first() else { return Ok(Joined::Nothing) };
         let linear = names.iter().all(|(_, parents)| parents.len() == 1);
         if !linear && !self.is_related(&onto.0, &entry.head)? {
             return Ok(Joined::Unrelated);
+        }
+        if let Some(returning) = self.returning(&onto.0, entry)? {
+            return self.squash_own(onto, entry, head, &returning);
         }
         match entry.method.unwrap_or(self.method) {
             // Of a linear branch, the first commit's parent is in what it goes on top of.
@@ -98,8 +189,14 @@ impl<'a> Links<'a> {
 
     /// The commits of the branch that are not there yet, oldest first, each with its parents.
     fn commits(&self, onto: &Sha, head: &Sha) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
+        self.commits_without(onto, head, &[])
+    }
+
+    /// Those of them that none of these has.
+    fn commits_without(&self, onto: &Sha, head: &Sha, without: &[Sha]) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
         let range = format!("{onto}..{head}");
-        let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", "--parents", &range, "--"]);
+        let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", "--parents", &range]);
+        let call = call.args(without.iter().map(|tip| format!("^{tip}"))).arg("--");
         let command = call.shown();
         let list = call.text()?;
         let commit = |line: &str| -> GitResult<(Sha, Vec<Sha>)> {
@@ -110,14 +207,58 @@ impl<'a> Links<'a> {
         list.lines().map(commit).collect()
     }
 
-    fn rebase(
+    /// What the branch would bring back. One that has nothing of its own is there to do that.
+    fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
+        for tip in self.removed.iter().rev() {
+            if self.repo.commit(tip.as_str())?.is_none() {
+                continue;
+            }
+            let call = self.repo.call("merge-base").args([tip.as_str(), entry.head.as_str()]);
+            let command = call.shown();
+            let found = call.ending(&[0, 1])?;
+            if found.code != 0 {
+                continue;
+            }
+            let from = parse_sha(&command, &found.text())?;
+            if self.repo.is_ancestor(&from, onto)? {
+                continue;
+            }
+            let own = self.commits_without(onto, &entry.head, std::slice::from_ref(tip))?;
+            let all = self.commits(onto, &entry.head)?.len();
+            if !own.is_empty() && own.len() < all {
+                let left_out = u32::try_from(all - own.len()).unwrap_or(u32::MAX);
+                return Ok(Some(Returning { from, own, left_out }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The branch's own change alone, as one commit: its own history has what is not wanted.
+    fn squash_own(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        returning: &Returning,
+    ) -> GitResult<Joined> {
+        let ours = stand_in(self.repo, vec![returning.from.clone()], &onto.1, head)?;
+        self.squashed(onto, entry, head, &returning.own, &ours)
+    }
+
+    fn rebase(&self, onto: &(Sha, Commit), names: &[(Sha, Vec<Sha>)], head: &Commit) -> GitResult<Joined> {
+        self.replay(onto, names, head, false)
+    }
+
+    /// `apart`: the first commit's parent is not in the history of what it goes on top of.
+    fn replay(
         &self,
         (base, base_commit): &(Sha, Commit),
         names: &[(Sha, Vec<Sha>)],
         head: &Commit,
+        apart: bool,
     ) -> GitResult<Joined> {
         let commits = match names {
-            [_only] => vec![head.clone()],
+            [_only] if !apart => vec![head.clone()],
             _ => Commit::read_all(self.repo, &names.iter().map(|(sha, _)| sha).collect::<Vec<_>>())?,
         };
         let (mut onto, mut onto_commit) = (base.clone(), base_commit.clone());
@@ -126,17 +267,10 @@ impl<'a> Links<'a> {
             // base, and the merge is a cherry-pick. For the others that is made so: a commit that has
             // their parent, and the tree they are to go on top of. (`--merge-base` says the same, but
             // git 2.39 does not know it.)
-            let ours = if at == 0 {
+            let ours = if at == 0 && !apart {
                 onto.clone()
             } else {
-                let stand_in = Commit {
-                    parents: commit.parents.clone(),
-                    author: factory(&commit.committed),
-                    message: b"stand-in for the new parent\n".to_vec(),
-                    encoding: None,
-                    ..onto_commit.clone()
-                };
-                stand_in.write(self.repo)?
+                stand_in(self.repo, commit.parents.clone(), &onto_commit, commit)?
             };
             let tree = match merge_trees(self.repo, &ours, sha)? {
                 Ok(tree) => tree,
@@ -159,6 +293,16 @@ impl<'a> Links<'a> {
             Ok(tree) => tree,
             Err(clash) => return Ok(Joined::Conflict(clash)),
         };
+        self.merge_commit(onto, entry, head, tree)
+    }
+
+    fn merge_commit(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        tree: Sha,
+    ) -> GitResult<Joined> {
         let committed = head.committed.clone().later(&onto.1.committed);
         let message = format!("{}\n\nMerges {}.\n", title(entry), text::one_line(&entry.branch, 200));
         let parents = vec![onto.0.clone(), entry.head.clone()];
@@ -172,11 +316,34 @@ impl<'a> Links<'a> {
         head: &Commit,
         names: &[(Sha, Vec<Sha>)],
     ) -> GitResult<Joined> {
-        let tree = match merge_trees(self.repo, &onto.0, &entry.head)? {
+        self.squashed(onto, entry, head, names, &onto.0)
+    }
+
+    /// `ours`: what it is merged with; it has the tree of `onto`.
+    fn squashed(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        names: &[(Sha, Vec<Sha>)],
+        ours: &Sha,
+    ) -> GitResult<Joined> {
+        let tree = match merge_trees(self.repo, ours, &entry.head)? {
             Ok(tree) if tree == onto.1.tree => return Ok(Joined::Nothing),
             Ok(tree) => tree,
             Err(clash) => return Ok(Joined::Conflict(clash)),
         };
+        self.squash_commit(onto, entry, head, names, tree)
+    }
+
+    fn squash_commit(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        names: &[(Sha, Vec<Sha>)],
+        tree: Sha,
+    ) -> GitResult<Joined> {
         let own: Vec<&Sha> = names.iter().filter(|(_, p)| p.len() < 2).map(|(sha, _)| sha).collect();
         let own = match own.as_slice() {
             [] => Vec::new(),
@@ -202,6 +369,18 @@ impl<'a> Links<'a> {
             Commit { tree, parents, author, committed, encoding: None, message: message.into_bytes() };
         Ok(Joined::Commit(commit.write(self.repo)?, Box::new(commit)))
     }
+}
+
+/// A commit with the tree of `like` and other parents: so that git takes those for where two branches parted.
+fn stand_in(repo: &Repo, parents: Vec<Sha>, like: &Commit, of: &Commit) -> GitResult<Sha> {
+    let commit = Commit {
+        parents,
+        author: factory(&of.committed),
+        message: b"stand-in for the new parent\n".to_vec(),
+        encoding: None,
+        ..like.clone()
+    };
+    commit.write(repo)
 }
 
 /// The merged tree, or where they conflict.

@@ -10,7 +10,7 @@
 use super::GitProject;
 use super::commit::Commit;
 use super::repos::{is_nowhere, tracked_changes};
-use super::run::{Git, GitError, GitResult, Repo, branch_ref};
+use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, branch_ref};
 use crate::host::atomic::write_atomic;
 use shopfloor_core::effect::Taken;
 use shopfloor_core::ids::{Sha, checkout_branch};
@@ -156,7 +156,7 @@ impl Checkout<'_> {
             return Ok(Ok(()));
         }
         // Unless the user has committed what was carried there, or pulled.
-        let differs = repo.call("diff-index").args(["--cached", "--quiet", "HEAD", "--"]);
+        let differs = repo.call("diff-index").args(["--cached", "--quiet", WITH_SUBMODULES, "HEAD", "--"]);
         if differs.ending(&[0, 1])?.code == 1 {
             carry(repo, theirs, ours)?;
         }
@@ -186,7 +186,8 @@ impl Checkout<'_> {
     /// Whether index and files are exactly those of the commit.
     fn holds(&self, repo: &Repo, commit: &Sha) -> GitResult<bool> {
         refresh(repo)?;
-        let index = repo.call("diff-index").args(["--cached", "--quiet", commit.as_str(), "--"]);
+        let index =
+            repo.call("diff-index").args(["--cached", "--quiet", WITH_SUBMODULES, commit.as_str(), "--"]);
         let files = repo.call("diff-files").arg("--quiet");
         Ok(index.ending(&[0, 1])?.code == 0 && files.ending(&[0, 1])?.code == 0)
     }
@@ -256,7 +257,8 @@ impl Checkout<'_> {
 /// A file that no commit holds where one is to be written. Git itself takes ignored ones for dispensable.
 fn in_the_way(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<Option<PathBuf>> {
     let listed = |filter: &str| -> GitResult<BTreeSet<PathBuf>> {
-        let call = repo.call("diff-tree").args(["-r", "-z", "--name-only", "--no-renames", filter]);
+        let call =
+            repo.call("diff-tree").args(["-r", "-z", "--name-only", "--no-renames", WITH_SUBMODULES, filter]);
         let bytes = call.args([from.as_str(), to.as_str(), "--"]).run()?;
         let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())

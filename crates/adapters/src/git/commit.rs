@@ -7,6 +7,10 @@
 use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, parse_sha};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds. Clocks may differ by as much.
+const DAY: u64 = 24 * 3600;
 
 /// A moment as git writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +20,23 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// The later of the two, so that a commit is not before its parent. A date from the future is not followed:
+    /// it would stick to everything that lands after it.
     pub(crate) fn later(self, other: &Stamp) -> Stamp {
-        if other.seconds > self.seconds { other.clone() } else { self }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs());
+        self.later_before(other, now)
+    }
+
+    fn later_before(self, other: &Stamp, now: u64) -> Stamp {
+        let is_ahead = |stamp: &Stamp| stamp.seconds > now.saturating_add(DAY);
+        match (is_ahead(&self), is_ahead(other)) {
+            (false, true) => self,
+            (true, false) => other.clone(),
+            // The same all day, for what is built again is to be the same.
+            (true, true) => Stamp { seconds: now - now % DAY, zone: "+0000".into() },
+            (false, false) if other.seconds > self.seconds => other.clone(),
+            (false, false) => self,
+        }
     }
 }
 
@@ -148,6 +167,20 @@ fn stamp(line: &[u8]) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_from_the_future_is_not_followed() {
+        let at = |seconds| Stamp { seconds, zone: "+0100".into() };
+        let now = 1_000 * DAY + 5;
+        assert_eq!(at(10).later_before(&at(20), now), at(20));
+        assert_eq!(at(20).later_before(&at(10), now), at(20));
+        let ahead = at(now + 2 * DAY);
+        assert_eq!(at(10).later_before(&ahead, now), at(10));
+        assert_eq!(ahead.clone().later_before(&at(10), now), at(10));
+        let both = ahead.clone().later_before(&ahead, now);
+        assert_eq!(both, ahead.clone().later_before(&ahead, now + 60));
+        assert!(both.seconds <= now);
+    }
 
     #[test]
     fn a_commit_is_read_with_odd_headers_and_bytes() {

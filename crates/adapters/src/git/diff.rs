@@ -1,22 +1,21 @@
-//! What a branch changes: a name for it that a clean rebase keeps, and as much of it as a reviewer is shown.
+//! What a branch changes: as much of it as a reviewer is shown.
 
-use super::run::{GitResult, Repo};
+use super::run::{GitResult, Repo, WITH_SUBMODULES};
 use super::site::Site;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortResult;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A larger change has no name: an approval of it is of its commit alone.
-const NAMED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What is read of a diff before it is cut to a reviewer's budget.
 const READ_BYTES_MAX: usize = 2 * 1024 * 1024;
 const LIST_BYTES_MAX: usize = 1024 * 1024;
 /// Files that are named though they are left out.
 const OMITTED_MAX: usize = 40;
 
-/// Whatever a user or a repository configures, the same change is the same text.
-const PLAIN: [&str; 6] = ["-r", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+/// Whatever a user or a repository configures, the same change is the same text, and all of it.
+const PLAIN: [&str; 7] =
+    ["-r", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", WITH_SUBMODULES];
 
 impl Site {
     /// The change of a pull request, or what is new in it since a commit that was reviewed: file by
@@ -45,17 +44,6 @@ impl Site {
 impl Repo {
     fn diff_tree(&self, args: &[&str], from: &str, to: &str) -> super::call::Call {
         self.call("diff-tree").args(PLAIN).args(args).args([from, to, "--"])
-    }
-
-    /// Names the change between two commits by its text without places in files: lines may move.
-    pub(super) fn patch(&self, from: &str, head: &Sha) -> GitResult<Option<String>> {
-        let call = self.diff_tree(&["-p", "--binary", "--full-index"], from, head.as_str());
-        let diff = call.first_bytes(NAMED_BYTES_MAX)?;
-        if diff.len() >= NAMED_BYTES_MAX {
-            return Ok(None);
-        }
-        let name = self.call("hash-object").arg("--stdin").stdin(without_places(&diff));
-        Ok(Some(name.sha()?.to_string()))
     }
 
     fn stat(&self, from: &str, head: &Sha) -> GitResult<Vec<Changed>> {
@@ -148,17 +136,4 @@ fn omission(files: &[Changed]) -> String {
         note.push_str(&format!("- and {} more\n", files.len() - OMITTED_MAX));
     }
     note
-}
-
-/// Without the names of whole files' contents and the numbers of lines, which others' changes move.
-fn without_places(diff: &[u8]) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(diff.len());
-    for line in diff.split_inclusive(|byte| *byte == b'\n') {
-        if line.starts_with(b"@@ ") {
-            kept.extend_from_slice(b"@@\n");
-        } else if !line.starts_with(b"index ") {
-            kept.extend_from_slice(line);
-        }
-    }
-    kept
 }

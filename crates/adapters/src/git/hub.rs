@@ -1,11 +1,12 @@
 //! The hub as people use it: the branches they push there, and where its primary branch is, read without
 //! starting git.
 
-use super::chain::merge_trees;
+use super::chain::{Links, merge_trees};
 use super::commit::Commit;
 use super::run::{Git, GitError, Repo, branch_ref};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::Tree;
+use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortError;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,10 @@ pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBra
         return Err(BranchProblem::Unrelated(name, primary));
     }
     let commits = Commit::read_all(&hub, &[&head, &on])?;
-    if changes_nothing(&hub, &on, &head, &commits[1].tree)? {
+    let base = (on.clone(), commits[1].clone());
+    if changes_nothing(&hub, &on, &head, &commits[1].tree)?
+        && !Links::new(&hub, MergeMethod::Squash, base).brings_something(name, &head)?
+    {
         let (name, primary) = names();
         return Err(BranchProblem::Empty(name, primary));
     }

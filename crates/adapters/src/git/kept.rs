@@ -4,7 +4,7 @@ use super::commit::Commit;
 use super::parts::Part;
 use super::refs;
 use super::rescue::{RESCUES, SUBJECT, content_of};
-use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, parse_sha};
+use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use shopfloor_core::hand::name::HandName;
@@ -96,7 +96,7 @@ impl GitWorkspace {
             None => clone.call("mktree").stdin("").sha()?,
         };
         let how = if patch { "--patch" } else { "--stat=100" };
-        let plain = ["--no-color", "--no-ext-diff", "--no-textconv", how];
+        let plain = ["--no-color", "--no-ext-diff", "--no-textconv", WITH_SUBMODULES, how];
         let call = clone.call("diff").args(plain).args([base.as_str(), rescued.tree.as_str(), "--"]);
         let shown = call.beginning(bytes_max.saturating_add(1))?;
         Ok(text::head(text::neutralise(&shown).trim_end(), bytes_max))
@@ -181,7 +181,8 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
     if asked.is_empty() {
         return Ok(());
     }
-    let call = clone.call("diff-tree").args(["--stdin", "-r", "--root", "--raw", "--no-renames"]);
+    let call =
+        clone.call("diff-tree").args(["--stdin", "-r", "--root", "--raw", "--no-renames", WITH_SUBMODULES]);
     let listing = call.stdin(asked).run()?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut current = String::new();

@@ -13,14 +13,14 @@ use super::chain::{Join, Links};
 use super::commit::Commit;
 use super::run::{Git, GitError, Repo, branch_ref};
 use super::{GitProject, Projects, hub, locks};
-use super::{landing, publish};
+use super::{attributes, landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
 use shopfloor_core::effect::{BuiltLanding, LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -119,7 +119,9 @@ impl Merger for GitMerger {
             }
             read => read?,
         };
-        let mut links = Links::new(&queue.repo, request.method, (request.base.clone(), read[0].clone()));
+        let base = (request.base.clone(), read[0].clone());
+        let repo = attributes::of_tree(&queue.repo, &base.1.tree)?;
+        let mut links = Links::new(&repo, request.method, base).without(request.removed);
         for (entry, head) in request.list.iter().zip(&read[1..]) {
             match links.join(entry, head)? {
                 Join::Linked => {}
@@ -145,7 +147,11 @@ impl Merger for GitMerger {
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.
-    fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>> {
+    fn publish(
+        &self,
+        lock: &QueueLock,
+        request: &PublishRequest<'_>,
+    ) -> PortResult<Result<(), NotPublished>> {
         publish::publish(&self.queue(lock.project())?, request)
     }
 
@@ -156,7 +162,8 @@ impl Merger for GitMerger {
         let commits = Commit::read_all(&queue.repo, &commits)?;
         let mut incomplete = Vec::new();
         for (landed, commit) in landed.iter().zip(commits) {
-            let again = super::chain::merge_trees(&queue.repo, &landed.commit, &landed.head)?;
+            let repo = attributes::of_tree(&queue.repo, &commit.tree)?;
+            let again = super::chain::merge_trees(&repo, &landed.commit, &landed.head)?;
             if again.ok().as_ref() != Some(&commit.tree) {
                 incomplete.push(landed.entry);
             }

@@ -2,6 +2,7 @@
 //! the floor's repositories of a project ([`repos`]). All of it runs the git program.
 
 pub mod abandon;
+mod attributes;
 mod call;
 mod capture;
 mod chain;
@@ -27,6 +28,7 @@ mod repository;
 mod rescue;
 mod restore;
 pub(crate) mod run;
+mod same;
 mod site;
 mod transfer;
 mod upkeep;

@@ -6,7 +6,7 @@
 
 use super::commit::Commit;
 use super::refs::{self, Head};
-use super::run::{Git, GitResult, Repo};
+use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
 use super::site::Site;
 use super::worktree::{Worktree, git_dir_of};
 use shopfloor_core::ids::Sha;
@@ -144,8 +144,16 @@ pub(super) fn told(parts: &[Part], look: &Repo, bytes_max: usize) -> GitResult<S
 
 /// Which files a stash has, untracked ones too.
 fn stat(look: &Repo, stash: &Sha, bytes_max: usize) -> GitResult<String> {
-    const HOW: [&str; 7] =
-        ["-r", "--root", "--no-commit-id", "--stat=100", "--no-color", "--no-ext-diff", "--no-textconv"];
+    const HOW: [&str; 8] = [
+        "-r",
+        "--root",
+        "--no-commit-id",
+        "--stat=100",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        WITH_SUBMODULES,
+    ];
     let show = |args: &[&str]| look.call("diff-tree").args(HOW).args(args).arg("--").beginning(bytes_max);
     // What it was made on, its index, and what was untracked: the last as a commit of its own.
     let made_of = Commit::read(look, stash)?.parents;

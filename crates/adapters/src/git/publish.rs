@@ -3,7 +3,8 @@
 //! First git lists what the new commit has and the old one has not. Each of these objects is the hub's
 //! already or a file in the queue's repository; the files never change, and are linked into the hub's store,
 //! as git itself does with what was pushed. (If some may be elsewhere, in a pack, git says whether the hub
-//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap, and the disk
+//! has all by itself, and else they are sent.) Only then the branch moves, by compare-and-swap, in one transaction
+//! with the branches that land: if one of them was moved or deleted by then, nothing lands. Then the disk
 //! is waited for: once for the branch and once for its folder. On a journalling file system that takes along
 //! what was written and linked before. Whatever is interrupted leaves objects that nobody refers to, and is
 //! repeated.
@@ -11,16 +12,16 @@
 use super::commit::Commit;
 use super::locks;
 use super::merger::Queue;
-use super::run::{GitError, GitResult};
+use super::run::{GitError, GitResult, branch_ref};
+use shopfloor_core::effect::{EntryBranch, MovedBranch};
 use shopfloor_core::ids::Sha;
-use shopfloor_engine::ports::{Final, PortError, PortResult, PublishRequest};
+use shopfloor_engine::ports::{Final, NotPublished, PortError, PortResult, PublishRequest};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// `Ok(Err(actual))`: the branch was not at `old`, and what it is at, if anything, does not have `new`.
-pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), Option<Sha>>> {
-    let PublishRequest { old, new, tested, .. } = *request;
+pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), NotPublished>> {
+    let PublishRequest { old, new, tested, branches, .. } = *request;
     if tested != new && old != new {
         let read = Commit::read_all(&queue.repo, &[tested, new])?;
         if read[0].tree != read[1].tree {
@@ -43,19 +44,32 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     if has_packs(&queue.repo.path().join("objects/pack")) && !queue.hub_has_all(old, new)? {
         queue.send(new)?;
     }
-    let Err(error) = queue.swap(old, new) else { return Ok(Ok(())) };
-    // Refused, done before or cut off: where the branch is now tells which.
-    if queue.primary_now()?.as_ref() == Some(old) {
-        return Err(error.into());
+    let Err(error) = queue.swap(old, new, branches) else { return Ok(Ok(())) };
+    // Refused, done before or cut off: where the branches are now tells which.
+    if queue.primary_now()?.as_ref() != Some(old) {
+        return queue.landed(new);
     }
-    queue.landed(new)
+    match queue.moved(branches)? {
+        moved if moved.is_empty() => Err(error),
+        moved => Ok(Err(NotPublished::Branches(moved))),
+    }
 }
 
 impl Queue {
     /// Whether the primary branch has `new`; else where it is.
-    fn landed(&self, new: &Sha) -> PortResult<Result<(), Option<Sha>>> {
-        let Some(actual) = self.primary_now()? else { return Ok(Err(None)) };
-        Ok(if self.has(new, &actual)? { Ok(()) } else { Err(Some(actual)) })
+    fn landed(&self, new: &Sha) -> PortResult<Result<(), NotPublished>> {
+        let Some(actual) = self.primary_now()? else { return Ok(Err(NotPublished::Primary(None))) };
+        Ok(if self.has(new, &actual)? { Ok(()) } else { Err(NotPublished::Primary(Some(actual))) })
+    }
+
+    fn moved(&self, branches: &[EntryBranch]) -> PortResult<Vec<MovedBranch>> {
+        let names = branches.iter().map(|e| branch_ref(&e.branch)).collect::<Result<Vec<String>, _>>()?;
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let heads = self.hub.refs(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let left = heads.into_iter().zip(branches).filter(|(head, e)| head.as_ref() != Some(&e.head));
+        Ok(left.map(|(head, e)| MovedBranch { entry: e.entry, head }).collect())
     }
 
     /// Whether `new` is in the history of `actual`, the hub's primary branch.
@@ -83,18 +97,24 @@ impl Queue {
         Ok(())
     }
 
-    fn swap(&self, old: &Sha, new: &Sha) -> GitResult<()> {
+    /// One transaction: the primary branch moves if each of the branches is where it was.
+    fn swap(&self, old: &Sha, new: &Sha, branches: &[EntryBranch]) -> PortResult<()> {
+        let mut lines = String::new();
+        for EntryBranch { branch, head, .. } in branches {
+            lines.push_str(&format!("verify {}\0{head}\0", branch_ref(branch)?));
+        }
+        lines.push_str(&format!("update {}\0{new}\0{old}\0", self.primary));
         // What a git that was killed while it moved the branch has left.
         for name in ["HEAD", self.primary.as_str(), "packed-refs"] {
             let lock = self.hub.path().join(format!("{name}.lock"));
             locks::remove_stale(&lock, locks::STALE_AFTER);
         }
-        let call = self.hub.call("update-ref").args(["-m", "shopfloor: merge queue", &self.primary]);
-        call.args([new.as_str(), old.as_str()]).run()?;
+        let call = self.hub.call("update-ref").args(["-m", "shopfloor: merge queue", "-z", "--stdin"]);
+        call.stdin(lines).run()?;
         let folder = self.hub.path().join(&self.primary);
         let folder = folder.parent().expect("a branch is in a folder");
         let synced = fs::File::open(folder).and_then(|f| f.sync_all());
-        synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))
+        Ok(synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?)
     }
 }
 

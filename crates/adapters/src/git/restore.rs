@@ -9,7 +9,7 @@ use super::commit::Commit;
 use super::kept::Rescued;
 use super::parts::{Part, PartKind};
 use super::rescue;
-use super::run::{GitError, GitResult, Repo, branch_ref, parse_sha};
+use super::run::{GitError, GitResult, Repo, WITH_SUBMODULES, branch_ref, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::Worktree;
@@ -308,7 +308,8 @@ struct Change {
 }
 
 fn changes(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<BTreeMap<OsString, Change>> {
-    let call = repo.call("diff-tree").args(["-r", "--raw", "-z", "--no-renames", "--full-index"]);
+    let call =
+        repo.call("diff-tree").args(["-r", "--raw", "-z", "--no-renames", "--full-index", WITH_SUBMODULES]);
     let call = call.args([from.as_str(), to.as_str(), "--"]);
     let command = call.shown();
     let listing = call.run()?;

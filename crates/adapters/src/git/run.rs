@@ -24,6 +24,9 @@ pub const GIT_MINIMUM: (u32, u32) = (2, 39);
 pub const IDENTITY_NAME: &str = "Shopfloor";
 pub const IDENTITY_EMAIL: &str = "shopfloor@localhost";
 
+/// For every diff: whatever a committed `.gitmodules` says, a submodule at another commit is a change.
+pub(crate) const WITH_SUBMODULES: &str = "--ignore-submodules=none";
+
 /// What a git process may inherit.
 const ENVIRONMENT_KEPT: [&str; 7] = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME"];
 
@@ -173,7 +176,15 @@ enum Place {
     Scratch(PathBuf),
     Shared(PathBuf),
     Tree(PathBuf),
-    Folder { git_dir: PathBuf, folder: PathBuf },
+    Folder {
+        git_dir: PathBuf,
+        folder: PathBuf,
+    },
+    /// As a scratch repository, with the attributes of a folder.
+    Beside {
+        git_dir: PathBuf,
+        folder: PathBuf,
+    },
 }
 
 /// A repository or working tree to run git in.
@@ -190,7 +201,14 @@ impl Repo {
         match &self.place {
             Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) | Place::Tree(dir) => dir,
             Place::Folder { folder, .. } => folder,
+            Place::Beside { git_dir, .. } => git_dir,
         }
+    }
+
+    /// A bare repository with a folder that has nothing but attributes for a working tree.
+    pub(crate) fn seen_from(&self, folder: &Path) -> Repo {
+        let place = Place::Beside { git_dir: self.path().to_owned(), folder: folder.to_owned() };
+        Repo { place, ..self.clone() }
     }
 
     /// The same, with the objects of others to look into. What is written goes to its own store.
@@ -203,6 +221,12 @@ impl Repo {
             all.extend_from_slice(&quoted(store.as_os_str()));
         }
         Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), ..self.clone() }
+    }
+
+    /// The same, without the user's configuration: what is computed depends on the commits alone, and is of use
+    /// only for the moment.
+    pub(crate) fn by_no_ones_rules(&self) -> Repo {
+        Repo { place: Place::Scratch(self.path().to_owned()), ..self.clone() }
     }
 
     pub(crate) fn call(&self, subcommand: &str) -> Call {
@@ -227,6 +251,11 @@ impl Repo {
                     call.command().env("GIT_CEILING_DIRECTORIES", above);
                 }
                 call.command().arg("-C").arg(dir);
+            }
+            Place::Beside { git_dir, folder } => {
+                call.command().env("GIT_CONFIG_GLOBAL", "/dev/null");
+                call.command().args(["-c", "core.fsyncMethod=writeout-only"]).arg("-C").arg(folder);
+                call.command().arg("--git-dir").arg(git_dir).arg("--work-tree").arg(folder);
             }
             Place::Folder { git_dir, folder } => {
                 call.command().arg("-C").arg(folder);

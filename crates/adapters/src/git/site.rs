@@ -4,7 +4,7 @@
 //! fetched to look at a commit of its.
 
 use super::GitProject;
-use super::run::{Git, GitResult, Repo};
+use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
 use super::worktree::Worktree;
 use super::{locks, refs, transfer};
 use shopfloor_core::ids::Sha;
@@ -111,7 +111,7 @@ impl Repo {
     /// Whether a head's own commits leave the tree as it was where it began.
     pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
         let range = format!("{primary}...{head}");
-        let call = self.call("diff").args(["--quiet", "--no-ext-diff", &range, "--"]);
+        let call = self.call("diff").args(["--quiet", "--no-ext-diff", WITH_SUBMODULES, &range, "--"]);
         // 128: the two share no history, so the branch brings all it has.
         Ok(call.ending(&[0, 1, 128])?.code == 0)
     }

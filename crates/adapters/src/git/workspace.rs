@@ -7,10 +7,10 @@
 //! and publishes them from there.
 
 use super::checkout::Checkout;
-use super::run::{Git, GitError, branch_ref};
+use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue};
+use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue, same};
 use crate::layout::Layout;
 use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
@@ -114,11 +114,19 @@ impl Workspace for GitWorkspace {
             },
             None => None,
         };
-        let patch = match ahead {
-            0 => None,
-            _ => look.patch(&look.base(&primary, &head)?, &head)?,
-        };
-        Ok(BranchState { head, ahead, dirty, pushed, unfinished, patch })
+        Ok(BranchState { head, ahead, dirty, pushed, unfinished })
+    }
+
+    fn same_changes(
+        &self,
+        tree: &Tree,
+        head: &Sha,
+        reviewed: &[Sha],
+        each_commit: bool,
+    ) -> PortResult<Vec<Sha>> {
+        let site = self.site(&tree.project)?;
+        let look = site.looking_into(self.open(tree)?.as_ref()).by_no_ones_rules();
+        Ok(same::changes(&look, &site.primary_now()?, head, reviewed, each_commit)?)
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
@@ -156,7 +164,7 @@ impl Workspace for GitWorkspace {
         let show = |subcommand: &str, args: &[&str]| {
             look.call(subcommand).args(args).beginning(bytes_max.saturating_add(1))
         };
-        let plain = ["--no-color", "--no-ext-diff", "--no-textconv"];
+        let plain = ["--no-color", "--no-ext-diff", "--no-textconv", WITH_SUBMODULES];
         let diff = |args: &[&str]| show("diff", &[&plain[..], args, &["--"]].concat());
         let range = format!("{base}..{head}");
         let now = content.tree.as_str();
@@ -196,7 +204,14 @@ impl Workspace for GitWorkspace {
         let base = site.hub.base(&site.primary_now()?, head)?;
         let range = format!("{base}..{head}");
         let log = site.hub.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
-        let stat = site.hub.call("diff").args(["--no-color", "--no-ext-diff", "--stat=100", &range, "--"]);
+        let stat = site.hub.call("diff").args([
+            "--no-color",
+            "--no-ext-diff",
+            "--stat=100",
+            WITH_SUBMODULES,
+            &range,
+            "--",
+        ]);
         let (log, stat) = (log.beginning(bytes_max + 1)?, stat.beginning(bytes_max + 1)?);
         Ok(bounded(&text::neutralise(format!("{}\n\n{}", log.trim_end(), stat.trim_end()).trim()), bytes_max))
     }
@@ -209,7 +224,8 @@ impl Workspace for GitWorkspace {
         let head = content.head.unwrap_or_else(|| primary.clone());
         let look = site.looking_into(Some(&worktree));
         let base = look.base(&primary, &head)?;
-        let range = ["--name-only", "-z", "--no-renames", "-r", &base, content.tree.as_str()];
+        let range =
+            ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, &base, content.tree.as_str()];
         let listed = look.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
         Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())
     }

@@ -1,12 +1,14 @@
 //! What a branch changes: its name, and what a reviewer is shown of it.
 
-use crate::floor::{Floor, branch, each};
+use crate::floor::{Floor, each};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::Workspace;
 
-fn patch(floor: &Floor) -> String {
-    let state = floor.workspace.branch_state(&floor.tree(1), &branch(1)).expect("state");
-    state.patch.expect("it has a name")
+fn is_same(floor: &Floor, of: &Sha, each_commit: bool) -> bool {
+    let head = floor.head(&floor.prepare(1), "HEAD");
+    let of = std::slice::from_ref(of);
+    let same = floor.workspace.same_changes(&floor.tree(1), &head, of, each_commit).expect("compared");
+    same == of
 }
 
 fn shown(floor: &Floor, since: Option<&Sha>, head: &Sha, bytes_max: usize) -> String {
@@ -14,47 +16,87 @@ fn shown(floor: &Floor, since: Option<&Sha>, head: &Sha, bytes_max: usize) -> St
 }
 
 #[test]
-fn a_change_keeps_its_name_through_a_clean_rebase_and_through_nothing_else() {
+fn a_change_is_the_same_through_a_clean_rebase_or_merge_and_through_nothing_else() {
     each(|floor| {
         let text: String = (1..40).map(|n| format!("line {n}\n")).collect();
         floor.human_push("text", &text);
         let dir = floor.prepare(1);
-        assert_eq!(floor.workspace.branch_state(&floor.tree(1), &branch(1)).expect("state").patch, None);
         floor.write(&dir, "blob", [0u8, 159, 146, 150]);
-        floor.commit("Ada", 1, "text", &text.replace("line 30\n", "line thirty\n"), "change");
-        let name = patch(floor);
-        assert_eq!(patch(floor), name);
+        let first = floor.commit("Ada", 1, "text", &text.replace("line 30\n", "line thirty\n"), "change");
+        let update = |how: &[&str]| {
+            floor.git_in(&dir, &["fetch", "--quiet", "origin"]);
+            floor.git_in(&dir, how);
+        };
         // Others change other files, and other places in the same one.
         floor.human_push("other", "1");
         floor.human_push("text", &format!("a new line\n{text}"));
-        floor.git_in(&dir, &["fetch", "--quiet", "origin"]);
-        assert_eq!(patch(floor), name, "nothing happened to the branch");
-        floor.git_in(&dir, &["rebase", "--quiet", "origin/main"]);
-        assert_eq!(patch(floor), name, "rebased");
+        update(&["rebase", "--quiet", "origin/main"]);
+        assert!(is_same(floor, &first, false) && is_same(floor, &first, true), "rebased");
         floor.human_push("other", "2");
-        floor.git_in(&dir, &["fetch", "--quiet", "origin"]);
-        floor.git_in(&dir, &["merge", "--quiet", "--no-edit", "origin/main"]);
-        assert_eq!(patch(floor), name, "merged");
+        let rebased = floor.head(&dir, "HEAD");
+        update(&["merge", "--quiet", "--no-edit", "origin/main"]);
+        assert!(is_same(floor, &rebased, false) && is_same(floor, &rebased, true), "merged");
+        assert!(is_same(floor, &first, false), "rebased and merged");
         // Anything else is another change: also a space, an executable bit, a byte of a binary file.
-        let mut names = vec![name];
-        for change in ["space", "mode", "byte"] {
+        for change in ["space", "mode", "byte", "submodule"] {
+            let before = floor.head(&dir, "HEAD");
             match change {
                 "space" => drop(floor.write(&dir, "spaced", "a b")),
                 "mode" => drop(floor.git_in(&dir, &["update-index", "--add", "--chmod=+x", "spaced"])),
-                _ => drop(floor.write(&dir, "blob", [0u8, 159, 146, 151])),
+                "byte" => drop(floor.write(&dir, "blob", [0u8, 159, 146, 151])),
+                _ => {
+                    let link = format!("160000,{first},sub");
+                    floor.git_in(&dir, &["update-index", "--add", "--cacheinfo", &link]);
+                }
             }
-            if change != "mode" {
+            if change == "space" || change == "byte" {
                 floor.git_in(&dir, &["add", "-A"]);
             }
             floor.git_in(&dir, &["commit", "--quiet", "-m", change]);
             floor.git_in(&dir, &["reset", "--quiet", "--hard"]);
-            let next = patch(floor);
-            assert!(!names.contains(&next), "{change}");
-            names.push(next);
+            assert!(!is_same(floor, &before, false) && !is_same(floor, &first, false), "{change}");
         }
-        floor.write(&dir, "spaced", "a  b");
-        floor.git_in(&dir, &["commit", "--quiet", "-am", "white space"]);
-        assert!(!names.contains(&patch(floor)));
+    });
+}
+
+#[test]
+fn the_same_lines_in_another_place_are_another_change() {
+    each(|floor| {
+        let section = |name: &str| format!("[{name}]\n\n\n\ntimeout = 1\ndebug = false\nlevel = 1\n\n\n\n");
+        let text = format!("{}{}", section("test"), section("production"));
+        floor.human_push("settings", &text);
+        floor.prepare(1);
+        let in_test = text.replacen("debug = false", "debug = true", 1);
+        let approved = floor.commit("Ada", 1, "settings", &in_test, "debug the tests");
+        floor.commit("Ada", 1, "settings", &text, "take it back");
+        let (tests, production) = text.split_once("[production]").expect("two sections");
+        let moved = format!("{tests}[production]{}", production.replace("debug = false", "debug = true"));
+        floor.commit("Ada", 1, "settings", &moved, "debug the tests");
+        assert!(!is_same(floor, &approved, false) && !is_same(floor, &approved, true));
+    });
+}
+
+#[test]
+fn where_commits_land_one_by_one_each_has_to_be_the_same() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        floor.commit("Ada", 1, "a", "1", "one");
+        let approved = floor.commit("Ada", 1, "b", "2", "two");
+        floor.human_push("other", "1");
+        floor.git_in(&dir, &["fetch", "--quiet", "origin"]);
+        floor.git_in(&dir, &["rebase", "--quiet", "origin/main"]);
+        assert!(is_same(floor, &approved, true), "each is there");
+        let rebased = floor.head(&dir, "HEAD");
+        // What comes and goes is in no diff, and would be in the history.
+        floor.commit("Eve", 1, "secret", "x", "come");
+        floor.git_in(&dir, &["rm", "--quiet", "secret"]);
+        floor.git_in(&dir, &["commit", "--quiet", "-m", "gone"]);
+        for of in [&approved, &rebased] {
+            assert!(is_same(floor, of, false) && !is_same(floor, of, true));
+        }
+        floor.git_in(&dir, &["reset", "--quiet", "--hard", rebased.as_str()]);
+        floor.git_in(&dir, &["commit", "--quiet", "--amend", "-m", "another message"]);
+        assert!(is_same(floor, &approved, false) && !is_same(floor, &approved, true));
     });
 }
 

@@ -6,7 +6,9 @@ use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortResult, PublishRequest, Tree, Workspace};
+use shopfloor_engine::ports::{
+    BuildRequest, Built, Merger, NotPublished, PortResult, PublishRequest, Tree, Workspace,
+};
 use shopfloor_engine::proof::QueueLock;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -240,8 +242,25 @@ impl Floor {
 
     /// Puts the entries on top of that commit.
     pub fn chain(&self, base: &Sha, list: &[ChainEntry], method: MergeMethod) -> PortResult<Built> {
-        let request =
-            BuildRequest { project: &self.project.name, trial: TrialId(list[0].entry.0), base, method, list };
+        self.chain_without(base, list, method, &[])
+    }
+
+    /// The same after those commits were taken off the primary branch.
+    pub fn chain_without(
+        &self,
+        base: &Sha,
+        list: &[ChainEntry],
+        method: MergeMethod,
+        removed: &[Sha],
+    ) -> PortResult<Built> {
+        let request = BuildRequest {
+            project: &self.project.name,
+            trial: TrialId(list[0].entry.0),
+            base,
+            method,
+            list,
+            removed,
+        };
         self.merger.build(&self.lock(), &request)
     }
 
@@ -256,8 +275,8 @@ impl Floor {
         commit_of(self.build(issue, head, method).expect("build"))
     }
 
-    pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), Option<Sha>>> {
-        let request = PublishRequest { old, new, tested: new, entries: &[EntryId(1)] };
+    pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), NotPublished>> {
+        let request = PublishRequest { old, new, tested: new, entries: &[EntryId(1)], branches: &[] };
         self.merger.publish(&self.lock(), &request)
     }
 }

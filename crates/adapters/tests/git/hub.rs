@@ -7,7 +7,9 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{BuildRequest, Built, Merger, PortResult, PrimaryAt, PublishRequest};
+use shopfloor_engine::ports::{
+    BuildRequest, Built, Merger, NotPublished, PortResult, PrimaryAt, PublishRequest,
+};
 use shopfloor_engine::proof::QueueLock;
 use std::sync::{Arc, Barrier};
 
@@ -77,7 +79,7 @@ fn a_primary_branch_that_does_not_go_on_is_told_from_one_that_does() {
         assert_eq!(primary(&second), None);
         let list = [floor.entry(1, &head)];
         assert!(matches!(floor.chain(&base, &list, MergeMethod::Merge), Ok(Built::NoPrimary)));
-        assert_eq!(floor.publish(&base, &commit).expect("tried"), Err(None));
+        assert_eq!(floor.publish(&base, &commit).expect("tried"), Err(NotPublished::Primary(None)));
     });
 }
 
@@ -101,12 +103,15 @@ fn of_two_who_publish_at_once_exactly_one_wins() {
             let lock = QueueLock::acquire(merger, name).expect("each has its own");
             let list = [floor.entry(issue, head)];
             let (trial, method) = (TrialId(issue), MergeMethod::Rebase);
-            let request = BuildRequest { project: name, trial, base, method, list: &list };
+            let request = BuildRequest { project: name, trial, base, method, list: &list, removed: &[] };
             commit_of(merger.build(&lock, &request).expect("built")).1
         };
-        let publish = |merger: &GitMerger, old: &Sha, new: &Sha| -> PortResult<Result<(), Option<Sha>>> {
+        let publish = |merger: &GitMerger, old: &Sha, new: &Sha| -> PortResult<Result<(), NotPublished>> {
             let lock = QueueLock::acquire(merger, name).expect("each has its own");
-            merger.publish(&lock, &PublishRequest { old, new, tested: new, entries: &[EntryId(1)] })
+            merger.publish(
+                &lock,
+                &PublishRequest { old, new, tested: new, entries: &[EntryId(1)], branches: &[] },
+            )
         };
         for round in 0..8 {
             let (ours, theirs) = (2 * round + 1, 2 * round + 2);
@@ -136,8 +141,8 @@ fn of_two_who_publish_at_once_exactly_one_wins() {
                 (one.join().expect("no panic"), two.join().expect("no panic"))
             });
             let (won, loser, issue, head) = match (&one, &two) {
-                (Ok(()), Err(Some(at))) => (at, &rival, theirs, &heads[1]),
-                (Err(Some(at)), Ok(())) => (at, &floor.merger, ours, &heads[0]),
+                (Ok(()), Err(NotPublished::Primary(Some(at)))) => (at, &rival, theirs, &heads[1]),
+                (Err(NotPublished::Primary(Some(at))), Ok(())) => (at, &floor.merger, ours, &heads[0]),
                 both => panic!("{both:?}"),
             };
             assert_eq!(*won, floor.head(&floor.hub(), "main"));

@@ -1,8 +1,8 @@
 use crate::floor::{Floor, branch, commit_of, each, gits};
-use shopfloor_core::effect::{LandedEntry, LandingStep, MovedBranch};
+use shopfloor_core::effect::{ChainEntry, EntryBranch, LandedEntry, LandingStep, MovedBranch};
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_engine::ports::{Built, Merger, PortError};
+use shopfloor_engine::ports::{Built, Merger, NotPublished, PortError, PublishRequest};
 
 fn log(floor: &Floor, format: &str, range: &str) -> String {
     floor.git_in(&floor.queue(), &["log", "--reverse", &format!("--format={format}"), range])
@@ -239,8 +239,69 @@ fn a_human_who_is_faster_wins() {
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
         let theirs = floor.human_push("d", "4");
         let published = floor.publish(&base, &commit).expect("publish");
-        assert_eq!(published, Err(Some(theirs.clone())));
+        assert_eq!(published, Err(NotPublished::Primary(Some(theirs.clone()))));
         assert_eq!(floor.head(&floor.hub(), "main"), theirs);
+    });
+}
+
+#[test]
+fn a_branch_that_was_moved_or_deleted_in_the_meantime_does_not_land() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (old, new) = floor.candidate(1, &head, MergeMethod::Squash);
+        let at = |head: &Sha| vec![EntryBranch { entry: EntryId(1), branch: branch(1), head: head.clone() }];
+        let publish = |branches: &[EntryBranch]| {
+            let request =
+                PublishRequest { old: &old, new: &new, tested: &new, entries: &[EntryId(1)], branches };
+            floor.merger.publish(&floor.lock(), &request).expect("tried")
+        };
+        let moved =
+            |head: Option<Sha>| Err(NotPublished::Branches(vec![MovedBranch { entry: EntryId(1), head }]));
+        let name = format!("refs/heads/{}", branch(1));
+        floor.git_in(&floor.hub(), &["update-ref", &name, old.as_str()]);
+        assert_eq!(publish(&at(&head)), moved(Some(old.clone())), "forced back");
+        floor.git_in(&floor.hub(), &["update-ref", "-d", &name]);
+        assert_eq!(publish(&at(&head)), moved(None), "deleted");
+        assert_eq!(floor.head(&floor.hub(), "main"), old);
+        floor.git_in(&floor.hub(), &["update-ref", &name, head.as_str()]);
+        assert_eq!(publish(&at(&head)), Ok(()));
+        // Whatever becomes of the branch then, it has landed.
+        floor.git_in(&floor.hub(), &["update-ref", "-d", &name]);
+        assert_eq!(publish(&at(&head)), Ok(()));
+        assert_eq!(floor.head(&floor.hub(), "main"), new);
+    });
+}
+
+/// A branch that was begun before the primary branch was rewound has what was taken off it.
+#[test]
+fn what_was_taken_off_the_primary_branch_does_not_come_back() {
+    each(|floor| {
+        let kept = floor.human_push("kept", "1\n");
+        floor.human_push("p2", "2\n");
+        let removed = floor.human_push("p3", "3\n");
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        floor.commit("Ada", 1, "b", "2\n", "add b");
+        let head = floor.push(1);
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", kept.as_str()]);
+        for method in [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash] {
+            let list = [floor.entry(1, &head)];
+            let tips = [removed.clone()];
+            let Built::Chain { links, .. } = floor.chain_without(&kept, &list, method, &tips).expect("built")
+            else {
+                panic!("a conflict")
+            };
+            assert_eq!(links[0].left_out, 2);
+            let commit = &links[0].link.commit;
+            let files = floor.git_in(&floor.queue(), &["ls-tree", "--name-only", commit.as_str()]);
+            assert_eq!(files.split_whitespace().collect::<Vec<_>>(), ["a", "b", "kept", "readme"]);
+            let history = log(floor, "%H", &format!("{kept}..{commit}"));
+            assert_eq!(history.lines().collect::<Vec<_>>(), [commit.as_str()]);
+            // Who has nothing else means just that.
+            let back = ChainEntry { head: removed.clone(), ..floor.entry(1, &head) };
+            let built = floor.chain_without(&kept, &[back], method, &tips).expect("built");
+            let Built::Chain { links, .. } = built else { panic!("a conflict") };
+            assert_eq!((links[0].left_out, show(floor, &links[0].link.commit, "p3").as_str()), (0, "3\n"));
+        }
     });
 }
 
@@ -264,11 +325,11 @@ fn a_push_in_the_middle_of_publishing_wins_too() {
         floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
         let hub = floor.hub();
         floor.intercept(&format!(
-            "case \" $* \" in *' update-ref '*refs/heads/main*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
+            "case \" $* \" in *' update-ref '*--stdin*) \"$real\" --git-dir '{}' update-ref refs/heads/main {theirs};; esac",
             hub.display()
         ));
         let published = floor.publish(&base, &commit).expect("publish");
-        assert_eq!(published, Err(Some(theirs.clone())));
+        assert_eq!(published, Err(NotPublished::Primary(Some(theirs.clone()))));
         assert_eq!(floor.head(&hub, "main"), theirs);
     }
 }
@@ -444,12 +505,11 @@ fn a_queue_that_borrows_nothing_fetches_and_sends() {
 #[test]
 fn only_a_commit_with_the_tree_that_was_checked_is_published() {
     each(|floor| {
-        use shopfloor_engine::ports::PublishRequest;
         let head = two_commits(floor);
         let (old, new) = floor.candidate(1, &head, MergeMethod::Rebase);
         let (_, squashed) = floor.candidate(1, &head, MergeMethod::Squash);
         let publish = |tested: &Sha| {
-            let request = PublishRequest { old: &old, new: &new, tested, entries: &[] };
+            let request = PublishRequest { old: &old, new: &new, tested, entries: &[], branches: &[] };
             floor.merger.publish(&floor.lock(), &request)
         };
         assert!(matches!(publish(&head), Err(PortError::Permanent { .. })), "another tree");

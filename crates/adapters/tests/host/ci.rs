@@ -1,9 +1,10 @@
 use super::support::{Fifo, path_variable};
 use shopfloor_adapters::ci::local::{CiConfig, CiProgress, CiStep, LocalCi};
+use shopfloor_adapters::ci::own::OwnSteps;
 use shopfloor_adapters::host::process::{Liveness, identify, is_same};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ci::SkipPaths;
-use shopfloor_core::effect::{CiReport, CiVerdict, CommitSource};
+use shopfloor_core::effect::{CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text::Redactor;
 use shopfloor_engine::ports::{Ci, CiRequest, PortError};
@@ -12,6 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// A commit's own steps are the lines of its file `steps`.
+fn own() -> OwnSteps {
+    let read = |text: &str| match text.contains("nonsense") {
+        true => Err("it is nonsense".to_owned()),
+        false => Ok(text
+            .lines()
+            .map(|run| CiStep { name: run.into(), run: run.into(), timeout: MINUTE })
+            .collect()),
+    };
+    OwnSteps { file: "steps".into(), read: Arc::new(read) }
+}
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -22,6 +35,7 @@ pub struct Floor {
     pub project: ProjectName,
     pub commit: Sha,
     pub progress: Arc<Mutex<Vec<String>>>,
+    pub about: CiAbout,
 }
 
 fn git(folder: &Path, args: &[&str]) -> String {
@@ -47,7 +61,7 @@ impl Floor {
         let hub = layout.hub(&project);
         fs::create_dir_all(hub.parent().expect("a parent")).expect("made");
         git(&source, &["clone", "--quiet", "--bare", ".", hub.to_str().expect("text")]);
-        Floor { folder, layout, project, commit, progress: Arc::default() }
+        Floor { folder, layout, project, commit, progress: Arc::default(), about: CiAbout::default() }
     }
 
     pub fn ci(&self, steps: &[(&str, &str, Duration)]) -> LocalCi {
@@ -65,6 +79,7 @@ impl Floor {
             infra: vec!["the lab is closed".to_owned()],
             skip: SkipPaths::new(&["docs/**".to_owned(), "*.md".to_owned()]).expect("patterns"),
             primary_branch: "main".to_owned(),
+            own: Some(own()),
         };
         let progress = Arc::clone(&self.progress);
         let observer = move |event: &CiProgress| {
@@ -86,6 +101,8 @@ impl Floor {
             run: RunId(1),
             commit: &self.commit,
             source: CommitSource::Hub,
+            purpose: CiPurpose::Head,
+            about: &self.about,
         }
     }
 
@@ -122,7 +139,19 @@ fn green_is_every_step_on_a_clean_checkout_in_a_clean_environment() {
     let log = floor.log();
     assert!(log.contains(&format!("== step tree ==\n{}\ncontent\n== step env ==\n", floor.commit)), "{log}");
     let names: Vec<&str> = log.lines().skip_while(|line| *line != "== step env ==").skip(1).collect();
-    assert_eq!(names, ["CI", "OUT", "PATH", "PWD", "SHOPFLOOR_CI", "SHOPFLOOR_CI_RUN"]);
+    assert_eq!(
+        names,
+        [
+            "CI",
+            "OUT",
+            "PATH",
+            "PWD",
+            "SHOPFLOOR_CI",
+            "SHOPFLOOR_CI_RUN",
+            "SHOPFLOOR_HEAD",
+            "SHOPFLOOR_PURPOSE"
+        ]
+    );
     assert_eq!(floor.left(), ["log", "report.json"], "the checkout is gone");
     assert_eq!(
         *floor.progress.lock().expect("no panic"),
@@ -313,4 +342,35 @@ fn a_cancelled_run_ends_and_is_neither_green_nor_red() {
         assert_eq!(running.join().expect("it ends").verdict, CiVerdict::Cancelled);
     });
     assert!(!floor.folder.path().join("ran").exists());
+}
+
+#[test]
+fn a_commit_that_changes_the_checks_passes_the_old_ones_and_its_own() {
+    let mut floor = Floor::new();
+    let source = floor.folder.path().join("source");
+    let commit_steps = |floor: &mut Floor, steps: &str| {
+        fs::write(source.join("steps"), steps).expect("written");
+        git(&source, &["add", "."]);
+        git(&source, &["commit", "--quiet", "-m", "steps"]);
+        let hub = floor.layout.hub(&floor.project);
+        git(&source, &["push", "--quiet", hub.to_str().expect("text"), "HEAD:refs/heads/main"]);
+        floor.commit = git(&source, &["rev-parse", "HEAD"]).parse().expect("a commit");
+    };
+    let accepted = [("true", "true", MINUTE)];
+    let run = |floor: &Floor, number: u64, purpose: CiPurpose| {
+        let request = CiRequest { run: RunId(number), purpose, ..floor.request() };
+        floor.ci(&accepted).run(&request).expect("a report")
+    };
+    commit_steps(&mut floor, "true\ntest -e file");
+    let report = run(&floor, 1, CiPurpose::Head);
+    assert_eq!((report.verdict, report.steps_run), (CiVerdict::Green, 2), "{}", report.excerpt);
+    commit_steps(&mut floor, "false");
+    let report = run(&floor, 2, CiPurpose::Head);
+    assert_eq!((report.verdict, report.step.as_deref()), (CiVerdict::Red, Some("false")));
+    // What is there already is not held against itself.
+    assert_eq!(run(&floor, 3, CiPurpose::Base).verdict, CiVerdict::Green);
+    commit_steps(&mut floor, "nonsense");
+    let report = run(&floor, 4, CiPurpose::Head);
+    assert_eq!((report.verdict, report.step.as_deref()), (CiVerdict::Red, Some("steps")));
+    assert!(report.excerpt.contains("it is nonsense"), "{}", report.excerpt);
 }

@@ -3,9 +3,12 @@
 use super::ci::Floor;
 use super::support::Script;
 use shopfloor_adapters::host::process::{Liveness, is_same};
-use shopfloor_core::effect::{CiVerdict, CommitSource, ProcessId};
+use shopfloor_core::effect::{CiAbout, CiPurpose, CiVerdict, CommitSource, ProcessId};
+use shopfloor_core::ids::{PrNumber, RunId, Sha};
+use shopfloor_core::planner::TrialId;
 use shopfloor_engine::ports::{Ci, CiRequest};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -62,22 +65,46 @@ fn a_recorded_pid_that_is_another_process_now_is_left_alone() {
     assert_eq!(is_same(id), Liveness::Alive);
 }
 
+/// A candidate is found where no ref names it; and what the checks see beside it is what they see beside a head.
 #[test]
-fn a_candidate_that_no_ref_names_is_found_in_the_queue_s_repository() {
-    let floor = Floor::new();
-    let queue = floor.layout.queue_repo(&floor.project);
-    let git = |args: &[&str]| {
+fn a_candidate_of_the_queue_has_the_refs_of_the_hub_and_the_checks_know_what_they_are_for() {
+    let mut floor = Floor::new();
+    let (hub, queue) = (floor.layout.hub(&floor.project), floor.layout.queue_repo(&floor.project));
+    let git = |folder: &Path, args: &[&str]| {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
         let output =
-            Command::new("git").arg("-C").arg(&queue).args(identity).args(args).output().expect("git");
+            Command::new("git").arg("-C").arg(folder).args(identity).args(args).output().expect("git");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     };
-    fs::rename(floor.layout.hub(&floor.project), &queue).expect("moved");
-    let tree = git(&["rev-parse", "main^{tree}"]);
-    let candidate = git(&["commit-tree", "-p", "main", "-m", "candidate", &tree]).parse().expect("a commit");
-    let request = CiRequest { commit: &candidate, source: CommitSource::Queue, ..floor.request() };
-    let script = format!("test $(git rev-parse HEAD) = {candidate}");
-    let report = floor.ci(&[("head", &script, MINUTE)]).run(&request).expect("a report");
-    assert_eq!(report.verdict, CiVerdict::Green, "{}", report.excerpt);
+    git(&hub, &["tag", "-a", "-m", "one", "v1", "main"]);
+    git(&hub, &["branch", "other", "main"]);
+    let (from, to) = (hub.display().to_string(), queue.display().to_string());
+    git(Path::new("/"), &["clone", "--quiet", "--bare", "--shared", &from, &to]);
+    git(&queue, &["tag", "-d", "v1"]);
+    let tree = git(&queue, &["rev-parse", "main^{tree}"]);
+    let candidate: Sha =
+        git(&queue, &["commit-tree", "-p", "main", "-m", "candidate", &tree]).parse().expect("a commit");
+    let base: Sha = git(&hub, &["rev-parse", "main"]).parse().expect("a commit");
+    floor.about = CiAbout { base: Some(base.clone()), branch: Some("ada/fix".into()), pr: Some(PrNumber(7)) };
+    let script = "test $(git rev-parse HEAD) = $SHOPFLOOR_HEAD
+git describe --tags
+git diff --quiet origin/main...HEAD
+git rev-parse --quiet --verify origin/other
+test -z \"$(git remote)\"
+echo \"$SHOPFLOOR_PURPOSE $SHOPFLOOR_BASE $SHOPFLOOR_BRANCH $SHOPFLOOR_PR\" > $OUT/told";
+    let trial = CiPurpose::Trial(TrialId(1));
+    let runs = [
+        (RunId(1), &candidate, CommitSource::Queue, trial, "trial"),
+        (RunId(2), &base, CommitSource::Hub, CiPurpose::Head, "head"),
+        // In the tree that was used before.
+        (RunId(3), &candidate, CommitSource::Queue, trial, "trial"),
+    ];
+    for (run, commit, source, purpose, named) in runs {
+        let request = CiRequest { run, commit, source, purpose, ..floor.request() };
+        let report = floor.ci(&[("refs", script, MINUTE)]).run(&request).expect("a report");
+        assert_eq!(report.verdict, CiVerdict::Green, "{}", report.excerpt);
+        let told = fs::read_to_string(floor.folder.path().join("told")).expect("written");
+        assert_eq!(told.trim(), format!("{named} {base} ada/fix 7"));
+    }
 }

@@ -176,9 +176,9 @@ pub enum Outcome {
         ahead: u32,
         dirty: u32,
         note: Option<String>,
-        /// Which change it makes to the primary branch: another name, another change.
+        /// Which of the reviewed heads it makes the same change as.
         #[serde(default)]
-        patch: Option<String>,
+        same_as: Vec<Sha>,
     },
     PrOpen {
         pr: PrNumber,
@@ -204,6 +204,10 @@ pub enum Outcome {
     },
     /// It is nowhere.
     NoPrimary,
+    /// Nothing was published: these are not what was approved and checked.
+    BranchesMoved {
+        moved: Vec<MovedBranch>,
+    },
     /// One link for each entry. `primary`: where the primary branch was seen.
     Chain {
         primary: Sha,

@@ -220,9 +220,10 @@ impl Plan {
                     let before = chain.iter().rev().nth(1);
                     let on_base = before.is_none();
                     let on = before.map_or(&trial.base, |link| &link.commit).clone();
+                    let behind = trial.list[..trial.list.len() - 1].to_vec();
                     self.forget(entry, orders);
                     self.rate.failed();
-                    orders.push(Order::Fail { entry, on, on_base, red, confirmed: id });
+                    orders.push(Order::Fail { entry, on, on_base, behind, red, confirmed: id });
                 }
             }
         }

@@ -230,6 +230,9 @@ pub enum Order {
         entry: EntryId,
         on: Sha,
         on_base: bool,
+        /// The entries before it in the list.
+        #[serde(default)]
+        behind: Vec<EntryId>,
         red: TrialId,
         confirmed: TrialId,
     },

@@ -149,9 +149,9 @@ pub struct Job {
     /// Where an older program kept the newest review; it is taken over at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<SeenReview>,
-    /// Heads that were published, and the change each makes to the primary branch; bounded.
+    /// Heads that make the same change as others that were published before; bounded.
     #[serde(default)]
-    pub patches: Vec<(Sha, String)>,
+    pub same_changes: Vec<SameChange>,
     /// The review the agent was last told of.
     pub review_told: Option<u64>,
     pub ci_fixes: u32,
@@ -233,9 +233,46 @@ impl Job {
         }
     }
 
-    /// Whether two heads make the same change, as far as is known.
-    pub fn is_same_change(&self, a: &Sha, b: &Sha) -> bool {
-        let patch = |head: &Sha| self.patches.iter().rfind(|(h, _)| h == head).map(|(_, patch)| patch);
-        a == b || (patch(a).is_some() && patch(a) == patch(b))
+    /// Whether `head` makes the same change as `of` did, as far as is known: itself, or by way of heads between.
+    /// `each_commit`: also by the same commits.
+    pub fn is_same_change(&self, of: &Sha, head: &Sha, each_commit: bool) -> bool {
+        let mut same = vec![head];
+        let mut at = 0;
+        while let Some(head) = same.get(at).copied() {
+            if head == of {
+                return true;
+            }
+            let usable = |c: &&SameChange| c.head == *head && (c.each_commit || !each_commit);
+            for next in self.same_changes.iter().filter(usable) {
+                if !same.contains(&&next.of) {
+                    same.push(&next.of);
+                }
+            }
+            at += 1;
+        }
+        false
     }
+
+    /// Takes in that `head` makes the same change as each of these.
+    pub fn makes_same_change(&mut self, head: &Sha, of: &[Sha], each_commit: bool) {
+        for of in of {
+            let found = SameChange { head: head.clone(), of: of.clone(), each_commit };
+            self.same_changes.retain(|known| *known != found);
+            self.same_changes.push(found);
+        }
+        let surplus = self.same_changes.len().saturating_sub(SAME_CHANGES_MAX);
+        self.same_changes.drain(..surplus);
+    }
+}
+
+/// More than reviews are kept of a pull request.
+const SAME_CHANGES_MAX: usize = 60;
+
+/// `head` is `of`, put on top of another commit of the primary branch, and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SameChange {
+    pub head: Sha,
+    pub of: Sha,
+    /// Also commit by commit.
+    pub each_commit: bool,
 }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Reviews kept of one pull request, and how many of them with their texts; the forge has all.
 const REVIEWS_MAX: usize = 40;
 const TEXTS_MAX: usize = 4;
+/// Each takes a merge to compare with.
+const HEADS_COMPARED_MAX: usize = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenReview {
@@ -109,11 +111,25 @@ impl Floor {
         self.pulls.get(&(job.project.clone(), job.pr?))
     }
 
+    /// The heads of a job of which a new one may be just another form: those that were reviewed, or are being.
+    pub fn heads_to_compare(&self, job: &Job) -> Vec<Sha> {
+        let reviews = self.pull_of(job).into_iter().flat_map(|pull| pull.reviews.iter().rev());
+        let mut heads: Vec<Sha> = Vec::new();
+        for head in job.head.iter().chain(job.review_head.iter()).chain(reviews.map(|r| &r.head)) {
+            if !heads.contains(head) && heads.len() < HEADS_COMPARED_MAX {
+                heads.push(head.clone());
+            }
+        }
+        heads
+    }
+
     /// The newest review of the very change counts, whoever wrote it and whatever commit carried it
     /// then; only a person lifts a person's objection.
     pub fn review_standing(&self, job: &Job, head: &Sha) -> Standing {
         let Some(pull) = self.pull_of(job) else { return Standing::NotReviewed };
-        let Some(review) = pull.reviews.iter().rfind(|r| job.is_same_change(&r.head, head)).cloned() else {
+        let each_commit = self.policy(&job.project).lands_each_commit();
+        let of_it = |r: &&SeenReview| job.is_same_change(&r.head, head, each_commit);
+        let Some(review) = pull.reviews.iter().rfind(of_it).cloned() else {
             return Standing::NotReviewed;
         };
         match (review.verdict, pull.objection()) {

@@ -70,6 +70,9 @@ pub struct Entry {
     /// When it landed or left the queue.
     #[serde(default)]
     pub decided_at: Option<Time>,
+    /// Commits of its branch that do not land with it: they were taken off the primary branch.
+    #[serde(default)]
+    pub left_out: u32,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
@@ -85,6 +88,9 @@ pub struct ByHand {
     pub green: Option<Green>,
     /// Why it is not wanted any more: said when its publication could not be called back.
     pub refused: Option<String>,
+    /// Red runs of its head in a row.
+    #[serde(default)]
+    pub reds: u32,
 }
 
 /// The run of the checks that a trial waits for.
@@ -185,6 +191,10 @@ pub struct Queue {
     /// Nothing is begun or published until a person has put that right.
     #[serde(default)]
     pub lost: Option<LostPrimary>,
+    /// Where it was before it was rewound, as a person wanted: what went with that does not come back with a
+    /// branch that was begun there. The newest are kept.
+    #[serde(default)]
+    pub removed: Vec<Sha>,
     pub runs: BTreeMap<TrialId, TrialRun>,
     #[serde(default)]
     pub landing: Option<Landing>,
@@ -200,6 +210,7 @@ record!(Queue, "queue", ProjectName, |q| q.project.clone(), |k| k.to_string());
 
 /// More than the plan remembers trees, so that what it wants published is found here.
 const GREENS_MAX: usize = 160;
+const REMOVED_MAX: usize = 8;
 
 impl Queue {
     pub fn new(project: ProjectName) -> Queue {
@@ -211,6 +222,7 @@ impl Queue {
             touched: false,
             accepts: false,
             lost: None,
+            removed: Vec::new(),
             runs: BTreeMap::new(),
             landing: None,
             publishing: None,
@@ -228,6 +240,14 @@ impl Queue {
             paused: self.paused.is_some() || self.lost.is_some() || self.finding,
             strict: policy.merge_batch == MergeBatch::Strict,
         }
+    }
+
+    /// The primary branch was there, and is to be without that.
+    pub fn remove(&mut self, tip: Sha) {
+        self.removed.retain(|known| *known != tip);
+        self.removed.push(tip);
+        let surplus = self.removed.len().saturating_sub(REMOVED_MAX);
+        self.removed.drain(..surplus);
     }
 
     pub fn remember(&mut self, green: Green) {

@@ -11,9 +11,13 @@ use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged
 use crate::event::{BranchAsk, NoteKind};
 use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use crate::planner::{Input, Priority};
+use crate::policy::HeadChecks;
 use crate::state::{ByHand, Entry, EntryState, Floor};
 use crate::verdict::Green;
 use std::fmt;
+
+/// Runs of the checks on a head before it is called red, as with candidates.
+const HEAD_RUNS_MAX: u32 = 2;
 
 /// Why a branch cannot be queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +119,7 @@ impl Turn<'_> {
                 approved_by: ask.approved_by.clone(),
                 green,
                 refused: None,
+                reds: 0,
             }),
             branch: ask.branch.clone(),
             head: ask.head.clone(),
@@ -124,11 +129,29 @@ impl Turn<'_> {
             priority,
             infra_retries: 0,
             decided_at: None,
+            left_out: 0,
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);
         self.note_entry(NoteKind::MergeReady, id, text);
-        if checked { self.admit(id) } else { self.check_entry(id) }
+        // Whatever comes of its checks, they are compared with those of the primary branch.
+        self.find_primary(project);
+        let tells = checked || !self.is_head_checked(project);
+        if tells { self.admit(id) } else { self.check_entry(id) }
+    }
+
+    /// Whether a head is worth a run of its own: its trial tells as well, and of more at once.
+    fn is_head_checked(&mut self, project: &ProjectName) -> bool {
+        match self.policy(project).head_checks {
+            HeadChecks::Always => true,
+            HeadChecks::Never => false,
+            HeadChecks::WhenIdle => {
+                let checking =
+                    |e: &Entry| e.project == *project && matches!(e.state, EntryState::Checking { .. });
+                !self.floor.entries.iter().any(checking)
+                    && self.queue_of(project).plan.trials().next().is_none()
+            }
+        }
     }
 
     /// The head, or its tree, may have been checked before.
@@ -162,7 +185,8 @@ impl Turn<'_> {
             text: "checks run".into(),
         });
         let (source, purpose) = (CommitSource::Hub, CiPurpose::Entry(id));
-        self.act(Action::RunCi { job: None, project, issue, run, commit, source, purpose });
+        let Some(about) = self.floor.entries.get(&id).map(|entry| self.about_entry(entry)) else { return };
+        self.act(Action::RunCi { job: None, project, issue, run, commit, source, purpose, about });
     }
 
     pub(super) fn entry_checked(&mut self, id: EntryId, run: RunId, report: &CiReport) {
@@ -179,7 +203,13 @@ impl Turn<'_> {
             (None, CiVerdict::Infra | CiVerdict::Cancelled) => StatusState::Error,
             (None, _) => StatusState::Failure,
         };
-        self.act(Action::PostStatus { project, commit: commit.clone(), run, state, text: text.clone() });
+        self.act(Action::PostStatus {
+            project: project.clone(),
+            commit: commit.clone(),
+            run,
+            state,
+            text: text.clone(),
+        });
         self.note_entry(NoteKind::CiResult, id, format!("run {run} on {}: {text}", commit.short()));
         if let Some(green) = green {
             if let Some(entry) = self.floor.entries.edit(&id) {
@@ -190,10 +220,30 @@ impl Turn<'_> {
         } else if says_nothing(report, &policy.checks) || report.verdict == CiVerdict::Skipped {
             self.check_entry_later(id, run, &text);
         } else {
-            let log =
-                if report.log.is_empty() { String::new() } else { format!("; the log: {}", report.log) };
-            self.failed(id, &format!("its head does not pass the checks: {text}{log}"), "");
+            self.head_is_red(id, &project, &text, report);
         }
+    }
+
+    /// The same rule as for a candidate: a second run, and nobody is blamed on top of a primary branch that fails
+    /// itself. What waited for that is tried again in the queue when it is mended.
+    fn head_is_red(&mut self, id: EntryId, project: &ProjectName, text: &str, report: &CiReport) {
+        let Some(by) = self.floor.entries.edit(&id).and_then(|e| e.by_hand.as_mut()) else { return };
+        by.reds += 1;
+        // Where nothing was run, a second time tells no more.
+        let ran = matches!(report.verdict, CiVerdict::Red | CiVerdict::TimedOut);
+        if ran && by.reds < HEAD_RUNS_MAX {
+            self.check_entry(id);
+            return;
+        }
+        by.reds = 0;
+        let log = if report.log.is_empty() { String::new() } else { format!("; the log: {}", report.log) };
+        let reason = format!("its head does not pass the checks: {text}{log}");
+        let Some(base) = self.queue_of(project).plan.base().cloned().filter(|_| ran) else {
+            self.failed(id, &reason, "");
+            return;
+        };
+        self.set_entry(id, EntryState::Queued);
+        self.blame(project, id, &base, true, reason, Some(report));
     }
 
     pub(super) fn entry_uncheckable(&mut self, id: EntryId, run: RunId, reason: &str) {

@@ -3,7 +3,7 @@
 
 use super::Turn;
 use super::scheduler::START_WITHIN;
-use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
+use crate::effect::{Action, CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Outcome, StatusState};
 use crate::event::NoteKind;
 use crate::ids::{JobId, RunId, Sha};
 use crate::policy::Policy;
@@ -14,15 +14,14 @@ use std::time::Duration;
 const INFRA_COOLDOWN_MAX: Duration = Duration::from_secs(3600);
 /// Fixes are counted anew after each green run; an agent that goes back and forth ends here.
 const CI_RUNS_MAX: u32 = 40;
-/// Heads whose change is remembered.
-const PATCHES_MAX: usize = 40;
 const OUTDATED: &str = "the project's checks were changed while they ran: they run again";
 /// On top of the project's own limit, for checkout and clean-up.
 const CHECKS_SLACK: Duration = Duration::from_secs(120);
 
 impl Turn<'_> {
-    pub(super) fn branch_published(&mut self, id: JobId, outcome: &Outcome) {
-        let Outcome::Branch { head, ahead, dirty, note, patch } = outcome else { return };
+    /// `each_commit`: that it makes the same change as another was asked commit by commit.
+    pub(super) fn branch_published(&mut self, id: JobId, each_commit: bool, outcome: &Outcome) {
+        let Outcome::Branch { head, ahead, dirty, note, same_as } = outcome else { return };
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let JobState::Publishing { goal } = job.state else { return };
         if goal == Goal::Nothing {
@@ -30,12 +29,7 @@ impl Turn<'_> {
             return;
         }
         job.head = Some(head.clone());
-        if let Some(patch) = patch {
-            job.patches.retain(|(known, _)| known != head);
-            job.patches.push((head.clone(), patch.clone()));
-            let surplus = job.patches.len().saturating_sub(PATCHES_MAX);
-            job.patches.drain(..surplus);
-        }
+        job.makes_same_change(head, same_as, each_commit);
         let branch = job.branch.clone();
         if let Some(note) = note {
             // The branch could not be pushed: the agent has to sort that out.
@@ -108,6 +102,7 @@ impl Turn<'_> {
         let run = RunId(self.number(|c| &mut c.run));
         let Some(job) = self.job(id) else { return };
         let (project, issue) = (job.project.clone(), job.issue);
+        let (branch, pr) = (job.branch.clone(), job.pr);
         self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
         self.act(Action::PostStatus {
             project: project.clone(),
@@ -116,6 +111,7 @@ impl Turn<'_> {
             state: StatusState::Pending,
             text: "checks run".into(),
         });
+        let about = CiAbout { base: self.queue_of(&project).plan.base().cloned(), branch: Some(branch), pr };
         self.act(Action::RunCi {
             job: Some(id),
             project,
@@ -124,6 +120,7 @@ impl Turn<'_> {
             commit: head,
             source: CommitSource::Hub,
             purpose: CiPurpose::Head,
+            about,
         });
     }
 

@@ -7,12 +7,12 @@
 //! that was checked, and the links are behind it.
 
 use super::Turn;
-use crate::effect::{Action, BuiltLanding, LandedEntry, LandingStep, Outcome};
+use crate::effect::{Action, BuiltLanding, EntryBranch, LandedEntry, LandingStep, MovedBranch, Outcome};
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, Sha};
 use crate::planner::{Input, Link, Step};
 use crate::policy::MergeBatch;
-use crate::state::{EntryState, Landing, Publishing};
+use crate::state::{Entry, EntryState, Landing, Publishing};
 use crate::verdict::Green;
 
 impl Turn<'_> {
@@ -112,7 +112,10 @@ impl Turn<'_> {
             queue.remember(green);
         }
         let (project, old) = (project.clone(), old.clone());
-        self.act(Action::Publish { project, old, new, tested, entries: list });
+        let entry = |id: &EntryId| self.floor.entries.get(id);
+        let branch = |e: &Entry| EntryBranch { entry: e.id, branch: e.branch.clone(), head: e.head.clone() };
+        let branches = list.iter().filter_map(entry).map(branch).collect();
+        self.act(Action::Publish { project, old, new, tested, entries: list, branches });
     }
 
     /// What makes a step fit to land.
@@ -137,7 +140,14 @@ impl Turn<'_> {
         new: &Sha,
         outcome: &Outcome,
     ) {
-        if !matches!(outcome, Outcome::Published | Outcome::PrimaryMoved { .. } | Outcome::NoPrimary) {
+        let is_answer = matches!(
+            outcome,
+            Outcome::Published
+                | Outcome::PrimaryMoved { .. }
+                | Outcome::NoPrimary
+                | Outcome::BranchesMoved { .. }
+        );
+        if !is_answer {
             return;
         }
         let Some(publishing) = self.take_publication(project, old, new) else { return };
@@ -157,6 +167,11 @@ impl Turn<'_> {
                     None => self.heed_refusal(*entry),
                 }
             }
+            if let Outcome::BranchesMoved { moved } = outcome {
+                for MovedBranch { entry, head } in moved {
+                    self.branch_moved(*entry, head.as_ref());
+                }
+            }
             return;
         }
         if let Some(green) = green {
@@ -166,7 +181,11 @@ impl Turn<'_> {
             entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
         self.plan(project, &Input::Published { tip, head: new.clone() });
         self.sync_after(project, &landed, new);
-        self.act(Action::VerifyLanded { project: project.clone(), landed });
+        let whole = |l: &LandedEntry| self.floor.entries.get(&l.entry).is_some_and(|e| e.left_out == 0);
+        let landed: Vec<LandedEntry> = landed.into_iter().filter(whole).collect();
+        if !landed.is_empty() {
+            self.act(Action::VerifyLanded { project: project.clone(), landed });
+        }
     }
 
     pub(super) fn publish_impossible(&mut self, project: &ProjectName, old: &Sha, new: &Sha, reason: &str) {

@@ -251,7 +251,9 @@ impl Turn<'_> {
             Action::CheckAgents { project } => self.staff_seen(project, outcome),
             Action::StartSession(start) => self.session_started(start, outcome),
             Action::EndSession { job, epoch, .. } => self.session_ended(*job, *epoch, action, outcome),
-            Action::PublishBranch { job, .. } => self.branch_published(*job, outcome),
+            Action::PublishBranch { job, each_commit, .. } => {
+                self.branch_published(*job, *each_commit, outcome);
+            }
             Action::Checkpoint { job, .. } => self.checkpoint_made(*job, outcome),
             Action::OpenPr { job, head, .. } => self.pr_open(*job, head, outcome),
             Action::RunCi { job, project, run, commit, purpose, .. } => {

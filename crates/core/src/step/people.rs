@@ -60,9 +60,16 @@ impl Turn<'_> {
     }
 
     /// Somebody pushed to the branch of a job that waits, or deleted it. It is looked at again: what is
-    /// new is checked and reviewed, and what the worktree lacks is told to the agent.
+    /// new is checked and reviewed, and what the worktree lacks is told to the agent. A branch that a person
+    /// queued leaves the queue: it is not what was approved.
     pub(super) fn branch_touched(&mut self, project: &ProjectName, branch: &str, head: Option<&Sha>) {
-        let Some(job) = self.floor.live_jobs(project).find(|j| j.branch == branch) else { return };
+        let Some(job) = self.floor.live_jobs(project).find(|j| j.branch == branch) else {
+            let entry = self.floor.queued_by_hand(project, branch).filter(|e| Some(&e.head) != head);
+            if let Some(entry) = entry.map(|e| e.id) {
+                self.branch_moved(entry, head);
+            }
+            return;
+        };
         let (id, known) = (job.id, job.head.clone());
         if known.as_ref() == head {
             return;

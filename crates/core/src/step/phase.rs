@@ -121,6 +121,8 @@ impl Turn<'_> {
             project: job.project.clone(),
             issue: job.issue,
             branch: job.branch.clone(),
+            reviewed: self.floor.heads_to_compare(job),
+            each_commit: self.floor.policy(&job.project).lands_each_commit(),
         };
         self.enter(id, JobState::Publishing { goal }, START_WITHIN);
         self.act(action);

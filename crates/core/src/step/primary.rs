@@ -34,12 +34,15 @@ impl Turn<'_> {
         self.act(Action::FindPrimary { project: project.clone(), known });
     }
 
-    /// Somebody moved it, or may have. A queue that never needed it does not care.
+    /// Somebody moved it, or may have; or it is not on record yet: only what is on record can be missed.
     pub(super) fn primary_touched(&mut self, project: &ProjectName) {
-        let Some(queue) = self.floor.queues.get(project) else { return };
+        if self.floor.projects.get(project).is_none() {
+            return;
+        }
+        let queue = self.queue_of(project);
         if queue.finding {
-            self.queue_of(project).touched = true;
-        } else if queue.plan.base().is_some() {
+            queue.touched = true;
+        } else {
             self.ask_for_primary(project);
         }
     }
@@ -47,7 +50,9 @@ impl Turn<'_> {
     /// Wherever it is, that is right: a person says so, or it is another branch now.
     pub(super) fn accept_primary(&mut self, project: &ProjectName) {
         let queue = self.queue_of(project);
-        queue.lost = None;
+        if let Some(lost) = queue.lost.take() {
+            queue.remove(lost.known);
+        }
         queue.accepts = true;
         self.primary_touched(project);
     }

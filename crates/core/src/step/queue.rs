@@ -87,6 +87,7 @@ impl Turn<'_> {
             priority,
             infra_retries: 0,
             decided_at: None,
+            left_out: 0,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
@@ -266,7 +267,7 @@ impl Turn<'_> {
     pub(super) fn branch_moved(&mut self, id: EntryId, head: Option<&Sha>) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
         // What lands, or has landed, was where it should be.
-        if entry.state != EntryState::Queued {
+        if !matches!(entry.state, EntryState::Queued | EntryState::Checking { .. }) {
             return;
         }
         let (job, project) = (entry.job, entry.project.clone());
@@ -274,7 +275,9 @@ impl Turn<'_> {
         self.leave(id, EntryState::Cancelled { reason: format!("the branch was {what}") });
         let text = format!("entry {id}: the branch was {what} after its approval");
         let Some(job) = job else {
-            self.note_entry(NoteKind::MergeFailed, id, text);
+            let branch = self.floor.entries.get(&id).map_or("", |e| &e.branch);
+            let next = format!("`shopfloor merge-queue add {branch}` queues it as it is then");
+            self.note_entry(NoteKind::MergeFailed, id, format!("{text}; {next}"));
             return;
         };
         self.note(NoteKind::MergeFailed, &project, None, text);

@@ -252,7 +252,7 @@ impl Turn<'_> {
             last_session: None,
             review_session: None,
             review: None,
-            patches: Vec::new(),
+            same_changes: Vec::new(),
             review_told: None,
             ci_fixes: 0,
             ci_retries: 0,

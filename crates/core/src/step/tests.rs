@@ -181,14 +181,14 @@ impl Scene {
     }
 
     fn branch(&mut self, head: u32) -> &mut Self {
-        self.branch_with(head, None)
+        self.branch_like(head, &[])
     }
 
-    /// The same, and the head's change has that name.
-    fn branch_with(&mut self, head: u32, patch: Option<&str>) -> &mut Self {
+    /// The same, and the head makes the same change as these.
+    fn branch_like(&mut self, head: u32, same_as: &[u32]) -> &mut Self {
         let (head, ahead) = (sha(head), u32::from(head > 0));
-        let patch = patch.map(str::to_owned);
-        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, patch })
+        let same_as = same_as.iter().map(|head| sha(*head)).collect();
+        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, same_as })
     }
 
     /// From a signal to the run of the checks.
@@ -254,6 +254,7 @@ impl Scene {
         let link = |n: &u32| ChainLink {
             link: Link { commit: sha(*n), tree: Tree(sha(1_000 + n)) },
             head_tree: Tree(sha(2_000 + n)),
+            left_out: 0,
         };
         let links = commits.iter().map(link).collect();
         self.answer("build_chain", Outcome::Chain { primary: sha(primary), moved: Vec::new(), links })

@@ -4,7 +4,7 @@
 use super::Turn;
 use super::checks::describe;
 use crate::effect::{
-    Action, ChainEntry, ChainLink, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, Outcome,
+    Action, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Conflict, Outcome,
     StatusState,
 };
 use crate::event::NoteKind;
@@ -54,8 +54,9 @@ impl Turn<'_> {
                 }
             }
             Order::Publish { old, on, steps } => self.land(project, Landing { old, steps }, &on),
-            Order::Fail { entry, on, on_base, .. } => {
+            Order::Fail { entry, on, on_base, behind, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
+                let reason = format!("{reason} ({})", self.stood_on(&on, &behind, evidence.report));
                 self.blame(project, entry, &on, on_base, reason, evidence.report);
             }
             Order::Unrunnable { entry, .. } => {
@@ -87,12 +88,26 @@ impl Turn<'_> {
         }
     }
 
+    /// What a candidate was on top of, and where its log is.
+    fn stood_on(&self, on: &Sha, behind: &[EntryId], report: Option<&CiReport>) -> String {
+        let name = |id: &EntryId| self.floor.entries.get(id).map(|e| e.branch.clone());
+        let names: Vec<String> = behind.iter().filter_map(name).collect();
+        let with = match names.is_empty() {
+            true => String::new(),
+            false => format!(", with {}", crate::text::one_line(&names.join(", "), 200)),
+        };
+        let log = report.map(|r| r.log.as_str()).filter(|log| !log.is_empty());
+        let log = log.map(|log| format!("; the log: {log}")).unwrap_or_default();
+        format!("on top of {}{with}{log}", on.short())
+    }
+
     // ---- building ------------------------------------------------------------------------------
 
     fn build(&mut self, project: &ProjectName, trial: TrialId, base: Sha, list: &[EntryId]) {
         let list = list.iter().filter_map(|id| self.chain_entry(*id)).collect();
         let method = self.policy(project).merge_method;
-        self.act(Action::BuildChain { project: project.clone(), trial, base, method, list });
+        let removed = self.queue_of(project).removed.clone();
+        self.act(Action::BuildChain { project: project.clone(), trial, base, method, list, removed });
     }
 
     pub(super) fn chain_entry(&self, id: EntryId) -> Option<ChainEntry> {
@@ -119,6 +134,7 @@ impl Turn<'_> {
                 if !self.primary_seen(project, Some(primary), moved) {
                     self.plan(project, &Input::Dropped { trial });
                 } else if list.len() == links.len() {
+                    self.tell_what_is_left_out(list, links);
                     self.reuse_verdicts(project, list, links);
                     let chain = links.iter().map(|l| l.link.clone()).collect();
                     self.plan(project, &Input::Built { trial, chain });
@@ -143,6 +159,19 @@ impl Turn<'_> {
                 self.plan(project, &Input::Dropped { trial });
             }
             _ => {}
+        }
+    }
+
+    /// A branch was begun on commits that are not wanted any more: it lands without them.
+    fn tell_what_is_left_out(&mut self, list: &[ChainEntry], links: &[ChainLink]) {
+        for (ChainEntry { entry, .. }, ChainLink { left_out, .. }) in list.iter().zip(links) {
+            let Some(row) = self.floor.entries.edit(entry) else { continue };
+            if std::mem::replace(&mut row.left_out, *left_out) != *left_out && *left_out > 0 {
+                let text = format!(
+                    "entry {entry}: its branch was begun on {left_out} commits that were taken off the primary branch; they do not land with it"
+                );
+                self.note_entry(NoteKind::QueueState, *entry, text);
+            }
         }
     }
 
@@ -186,7 +215,18 @@ impl Turn<'_> {
     ) {
         let Some(entry) = self.floor.entries.get(&entry) else { return };
         let (job, issue, source) = (entry.job, entry.issue, CommitSource::Queue);
-        self.act(Action::RunCi { job, project: project.clone(), issue, run, commit, source, purpose });
+        let about = self.about_entry(entry);
+        self.act(Action::RunCi { job, project: project.clone(), issue, run, commit, source, purpose, about });
+    }
+
+    /// What the checks are told of an entry's change.
+    pub(super) fn about_entry(&self, entry: &Entry) -> CiAbout {
+        let queue = self.floor.queues.get(&entry.project);
+        CiAbout {
+            base: queue.and_then(|q| q.plan.base()).cloned(),
+            branch: Some(entry.branch.clone()),
+            pr: entry.pr,
+        }
     }
 
     pub(super) fn trial_checked(

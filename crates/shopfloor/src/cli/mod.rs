@@ -2,6 +2,7 @@
 
 mod agents;
 mod answer;
+mod approval;
 mod attach;
 mod body;
 mod cancel;

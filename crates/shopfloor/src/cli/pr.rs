@@ -1,5 +1,6 @@
 //! `shopfloor pr`: the pull requests of the embedded forge.
 
+use super::approval::{Approve, CommitName};
 use super::body::{self, BodyArgs};
 use super::{CliError, CliResult, Context, Exit, output, view};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
@@ -51,9 +52,9 @@ enum Which {
 struct ReviewArgs {
     #[arg(value_name = "PR")]
     number: PrNumber,
-    /// It may land
-    #[arg(long)]
-    approve: bool,
+    /// It may land. With a commit: only if that is its head
+    #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
+    approve: Option<Option<CommitName>>,
     /// It may not land like this; say why
     #[arg(long)]
     request_changes: bool,
@@ -275,7 +276,9 @@ fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: Revie
     if pr.state != PrState::Open {
         return Err(CliError::failed(format!("pull request #{} is {}", pr.number, pr.state.as_str())));
     }
-    let verdict = match (args.approve, args.request_changes) {
+    let approve = Approve::from(args.approve);
+    let approves = approve.of(&format!("pull request #{}", pr.number), &pr.head)?;
+    let verdict = match (approves, args.request_changes) {
         (true, _) => Verdict::Approve,
         (_, true) => Verdict::RequestChanges,
         _ => Verdict::Discuss,

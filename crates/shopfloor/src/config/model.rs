@@ -8,7 +8,7 @@ use super::sessions::ProjectSessions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
-use shopfloor_core::policy::{MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::collections::BTreeMap;
 
 /// A project's configuration: `shopfloor.toml` at the root of its repository.
@@ -114,6 +114,10 @@ pub struct Ci {
     /// (networks, registries, a full disk): such a run is repeated and costs the agent nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub infra: Vec<String>,
+    /// Whether a branch that a person queued is checked by itself before it is tried as it would land: "always",
+    /// "when-idle" (if nothing else of the queue is being checked) or "never".
+    #[schemars(with = "String", extend("enum" = ["always", "when-idle", "never"]))]
+    pub heads: HeadChecks,
     /// Times checks that could not run are run again.
     pub infra_retries: u32,
     /// Before the first of those; doubles with each.
@@ -130,6 +134,7 @@ impl Default for Ci {
             log_max: 4 * 1024 * 1024,
             skip_paths: Vec::new(),
             infra: Vec::new(),
+            heads: Policy::default().head_checks,
             infra_retries: Policy::default().infra_retries_max,
             infra_cooldown: Span(Policy::default().infra_cooldown),
         }

@@ -125,7 +125,8 @@ kind = "local"
 [ci]
 # The checks. Each runs with `sh -c` in a clean checkout of exactly the commit in question, so it
 # must also install what it needs. Exit code 0 means passed. They run before a review, and again on
-# what is about to land.
+# what is about to land. They are told what it is about: SHOPFLOOR_PURPOSE (head, trial or base), SHOPFLOOR_HEAD,
+# SHOPFLOOR_BASE, SHOPFLOOR_BRANCH and SHOPFLOOR_PR, as far as there is one.
 @CHECKS@
 # For a whole run, all steps together.
 # timeout = "30m"
@@ -135,6 +136,9 @@ kind = "local"
 # skip_paths = []
 # What in a failing step's output says that the machine or the network failed, not the change.
 # infra = []
+# Whether a branch that a person queued is checked by itself before it is tried as it would land: "always",
+# "when-idle" (if nothing else of the queue is being checked) or "never".
+# heads = "always"
 
 [agents.dev]
 # Who implements issues. "demo" is a scripted agent inside Shopfloor: it uses no AI, needs no

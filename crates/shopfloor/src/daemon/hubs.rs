@@ -1,5 +1,6 @@
 //! Watches branches of the hubs, by events of the kernel: git's files are read when they were written, and
-//! no process is started for it. The primary branches are watched, and the branches of jobs that wait.
+//! no process is started for it. The primary branches are watched, and the branches that wait: of jobs, and
+//! those that people queued.
 //! What the factory itself does there is known beforehand; anything else is news.
 
 use shopfloor_adapters::git::hub;
@@ -7,7 +8,7 @@ use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Sha};
-use shopfloor_core::state::{Floor, Job, JobState, Queue};
+use shopfloor_core::state::{Entry, EntryState, Floor, Job, JobState, Queue};
 use shopfloor_engine::{Handle, Input};
 use std::collections::BTreeMap;
 use std::io;
@@ -41,10 +42,10 @@ struct Branch {
 /// Where a branch is expected to be.
 #[derive(Clone, PartialEq, Eq)]
 enum Known {
-    /// The primary branch; where, if the queue needs to know.
+    /// The primary branch; where, once it is on record.
     Primary(Option<Vec<Sha>>),
-    /// A job's branch.
-    Job(Sha),
+    /// A branch that waits, as it was left.
+    Waiting(Sha),
 }
 
 /// Two files tell of a branch.
@@ -59,7 +60,8 @@ impl HubWatch {
     }
 
     pub fn reconcile(&mut self, floor: &Floor) {
-        let mut wanted: BTreeMap<Name, Known> = floor.jobs.iter().filter_map(waiting).collect();
+        let mut wanted: BTreeMap<Name, Known> = floor.entries.iter().filter_map(queued).collect();
+        wanted.extend(floor.jobs.iter().filter_map(waiting));
         for project in floor.projects.iter() {
             let known = floor.queues.get(&project.name).and_then(Queue::primary_known);
             let name = (project.name.clone(), project.policy.primary_branch.clone());
@@ -111,7 +113,14 @@ fn waiting(job: &Job) -> Option<(Name, Known)> {
             | JobState::Merging { .. }
     );
     let head = job.head.clone().filter(|_| waits)?;
-    Some(((job.project.clone(), job.branch.clone()), Known::Job(head)))
+    Some(((job.project.clone(), job.branch.clone()), Known::Waiting(head)))
+}
+
+/// The branch that a person queued, until it lands.
+fn queued(entry: &Entry) -> Option<(Name, Known)> {
+    let waits = matches!(entry.state, EntryState::Queued | EntryState::Checking { .. });
+    let name = (entry.project.clone(), entry.branch.clone());
+    (waits && entry.job.is_none()).then(|| (name, Known::Waiting(entry.head.clone())))
 }
 
 impl Shared {
@@ -136,10 +145,11 @@ impl Shared {
         let (project, name) = branch.name.clone();
         let event = match &branch.known {
             Known::Primary(Some(known)) if head.as_ref().is_some_and(|head| known.contains(head)) => return,
-            Known::Primary(None) if before.is_none_or(|before| before == head) => return,
+            // When it is seen for the first time it is put on record.
+            Known::Primary(None) if before.is_some_and(|before| before == head) => return,
             Known::Primary(_) => Event::PrimaryTouched { project },
-            Known::Job(known) if head.as_ref() == Some(known) => return,
-            Known::Job(_) => Event::BranchTouched { project, branch: name, head },
+            Known::Waiting(known) if head.as_ref() == Some(known) => return,
+            Known::Waiting(_) => Event::BranchTouched { project, branch: name, head },
         };
         drop(branches);
         self.handle.send(Input::Event(event));

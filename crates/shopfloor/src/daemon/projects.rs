@@ -10,6 +10,7 @@ use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig, McpServers, ProjectConfig, secrets};
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
+use shopfloor_adapters::ci::own::OwnSteps;
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
@@ -235,8 +236,19 @@ impl Projects {
                 // Checked when it was loaded; what cannot be read skips nothing.
                 skip: SkipPaths::new(&ci.skip_paths).unwrap_or_default(),
                 primary_branch: project.config.project.primary_branch.clone(),
+                own: Some(projects.own_steps()),
             })
         })
+    }
+
+    /// Reads the checks of a commit's own configuration.
+    fn own_steps(&self) -> OwnSteps {
+        let floor = self.floor.clone();
+        let read = move |text: &str| {
+            let config = config::load::project_from(Path::new(config::FILE_NAME), text, &floor);
+            config.map(|config| config.ci_steps()).map_err(|e| e.to_string())
+        };
+        OwnSteps { file: config::FILE_NAME.to_owned(), read: Arc::new(read) }
     }
 
     pub fn setup_lookup(&self) -> SetupConfigs {

@@ -174,7 +174,7 @@ pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
-    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, patch: None };
+    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new() };
     floor.perform("publish_branch", branch);
     let new = shopfloor_store::forge::NewPr {
         title: "Say hello".into(),

@@ -20,7 +20,8 @@ fn sha(digit: &str) -> Sha {
 
 /// The candidate is built and being checked.
 fn testing(floor: &TestFloor) {
-    let link = ChainLink { link: Link { commit: sha("c"), tree: Tree(sha("d")) }, head_tree: Tree(sha("e")) };
+    let link = Link { commit: sha("c"), tree: Tree(sha("d")) };
+    let link = ChainLink { link, head_tree: Tree(sha("e")), left_out: 0 };
     let (primary, moved) = (HEAD.parse().unwrap(), Vec::new());
     floor.perform("build_chain", Outcome::Chain { primary, moved, links: vec![link] });
 }

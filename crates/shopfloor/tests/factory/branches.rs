@@ -217,6 +217,8 @@ fn trouble_is_told_and_what_was_mended_lands() {
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("alice/red: failed: its head does not pass the checks"), "{said}");
+    let said = floor.ok(&["explain", "alice/red"]);
+    assert!(said.contains("failed") && said.contains("the log: ") && said.contains("MERGE_FAILED"), "{said}");
     // The approval was of that head: the next is approved anew.
     push(&floor, "alice/red", "a.txt", "mended");
     refused(&floor, &["merge-queue", "retry", "alice/red"], 1, &["is not approved"]);
@@ -360,6 +362,59 @@ fn a_push_to_the_primary_branch_is_noticed_at_once() {
     wait_for("that push is known, too", || status(&floor)["primary"] == json!(head));
     floor.ok(&["down"]);
     floor.assert_history_green();
+}
+
+/// Whatever happens to a branch while its candidate is checked: it is not what was approved any more.
+#[test]
+fn a_branch_that_is_pushed_to_forced_or_deleted_in_its_trial_does_not_land() {
+    let floor = Floor::new(PEOPLE);
+    let mut gate = Gate::new(&floor);
+    assert_eq!(floor.until_idle().0, 0);
+    let names = ["pushed", "forced", "deleted"];
+    let heads = names.map(|name| push(&floor, name, &format!("{name}.txt"), "approved"));
+    // On top of something else, so that their candidates have to be checked by themselves.
+    push_primary(&floor, "before.txt");
+    floor.ok(&["merge-queue", "pause"]);
+    floor.ok(&["up", "--detach"]);
+    for name in names {
+        floor.ok(&["merge-queue", "add", name, "--approve"]);
+    }
+    gate.let_through(names.len());
+    let stand = |state: &str| {
+        let (_, all) = floor.json(&["merge-queue", "list", "--all"]);
+        all.as_array().expect("a list").iter().filter(|e| e["status"] == state).count()
+    };
+    wait_for("their heads passed", || stand("queued") == names.len());
+    floor.ok(&["merge-queue", "resume"]);
+    wait_for("a candidate is being checked", || gate.began() > names.len());
+    push_onto(&floor, heads[0].as_str(), "pushed", "more.txt", "unseen");
+    push_onto(&floor, "main", "forced", "forced.txt", "unseen");
+    floor.hub(&["update-ref", "-d", "refs/heads/deleted"]);
+    wait_for("they are out of the queue", || stand("cancelled") == names.len());
+    gate.let_through(9);
+    floor.ok(&["down"]);
+    let files = floor.hub(&["ls-tree", "--name-only", "main"]);
+    for name in ["pushed", "forced", "deleted", "more"] {
+        assert!(!files.contains(&format!("{name}.txt")), "{files}");
+    }
+    let events = floor.ok(&["events"]);
+    assert!(events.contains("was moved to") && events.contains("was deleted"), "{events}");
+}
+
+#[test]
+fn an_approval_is_of_a_commit() {
+    let floor = floor(PEOPLE);
+    let seen = push(&floor, "alice/fix", "a.txt", "one");
+    let head = push_onto(&floor, seen.as_str(), "alice/fix", "b.txt", "unseen");
+    let add = ["merge-queue", "add", "alice/fix", "--approve"];
+    let seen = seen.to_string();
+    let words = [&format!("not at {seen}")[..], "nothing is approved"];
+    refused(&floor, &[&add[..], &[&seen]].concat(), 1, &words);
+    refused(&floor, &["merge-queue", "add", "alice/fix"], 1, &["is not approved"]);
+    let said = floor.ok(&[&add[..], &[&head.to_string()[..12]]].concat());
+    assert!(said.contains(&format!("approved {head}, the head of alice/fix")), "{said}");
+    floor.ok(&["merge-queue", "process"]);
+    assert_eq!(floor.landed("b.txt"), "unseen");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
             }
             Action::StartSession(start) => started(start.epoch),
             Action::PublishBranch { .. } => {
-                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, patch: None }
+                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new() }
             }
             Action::OpenPr { .. } => {
                 let new = NewPr {

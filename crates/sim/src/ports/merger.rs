@@ -3,13 +3,13 @@
 use crate::git::{commit_of, sha};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{
-    BuiltLanding, ChainEntry, ChainLink, Conflict, LandedEntry, LandingStep, MovedBranch,
+    BuiltLanding, ChainEntry, ChainLink, Conflict, EntryBranch, LandedEntry, LandingStep, MovedBranch,
 };
 use shopfloor_core::ids::{EntryId, ProjectName, Sha};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Final, Merger, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -95,7 +95,8 @@ impl Merger for FakeMerger {
                         let one = if world.is(Mutation::OneNameForAllTrees) { Some(0) } else { None };
                         let (tree, head_tree) =
                             (world.git.tree(one.unwrap_or(commit)), world.git.tree(one.unwrap_or(head)));
-                        links.push(ChainLink { link: Link { commit: sha(commit), tree }, head_tree });
+                        let link = Link { commit: sha(commit), tree };
+                        links.push(ChainLink { link, head_tree, left_out: 0 });
                     }
                     Err(files) => {
                         world.saw("conflict");
@@ -140,7 +141,7 @@ impl Merger for FakeMerger {
         &self,
         _lock: &QueueLock,
         request: &PublishRequest<'_>,
-    ) -> PortResult<Result<(), Option<Sha>>> {
+    ) -> PortResult<Result<(), NotPublished>> {
         self.0.call("publish", |world| {
             let actual = world.git.primary();
             let (expected, commit) = (commit_of(request.old), commit_of(request.new));
@@ -150,7 +151,15 @@ impl Merger for FakeMerger {
                     return Ok(Ok(()));
                 }
                 world.saw("primary moved");
-                return Ok(Err(Some(sha(actual))));
+                return Ok(Err(NotPublished::Primary(Some(sha(actual)))));
+            }
+            let there = |e: &EntryBranch| world.git.hub.get(&e.branch).map(|c| sha(*c));
+            let left = request.branches.iter().filter(|e| there(e).as_ref() != Some(&e.head));
+            let moved: Vec<MovedBranch> =
+                left.map(|e| MovedBranch { entry: e.entry, head: there(e) }).collect();
+            if !moved.is_empty() && commit != actual {
+                world.saw("branch moved before it landed");
+                return Ok(Err(NotPublished::Branches(moved)));
             }
             if !world.git.is_ancestor(expected, commit) {
                 return Err(PortError::permanent(Final::Rejected, "would drop commits"));

@@ -116,21 +116,34 @@ impl Workspace for FakeWorkspace {
                 .get(branch)
                 .ok_or_else(|| PortError::permanent(Final::Missing, "no such branch"))?;
             let patch = git.patch(head);
-            let name = if world.mutation == Some(Mutation::OneNameForAllChanges) {
-                "the same".into()
-            } else {
-                format!("{patch:?}")
-            };
             world.patches.insert(head, patch);
             let git = &world.git;
             Ok(BranchState {
-                patch: Some(name),
                 head: sha(head),
                 ahead: git.ahead(git.primary(), head),
                 dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
                 pushed: git.hub.get(branch).map(|c| sha(*c)),
                 unfinished: None,
             })
+        })
+    }
+
+    fn same_changes(
+        &self,
+        _tree: &Tree,
+        head: &Sha,
+        reviewed: &[Sha],
+        _each_commit: bool,
+    ) -> PortResult<Vec<Sha>> {
+        self.0.call("same_changes", |world| {
+            let git = &world.git;
+            let base = git.merge_base(git.primary(), commit_of(head));
+            let content = git.content(commit_of(head));
+            let same = |of: &&Sha| {
+                world.is(Mutation::EveryChangeIsTheSame)
+                    || git.three_way(base, commit_of(of)).is_ok_and(|merged| merged == *content)
+            };
+            Ok(reviewed.iter().filter(|of| *of != head).filter(same).cloned().collect())
         })
     }
 

@@ -123,6 +123,10 @@ fn only_green_is_green() {
     for verdict in [CiVerdict::Red, CiVerdict::TimedOut, CiVerdict::NoChecks] {
         let mut scene = asked(Policy::default(), ask());
         scene.ci(verdict);
+        if verdict != CiVerdict::NoChecks {
+            assert_eq!((status(&scene, 1), scene.has("run_ci")), ("testing", true), "once more");
+            scene.ci(verdict);
+        }
         assert_eq!((status(&scene, 1), scene.has("build_chain")), ("failed", false), "{verdict:?}");
         assert!(told(&scene, NoteKind::MergeFailed).is_some_and(|t| t.starts_with(BRANCH)), "{verdict:?}");
     }
@@ -140,6 +144,32 @@ fn only_green_is_green() {
     let mut scene = asked(Policy::default(), ask());
     scene.impossible("run_ci");
     assert_eq!(status(&scene, 1), "failed");
+}
+
+/// The same rule as in the queue: red twice, and not because the primary branch is.
+#[test]
+fn a_head_that_fails_with_the_primary_branch_waits_until_that_is_mended() {
+    let red_twice = || {
+        let mut scene = asked(Policy::default(), ask());
+        scene.primary(10).ci(CiVerdict::Red).ci(CiVerdict::Red);
+        match scene.pending.iter().find(|a| a.name() == "run_ci") {
+            Some(Action::RunCi { commit, purpose: CiPurpose::Base, .. }) => assert_eq!(*commit, sha(10)),
+            other => panic!("{other:?}"),
+        }
+        scene
+    };
+    let mut scene = red_twice();
+    scene.ci(CiVerdict::Green);
+    assert_eq!(status(&scene, 1), "failed", "it is its own fault");
+    let mut scene = red_twice();
+    scene.ci(CiVerdict::Red).ci(CiVerdict::Red);
+    assert_eq!((status(&scene, 1), scene.has("build_chain")), ("queued", false));
+    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
+    assert_eq!(lists(&scene), [[1]], "mended: it is tried as it would land");
+    // A red that does not come again is no red.
+    let mut scene = asked(Policy::default(), ask());
+    scene.ci(CiVerdict::Red).ci(CiVerdict::Green).primary(10);
+    assert_eq!(status(&scene, 1), "preparing");
 }
 
 #[test]
@@ -227,8 +257,14 @@ fn one_that_landed_closes_what_it_was_for() {
     let mut scene = asked(Policy::default(), BranchAsk { pr: Some((PR, IssueNumber(7))), ..ask() });
     scene.ci(CiVerdict::Green).primary(10).chain(&[30]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(10), sha(30))));
-    let action =
-        Action::Publish { project: project(), old: sha(10), new: sha(30), tested: sha(30), entries: vec![] };
+    let action = Action::Publish {
+        project: project(),
+        old: sha(10),
+        new: sha(30),
+        tested: sha(30),
+        entries: vec![],
+        branches: vec![],
+    };
     scene.event(Event::Performed { action, outcome: Outcome::Published });
     match scene.take("retire_branch") {
         Action::RetireBranch { issue, merged, .. } => {
@@ -249,4 +285,55 @@ fn it_waits_its_turn_among_jobs_and_is_kept_apart_from_them() {
     scene.pending.retain(|a| a.name() != "build_chain");
     scene.settle();
     assert_eq!((scene.state(), status(&scene, 2)), ("merged", "preparing"));
+}
+
+#[test]
+fn one_that_moves_or_goes_leaves_the_queue_wherever_it_is() {
+    let touched = |scene: &mut Scene, head: Option<u32>| {
+        let head = head.map(sha);
+        scene.event(Event::BranchTouched { project: project(), branch: BRANCH.into(), head });
+    };
+    for head in [Some(2), None] {
+        let mut checking = asked(Policy::default(), ask());
+        touched(&mut checking, Some(1));
+        assert_eq!(status(&checking, 1), "testing", "it is where it was");
+        touched(&mut checking, head);
+        assert_eq!((status(&checking, 1), checking.has("cancel_ci")), ("cancelled", true));
+
+        let mut trial = admitted();
+        trial.chain(&[30]);
+        touched(&mut trial, head);
+        assert_eq!((status(&trial, 1), trial.has("cancel_ci")), ("cancelled", true));
+        assert!(told(&trial, NoteKind::MergeFailed).is_some_and(|t| t.contains("merge-queue add alice/fix")));
+
+        // Too late to be noticed: then git does not move the primary branch.
+        let mut landing = admitted();
+        landing.chain(&[30]).ci(CiVerdict::Green);
+        match landing.pending.iter().find(|a| a.name() == "publish") {
+            Some(Action::Publish { branches, .. }) => assert_eq!(branches[0].head, sha(1)),
+            other => panic!("{other:?}"),
+        }
+        touched(&mut landing, head);
+        assert_eq!(status(&landing, 1), "merging");
+        let moved = vec![crate::effect::MovedBranch { entry: EntryId(1), head: head.map(sha) }];
+        landing.answer("publish", Outcome::BranchesMoved { moved });
+        assert_eq!(status(&landing, 1), "cancelled");
+        landing.primary(10);
+        assert!(!landing.has("build_chain"));
+    }
+}
+
+#[test]
+fn a_head_need_not_be_checked_where_its_trial_tells() {
+    use crate::policy::HeadChecks;
+    let with = |head_checks| Policy { head_checks, ..Policy::default() };
+    let mut scene = asked(with(HeadChecks::Never), ask());
+    assert!(!scene.has("run_ci"));
+    scene.primary(10).chain(&[30]).ci(CiVerdict::Green);
+    assert_eq!(published(&mut scene), Some((sha(10), sha(30))));
+    let mut scene = asked(with(HeadChecks::WhenIdle), ask());
+    assert!(scene.has("run_ci"), "nobody else wants to be checked");
+    let second = BranchAsk { branch: "bob/fix".into(), head: sha(2), tree: Tree(sha(2_021)), ..ask() };
+    scene.event(Event::BranchAsked { project: project(), ask: second });
+    assert_eq!((status(&scene, 1), status(&scene, 2)), ("testing", "queued"));
 }

@@ -112,7 +112,10 @@ fn an_empty_or_unpushable_branch_is_the_agents_to_sort_out() {
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["CI failed"]));
     let note = Some("not a fast-forward".to_owned());
     scene.signal(DEV, Phase::AwaitingCi);
-    scene.answer("publish_branch", Outcome::Branch { head: sha(1), ahead: 1, dirty: 0, note, patch: None });
+    scene.answer(
+        "publish_branch",
+        Outcome::Branch { head: sha(1), ahead: 1, dirty: 0, note, same_as: Vec::new() },
+    );
     assert_eq!(scene.unread().len(), 2);
     assert!(!scene.has("open_pr"));
 }

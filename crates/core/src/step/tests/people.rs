@@ -219,7 +219,7 @@ fn a_checkouts_own_commits_are_queued_once_and_it_follows_when_they_landed() {
 fn what_failed_in_the_queue_is_not_queued_again_but_told() {
     let mut scene = Scene::new(Policy::default());
     parted(&mut scene, 5);
-    scene.ci(CiVerdict::Red);
+    scene.ci(CiVerdict::Red).ci(CiVerdict::Red);
     let told = scene.noted(NoteKind::Checkout);
     parted(&mut scene, 5);
     assert!(!scene.has("run_ci"));

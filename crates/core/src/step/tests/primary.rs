@@ -34,9 +34,36 @@ fn a_push_by_somebody_else_voids_what_is_being_tried() {
     assert_eq!((lists(&scene), scene.noted(NoteKind::QueueState)), (vec![vec![1]], before + 1));
     scene.chain_seen(11, &[21]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
-    // A queue that never needed it does not ask.
+}
+
+/// Nothing was queued yet: what was rewound before that would come back with the first branch that has it.
+#[test]
+fn it_is_on_record_before_it_is_needed() {
     let mut scene = Scene::working(Policy::default());
-    assert!(!touched(&mut scene).has("find_primary"));
+    touched(&mut scene).primary(10);
+    rewound(&mut scene, 9);
+    assert!(queue(&scene).lost.is_some());
+}
+
+#[test]
+fn what_a_person_took_off_it_does_not_come_back() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    scene.pending.clear();
+    rewound(&mut scene, 9);
+    resume(&mut scene);
+    scene.primary(9);
+    match scene.pending.iter().find(|a| a.name() == "build_chain") {
+        Some(Action::BuildChain { removed, .. }) => assert_eq!(*removed, [sha(10)]),
+        other => panic!("{other:?}"),
+    }
+    let link = Link { commit: sha(21), tree: Tree(sha(1_021)) };
+    let links = vec![ChainLink { link, head_tree: Tree(sha(2_021)), left_out: 2 }];
+    scene.answer("build_chain", Outcome::Chain { primary: sha(9), moved: Vec::new(), links });
+    assert!(scene.notes.iter().any(|n| n.text.contains("2 commits that were taken off")));
+    scene.ci(CiVerdict::Green).answer("publish", Outcome::Published);
+    assert_eq!(status(&scene, 1), "merged");
+    assert!(!scene.has("verify_landed"), "not all of its branch landed, and that is meant");
 }
 
 #[test]

@@ -252,10 +252,10 @@ fn a_request_for_changes_during_the_publication_is_heeded_if_it_does_not_land() 
     assert!(!scene.has("build_chain") && !scene.has("run_ci"));
 }
 
-/// The head is published with the name of its change, and green.
-fn next_head(scene: &mut Scene, head: u32, patch: &str) {
+/// The head is published, and green.
+fn next_head(scene: &mut Scene, head: u32, same_as: &[u32]) {
     let epoch = scene.job().session.expect("there is an agent");
-    scene.signal(epoch, Phase::AwaitingReview).branch_with(head, Some(patch));
+    scene.signal(epoch, Phase::AwaitingReview).branch_like(head, same_as);
     scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
 }
 
@@ -265,9 +265,9 @@ fn by_people() -> Policy {
 
 #[test]
 fn an_approval_holds_for_the_same_change_and_for_no_other() {
-    for (patch, state) in [("one", "merging"), ("another", "reviewing")] {
+    for (same_as, state) in [(&[1][..], "merging"), (&[], "reviewing")] {
         let mut scene = Scene::working(by_people());
-        next_head(&mut scene, 1, "one");
+        next_head(&mut scene, 1, &[]);
         scene.review(1, 1, Verdict::Approve);
         assert_eq!(scene.state(), "merging");
         scene.primary(10);
@@ -277,18 +277,49 @@ fn an_approval_holds_for_the_same_change_and_for_no_other() {
         };
         let moved = vec![crate::effect::MovedBranch { entry: list[0].entry, head: Some(sha(2)) }];
         let link = Link { commit: sha(20), tree: Tree(sha(1_020)) };
-        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)) }];
+        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)), left_out: 0 }];
         scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved, links });
-        scene.branch_with(2, Some(patch)).answer("open_pr", Outcome::PrOpen { pr: PR });
+        let Some(Action::PublishBranch { reviewed, .. }) = scene.pending.last() else {
+            panic!("{:?}", scene.names())
+        };
+        assert_eq!(*reviewed, [sha(1)]);
+        scene.branch_like(2, same_as).answer("open_pr", Outcome::PrOpen { pr: PR });
         scene.ci(CiVerdict::Green);
         assert_eq!(scene.state(), state);
         let carried = |n: &&Note| n.kind == NoteKind::ReviewResult && n.text.contains("holds for");
-        assert_eq!(scene.notes.iter().filter(carried).count(), usize::from(patch == "one"));
+        assert_eq!(scene.notes.iter().filter(carried).count(), same_as.len());
     }
 }
 
 #[test]
-fn without_the_name_of_a_change_only_the_commit_counts() {
+fn an_approval_goes_from_head_to_head_as_it_will_land() {
+    let published = |policy: &Policy| {
+        let mut scene = Scene::reviewing(policy.clone(), 1);
+        for head in 2..=3 {
+            scene.event(Event::BranchTouched {
+                project: project(),
+                branch: scene.job().branch.clone(),
+                head: Some(sha(head)),
+            });
+            scene.branch_like(head, &[head - 1]).answer("open_pr", Outcome::PrOpen { pr: PR });
+            scene.ci(CiVerdict::Green);
+        }
+        scene
+    };
+    let mut scene = published(&by_people());
+    scene.review(1, 1, Verdict::Approve);
+    assert_eq!(scene.state(), "merging", "3 is 2 is 1");
+    // What was compared as a whole says nothing of commits that land one by one.
+    let mut scene = published(&by_people());
+    let one_by_one = Policy { merge_method: crate::policy::MergeMethod::Rebase, ..by_people() };
+    let checkout = scene.floor.projects.get(&project()).expect("a project").checkout.clone();
+    scene.event(Event::ProjectSet { project: project(), checkout, policy: one_by_one });
+    scene.review(1, 1, Verdict::Approve);
+    assert_eq!(scene.state(), "reviewing");
+}
+
+#[test]
+fn of_a_change_that_is_like_none_only_the_commit_counts() {
     let mut scene = Scene::working(by_people());
     scene.checking(Phase::AwaitingReview, 1).ci(CiVerdict::Green).review(1, 7, Verdict::Approve);
     assert_eq!(scene.state(), "reviewing");
@@ -299,7 +330,7 @@ fn a_persons_request_for_changes_stands_until_a_person_lifts_it() {
     let mut scene = Scene::reviewing(Policy::default(), 1);
     scene.start_session();
     scene.review_by("ann", 1, 1, Verdict::RequestChanges).end_session();
-    next_head(&mut scene, 2, "two");
+    next_head(&mut scene, 2, &[]);
     scene.start_session().review_by("agent", 2, 2, Verdict::Approve);
     assert_eq!((scene.state(), scene.noted(NoteKind::Escalation)), ("reviewing", 1));
     assert!(scene.has("comment"), "the person is told");
@@ -316,13 +347,13 @@ fn a_persons_request_for_changes_stands_until_a_person_lifts_it() {
 fn another_person_may_lift_it_and_an_agents_request_is_lifted_by_its_next_verdict() {
     let mut scene = Scene::reviewing(by_people(), 1);
     scene.review_by("ann", 1, 1, Verdict::RequestChanges);
-    next_head(&mut scene, 2, "two");
+    next_head(&mut scene, 2, &[]);
     scene.review_by("bob", 2, 2, Verdict::Approve);
     assert_eq!(scene.state(), "merging");
 
     let mut scene = Scene::reviewing(by_people(), 1);
     scene.review_by("agent", 1, 1, Verdict::RequestChanges);
-    next_head(&mut scene, 2, "two");
+    next_head(&mut scene, 2, &[]);
     scene.review_by("agent", 2, 2, Verdict::Approve);
     assert_eq!(scene.state(), "merging");
 }
@@ -382,7 +413,7 @@ fn what_an_older_program_kept_with_the_job_is_taken_over() {
     );
     let mut job = serde_json::to_value(scene.job()).unwrap();
     job["review"] = serde_json::from_str(&old).unwrap();
-    job.as_object_mut().unwrap().remove("patches");
+    job.as_object_mut().unwrap().remove("same_changes");
     scene.floor.jobs.put(serde_json::from_value(job).unwrap());
     scene.event(Event::Resumed);
     let pull = scene.floor.pull_of(scene.job()).expect("a pull request");

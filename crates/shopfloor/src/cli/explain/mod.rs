@@ -1,26 +1,37 @@
-//! `shopfloor explain`: everything that says why an issue, or an agent, is where it is.
+//! `shopfloor explain`: everything that says why an issue, an agent, or a branch in the merge queue, is where it is.
 
 mod agent;
+mod branch;
 mod issue;
 
-use super::{CliResult, Context, Exit};
+use super::{CliResult, Context, Exit, view};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
 
-/// Say where an issue or an agent stands, since when, and what that is known from
+/// Say where an issue, an agent or a branch stands, since when, and what that is known from
 ///
 /// For an issue: its job, its deadline, and why nothing happens. For an agent or a session: its status
-/// with every fact it was derived from, how old each is, and what became of its messages.
+/// with every fact it was derived from, how old each is, and what became of its messages. For a branch: its way
+/// through the merge queue.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// An issue's number, an agent (dev-project-7), or a session (its name, or e12)
-    #[arg(value_name = "ISSUE|AGENT")]
+    /// An issue's number, an agent (dev-project-7), a session (its name, or e12), or a branch that was queued
+    #[arg(value_name = "ISSUE|AGENT|BRANCH")]
     what: String,
 }
 
 pub fn run(context: &Context, args: &ExplainArgs) -> CliResult<Exit> {
     match args.what.parse::<IssueNumber>() {
         Ok(number) => issue::run(context, number),
-        Err(_) => agent::run(context, &args.what),
+        Err(_) => {
+            let floor = view::floor(context)?;
+            let name = args.what.strip_prefix("refs/heads/").unwrap_or(&args.what);
+            // Outside of a project, only an agent can be meant.
+            let project = context.project().ok().map(|row| row.name);
+            match project.and_then(|project| branch::find(&floor, &project, name)) {
+                Some(entry) => branch::run(context, &floor, entry),
+                None => agent::run(context, &args.what),
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A branch that no job carries: what the hub and the forge say of it, for the merge queue to decide on.
 
+use crate::cli::approval::Approve;
 use crate::cli::{CliError, CliResult, Context, Exit, body, output};
 use shopfloor_adapters::git::hub::{self, BranchProblem};
 use shopfloor_core::effect::Verdict;
@@ -10,10 +11,10 @@ use shopfloor_core::step::{Hindrance, may_queue};
 use shopfloor_store::forge::{NewReview, PrState, PrSummary};
 
 /// What a person asks for, beside the branch.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Wish {
     pub urgent: bool,
-    pub approve: bool,
+    pub approve: Approve,
     pub pr: Option<PrNumber>,
 }
 
@@ -47,23 +48,27 @@ pub fn look(context: &Context, project: &Project, name: &str) -> CliResult<hub::
 }
 
 pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Exit> {
-    submit(context, project, name, wish)?;
+    let approves = wish.approve.is_given();
+    let head = submit(context, project, name, wish)?;
+    if approves && !context.json {
+        output::line(format!("approved {head}, the head of {name}"));
+    }
     show(context, &project.name, name)
 }
 
-/// Puts a branch that the hub has into the queue.
-pub fn submit(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<()> {
+/// Puts a branch that the hub has into the queue, with the head it has now.
+pub fn submit(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Sha> {
+    let approves = wish.approve.is_given();
     let (ask, pr) = ask(context, project, name, look(context, project, name)?, wish)?;
-    if wish.approve
-        && let Some(pr) = &pr
-    {
+    if approves && let Some(pr) = &pr {
         let text = "Approved when it was queued.".to_owned();
         let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
         let review = NewReview { head, verdict, text, author, marker: None };
         context.forge()?.review(&project.name, pr.number, &review)?;
     }
+    let head = ask.head.clone();
     context.submit(&Event::BranchAsked { project: project.name.clone(), ask })?;
-    Ok(())
+    Ok(head)
 }
 
 /// What to ask of the merge queue, if it may be asked of it.
@@ -74,13 +79,14 @@ pub fn ask(
     found: hub::HubBranch,
     wish: Wish,
 ) -> CliResult<(BranchAsk, Option<PrSummary>)> {
-    if wish.approve && body::session().is_some() {
+    let approves = wish.approve.of(name, &found.head)?;
+    if approves && body::session().is_some() {
         return Err(CliError::usage("an agent's session cannot approve anything")
             .hint("a person approves, or a reviewing agent in its result file"));
     }
     let pr = pull_request(context, project, name, wish.pr)?;
     let engine = context.engine()?;
-    let (approved_by, against) = match wish.approve {
+    let (approved_by, against) = match approves {
         true => (Some(body::author()), None),
         false => approval(context, engine.floor(), project, name, &found.head, pr.as_ref())?,
     };

@@ -1,6 +1,7 @@
 //! People's say in the merge queue: in, out, sooner, not now.
 
 use super::branch::{self, Wish};
+use crate::cli::approval::CommitName;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_adapters::git::hub;
@@ -25,9 +26,10 @@ pub struct AddArgs {
     /// Before those that were queued earlier
     #[arg(long)]
     priority: bool,
-    /// Approve the head of a branch that no job carries; it is on record as yours
-    #[arg(long)]
-    approve: bool,
+    /// Approve the head of a branch that no job carries; it is on record as yours. With a commit: only if that is
+    /// the head
+    #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
+    approve: Option<Option<CommitName>>,
     /// The pull request of a branch that no job carries, if it is not plain which
     #[arg(long, value_name = "PR")]
     pr: Option<PrNumber>,
@@ -92,7 +94,8 @@ impl Change {
 }
 
 pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
-    ask(context, &args.change, Wish { urgent: args.priority, approve: args.approve, pr: args.pr })
+    let approve = args.approve.clone().into();
+    ask(context, &args.change, Wish { urgent: args.priority, approve, pr: args.pr })
 }
 
 pub fn retry(context: &Context, args: &RetryArgs) -> CliResult<Exit> {
@@ -117,7 +120,7 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
     }
     let job = change.job(engine.floor(), &project)?;
     let issue = job.issue;
-    if wish.approve || wish.pr.is_some() {
+    if wish.approve.is_given() || wish.pr.is_some() {
         let pr = job.pr.map_or_else(|| "PR".to_owned(), |pr| pr.to_string());
         return Err(CliError::usage(format!("the job of issue #{issue} carries that change"))
             .hint(format!("`shopfloor pr review {pr} --approve` approves it")));

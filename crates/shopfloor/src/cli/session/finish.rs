@@ -6,6 +6,7 @@
 //! - Nothing is removed before a rescue ref keeps all of it ([`RescueProof`]).
 //! - What cannot be merged is refused while the session still runs.
 
+use crate::cli::approval::Approve;
 use crate::cli::merge_queue::branch::{self, Wish};
 use crate::cli::{CliError, CliResult, Context, Exit, now, output};
 use clap::Args;
@@ -102,9 +103,10 @@ pub fn run(context: &Context, args: &FinishArgs) -> CliResult<Exit> {
         return Ok(Exit::Fine);
     }
     work.nobody_else()?;
-    let wish = Wish { urgent: args.urgent, approve: args.approve, pr: None };
+    let approve = if args.approve { Approve::Head } else { Approve::No };
+    let wish = Wish { urgent: args.urgent, approve, pr: None };
     if how == Finishing::Merge {
-        work.may_merge(wish)?;
+        work.may_merge(wish.clone())?;
     }
     let rescue = work.carry_out(how, wish)?;
     work.show(how, rescue);

@@ -21,6 +21,7 @@ pass_env = ["HOME"]
 log_max = 2048
 skip_paths = ["docs/**", "*.md"]
 infra = ["the lab is closed"]
+heads = "never"
 infra_retries = 4
 infra_cooldown = "2m"
 [agents.dev]

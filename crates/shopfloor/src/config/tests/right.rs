@@ -2,7 +2,7 @@
 
 use super::*;
 use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::time::Duration;
 
 #[test]
@@ -40,6 +40,7 @@ fn every_key_reaches_its_place() {
             merge_method: MergeMethod::Rebase,
             merge_people: MergeMethod::Squash,
             merge_batch: MergeBatch::Tip,
+            head_checks: HeadChecks::Never,
             merge_slots: 3,
             merge_alarm: minutes(30),
             max_jobs: 7,

@@ -1,0 +1,91 @@
+//! What a project says in `.gitattributes` about merging (`merge=union`, `-merge`, `binary`), for merges without
+//! a checkout.
+//!
+//! Git looks for these files in a working tree, and a bare repository has none. (`--attr-source` came with git
+//! 2.41.) So those of the base are laid out in a folder of their own, which git is told is the working tree. They
+//! are what has landed: a branch does not decide how it is merged. Drivers need a configuration, and there is none:
+//! nothing that a committed file names is ever run.
+
+use super::run::{GitError, GitResult, Repo};
+use shopfloor_core::ids::Sha;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+const FILE: &str = ".gitattributes";
+/// More than any project has; the rest is left out.
+const FILES_MAX: usize = 500;
+const FILE_BYTES_MAX: usize = 1024 * 1024;
+const LIST_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A folder that was made so long ago is not in use.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// The repository, merging as the files of `tree` say.
+pub(super) fn of_tree(repo: &Repo, tree: &Sha) -> GitResult<Repo> {
+    let files = files(repo, tree)?;
+    if files.is_empty() {
+        return Ok(repo.clone());
+    }
+    let root = repo.path().join("attributes");
+    let folder = root.join(tree.as_str());
+    if !folder.is_dir() {
+        lay_out(repo, &files, &root, &folder)?;
+    }
+    Ok(repo.seen_from(&folder))
+}
+
+/// The attribute files of a tree: each path, and the blob it is.
+fn files(repo: &Repo, tree: &Sha) -> GitResult<Vec<(PathBuf, String)>> {
+    let list =
+        repo.call("ls-tree").args(["-r", "-z", "--full-tree", tree.as_str()]).first_bytes(LIST_BYTES_MAX)?;
+    let entry = |line: &[u8]| {
+        let (about, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
+        let mut about = about.split(' ');
+        let is_file = about.next()?.starts_with("100");
+        let path = PathBuf::from(path);
+        // A tree made by hand may name anything.
+        let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let wanted = is_file && inside && path.file_name()? == FILE;
+        wanted.then(|| Some((path, about.nth(1)?.to_owned())))?
+    };
+    let ends_so = |line: &&[u8]| line.ends_with(FILE.as_bytes());
+    Ok(list.split(|byte| *byte == 0).filter(ends_so).filter_map(entry).take(FILES_MAX).collect())
+}
+
+fn lay_out(repo: &Repo, files: &[(PathBuf, String)], root: &Path, folder: &Path) -> GitResult<()> {
+    let failed = |e| GitError::io(format!("laying out {}", folder.display()), e);
+    fs::create_dir_all(root).map_err(failed)?;
+    remove_old(root);
+    let new = tempfile_in(root);
+    for (path, blob) in files {
+        let content = repo.call("cat-file").args(["blob", blob.as_str()]).first_bytes(FILE_BYTES_MAX)?;
+        let path = new.join(path);
+        fs::create_dir_all(path.parent().expect("it is in the folder")).map_err(failed)?;
+        fs::write(path, content).map_err(failed)?;
+    }
+    match fs::rename(&new, folder) {
+        // Somebody else was faster with the same.
+        Err(_) if folder.is_dir() => fs::remove_dir_all(&new).map_err(failed),
+        done => done.map_err(failed),
+    }
+}
+
+fn tempfile_in(root: &Path) -> PathBuf {
+    let thread = format!("{:?}", std::thread::current().id());
+    let digits: String = thread.chars().filter(char::is_ascii_digit).collect();
+    let new = root.join(format!("new-{}-{digits}", std::process::id()));
+    // What a killed process of the same number left.
+    let _ = fs::remove_dir_all(&new);
+    new
+}
+
+fn remove_old(root: &Path) {
+    let is_old = |entry: &fs::DirEntry| {
+        let made = entry.metadata().and_then(|meta| meta.modified());
+        made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age > KEPT_FOR))
+    };
+    for entry in fs::read_dir(root).into_iter().flatten().flatten().filter(is_old) {
+        // The next one comes by again.
+        let _ = fs::remove_dir_all(entry.path());
+    }
+}

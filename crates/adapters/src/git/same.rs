@@ -1,0 +1,85 @@
+//! Whether a head makes the same change as another one that was reviewed. It does if git puts the other on top of
+//! where this one left the primary branch, cleanly, and gets this one's very tree: the change is the same, and in
+//! the same place. So a rebase or a merge of the primary branch keeps an approval, and nothing else does.
+//!
+//! Where a branch's own commits land, they are compared as well: the same number of them, each with the same
+//! author, message and tree; or the reviewed ones themselves, and one merge of the primary branch on top.
+
+use super::attributes;
+use super::chain::{Links, merge_trees};
+use super::commit::Commit;
+use super::run::{GitResult, Repo};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::policy::MergeMethod;
+
+/// Which of `reviewed` make the same change as `head`.
+pub(super) fn changes(
+    repo: &Repo,
+    primary: &Sha,
+    head: &Sha,
+    reviewed: &[Sha],
+    each_commit: bool,
+) -> GitResult<Vec<Sha>> {
+    let others: Vec<&Sha> = reviewed.iter().filter(|of| *of != head).collect();
+    let mut same = Vec::new();
+    if others.is_empty() {
+        return Ok(same);
+    }
+    let left = repo.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
+    if left.code != 0 {
+        return Ok(same);
+    }
+    let Some(base) = repo.commit(&left.text())? else { return Ok(same) };
+    let tree = Commit::read(repo, head)?.tree;
+    let repo = &attributes::of_tree(repo, &Commit::read(repo, &base)?.tree)?;
+    for of in others {
+        if repo.commit(of.as_str())?.is_none() || !is_related(repo, &base, of)? {
+            continue;
+        }
+        let as_whole = merge_trees(repo, &base, of)?.is_ok_and(|merged| merged == tree);
+        if as_whole && (!each_commit || is_same_by_commits(repo, primary, &base, head, of)?) {
+            same.push(of.clone());
+        }
+    }
+    Ok(same)
+}
+
+fn is_related(repo: &Repo, a: &Sha, b: &Sha) -> GitResult<bool> {
+    Ok(repo.call("merge-base").args([a.as_str(), b.as_str()]).ending(&[0, 1])?.code == 0)
+}
+
+fn is_same_by_commits(repo: &Repo, primary: &Sha, base: &Sha, head: &Sha, of: &Sha) -> GitResult<bool> {
+    if repo.is_ancestor(of, head)? {
+        let (old, landed) = (format!("^{of}"), format!("^{primary}"));
+        let added = repo.call("rev-list").args(["--parents", head.as_str(), &old, &landed, "--"]).text()?;
+        let mut added = added.lines();
+        let merges = |line: &str| line.split(' ').count() == 3 && line.contains(of.as_str());
+        return Ok(added.next().is_some_and(merges) && added.next().is_none());
+    }
+    let onto = (base.clone(), Commit::read(repo, base)?);
+    let Some(replayed) = Links::new(repo, MergeMethod::Rebase, onto).replayed(of)? else { return Ok(false) };
+    Ok(commits(repo, base, &replayed)? == commits(repo, base, head)?)
+}
+
+/// What is to be seen of each commit on top of `base`: none of a branch that is not linear.
+fn commits(repo: &Repo, base: &Sha, head: &Sha) -> GitResult<Option<Vec<Seen>>> {
+    let range = format!("{base}..{head}");
+    let list = repo.call("rev-list").args(["--reverse", "--topo-order", &range, "--"]).text()?;
+    let names: Vec<Sha> = list.lines().filter_map(|line| line.parse().ok()).collect();
+    let all = Commit::read_all(repo, &names.iter().collect::<Vec<_>>())?;
+    Ok(all.iter().all(|commit| commit.parents.len() == 1).then(|| all.into_iter().map(Seen::of).collect()))
+}
+
+#[derive(PartialEq, Eq)]
+struct Seen {
+    tree: Sha,
+    author: Vec<u8>,
+    encoding: Option<Vec<u8>>,
+    message: Vec<u8>,
+}
+
+impl Seen {
+    fn of(Commit { tree, author, encoding, message, .. }: Commit) -> Seen {
+        Seen { tree, author, encoding, message }
+    }
+}

@@ -1,0 +1,52 @@
+//! Why a branch in the merge queue is where it is: its newest entry, and what was noted of it.
+
+use crate::cli::events::{self, NoteView};
+use crate::cli::merge_queue::EntryView;
+use crate::cli::{CliResult, Context, Exit, output};
+use serde::Serialize;
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::{Entry, Floor};
+use shopfloor_store::sqlite::NoteFilter;
+
+const NOTES: usize = 20;
+/// Notes of the project that are looked through for those of the branch.
+const NOTES_LOOKED_AT: usize = 2000;
+
+#[derive(Serialize)]
+struct Explanation {
+    entry: EntryView,
+    notes: Vec<NoteView>,
+}
+
+/// The newest entry of that branch.
+pub fn find<'f>(floor: &'f Floor, project: &ProjectName, branch: &str) -> Option<&'f Entry> {
+    floor.entries.iter().rev().find(|e| e.project == *project && e.branch == branch)
+}
+
+pub fn run(context: &Context, floor: &Floor, entry: &Entry) -> CliResult<Exit> {
+    let position = floor.queue_order(&entry.project).iter().position(|e| e.id == entry.id).map(|at| at + 1);
+    let shown = EntryView::new(floor, position, entry);
+    let filter = NoteFilter { project: Some(entry.project.to_string()), ..NoteFilter::default() };
+    let own = format!("{}: ", entry.branch);
+    let mut notes = context.reader()?.last_notes(&filter, NOTES_LOOKED_AT)?;
+    notes.retain(|note| note.text.starts_with(&own));
+    let surplus = notes.len().saturating_sub(NOTES);
+    notes.drain(..surplus);
+    if context.json {
+        let notes = notes.into_iter().map(NoteView::from).collect();
+        output::json(&Explanation { entry: shown, notes });
+        return Ok(Exit::Fine);
+    }
+    let place = shown.position.map(|at| format!(", position {at}")).unwrap_or_default();
+    output::line(format!("{} at {}: {}{place}", entry.branch, entry.head.short(), shown.status));
+    let what = if shown.position.is_some() { "waits for" } else { "what became of it" };
+    output::line(format!("  {what}: {}", shown.waits_for));
+    if shown.position.is_some() {
+        output::line(format!("  estimate: {}", shown.estimate()));
+    }
+    if !notes.is_empty() {
+        output::line("  what happened:");
+    }
+    notes.iter().for_each(events::print_line);
+    Ok(Exit::Fine)
+}
