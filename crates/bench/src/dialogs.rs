@@ -7,20 +7,26 @@ use crate::report::Report;
 use crate::stats::{ms, percentile};
 use anyhow::Result;
 use shopfloor_core::state::{About, Floor, SessionAsk, SessionState};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Instant;
 
 /// A client that tells nothing, and asks when a file is there.
-fn runtime(gates: &std::path::Path) -> String {
-    let gate = format!("{}/$(basename $PWD)", gates.display());
+fn client(gates: &Path) -> String {
     format!(
-        r#"
-[launch]
-argv = ["sh", "-c", "until [ -e {gate} ]; do sleep 0.01; done; printf 'Which way?\\n> 1. Left\\n  2. Right\\n'; exec sleep 600"]
-[version]
-argv = ["shopfloor", "--version"]
-minimum = "0.0.1"
-"#
+        r#"#!/bin/sh
+[ "$1" = --version ] && echo 1.0.0 && exit
+until [ -e "{}/$(basename "$PWD")" ]; do sleep 0.01; done
+printf 'Which way?\n> 1. Left\n  2. Right\n'
+exec sleep 600
+"#,
+        gates.display()
     )
+}
+
+fn runtime(client: &Path) -> String {
+    format!("[launch]\nargv = [{:?}]\n[version]\nminimum = \"0.0.1\"\n", client.display().to_string())
 }
 
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
@@ -28,7 +34,10 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     let (runtimes, gates) = (floor.layout.runtimes(), floor.dir.join("gates"));
     std::fs::create_dir_all(&runtimes)?;
     std::fs::create_dir(&gates)?;
-    std::fs::write(runtimes.join("claude.toml"), runtime(&gates))?;
+    let program = floor.dir.join("client");
+    std::fs::write(&program, client(&gates))?;
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755))?;
+    std::fs::write(runtimes.join("claude.toml"), runtime(&program))?;
     floor.write_config(&crate::sessions::config(wanted))?;
     for number in 1..=wanted {
         let title = format!("Issue {number}");
