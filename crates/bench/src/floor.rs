@@ -17,7 +17,7 @@ pub const PROJECT: &str = "bench";
 pub const IDLE_AGENT: &str = r#"["sh", "-c", "sleep 100000"]"#;
 
 pub struct BenchFloor {
-    dir: PathBuf,
+    pub dir: PathBuf,
     binary: PathBuf,
     pub layout: Layout,
 }

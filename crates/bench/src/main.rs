@@ -6,6 +6,7 @@
 
 mod commits;
 mod daemon;
+mod dialogs;
 mod fill;
 mod floor;
 mod hook;
@@ -33,6 +34,7 @@ pub struct Scale {
     pub hook_calls: u32,
     pub sessions: u64,
     pub kills: u32,
+    pub dialogs: u32,
     pub sessions_watched: Duration,
     pub snapshots: u32,
     pub merges: u32,
@@ -46,6 +48,7 @@ const FULL: Scale = Scale {
     hook_calls: 500,
     sessions: 100,
     kills: 20,
+    dialogs: 20,
     sessions_watched: Duration::from_secs(60),
     snapshots: 20,
     merges: 1000,
@@ -58,6 +61,7 @@ const QUICK: Scale = Scale {
     hook_calls: 100,
     sessions: 20,
     kills: 3,
+    dialogs: 5,
     sessions_watched: Duration::from_secs(10),
     snapshots: 5,
     merges: 40,
@@ -128,6 +132,10 @@ fn run(args: &Args) -> Result<()> {
     let busy = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     sessions::measure(&busy, &scale, &mut report)?;
     drop(busy);
+    eprintln!("{} dialogs …", scale.dialogs);
+    let asking = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    dialogs::measure(&asking, &scale, &mut report)?;
+    drop(asking);
     eprintln!("rescue snapshots …");
     let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     rescue::measure(&large, &scale, &mut report)?;

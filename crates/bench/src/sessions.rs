@@ -160,7 +160,7 @@ impl Spent {
     }
 }
 
-fn config(jobs: u64) -> String {
+pub fn config(jobs: u64) -> String {
     format!(
         r#"[project]
 name = "{}"

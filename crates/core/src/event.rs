@@ -43,7 +43,14 @@ pub enum Event {
     /// A message that is typed into a session's terminal came a step further, or no further.
     MessageMoved { message: MessageId, epoch: Epoch, to: Transition },
     /// Something keeps a message from being typed; `None`: not any more.
-    MessageHeld { message: MessageId, epoch: Epoch, why: Option<String> },
+    MessageHeld {
+        message: MessageId,
+        epoch: Epoch,
+        why: Option<String>,
+        /// It does not end by itself: nobody waits to see whether it does.
+        #[serde(default)]
+        for_good: bool,
+    },
     /// What a session's client shows of how far its work is.
     WorkSeen { epoch: Epoch, phase: WorkPhase },
     /// A session that tells nothing of itself wrote to its terminal. Told now and then while it does.

@@ -325,7 +325,7 @@ fn asks_a_person(floor: &Floor, job: &Job) -> bool {
         _ => None,
     };
     let asks = whose.and_then(|epoch| floor.sessions.get(&epoch)?.asks.as_ref());
-    asks.is_some_and(|ask| ask.answer.is_none())
+    asks.is_some_and(|ask| ask.answer.is_none() && ask.stops_it())
 }
 
 fn badly_ended(floor: &Floor) -> usize {

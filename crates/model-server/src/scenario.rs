@@ -3,7 +3,8 @@
 //! A scenario is a list of rules, written in TOML. The first rule that fits the newest turn answers it:
 //!
 //! ```text
-//! [captures]                      # names for pieces of what was said, the newest prompt first
+//! [captures]                      # names for pieces of what was said, the newest prompt first, and
+//!                                 # what the client tells by itself last
 //! issue = { after = "issue #", until = ":" }
 //!
 //! [[rule]]
@@ -194,7 +195,7 @@ impl Scenario {
     /// issue's number is in the first, not in what is said about its checks.
     pub(crate) fn values(&self, turn: &Turn) -> BTreeMap<&str, String> {
         let find = |capture: &Capture| {
-            let mut newest = turn.prompts.iter().rev();
+            let mut newest = turn.prompts.iter().rev().chain([&turn.system]);
             newest.find_map(|prompt| between(prompt, &capture.after, capture.until.as_deref()))
         };
         let named = self.captures.iter().filter_map(|(name, c)| Some((name.as_str(), find(c)?.to_owned())));

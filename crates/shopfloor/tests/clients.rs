@@ -14,8 +14,12 @@ mod claude;
 mod client;
 #[path = "clients/codex.rs"]
 mod codex;
+#[path = "clients/dialogs.rs"]
+mod dialogs;
 #[path = "clients/doctor.rs"]
 mod doctor;
+#[path = "clients/expansion.rs"]
+mod expansion;
 #[expect(dead_code, reason = "the factory's tests use the rest of it")]
 #[path = "factory/floor.rs"]
 mod floor;

@@ -191,6 +191,7 @@ impl Attendant {
             context_percent: Some(10),
             cost_micros: None,
             dialog: glance.dialog.clone(),
+            question: glance.question.clone(),
         };
         if self.reported.as_ref().is_some_and(|(at, old)| !is_worth(old, &status, now.since(*at))) {
             return Ok(());
@@ -387,7 +388,7 @@ impl Attendant {
         if !blind && held != courier.held && !courier.delivery.stage().is_final() {
             courier.held.clone_from(&held);
             self.world.lock().saw("message held");
-            floor.submit(now, &Event::MessageHeld { message, epoch, why: held })?;
+            floor.submit(now, &Event::MessageHeld { message, epoch, why: held, for_good: false })?;
         }
         Ok(())
     }
@@ -396,7 +397,10 @@ impl Attendant {
         if courier.held.as_deref() != Some(why) {
             courier.held = Some(why.to_owned());
             let why = courier.held.clone();
-            floor.submit(now, &Event::MessageHeld { message: courier.message, epoch: self.epoch, why })?;
+            floor.submit(
+                now,
+                &Event::MessageHeld { message: courier.message, epoch: self.epoch, why, for_good: false },
+            )?;
         }
         Ok(())
     }
@@ -413,6 +417,7 @@ fn is_worth(old: &SessionStatus, new: &SessionStatus, age: Duration) -> bool {
     let asks = |status: &SessionStatus| status.dialog.as_ref().map(|view| view.fingerprint.clone());
     old.state != new.state
         || asks(old) != asks(new)
+        || old.question != new.question
         || (failed && old.since != new.since)
         || (new.state == State::Stuck && age >= crate::client::STUCK_EVERY)
 }

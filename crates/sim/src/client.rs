@@ -106,6 +106,8 @@ pub struct Glance {
     /// When a person who is attached last typed.
     pub person: Option<Time>,
     pub dialog: Option<DialogView>,
+    /// What it asks in its chat.
+    pub question: Option<String>,
     pub prompts: Vec<String>,
     pub read: usize,
     pub state: State,
@@ -266,7 +268,11 @@ impl World {
         let (state, since, again) = client.state(self.now, watched_from, proc.writes);
         let prompts = client.spool[read..].to_vec();
         let (person, dialog) = (client.person, client.dialog_view());
-        Some(Glance { person, dialog, prompts, read: client.spool.len(), state, since, again })
+        // Some turns that end without a phase end with a question.
+        let asks = matches!(state, State::Idle | State::IdlePrompt) && proc.writes <= client.writes;
+        let question = (asks && client.turn % 3 == 1).then(|| format!("Is it {}?", client.turn));
+        let read = client.spool.len();
+        Some(Glance { person, dialog, question, prompts, read, state, since, again })
     }
 
     pub fn look_at(&mut self, epoch: Epoch) -> Result<Pane, String> {
@@ -462,7 +468,7 @@ impl World {
         let now = self.now;
         if let Some(client) = self.client(epoch) {
             let turn = Some(client.turn.to_string());
-            client.tells(&HookEvent::Stop { turn, tasks }, now);
+            client.tells(&HookEvent::Stop { turn, tasks, asks: None }, now);
         }
     }
 

@@ -117,7 +117,8 @@ impl World {
         client.troubles -= 1;
         match self.rng.below(100) {
             0..25 => {
-                let kind = [DialogKind::Permission, DialogKind::Question, DialogKind::Other];
+                let kind =
+                    [DialogKind::Permission, DialogKind::Question, DialogKind::Other, DialogKind::Login];
                 let kind = *self.rng.pick(&kind).expect("not empty");
                 self.raise(epoch, kind);
             }

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use shopfloor_core::liveness::{
-    CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, Task,
+    CompactTrigger, HookEvent, NotificationKind, StartSource, StatuslineFact, Task, question_at_end,
 };
 use shopfloor_core::text::shell_word;
 use shopfloor_core::time::Time;
@@ -139,6 +139,7 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
         "Stop" => HookEvent::Stop {
             turn: wire.prompt_id.clone(),
             tasks: wire.background_tasks.as_ref().map(running).unwrap_or_default(),
+            asks: wire.last_assistant_message.as_deref().and_then(question_at_end),
         },
         "SubagentStop" => HookEvent::SubagentStop,
         "StopFailure" => HookEvent::StopFailure {

@@ -71,6 +71,19 @@ impl Client {
     }
 }
 
+/// The settings file that turns all of Claude Code's hooks off in a worktree, ours among them: the first of
+/// those that say something about it counts. One that cannot be read says nothing.
+pub fn claude_hooks_off(worktree: &Path, home: &Path, config: Option<&Path>) -> Option<PathBuf> {
+    let own = worktree.join(".claude");
+    let user = Client::Claude.user_file(home, config);
+    let files = [own.join("settings.local.json"), own.join("settings.json"), user];
+    let says = |file: PathBuf| {
+        let off = json_file::read(&file).ok()?.get("disableAllHooks")?.as_bool()?;
+        Some((file, off))
+    };
+    files.into_iter().find_map(says).filter(|(_, off)| *off).map(|(file, _)| file)
+}
+
 fn command(program: &Path, call: &str) -> String {
     format!("{} {call} {MARKER}", shell_word(&program.to_string_lossy()))
 }

@@ -249,8 +249,9 @@ fn bounded(told: &Told) -> Told {
             prompt: cut(prompt, PROMPT_BYTES_MAX),
             turn: turn.as_deref().map(name),
         },
-        HookEvent::Stop { turn, tasks } => {
-            HookEvent::Stop { turn: turn.as_deref().map(name), tasks: tasks.clone() }
+        // What it asks was bounded when it was read.
+        HookEvent::Stop { turn, tasks, asks } => {
+            HookEvent::Stop { turn: turn.as_deref().map(name), tasks: tasks.clone(), asks: asks.clone() }
         }
         HookEvent::TurnComplete { thread, prompt } => HookEvent::TurnComplete {
             thread: name(thread),

@@ -76,6 +76,9 @@ impl Menu<'_> {
     }
 
     fn tick(&self, wanted: &[u32]) -> Vec<Press> {
+        if !self.view.numbered {
+            return self.tick_by_cursor(wanted);
+        }
         let mut presses = if self.writes() { vec![key("Up")] } else { Vec::new() };
         for option in &self.view.options {
             let now = boxed(option).0.filter(|_| !self.is_free(option));
@@ -84,6 +87,25 @@ impl Menu<'_> {
             }
         }
         presses.push(key("Right"));
+        presses
+    }
+
+    /// Boxes without numbers: the cursor goes from one to the next, and to the row that sends them.
+    fn tick_by_cursor(&self, wanted: &[u32]) -> Vec<Press> {
+        let mut presses = Vec::new();
+        let mut from = self.place(|option| option.selected).unwrap_or(0);
+        let mut go = |to: usize, then: &str| {
+            let name = if to < from { "Up" } else { "Down" };
+            presses.extend(vec![key(name); to.abs_diff(from)]);
+            presses.push(key(then));
+            from = to;
+        };
+        for (at, option) in self.view.options.iter().enumerate() {
+            if boxed(option).0.is_some_and(|now| now != wanted.contains(&option.number)) {
+                go(at, "Space");
+            }
+        }
+        go(self.view.options.len().saturating_sub(1), "Enter");
         presses
     }
 
@@ -109,7 +131,7 @@ impl Menu<'_> {
 }
 
 /// The keys that answer a dialog: by an option's number or label, by several numbers where boxes are to be
-/// ticked, or by a text where it takes one. `free` are the labels of rows that take a text. An error says
+/// ticked (or `none`), or by a text where it takes one. `free` are the labels of rows that take a text. An error says
 /// what can be said instead.
 pub fn plan(view: &DialogView, free: &[Glob], said: &str) -> Result<Vec<Press>, String> {
     let menu = Menu { view, free };
@@ -130,6 +152,10 @@ pub fn plan(view: &DialogView, free: &[Glob], said: &str) -> Result<Vec<Press>, 
         false => numbers,
     };
     let options: Vec<&DialogOption> = numbers.iter().filter_map(|number| known(*number)).collect();
+    let boxes = view.options.iter().any(|option| boxed(option).0.is_some());
+    if boxes && options.is_empty() && said.eq_ignore_ascii_case("none") {
+        return Ok(menu.tick(&[]));
+    }
     if options.iter().any(|option| menu.is_free(option)) {
         return Err("for that option say the text itself".into());
     }
@@ -221,6 +247,11 @@ mod tests {
         assert_eq!(keys(&boxes, "pear").unwrap(), "Right");
         assert_eq!(keys(&boxes, "5").unwrap(), "5");
         assert_eq!(keys(&boxes, "a kiwi").unwrap(), "Down Down Down «a kiwi» Down Enter");
+        assert_eq!(keys(&boxes, "none").unwrap(), "2 Right");
+        let plain = view(&["[✔] theirs", "[ ] other", "[✔] third", "Enable selected"], 1, false);
+        assert_eq!(keys(&plain, "2").unwrap(), "Up Space Down Space Down Space Down Enter");
+        assert_eq!(keys(&plain, "1,3").unwrap(), "Down Down Enter");
+        assert_eq!(keys(&plain, "4").unwrap(), "Down Down Enter");
     }
 
     #[test]

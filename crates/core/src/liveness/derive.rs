@@ -67,12 +67,14 @@ pub fn derive(evidence: &Evidence, now: Time, spec: &RuntimeSpec) -> Status {
     found.since = found.since.min(now);
     let context_percent = judge.context_percent();
     let dialog = judge.dialog_view(&found.state);
+    let question = judge.question(&found.state);
     Status {
         state: found.state,
         since: found.since,
         confidence: found.confidence,
         context_percent,
         dialog,
+        question,
         chain: judge.chain,
     }
 }
@@ -332,6 +334,13 @@ impl Judge<'_> {
             (State::Dialog { .. }, Some(Fact { what: What::Screen(reading), .. })) => reading.dialog.clone(),
             _ => None,
         }
+    }
+
+    /// What it asks in its chat. A phase that it signalled in its last moment is seen before this counts.
+    fn question(&self, state: &State) -> Option<String> {
+        let rests = matches!(state, State::Idle | State::IdlePrompt | State::ContextLow { .. });
+        let settled = self.now >= self.last_hook() + self.spec.timing.still();
+        self.evidence.hooks.asks.clone().filter(|_| rests && settled && !has_phase(self.evidence))
     }
 
     fn context_percent(&self) -> Option<u8> {

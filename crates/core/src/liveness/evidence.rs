@@ -147,8 +147,9 @@ fn bound(fact: &mut Fact) {
                 cut(prompt);
                 turn.iter_mut().for_each(cut);
             }
-            HookEvent::Stop { turn, tasks } => {
+            HookEvent::Stop { turn, tasks, asks } => {
                 turn.iter_mut().for_each(cut);
+                asks.iter_mut().for_each(cut);
                 background::bounded(tasks);
             }
             HookEvent::PreToolUse { tool }

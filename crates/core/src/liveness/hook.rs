@@ -41,6 +41,9 @@ pub enum HookEvent {
         turn: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tasks: Vec<Task>,
+        /// The question that its last words are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<String>,
     },
     /// A turn ended in an error. `subagent`: it is one of the client's own helpers, not the session.
     StopFailure {
@@ -166,6 +169,9 @@ pub struct HookState {
     /// What went on in the background when the last turn ended.
     #[serde(default)]
     pub tasks: Vec<Task>,
+    /// The question that the last turn ended with, while it is the last.
+    #[serde(default)]
+    pub asks: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,6 +213,7 @@ impl HookState {
             turn: None,
             queued: 0,
             tasks: Vec::new(),
+            asks: None,
         }
     }
 
@@ -261,8 +268,9 @@ impl HookState {
                 _ => Some(next.at_rest()),
             },
             HookEvent::Notification { kind: NotificationKind::Other } => None,
-            HookEvent::Stop { turn, tasks } => {
+            HookEvent::Stop { turn, tasks, asks } => {
                 next.tasks.clone_from(tasks);
+                next.asks.clone_from(asks);
                 let queued = self.queued > 0 && is_of(turn.as_ref(), self.turn.as_ref());
                 if queued {
                     // What was queued is next, unless the turn took it in: the log and the screen say.
@@ -310,6 +318,9 @@ impl HookState {
                     next.since = at;
                 }
             }
+        }
+        if next.stand != Stand::Idle {
+            next.asks = None;
         }
         next
     }

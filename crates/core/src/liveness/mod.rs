@@ -17,6 +17,7 @@ mod evidence;
 mod fact;
 mod gate;
 mod hook;
+mod question;
 mod screen;
 mod status;
 
@@ -26,6 +27,7 @@ pub use evidence::Evidence;
 pub use fact::{Fact, Process, Source, StatuslineFact, Transcript, TurnEnd, What};
 pub use gate::{Gate, time_gate};
 pub use hook::{CompactTrigger, HookEvent, HookState, NotificationKind, Stand, StartSource};
+pub use question::question_at_end;
 pub use status::{Activity, Confidence, Reason, State, Status};
 
 #[cfg(test)]

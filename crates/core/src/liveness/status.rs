@@ -162,6 +162,9 @@ pub struct Status {
     /// What the dialog says, once the screen has shown it.
     #[serde(default)]
     pub dialog: Option<DialogView>,
+    /// At rest without a phase: the question that its last turn ended with.
+    #[serde(default)]
+    pub question: Option<String>,
     /// In the order they were weighed.
     pub chain: Vec<Reason>,
 }

@@ -89,7 +89,7 @@ fn prompt_in(turn: &str) -> What {
     What::Hook(HookEvent::UserPromptSubmit { prompt: "go".into(), turn: Some(turn.into()) })
 }
 fn stop_of(turn: Option<&str>, tasks: &[Task]) -> What {
-    What::Hook(HookEvent::Stop { turn: turn.map(str::to_owned), tasks: tasks.to_vec() })
+    What::Hook(HookEvent::Stop { turn: turn.map(str::to_owned), tasks: tasks.to_vec(), asks: None })
 }
 fn log(bytes: u64, turn: Option<(u64, TurnEnd)>, began: Option<u64>, queued: u32) -> What {
     let turn = turn.map(|(at, end)| (Time(at), end));

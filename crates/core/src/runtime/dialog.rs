@@ -9,7 +9,7 @@ use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// Rows of a dialog's text, from its options upwards; characters of a row; options.
-const TEXT_ROWS_MAX: usize = 16;
+const TEXT_ROWS_MAX: usize = 40;
 const ROW_CHARS_MAX: usize = 240;
 const OPTIONS_MAX: usize = 16;
 /// Rows that may stand between the last option and the end of the screen.
@@ -51,7 +51,9 @@ impl DialogView {
     /// The text as one line, for lists.
     pub fn summary(&self) -> String {
         let asks = self.text.lines().rfind(|row| row.trim_end().ends_with('?'));
-        one_line(asks.unwrap_or(&self.title), ROW_CHARS_MAX)
+        // A question with something behind it.
+        let within = || self.text.lines().rev().find_map(|row| row.find("? ").map(|at| &row[..=at]));
+        one_line(asks.or_else(within).unwrap_or(&self.title), ROW_CHARS_MAX)
     }
 
     fn sealed(mut self) -> DialogView {
@@ -144,9 +146,33 @@ fn numbered_menu(rows: &[&str]) -> Option<Menu> {
     Some(Menu { first, last, options, numbered: true })
 }
 
+/// Boxes to tick, a row each, and the row below them that sends them. The cursor is on one of these.
+fn boxes_menu(rows: &[&str]) -> Option<Menu> {
+    let at = rows.iter().rposition(|r| row(r).cursor)?;
+    let has_box = |text: &&&str| is_box(row(text).label);
+    let last_box = [at, at.checked_sub(1)?].into_iter().find(|i| is_box(row(rows[*i]).label))?;
+    let above = rows[..last_box].iter().rev().take_while(has_box).count();
+    let below = rows[last_box + 1..].iter().take_while(has_box).count();
+    let (first, last) = (last_box - above, last_box + below + 1);
+    let sends = rows.get(last).filter(|text| !text.trim().is_empty() && !is_rule(text));
+    if sends.is_none() || last - first >= OPTIONS_MAX {
+        return None;
+    }
+    let shown = rows[first..=last].iter().map(|text| row(text)).enumerate();
+    let options = shown.map(|(i, row)| option(i as u32 + 1, row.label, row.cursor)).collect();
+    Some(Menu { first, last, options, numbered: false })
+}
+
+fn is_box(label: &str) -> bool {
+    ["[ ]", "[✔]", "[✓]", "[x]"].iter().any(|mark| label.starts_with(mark))
+}
+
 /// Options without numbers: the cursor's row, and those right above and below it whose text begins
 /// in the same column.
 fn plain_menu(rows: &[&str]) -> Option<Menu> {
+    if let Some(boxes) = boxes_menu(rows) {
+        return Some(boxes);
+    }
     let at = rows.iter().rposition(|r| row(r).cursor)?;
     let column = row(rows[at]).column;
     let belongs = |text: &&&str| !text.trim().is_empty() && !is_rule(text) && row(text).column == column;
@@ -165,11 +191,13 @@ fn option(number: u32, label: &str, selected: bool) -> DialogOption {
     DialogOption { number, label: one_line(label, ROW_CHARS_MAX), description: String::new(), selected }
 }
 
-/// What stands above `end`, up to a rule across the screen, or to what a turn said before.
+/// What stands above `end`, up to a rule across the screen, or to what a turn said before. A rule right
+/// below a dashed one, which ends what a dialog quotes, is within it.
 fn text_above(rows: &[&str], end: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for text in rows[..end].iter().rev() {
-        let across = text.starts_with("──") || text.starts_with("▔▔");
+    for (at, text) in rows[..end].iter().enumerate().rev() {
+        let quotes = || rows[..at].iter().rfind(|row| !row.is_empty()).is_some_and(|r| r.starts_with("╌╌"));
+        let across = (text.starts_with("──") || text.starts_with("▔▔")) && !quotes();
         let of_the_turn = text.starts_with(['●', '•', '❯', '›', '⎿', '✻', '■']);
         if found.len() == TEXT_ROWS_MAX || ((across || of_the_turn) && !found.is_empty()) {
             break;

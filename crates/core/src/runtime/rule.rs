@@ -50,6 +50,10 @@ words! {
         Hooks = "hooks",
         /// How to log in.
         Login = "login",
+        /// Is this plan to be carried out?
+        Plan = "plan",
+        /// Are the servers (MCP) that the project sets up to be used?
+        Mcp = "mcp",
         /// Some other dialog: recognised as one, of a kind we do not know.
         Other = "other",
         /// No rule knows it, but it stands still and shows options, or a question.

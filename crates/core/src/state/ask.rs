@@ -20,6 +20,8 @@ pub struct SessionAsk {
 pub enum About {
     /// A dialog is up; what it says, once the screen has shown it.
     Dialog { kind: DialogKind, view: Option<DialogView> },
+    /// Its turn is over, and ends with a question that nobody reads there.
+    Chat { text: String },
     /// A message cannot be typed, and that does not end by itself.
     Held { message: MessageId, first_line: String, why: String },
 }
@@ -33,6 +35,7 @@ impl SessionAsk {
         match &self.about {
             About::Dialog { view: Some(view), .. } => view.text.clone(),
             About::Dialog { kind, view: None } => format!("a dialog ({kind}); its text is not known yet"),
+            About::Chat { text } => text.clone(),
             About::Held { first_line, why, .. } => format!("{first_line:?} cannot be typed: {why}"),
         }
     }
@@ -48,15 +51,21 @@ impl SessionAsk {
     pub fn options(&self) -> Vec<String> {
         match &self.about {
             About::Dialog { view: Some(view), .. } => view.options.iter().map(|o| o.label.clone()).collect(),
-            About::Dialog { view: None, .. } => Vec::new(),
+            About::Dialog { view: None, .. } | About::Chat { .. } => Vec::new(),
             About::Held { .. } => vec![START_ANEW.to_owned()],
         }
+    }
+
+    /// Whether nothing goes on before somebody answers.
+    pub fn stops_it(&self) -> bool {
+        !matches!(self.about, About::Chat { .. })
     }
 
     /// What kind of thing asks, for people.
     pub fn kind(&self) -> String {
         match &self.about {
             About::Dialog { kind, .. } => format!("dialog ({kind})"),
+            About::Chat { .. } => "question in its chat".to_owned(),
             About::Held { .. } => "held message".to_owned(),
         }
     }

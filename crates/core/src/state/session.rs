@@ -137,6 +137,9 @@ pub struct SessionStatus {
     /// For a dialog: what it says, once the screen has shown it.
     #[serde(default)]
     pub dialog: Option<DialogView>,
+    /// At rest without a phase: the question that its last turn ended with.
+    #[serde(default)]
+    pub question: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Whether a project's agents can be started: their clients, keys and settings.
 
-use crate::ids::{JobId, ProjectName, QuestionId, Role};
+use super::{About, Session, SessionAsk, SessionState};
+use crate::ids::{Epoch, JobId, ProjectName, QuestionId, Role};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Outage {
     /// The job whose sessions showed it, where it was sessions that ended at their start.
     #[serde(default)]
     pub shown_by: Option<JobId>,
+    /// The session whose login dialog is how it was found: that is this outage's question while it is up.
+    #[serde(default)]
+    pub dialog: Option<Epoch>,
 }
 
 /// How it was found, and so how it is known to be over.
@@ -95,9 +99,25 @@ impl super::Floor {
         self.staff.iter().flat_map(|staff| staff.outages.iter().map(|outage| (&staff.project, outage)))
     }
 
+    /// The session whose login dialog, which is up, is an outage's question.
+    pub fn login_dialog(&self, outage: &Outage) -> Option<&Session> {
+        let asks = |s: &&Session| matches!(s.asks, Some(SessionAsk { about: About::Dialog { .. }, .. }));
+        self.sessions.get(&outage.dialog?).filter(|s| s.state == SessionState::Live).filter(asks)
+    }
+
+    /// The number under which an outage is answered.
+    pub fn question_of(&self, outage: &Outage) -> QuestionId {
+        self.login_dialog(outage).and_then(|s| s.asks.as_ref()).map_or(outage.question, |ask| ask.id)
+    }
+
     /// What a job waits for that its project's agents need.
     pub fn outage_of(&self, job: &super::Job) -> Option<&Outage> {
+        let at_login = |outage: &&Outage| self.login_dialog(outage).is_some_and(|s| s.job == job.id);
         match job.state {
+            super::JobState::Working => self.outage(&job.project, Role::Dev).filter(at_login),
+            super::JobState::Reviewing { .. } if job.review_session.is_some() => {
+                self.outage(&job.project, Role::Review).filter(at_login)
+            }
             super::JobState::Respawning if job.unstaffed => self.outage(&job.project, Role::Dev),
             super::JobState::Reviewing { .. } if job.review_session.is_none() => {
                 self.outage(&job.project, Role::Review)

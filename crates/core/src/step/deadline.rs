@@ -74,7 +74,7 @@ impl Turn<'_> {
             self.look_for_merges(&project);
             self.look_at_staff(&project);
         }
-        self.staff_touched(None);
+        self.staff_touched(None, false);
         let unended = |s: &&Session| s.state == SessionState::Unended;
         let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(unended).map(|s| s.epoch).collect();
         for session in sessions {

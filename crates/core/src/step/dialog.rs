@@ -76,7 +76,7 @@ impl Turn<'_> {
         }
     }
 
-    fn open_ask(&mut self, epoch: Epoch, about: About, since: Time) -> SessionAsk {
+    pub(super) fn open_ask(&mut self, epoch: Epoch, about: About, since: Time) -> SessionAsk {
         let id = QuestionId(self.number(|c| &mut c.question));
         let ask = SessionAsk { id, since, about, answer: None };
         if let Some(session) = self.floor.sessions.edit(&epoch) {
@@ -96,6 +96,10 @@ impl Turn<'_> {
         let Some(ask) = session.asks.as_mut() else { return false };
         match ask.about {
             About::Dialog { .. } => ask.answer = Some(text.to_owned()),
+            About::Chat { .. } => {
+                session.asks = None;
+                self.answer_in_chat(id, epoch, text);
+            }
             About::Held { .. } => {
                 session.asks = None;
                 self.begin_anew(id, epoch);
@@ -146,15 +150,16 @@ impl Turn<'_> {
         }
     }
 
-    fn tell_of_held(&mut self, message: MessageId) {
-        let Some(row) = self.floor.messages.edit(&message) else { return };
+    pub(super) fn tell_of_held(&mut self, message: MessageId) {
+        let Some(row) = self.floor.messages.edit(&message).filter(|row| !row.held_told) else { return };
         row.held_told = true;
         let (id, epoch, why) = (row.job, row.to, row.held.clone());
         let first_line = super::message::first_line(row);
         let (Some(epoch), Some(why)) = (epoch, why) else { return };
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let waits = matches!(session.status.as_ref().map(|s| &s.state), Some(State::LimitedUntil { .. }));
-        if session.asks.is_some() || waits || self.is_held(epoch) {
+        let asks = session.asks.as_ref().is_some_and(SessionAsk::stops_it);
+        if asks || waits || self.is_held(epoch) {
             return;
         }
         let (role, tmux) = (session.role, session.tmux.clone());

@@ -310,11 +310,20 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn message_held(&mut self, message: MessageId, epoch: Epoch, why: Option<&str>) {
+    pub(super) fn message_held(
+        &mut self,
+        message: MessageId,
+        epoch: Epoch,
+        why: Option<&str>,
+        for_good: bool,
+    ) {
         let Some(row) = self.floor.messages.edit(&message) else { return };
         if row.to == Some(epoch) && row.state == MessageState::Queued {
             row.held = why.map(str::to_owned);
             self.mind_held(message, why);
+            if for_good && why.is_some() {
+                self.tell_of_held(message);
+            }
         }
     }
 

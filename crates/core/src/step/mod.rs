@@ -6,6 +6,7 @@
 
 mod blame;
 mod by_hand;
+mod chat;
 mod checkout;
 mod checks;
 mod circles;
@@ -15,6 +16,7 @@ mod dialog;
 mod finish;
 mod hold;
 mod landing;
+mod login;
 mod message;
 mod overlap;
 mod people;
@@ -120,7 +122,9 @@ impl Turn<'_> {
             Event::SessionExited { epoch, status } => self.session_exited(*epoch, *status),
             Event::MessageTaken { message, epoch } => self.message_taken(*message, *epoch),
             Event::MessageMoved { message, epoch, to } => self.message_moved(*message, *epoch, to),
-            Event::MessageHeld { message, epoch, why } => self.message_held(*message, *epoch, why.as_deref()),
+            Event::MessageHeld { message, epoch, why, for_good } => {
+                self.message_held(*message, *epoch, why.as_deref(), *for_good);
+            }
             Event::Committed { epoch, head } => self.committed(*epoch, head),
             Event::WorkSeen { epoch, phase } => self.work_seen(*epoch, *phase),
             Event::OutputSeen { epoch } => self.output_seen(*epoch),
@@ -162,7 +166,7 @@ impl Turn<'_> {
                 self.number_from(|c| &mut c.epoch, epoch.0);
                 self.number_from(|c| &mut c.run, run.0);
             }
-            Event::StaffTouched { project } => self.staff_touched(project.as_ref()),
+            Event::StaffTouched { project } => self.staff_touched(project.as_ref(), true),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
         }

@@ -171,6 +171,7 @@ impl Turn<'_> {
             SessionState::Live if held => session.end_put_off = true,
             SessionState::Starting | SessionState::Live | SessionState::Exited | SessionState::Unended => {
                 session.state = SessionState::Ending;
+                session.asks = None;
                 self.act(action.clone());
             }
         }

@@ -9,6 +9,7 @@
 //! - It is tried again when something changed, when a person says so, and after a growing pause.
 
 use super::Turn;
+use super::login::Login;
 use super::reviewer::REVIEWERS_MAX;
 use crate::effect::{Action, AgentTrouble, Outcome, StartSession};
 use crate::event::NoteKind;
@@ -95,8 +96,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Something that agents need may have changed, or a person says so; `None`: anywhere.
-    pub(super) fn staff_touched(&mut self, only: Option<&ProjectName>) {
+    /// Something that agents need may have changed, or a person says so; `None`: anywhere. A daemon that
+    /// begins knows of no change: who waits in a login dialog stays there.
+    pub(super) fn staff_touched(&mut self, only: Option<&ProjectName>, changed: bool) {
         let touched = |s: &&Staff| only.is_none_or(|p| s.project == *p) && !s.outages.is_empty();
         let projects: Vec<ProjectName> =
             self.floor.staff.iter().filter(touched).map(|s| s.project.clone()).collect();
@@ -104,6 +106,9 @@ impl Turn<'_> {
             self.look_at_staff(&project);
             for role in [Role::Dev, Role::Review] {
                 if self.floor.outage(&project, role).is_some_and(|h| h.found == Found::Session) {
+                    if changed {
+                        self.leave_login(&project, role);
+                    }
                     self.let_one_try(&project, role);
                 }
             }
@@ -112,11 +117,30 @@ impl Turn<'_> {
 
     /// Roles are out. One cause is told once, however often it is found and whichever of them it keeps.
     fn out(&mut self, project: &ProjectName, roles: &[Role], why: &str, found: Found) {
+        self.out_by(project, roles, why, found, None);
+    }
+
+    /// A role is out for a login dialog that is up, of which people were told.
+    pub(super) fn out_at_login(&mut self, project: &ProjectName, role: Role, why: &str, login: Login) {
+        self.out_by(project, &[role], why, Found::Session, Some(login));
+    }
+
+    fn out_by(
+        &mut self,
+        project: &ProjectName,
+        roles: &[Role],
+        why: &str,
+        found: Found,
+        login: Option<Login>,
+    ) {
         let why = one_line(&neutralise(why), WHY_CHARS_MAX);
         if self.floor.staff.get(project).is_none() {
             self.floor.staff.put(Staff::new(project.clone()));
         }
-        let (question, known) = self.question_of(project, roles, &why);
+        let (question, known) = match login {
+            Some(login) => (login.question, true),
+            None => self.question_of(project, roles, &why),
+        };
         let (now, remind_at) = (self.now, self.now + self.policy(project).renotify_after);
         let Some(staff) = self.floor.staff.edit(project) else { return };
         let told = staff.outages.iter().find(|o| known && o.question == question);
@@ -124,7 +148,8 @@ impl Turn<'_> {
         for role in roles {
             match staff.outages.iter_mut().find(|outage| outage.role == *role) {
                 Some(outage) => {
-                    outage.trial = None;
+                    outage.trial = login.map(|login| login.job);
+                    outage.dialog = login.map(|login| login.epoch);
                     outage.retry_at = now + pause(found, outage.tries);
                     outage.why.clone_from(&why);
                     outage.found = found;
@@ -140,10 +165,17 @@ impl Turn<'_> {
                     reminded,
                     retry_at: now + pause(found, 0),
                     tries: 0,
-                    trial: None,
+                    trial: login.map(|login| login.job),
+                    dialog: login.map(|login| login.epoch),
                     tried: None,
                     shown_by: None,
                 }),
+            }
+        }
+        // The dialog is the question about its cause, whichever roles that keeps.
+        if let Some(login) = login {
+            for outage in staff.outages.iter_mut().filter(|outage| outage.why == why) {
+                (outage.question, outage.dialog) = (login.question, Some(login.epoch));
             }
         }
         if !known {
@@ -163,7 +195,7 @@ impl Turn<'_> {
         (own.unwrap_or_else(|| QuestionId(self.number(|c| &mut c.question))), false)
     }
 
-    fn outage_mut(&mut self, project: &ProjectName, role: Role) -> Option<&mut Outage> {
+    pub(super) fn outage_mut(&mut self, project: &ProjectName, role: Role) -> Option<&mut Outage> {
         self.floor.staff.edit(project)?.outages.iter_mut().find(|outage| outage.role == role)
     }
 
@@ -268,9 +300,14 @@ impl Turn<'_> {
     pub(super) fn client_fails(&mut self, id: JobId, epoch: Epoch, role: Role, why: &str) {
         let Some(project) = self.job(id).map(|j| j.project.clone()) else { return };
         self.out(&project, &[role], why, Found::Session);
+        self.sent_away(id, epoch, role);
+    }
+
+    /// Ends a session that cannot work; its successor has another environment, and goes on with the
+    /// conversation.
+    pub(super) fn sent_away(&mut self, id: JobId, epoch: Epoch, role: Role) {
         match role {
             Role::Dev => {
-                // Its successor has another environment, and goes on with the conversation.
                 self.replace(id, epoch);
                 self.wait_for_staff(id);
             }

@@ -81,6 +81,7 @@ impl Turn<'_> {
             return;
         }
         self.mind_dialog(id, epoch, status);
+        self.mind_chat(id, epoch, status);
         if self.is_held(epoch) {
             // Who has it sees for themselves; only what a client asks is shown to all.
             if let Some(session) = self.floor.sessions.edit(&epoch) {
@@ -108,14 +109,11 @@ impl Turn<'_> {
 
     fn status_changed(&mut self, id: JobId, epoch: Epoch, role: Role, status: &SessionStatus) {
         // Whether it is this agent's turn: else what it can not do is not asked of it.
-        let turn = match role {
-            Role::Dev => self.job(id).is_some_and(|j| j.state == JobState::Working),
-            Role::Review => self.owes_review(epoch),
-        };
+        let turn = self.is_its_turn(id, epoch);
         match &status.state {
             // Nobody can log in there for the others; once somebody has, this one goes on too.
             State::Dialog { kind: DialogKind::Login } if turn => {
-                self.client_fails(id, epoch, role, cause(ErrorKind::Auth));
+                self.login_asked(id, epoch, role, cause(ErrorKind::Auth));
             }
             State::LimitedUntil { until } if turn => self.resume_at(epoch, *until),
             State::Failed { error } if turn => self.turn_failed(id, epoch, role, *error),
@@ -254,13 +252,18 @@ impl Turn<'_> {
     }
 
     fn idle_without_phase(&mut self, id: JobId, epoch: Epoch) {
-        let resumes = self.floor.sessions.get(&epoch).is_some_and(|s| s.resume_at.is_some());
-        if self.unread(id).is_empty() && !resumes {
-            self.remind(
+        let session = self.floor.sessions.get(&epoch);
+        let resumes = session.is_some_and(|s| s.resume_at.is_some());
+        if !self.unread(id).is_empty() || resumes {
+            return;
+        }
+        match session.and_then(|s| s.status.as_ref()?.question.clone()) {
+            Some(question) => self.asked_without_phase(id, epoch, &question),
+            None => self.remind(
                 id,
                 "PHASE missing\nYou stopped without saying where you are. Commit your work, then signal a phase: awaiting_ci, awaiting_review, needs_human, done or failed. If you are not finished, go on.",
                 "the agent stopped without a phase",
-            );
+            ),
         }
     }
 

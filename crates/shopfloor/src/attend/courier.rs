@@ -137,29 +137,37 @@ impl Courier {
         if through {
             let _ = self.record(way);
         }
-        self.report(way.brief.epoch, tell);
+        // What holds it up is not the pane: that is for the caller to tell.
+        self.report_moves(way.brief.epoch, tell);
         through
     }
 
-    fn report(&mut self, epoch: Epoch, tell: &mut dyn FnMut(Event)) {
+    fn report_moves(&mut self, epoch: Epoch, tell: &mut dyn FnMut(Event)) {
         let message = self.message;
         let transitions = self.delivery.transitions();
         for to in transitions.get(self.told..).unwrap_or_default() {
             tell(Event::MessageMoved { message, epoch, to: to.clone() });
         }
         self.told = self.told.max(transitions.len());
+    }
+
+    fn report(&mut self, epoch: Epoch, tell: &mut dyn FnMut(Event)) {
+        self.report_moves(epoch, tell);
+        let message = self.message;
         let held = self.delivery.blocked().map(str::to_owned);
         if held != self.held && !self.delivery.stage().is_final() {
             self.held.clone_from(&held);
-            tell(Event::MessageHeld { message, epoch, why: held });
+            tell(Event::MessageHeld { message, epoch, why: held, for_good: false });
         }
     }
 
-    /// Says what keeps it from being typed before the pane is even looked at.
-    pub fn hold(&mut self, epoch: Epoch, why: &str, tell: &mut dyn FnMut(Event)) {
+    /// Says what keeps it from being typed before the pane is even looked at; `for_good`: until somebody
+    /// does something about it.
+    pub fn hold(&mut self, epoch: Epoch, why: &str, for_good: bool, tell: &mut dyn FnMut(Event)) {
         if self.held.as_deref() != Some(why) {
             self.held = Some(why.to_owned());
-            tell(Event::MessageHeld { message: self.message, epoch, why: self.held.clone() });
+            let why = self.held.clone();
+            tell(Event::MessageHeld { message: self.message, epoch, why, for_good });
         }
     }
 }
@@ -180,12 +188,8 @@ mod tests {
     use crate::config::runtimes::embedded;
     use shopfloor_core::runtime::Composer;
 
-    #[test]
-    fn a_message_that_is_asked_for_again_is_not_typed_again() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let tmux = Tmux::new(folder.path().join("tmux.sock"), "");
-        let spec = embedded("claude").expect("it is embedded");
-        let brief = Brief {
+    fn brief() -> Brief {
+        Brief {
             epoch: Epoch(1),
             tmux: "dev-sample-1-e1".into(),
             runtime: "claude".into(),
@@ -200,7 +204,32 @@ mod tests {
             handback: Duration::from_secs(900),
             handed_back: None,
             answer: None,
-        };
+        }
+    }
+
+    #[test]
+    fn what_holds_a_message_up_is_told_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tmux = Tmux::new(folder.path().join("tmux.sock"), "");
+        let spec = embedded("claude").expect("it is embedded");
+        let brief = brief();
+        let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: folder.path(), now: || Time(1_000) };
+        let due = Due { message: MessageId(3), text: "CI passed".into(), receipts: 1, held: None };
+        let mut courier = Courier::new(&way, &due).expect("it can be typed");
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            assert!(!courier.confirm(&way, &[], &mut |event| told.push(event)));
+            courier.hold(Epoch(1), "it is not ready", false, &mut |event| told.push(event));
+        }
+        assert!(matches!(told.as_slice(), [Event::MessageHeld { why: Some(_), .. }]), "{told:?}");
+    }
+
+    #[test]
+    fn a_message_that_is_asked_for_again_is_not_typed_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tmux = Tmux::new(folder.path().join("tmux.sock"), "");
+        let spec = embedded("claude").expect("it is embedded");
+        let brief = brief();
         let way = Way { tmux: &tmux, spec: &spec, brief: &brief, dir: folder.path(), now: || Time(1_000) };
         let due = Due { message: MessageId(3), text: "CI passed".into(), receipts: 1, held: None };
         let mut courier = Courier::new(&way, &due).expect("it can be typed");

@@ -5,6 +5,7 @@ use super::clerk::Clerk;
 use super::courier::{self, Courier, Way};
 use super::dossier::Dossier;
 use super::people::seats;
+use shopfloor_adapters::agent::settings::claude_hooks_off;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::delivery::{Input, Pane};
 use shopfloor_core::effect::ProcessId;
@@ -15,10 +16,11 @@ use shopfloor_core::liveness::{
 };
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::screen::is_typed_into;
-use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec};
+use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec, Setup};
 use shopfloor_core::state::{SessionStatus, WorkPhase};
+use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,10 +181,8 @@ impl Attendant {
             _ => None,
         });
         let dialog = matches!(status.state, State::Dialog { .. });
-        // A dialog that was told of and is not drawn yet; what may be one, if it stands still.
-        let drawn_soon = dialog
-            && status.dialog.is_none()
-            && (self.clock)().since(status.since) < timing.settle() + timing.settle();
+        // What may be one, if it stands still.
+        let drawn_soon = self.is_drawn_soon(status);
         let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
         let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
         Some(match (drawn_soon || maybe, self.stirred && !works) {
@@ -191,6 +191,14 @@ impl Attendant {
             (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
             (false, false) => timing.look(),
         })
+    }
+
+    /// A dialog that was told of and is not drawn yet.
+    fn is_drawn_soon(&self, status: &Status) -> bool {
+        let timing = &self.spec.timing;
+        matches!(status.state, State::Dialog { .. })
+            && status.dialog.is_none()
+            && (self.clock)().since(status.since) < timing.settle() + timing.settle()
     }
 
     /// When what the screen shows counts against the last hook: before, it may not be redrawn yet.
@@ -234,7 +242,11 @@ impl Attendant {
         }
         self.deliver(&status, caught.prompts, tell);
         self.next = now + self.look_every(&status).unwrap_or(WEIGH_EVERY);
-        if let Some(at) = self.settled().filter(|at| *at > now) {
+        // What its turn ended with counts a moment after its end.
+        let hook = self.dossier.evidence.moved(Source::Hook);
+        let still = hook.filter(|_| self.dossier.evidence.hooks.asks.is_some());
+        let still = still.map(|at| at + self.spec.timing.still());
+        for at in [self.settled(), still].into_iter().flatten().filter(|at| *at > now) {
             self.next = self.next.min(at);
         }
         if caught.anything {
@@ -295,7 +307,10 @@ impl Attendant {
             let worked = Status { state, since, confidence: Confidence::High, ..status.clone() };
             self.report_new(&worked, now, tell);
         }
-        self.report_new(status, now, tell);
+        // Nobody can answer what they cannot read: it is told with its text, which is there at once.
+        if !self.is_drawn_soon(status) {
+            self.report_new(status, now, tell);
+        }
     }
 
     /// Tells the floor, if it is worth a commit.
@@ -307,6 +322,7 @@ impl Attendant {
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
             dialog: status.dialog.clone(),
+            question: status.question.clone(),
         };
         let mut new = new;
         if let Some((_, old)) = &self.reported
@@ -339,6 +355,7 @@ impl Attendant {
         let progress = self.dossier.evidence.progress().map(|(_, at)| at);
         detail(&old.state) != detail(&new.state)
             || (new.dialog.is_some() && asks(old) != asks(new))
+            || old.question != new.question
             || (failed && old.since != new.since)
             || context >= CONTEXT_STEP
             || cost >= COST_STEP_MICROS
@@ -369,13 +386,13 @@ impl Attendant {
             },
         };
         let now = (self.clock)();
-        if let Some((why, again)) = self.not_yet(status) {
+        if let Some(NotYet { why, again, for_good }) = self.not_yet(status) {
             if courier.confirm(&way, &prompts, tell) {
                 self.courier_next = None;
                 self.sent = Some(due.message);
                 return;
             }
-            courier.hold(brief.epoch, &why, tell);
+            courier.hold(brief.epoch, &why, for_good, tell);
             self.courier = Some(courier);
             self.courier_next = Some(again.max(now + Duration::from_secs(1)));
             return;
@@ -396,21 +413,45 @@ impl Attendant {
         }
     }
 
-    /// Why nothing is to be typed, whatever the pane shows; and when to ask again.
-    fn not_yet(&self, status: &Status) -> Option<(String, Time)> {
+    fn not_yet(&self, status: &Status) -> Option<NotYet> {
         let now = (self.clock)();
+        let later = |why: String| NotYet { why, again: now + WEIGH_EVERY, for_good: false };
         if let Some(why) = &self.brief.held {
-            return Some((why.clone(), now + WEIGH_EVERY));
+            return Some(later(why.clone()));
         }
         if let State::LimitedUntil { until } = status.state {
-            return Some(("the account's limit is reached".into(), until));
+            return Some(NotYet { again: until, ..later("the account's limit is reached".into()) });
         }
         if self.spec.readiness == Readiness::Hook && self.dossier.evidence.newest(Source::Hook).is_none() {
-            let why = "the client has not said yet that it is ready (no SessionStart hook)";
-            return Some((why.into(), now + WEIGH_EVERY));
+            let off = (self.spec.setup == Setup::Claude).then(|| hooks_off(&self.brief.worktree)).flatten();
+            return Some(match off {
+                Some(file) => NotYet { for_good: true, ..later(no_hooks(&file)) },
+                None => later("the client has not said yet that it is ready (no SessionStart hook)".into()),
+            });
         }
         None
     }
+}
+
+/// Why nothing is to be typed, whatever the pane shows; when to ask again; and whether that ends by itself.
+struct NotYet {
+    why: String,
+    again: Time,
+    for_good: bool,
+}
+
+/// The settings file that keeps Claude Code's hooks from running in a worktree.
+fn hooks_off(worktree: &Path) -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let (home, config) = (folder("HOME")?, folder("CLAUDE_CONFIG_DIR"));
+    claude_hooks_off(worktree, &home, config.as_deref())
+}
+
+fn no_hooks(file: &Path) -> String {
+    format!(
+        "its hooks are turned off by disableAllHooks in {}: it cannot say that it is ready; take that out, then start it anew",
+        one_line(&file.display().to_string(), 200)
+    )
 }
 
 /// A turn is open or the session starts: its screen is worth a look.

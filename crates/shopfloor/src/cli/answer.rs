@@ -6,15 +6,15 @@ use clap::Args;
 use shopfloor_core::delivery::plan;
 use shopfloor_core::event::{Event, NoteKind};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, QuestionId};
-use shopfloor_core::state::{About, AnswerEnd, Floor, JobState, Session, SessionAsk};
+use shopfloor_core::state::{About, AnswerEnd, Floor, JobState, Outage, Session, SessionAsk};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// Answer the question an agent asked, or a dialog of its client
 ///
 /// `shopfloor questions` shows the open ones. Of options the number will do; where boxes are to be ticked,
-/// several: `shopfloor answer q5 1,3`. An answer to a dialog is typed into that very dialog, if it is
-/// still up.
+/// several: `shopfloor answer q5 1,3`, or `none`. An answer to a dialog is typed into that very dialog, if it
+/// is still up.
 #[derive(Args)]
 pub struct AnswerArgs {
     /// The question, such as q3, or the issue it is about
@@ -62,7 +62,8 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
     }
     let engine = context.engine()?;
     if let Meant::Question(id) = args.question
-        && let Some((project, _)) = engine.floor().outages().find(|(_, outage)| outage.question == id)
+        && let Some((project, outage)) = held_for(engine.floor(), id)
+        && !picks_in_dialog(context, engine.floor(), outage, &args.text)?
     {
         return try_again(context, project.clone());
     }
@@ -123,6 +124,17 @@ fn find(floor: &Floor, meant: Meant, project: Option<&ProjectName>) -> Option<Op
     of_jobs.or_else(|| floor.sessions.iter().find_map(of_session))
 }
 
+fn held_for(floor: &Floor, id: QuestionId) -> Option<(&ProjectName, &Outage)> {
+    floor.outages().find(|(_, outage)| floor.question_of(outage) == id)
+}
+
+/// Whether what is said is for the login dialog that an outage's question is. Anything else has it tried anew.
+fn picks_in_dialog(context: &Context, floor: &Floor, outage: &Outage, text: &str) -> CliResult<bool> {
+    let Some(session) = floor.login_dialog(outage) else { return Ok(false) };
+    let Some(ask) = session.asks.as_ref().filter(|ask| ask.answer.is_none()) else { return Ok(false) };
+    Ok(check(context, ask, &session.runtime, text).is_ok())
+}
+
 /// Whether it can be typed at all.
 fn check(context: &Context, ask: &SessionAsk, runtime: &str, text: &str) -> CliResult<()> {
     match &ask.about {
@@ -133,7 +145,7 @@ fn check(context: &Context, ask: &SessionAsk, runtime: &str, text: &str) -> CliR
         About::Dialog { view: None, .. } => {
             Err(CliError::failed("its text is not known yet").hint("try again, or `shopfloor attach`"))
         }
-        About::Held { .. } => Ok(()),
+        About::Held { .. } | About::Chat { .. } => Ok(()),
     }
 }
 

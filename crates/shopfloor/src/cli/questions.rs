@@ -78,8 +78,10 @@ pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
 /// Every open question of a floor, oldest first.
 pub fn all(floor: &Floor) -> Vec<Question> {
     let sessions = floor.sessions.iter().filter_map(|session| of_session(floor, session));
+    // A login dialog that is up is its outage's question.
     let causes = |staff: &Staff| {
-        staff.causes().into_iter().map(|(outage, roles)| of_outage(&staff.project, outage, &roles)).collect()
+        let causes = staff.causes().into_iter().filter(|(outage, _)| floor.login_dialog(outage).is_none());
+        causes.map(|(outage, roles)| of_outage(&staff.project, outage, &roles)).collect()
     };
     let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
     let mut open: Vec<Question> =
@@ -148,13 +150,24 @@ fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
         }
         _ => numbered(ask.options()),
     };
+    let out = floor.outage(&session.project, session.role);
+    let at_login = out.filter(|outage| floor.login_dialog(outage).is_some_and(|s| s.epoch == session.epoch));
+    let text = match at_login {
+        Some(outage) => format!(
+            "The {} agents cannot work: {}. Choose here, or mend it elsewhere; any other answer has it tried anew.\n{}",
+            outage.role,
+            outage.why,
+            ask.text()
+        ),
+        None => ask.text(),
+    };
     Some(Question {
         id: ask.id,
         project: session.project.clone(),
         issue: Some(session.issue),
         title: floor.jobs.get(&session.job).map(|job| job.title.clone()).unwrap_or_default(),
         kind: format!("{} {}", session.role, ask.kind()),
-        text: ask.text(),
+        text,
         options,
         default: None,
         deadline: None,

@@ -24,6 +24,8 @@ pub struct StatusArgs {
 /// Ended jobs shown without `--all`: the newest ones, of people and of programs that wait for one.
 const ENDED_HUMAN: usize = 5;
 const ENDED_JSON: usize = 100;
+/// The last column: a question with its options is to be read whole.
+const WAITS_CHARS: usize = 240;
 
 #[derive(Serialize)]
 struct StatusView {
@@ -80,12 +82,17 @@ struct OutageView {
 }
 
 impl OutageView {
-    fn new((outage, roles): (&Outage, Vec<Role>)) -> Self {
+    fn new(floor: &Floor, (outage, roles): (&Outage, Vec<Role>)) -> Self {
+        // What a login dialog offers is the way out.
+        let dialog = floor.login_dialog(outage).and_then(|s| s.asks.as_ref()).map(view::choices);
         OutageView {
             role: outage.role,
             roles,
-            why: outage.why.clone(),
-            question: format!("q{}", outage.question),
+            why: match dialog {
+                Some(dialog) => format!("{}: {dialog}", outage.why),
+                None => outage.why.clone(),
+            },
+            question: format!("q{}", floor.question_of(outage)),
             since: output::moment(outage.since),
             age: output::span(now().since(outage.since)),
         }
@@ -103,7 +110,11 @@ impl ProjectView {
             since: project.pause.as_ref().map(|pause| pause.since),
             queue_paused: queue.and_then(|q| q.paused.clone()),
             queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
-            held: staff.into_iter().flat_map(Staff::causes).map(OutageView::new).collect(),
+            held: staff
+                .into_iter()
+                .flat_map(Staff::causes)
+                .map(|cause| OutageView::new(floor, cause))
+                .collect(),
             unset: staff.map(|staff| staff.unset.clone()).unwrap_or_default(),
         }
     }
@@ -256,6 +267,6 @@ fn job_row(floor: &Floor, job: &Job, name: &impl Fn(&ProjectName, IssueNumber) -
         view::or_dash(shown.phase),
         view::or_dash(job.pr.map(|pr| format!("#{pr}"))),
         view::or_dash(shown.session),
-        one_line(&shown.waits_for.unwrap_or_default(), 80),
+        one_line(&shown.waits_for.unwrap_or_default(), WAITS_CHARS),
     ]
 }

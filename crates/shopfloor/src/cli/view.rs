@@ -7,15 +7,14 @@ use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
-use shopfloor_core::runtime::DialogOption;
-use shopfloor_core::state::{About, Floor, Issue, Job, JobState, Standing};
+use shopfloor_core::state::{About, Floor, Issue, Job, JobState, SessionAsk, Standing};
 use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Forge;
 
 pub const TITLE_CHARS: usize = 50;
-const QUESTION_CHARS: usize = 120;
+const QUESTION_CHARS: usize = 160;
 
 /// The floor with everything the forge shows, also what no daemon has seen yet.
 pub fn floor(context: &Context) -> CliResult<Floor> {
@@ -98,7 +97,7 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
         return Some(format!("{what} to work, which fails and is tried again: {why}"));
     }
     if let Some(outage) = floor.outage_of(job) {
-        return Some(format!("held, q{}: {}", outage.question, one_line(&outage.why, 200)));
+        return Some(format!("held, q{}: {}", floor.question_of(outage), one_line(&outage.why, 200)));
     }
     let held = held::told(floor, job).filter(|_| job.is_live());
     let state = waits_in_its_state(floor, job);
@@ -172,15 +171,25 @@ fn asks(floor: &Floor, session: Option<Epoch>) -> Option<String> {
     if ask.answer.is_some() {
         return Some(format!("the answer to q{} to be typed", ask.id));
     }
-    let options = match &ask.about {
-        About::Dialog { view: Some(view), .. } => {
-            let shown = |o: &DialogOption| format!("{}. {}", o.number, one_line(&o.label, 40));
-            view.options.iter().map(shown).collect::<Vec<_>>().join(" ")
+    let says = choices(ask);
+    Some(match ask.about {
+        // It goes on by itself: nobody has to answer.
+        About::Chat { .. } => {
+            format!("asks something in its chat, q{}: {says}", ask.id)
         }
-        _ => String::new(),
+        _ => format!("an answer to q{} ({}): {says}", ask.id, ask.kind()),
+    })
+}
+
+/// What is asked and offered, in a line.
+pub fn choices(ask: &SessionAsk) -> String {
+    let numbers = match &ask.about {
+        About::Dialog { view: Some(view), .. } => view.options.iter().map(|o| o.number).collect(),
+        _ => (1..).take(ask.options().len()).collect::<Vec<u32>>(),
     };
-    let says = one_line(&ask.summary(), QUESTION_CHARS);
-    Some(format!("an answer to q{} ({}): {says} {options}", ask.id, ask.kind()).trim_end().to_owned())
+    let shown = numbers.iter().zip(ask.options()).map(|(n, label)| format!("{n}. {}", one_line(&label, 40)));
+    let options = shown.collect::<Vec<_>>().join(" ");
+    format!("{} {options}", one_line(&ask.summary(), QUESTION_CHARS)).trim_end().to_owned()
 }
 
 /// What keeps the agent from being told what it is to do.

@@ -213,7 +213,30 @@ fn dialogs_are_read_with_their_text_and_options() {
             "Do you want to create written.txt?",
             "[1 Yes], 2 Yes, and switch to accept edits (auto-approve file edits and common file commands) for this session (shift+tab), 3 No",
         ),
-        ("claude", "53-trust-dialog", "Accessing workspace:", "[1 No, exit], 2 Yes, I trust this folder"),
+        (
+            "claude",
+            "53-trust-dialog",
+            "Quick safety check: Is this a project you created or one you trust?",
+            "[1 No, exit], 2 Yes, I trust this folder",
+        ),
+        (
+            "claude",
+            "110-plan",
+            "Claude has written up a plan and is ready to execute. Would you like to proceed?",
+            "[1 Yes, and use auto mode], 2 Yes, manually approve edits, 3 Tell Claude what to change",
+        ),
+        (
+            "claude",
+            "111-mcp-server",
+            "New MCP server found in this project: theirs",
+            "1 Use this MCP server, 2 Use this and all future MCP servers in this project, [3 Continue without using this MCP server]",
+        ),
+        (
+            "claude",
+            "112-mcp-servers",
+            "2 new MCP servers found in this project",
+            "[1 [✔] theirs], 2 [✔] other, 3 Enable selected",
+        ),
         (
             "claude",
             "54-bypass-warning",
@@ -257,6 +280,7 @@ fn dialogs_are_read_with_their_text_and_options() {
         let found = (view.summary(), shown.collect::<Vec<_>>().join(", "));
         assert!(found.0 == asks || view.text.lines().last() == Some(asks), "{path}: {}", view.text);
         assert_eq!(found.1, options, "{path}: {}", view.text);
+        assert_eq!(path == "110-plan", view.text.contains("1. Write hello.txt"), "the plan is shown");
         // The same if no rule knew it: but for what kind it is.
         spec.screen.rules.retain(|rule| !rule.meaning.is_dialog());
         let unknown = screen::read(&spec, text, RECORDED_AT, 0);

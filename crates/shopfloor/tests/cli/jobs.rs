@@ -164,6 +164,7 @@ fn explain_says_until_when_an_agent_is_parked() {
         context_percent: None,
         cost_micros: None,
         dialog: None,
+        question: None,
     };
     floor.submit(&Event::StatusSeen { epoch: Epoch(1), status, conversation: None });
     floor.run(&["explain", "1"]).fine().shows("parked until ").shows(": rate limit");

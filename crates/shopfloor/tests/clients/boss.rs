@@ -73,18 +73,6 @@ fn asking(asks: &str) -> String {
     ))
 }
 
-/// The open question of the floor, once there is one with options.
-fn question(plant: &Plant, after: &str) -> (String, String, Vec<String>) {
-    wait_for("a question is shown", || {
-        let (_, open) = plant.json(&["questions"]);
-        let first = open.as_array()?.iter().find(|q| q["id"] != after)?.clone();
-        let options = first["options"].as_array()?.iter().map(|o| o.as_str().unwrap_or("").to_owned());
-        let options: Vec<String> = options.collect();
-        let text = |key: &str| first[key].as_str().unwrap_or_default().to_owned();
-        (!options.is_empty()).then(|| (text("id"), text("question"), options))
-    })
-}
-
 #[test]
 fn claude_asks_for_a_permission_and_is_answered_from_outside() {
     with_clients(|clients| {
@@ -99,7 +87,7 @@ fn claude_asks_for_a_permission_and_is_answered_from_outside() {
         let (code, text) = plant.until_idle();
         assert_eq!(code, 3, "a dialog waits for a person: {text}");
         plant.ok(&["up", "--detach"]);
-        let (id, text, options) = question(&plant, "");
+        let (id, text, options) = plant.question("");
         assert!(text.contains("expr 20 + 22") && text.contains("Do you want to proceed?"), "{text}");
         assert_eq!(options[0], "Yes", "{options:?}");
         assert!(plant.ok(&["status"]).contains(&id));
@@ -125,7 +113,7 @@ fn codex_asks_for_a_permission_and_is_answered_from_outside() {
         std::fs::create_dir_all(rules.parent().expect("a folder")).expect("a folder");
         std::fs::write(rules, "prefix_rule(pattern = [\"expr\"], decision = \"prompt\")\n").expect("written");
         plant.begin();
-        let (id, text, options) = question(&plant, "");
+        let (id, text, options) = plant.question("");
         assert!(text.contains("expr 20 + 22"), "{text}");
         assert!(options[0].starts_with("Yes"), "{options:?}");
         plant.ok(&["answer", &id, "1"]);
@@ -139,11 +127,11 @@ fn claude_asks_questions_and_is_answered_by_options_and_words() {
         let asks = r#"{ tool = { name = "AskUserQuestion", input = { questions = [{ question = "Which greeting?", header = "Greeting", multiSelect = false, options = [{ label = "Hello", description = "short" }, { label = "Good day", description = "long" }] }, { question = "Which fruits?", header = "Fruits", multiSelect = true, options = [{ label = "Apple", description = "a" }, { label = "Pear", description = "p" }, { label = "Plum", description = "pl" }] }] } } }"#;
         let plant = Plant::new(clients, &Setup::new(Client::Claude, asking(asks)));
         plant.begin();
-        let (first, text, options) = question(&plant, "");
+        let (first, text, options) = plant.question("");
         assert!(text.contains("Which greeting?"), "{text}");
         assert_eq!(options[..2], ["Hello", "Good day"]);
         plant.ok(&["answer", &first, "howdy, all"]);
-        let (second, text, _) = question(&plant, &first);
+        let (second, text, _) = plant.question(&first);
         assert!(text.contains("Which fruits?"), "{text}");
         plant.ok(&["answer", &second, "1,3"]);
         plant.ends_well(ISSUE);

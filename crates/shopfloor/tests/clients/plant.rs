@@ -9,6 +9,7 @@ use shopfloor_core::state::{JobState, Session};
 use shopfloor_model_server::{Asked, Client, ModelServer, Scenario};
 use std::ffi::OsString;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -215,6 +216,34 @@ impl Plant {
             let job = engine.floor().job_of(&self.floor.project, issue)?;
             matches!(job.state, JobState::NeedsHuman { .. }).then_some(())
         });
+    }
+
+    /// The open question of the floor, once there is one with options: number, text, options.
+    pub fn question(&self, after: &str) -> (String, String, Vec<String>) {
+        crate::client::wait_for("a question is shown", || {
+            let (_, open) = self.json(&["questions"]);
+            let first = open.as_array()?.iter().find(|q| q["id"] != after)?.clone();
+            let options = first["options"].as_array()?.iter().map(|o| o.as_str().unwrap_or("").to_owned());
+            let options: Vec<String> = options.collect();
+            let text = |key: &str| first[key].as_str().unwrap_or_default().to_owned();
+            (!options.is_empty()).then(|| (text("id"), text("question"), options))
+        })
+    }
+
+    /// What starts a client is a program of the person's: it does `first` for the developer, and runs the
+    /// real one.
+    pub fn wrap(&mut self, clients: &Path, name: &str, first: &str) {
+        let bin = self.path("bin");
+        std::fs::create_dir(&bin).expect("a folder");
+        let client = clients.join("bin").join(name);
+        let script = format!(
+            "#!/bin/sh\ncase \"$PWD\" in */issue-1) {first};; esac\nexec '{}' \"$@\"\n",
+            client.display()
+        );
+        std::fs::write(bin.join(name), script).expect("written");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+        let path = self.take("PATH");
+        self.put("PATH", &format!("{}:{path}", bin.display()));
     }
 
     /// Whether a message with that first line was ever taken.

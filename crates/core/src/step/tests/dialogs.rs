@@ -1,6 +1,7 @@
 //! What a client asks a person is a question with a number, open as long as its terminal shows it.
 
 use super::*;
+use crate::delivery::Stage;
 use crate::ids::QuestionId;
 use crate::liveness::{Activity, Confidence, State};
 use crate::runtime::{DialogKind, DialogOption, DialogView};
@@ -33,6 +34,7 @@ impl Scene {
             context_percent: None,
             cost_micros: None,
             dialog: view,
+            question: None,
         };
         self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
     }
@@ -96,6 +98,7 @@ fn an_answer_is_recorded_typed_and_reported() {
         context_percent: None,
         cost_micros: None,
         dialog: Some(dialog("May I?")),
+        question: None,
     };
     scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
     assert_eq!(scene.ask(), None);
@@ -125,6 +128,7 @@ fn a_message_that_cannot_be_typed_is_told_of_after_a_moment() {
         message: MessageId(1),
         epoch: DEV,
         why: why.map(str::to_owned),
+        for_good: false,
     };
     scene.event(held(Some("the client is not ready"))).wait(Duration::from_secs(10));
     assert_eq!(scene.ask(), None);
@@ -140,4 +144,77 @@ fn a_message_that_cannot_be_typed_is_told_of_after_a_moment() {
     scene.answer_question(id, "1").end_session();
     assert!(scene.has("start_session"), "it is started anew");
     assert_eq!(scene.job().respawns, 0);
+}
+
+#[test]
+fn a_message_that_is_held_for_good_is_a_question_at_once() {
+    let mut scene = Scene::working(Policy::default());
+    scene.status(DEV, State::IdlePrompt);
+    let message = scene.floor.next_message(DEV).expect("a reminder").id;
+    let why = Some("its hooks are off".to_owned());
+    let held = Event::MessageHeld { message, epoch: DEV, why, for_good: true };
+    scene.event(held.clone()).event(held);
+    let ask = scene.ask().expect("it asks");
+    assert!(ask.text().contains("its hooks are off"), "{}", ask.text());
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
+}
+
+impl Scene {
+    fn asks_in_chat(&mut self, state: State, question: &str) -> &mut Self {
+        let status = SessionStatus {
+            state,
+            since: self.now,
+            confidence: Confidence::High,
+            context_percent: None,
+            cost_micros: None,
+            dialog: None,
+            question: Some(question.into()),
+        };
+        self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
+    }
+
+    fn works_again(&mut self) -> &mut Self {
+        let message = self.floor.next_message(DEV).expect("it is told").id;
+        self.read(message.0, DEV);
+        self.seen(State::Working { activity: Activity::Thinking }, None)
+    }
+}
+
+#[test]
+fn a_question_in_the_chat_is_shown_at_once_and_its_agent_told_how_to_ask() {
+    let mut scene = Scene::working(Policy::default());
+    scene.asks_in_chat(State::Idle, "A or B?");
+    let ask = scene.ask().expect("it asks");
+    assert_eq!((ask.text().as_str(), ask.stops_it()), ("A or B?", false));
+    assert_eq!((scene.unread().len(), scene.noted(NoteKind::NeedsHuman)), (0, 0));
+    scene.asks_in_chat(State::IdlePrompt, "A or B?");
+    assert_eq!((scene.ask().expect("it asks").id, scene.unread()), (QuestionId(1), vec!["PHASE missing"]));
+    let reminder = &scene.floor.next_message(DEV).expect("it is told").text;
+    assert!(reminder.contains("nobody reads this chat"), "{reminder}");
+    // It goes on: what it asked is moot.
+    scene.works_again();
+    assert_eq!(scene.ask(), None);
+    // It insists: people are asked what it asks.
+    scene.asks_in_chat(State::IdlePrompt, "A or B?").works_again();
+    scene.asks_in_chat(State::IdlePrompt, "A or B, really?");
+    assert_eq!((scene.state(), scene.ask()), ("needs_human", None));
+    assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
+}
+
+#[test]
+fn a_question_in_the_chat_is_answered_instead_of_reminded() {
+    let mut scene = Scene::typed();
+    let prompt = scene.floor.next_message(DEV).expect("its prompt").id.0;
+    scene.moved(prompt, DEV, Stage::TurnStarted);
+    scene.asks_in_chat(State::Idle, "A or B?").asks_in_chat(State::IdlePrompt, "A or B?");
+    assert_eq!(scene.unread(), ["PHASE missing"]);
+    scene.answer_question(1, "B");
+    assert_eq!((scene.ask(), scene.unread()), (None, vec!["Answer: B"]));
+    let answer = scene.floor.next_message(DEV).expect("the answer").id.0;
+    scene.moved(answer, DEV, Stage::TurnStarted);
+    scene.seen(State::Working { activity: Activity::Thinking }, None);
+    assert_eq!((scene.state(), scene.job().reminders), ("working", 0));
+    // One who said where it stands asks nobody.
+    scene.signal(DEV, Phase::AwaitingCi).asks_in_chat(State::Idle, "Is that all?");
+    assert_eq!(scene.ask(), None);
 }

@@ -20,6 +20,7 @@ impl Scene {
             context_percent: None,
             cost_micros: None,
             dialog: None,
+            question: None,
         };
         self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
     }

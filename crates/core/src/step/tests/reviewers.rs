@@ -63,6 +63,7 @@ fn status(scene: &mut Scene, epoch: Epoch, state: State) {
         context_percent: None,
         cost_micros: None,
         dialog: None,
+        question: None,
     };
     scene.event(Event::StatusSeen { epoch, status, conversation: None });
 }

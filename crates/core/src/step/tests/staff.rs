@@ -3,9 +3,9 @@
 use super::*;
 use crate::effect::AgentTrouble;
 use crate::ids::{QuestionId, Role};
-use crate::liveness::State;
-use crate::runtime::ErrorKind;
-use crate::state::Found;
+use crate::liveness::{Confidence, State};
+use crate::runtime::{DialogKind, DialogView, ErrorKind};
+use crate::state::{Found, SessionStatus};
 use crate::step::{Standings, Waiting};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -326,4 +326,63 @@ fn rows_of_earlier_builds_are_read() {
     let outage = staff.outage(Role::Dev).expect("out");
     assert_eq!((outage.why.as_str(), outage.question, outage.tried), ("no key", QuestionId(7), None));
     assert_eq!(serde_json::to_value(&staff).expect("JSON")["holds"][0]["why"], "no key");
+}
+
+fn asks_to_log_in(scene: &mut Scene, epoch: Epoch) {
+    let status = SessionStatus {
+        state: State::Dialog { kind: DialogKind::Login },
+        since: scene.now,
+        confidence: Confidence::High,
+        context_percent: None,
+        cost_micros: None,
+        dialog: Some(DialogView { text: "Select login method:".into(), ..DialogView::default() }),
+        question: None,
+    };
+    scene.event(Event::StatusSeen { epoch, status, conversation: Some("c".into()) });
+}
+
+#[test]
+fn a_login_dialog_is_one_outage_and_one_question() {
+    let mut scene = Scene::working(Policy { max_jobs: 2, ..Policy::default() });
+    asks_to_log_in(&mut scene, DEV);
+    asks_to_log_in(&mut scene, DEV);
+    let outage = scene.floor.outage(&project(), Role::Dev).expect("out").clone();
+    let ask = scene.floor.sessions.get(&DEV).and_then(|s| s.asks.clone()).expect("it asks");
+    assert_eq!((outage.question, scene.floor.question_of(&outage)), (ask.id, ask.id));
+    assert_eq!((told(&scene), scene.state(), scene.has("end_session")), (1, "working", false));
+    assert_eq!(scene.floor.outage_of(scene.job()), Some(&outage));
+    // Nothing new is begun, also not by a daemon that begins; and the dialog stays.
+    scene.issue(2, &["backlog"], &[]).event(Event::Resumed);
+    assert_eq!((scene.floor.jobs.len(), scene.has("end_session")), (1, false));
+    // Somebody logs in there: it gets on, and so does everything.
+    scene.status(DEV, State::Idle);
+    assert_eq!((scene.floor.jobs.len(), scene.found(Role::Dev)), (2, None));
+    assert_eq!(scene.job().session, Some(DEV));
+}
+
+#[test]
+fn a_login_that_is_mended_elsewhere_replaces_the_session_in_the_dialog() {
+    let mut scene = Scene::working(Policy::default());
+    asks_to_log_in(&mut scene, DEV);
+    let question = scene.floor.outage(&project(), Role::Dev).expect("out").question;
+    scene.event(Event::StaffTouched { project: Some(project()) });
+    assert!(scene.has("end_session"));
+    let outage = scene.floor.outage(&project(), Role::Dev).expect("out").clone();
+    assert_eq!((scene.floor.question_of(&outage), told(&scene)), (question, 1));
+    scene.end_session();
+    assert!(scene.has("start_session"));
+    scene.start_session();
+    scene.status(Epoch(2), State::Idle);
+    assert_eq!((scene.found(Role::Dev), scene.job().respawns), (None, 0));
+}
+
+#[test]
+fn a_login_dialog_that_a_person_is_at_is_left_to_them() {
+    let mut scene = Scene::working(Policy::default());
+    asks_to_log_in(&mut scene, DEV);
+    let at = scene.now;
+    scene.event(Event::PersonTyped { epoch: DEV, at });
+    scene.event(Event::StaffTouched { project: Some(project()) });
+    assert!(!scene.has("end_session"));
+    assert!(scene.floor.outage_of(scene.job()).is_some());
 }

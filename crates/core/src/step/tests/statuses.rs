@@ -17,6 +17,7 @@ impl Scene {
             context_percent: Some(10),
             cost_micros: None,
             dialog: None,
+            question: None,
         };
         self.event(Event::StatusSeen { epoch, status, conversation: Some("c".into()) })
     }
@@ -25,7 +26,7 @@ impl Scene {
         self.status(epoch, State::Working { activity: Activity::Thinking })
     }
 
-    fn moved(&mut self, message: u64, epoch: Epoch, to: Stage) -> &mut Self {
+    pub(super) fn moved(&mut self, message: u64, epoch: Epoch, to: Stage) -> &mut Self {
         let to = Transition { to, at: self.now, evidence: "seen".into() };
         self.event(Event::MessageMoved { message: MessageId(message), epoch, to })
     }
@@ -45,7 +46,7 @@ impl Scene {
     }
 
     /// As [`Scene::working`], with a client that has to be typed to.
-    fn typed() -> Scene {
+    pub(super) fn typed() -> Scene {
         let mut scene = Scene::new(Policy::default());
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
         scene.answer(
@@ -122,7 +123,7 @@ fn what_is_in_the_way_is_said_when_time_is_up() {
     let mut scene = Scene::working(Policy::default());
     scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
     let why = Some("the composer holds a draft".to_owned());
-    scene.event(Event::MessageHeld { message: MessageId(1), epoch: DEV, why });
+    scene.event(Event::MessageHeld { message: MessageId(1), epoch: DEV, why, for_good: false });
     scene.wait(HOUR / 2);
     assert!(scene.reason().contains("the composer holds a draft"), "{}", scene.reason());
 }
@@ -165,6 +166,7 @@ fn a_dialog_that_is_out_of_sight_for_a_while_is_told_of_once() {
             context_percent: None,
             cost_micros: None,
             dialog: None,
+            question: None,
         };
         scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
         scene.noted(NoteKind::NeedsHuman)
@@ -201,6 +203,7 @@ fn a_limit_that_was_first_taken_for_a_failure_is_not_counted() {
             context_percent: None,
             cost_micros: None,
             dialog: None,
+            question: None,
         };
         scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
     };

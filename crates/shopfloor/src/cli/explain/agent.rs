@@ -31,6 +31,8 @@ struct Explanation {
     confidence: Confidence,
     /// What its client asks a person.
     dialog: Option<DialogView>,
+    /// What it asks in its chat, where nobody is.
+    question: Option<String>,
     context_percent: Option<u8>,
     cost_usd: Option<f64>,
     conversation: Option<String>,
@@ -180,10 +182,12 @@ fn explanation(
         status: match crashed(session) {
             Some(crashed) => crashed,
             None if ended(session) => "ended".to_owned(),
+            None if status.question.is_some() => format!("{}, asks something in its chat", status.state),
             None => status.state.to_string(),
         },
         exit: session.exit_status,
         dialog: status.dialog.clone(),
+        question: status.question.clone(),
         since: output::moment(status.since),
         confidence: status.confidence,
         context_percent: status.context_percent,
@@ -214,6 +218,9 @@ fn lines(shown: &Explanation, status: &Status, now: Time) -> Vec<String> {
             let cursor = if option.selected { '>' } else { ' ' };
             line(format!("    | {cursor} {}. {}", option.number, option.label));
         }
+    }
+    if let Some(question) = &shown.question {
+        question.lines().for_each(|row| output::line(format!("    | {row}")));
     }
     if let Some(percent) = shown.context_percent {
         line(format!("  context: {percent}% used"));
@@ -274,7 +281,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (dir, spec) = (folder.path(), embedded("claude").expect("it is embedded"));
         let prompt = HookEvent::UserPromptSubmit { prompt: "go on".into(), turn: None };
-        let stop = HookEvent::Stop { turn: None, tasks: Vec::new() };
+        let stop = HookEvent::Stop { turn: None, tasks: Vec::new(), asks: None };
         for (at, event) in [(Time(STOPPED.0 - 30_000), prompt), (STOPPED, stop)] {
             let (conversation, transcript) = (CONVERSATION.to_owned(), None);
             spool::append(dir, &Told { at, conversation, transcript, subagent: false, event }).expect("told");
