@@ -40,8 +40,10 @@ const HISTORY_LINES: &str = "5000";
 /// The longest path a Unix socket can have is 107 bytes.
 const SOCKET_BYTES_MAX: usize = 107;
 /// How often tmux is asked whether it has read what a program printed before it ended. There is
-/// nothing to wait on; each question lets the server's event loop go round.
-const SETTLE_TRIES: u32 = 50;
+/// nothing to wait on; each question lets the server's event loop go round, and a busy machine takes a
+/// while to tell it of the end.
+const SETTLE_TRIES: u32 = 200;
+const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum TmuxError {
@@ -246,6 +248,7 @@ impl Tmux {
             if pane.closed || attempt == SETTLE_TRIES || matches!(pane.probe(), Probe::Alive(_)) {
                 return Ok(printed(screen, lines as usize));
             }
+            std::thread::sleep(SETTLE_PAUSE);
         }
         unreachable!("the loop returns")
     }
