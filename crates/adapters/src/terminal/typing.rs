@@ -202,10 +202,11 @@ mod tests {
 
     #[test]
     fn clients_are_read() {
-        let read = client("1794738459|1794738450|0|attached,UTF-8|/dev/pts/3").expect("a client");
+        let read = client("1794738459|1794738450|0|attached,UTF-8|0|/dev/pts/3").expect("a client");
         assert_eq!((read.activity_time, read.created, read.is_control), (1794738459, 1794738450, false));
         assert_eq!((read.flags.as_str(), read.tty.as_str()), ("attached,UTF-8", "/dev/pts/3"));
-        assert!(client("x|1|0||").is_none());
-        assert!(client("1|1|0").is_none());
+        assert!(!read.is_aside && client("1|1|0||1|/dev/pts/3").is_some_and(|read| read.is_aside));
+        assert!(client("x|1|0||0|").is_none());
+        assert!(client("1|1|0||0").is_none());
     }
 }
