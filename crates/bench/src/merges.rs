@@ -51,7 +51,11 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
     let note = format!("{} branches of 1 commit, {FILES} files, median; durable, no checkout", times.len());
     report.add("clean merge", stats::ms(stats::percentile(&times, 50)), "ms", note);
     let last = &times[times.len() - times.len().min(50)..];
-    let note = format!("the last {} of them: what lies about does not slow it down", last.len());
+    let note = format!(
+        "the last {} of them: nothing is packed yet, and each began {} commits ago",
+        last.len(),
+        times.len()
+    );
     report.add("clean merge, at the end", stats::ms(stats::percentile(last, 50)), "ms", note);
     let before = files(&hub)? + files(&queue)?;
     let begin = Instant::now();
