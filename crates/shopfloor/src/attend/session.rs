@@ -26,8 +26,6 @@ use std::time::Duration;
 
 /// What waits is asked rarely whether it still does.
 const WEIGH_EVERY: Duration = Duration::from_secs(60);
-/// tmux tells of a write by its second: of what is written later in that second it does not tell.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// A session that gets on is told to the floor again after this long, though nothing is new.
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
@@ -93,8 +91,8 @@ pub struct Attendant {
     next: Time,
     courier_next: Option<Time>,
     looked: Option<Time>,
-    /// When it was told that something was written to the pane, until a look has seen all of it.
-    stirred: Option<Time>,
+    /// Something was written to the pane since it was looked at.
+    stirred: bool,
     /// The question whose answer was last typed, or refused.
     answered: Option<QuestionId>,
 }
@@ -128,7 +126,7 @@ impl Attendant {
             next: now,
             courier_next: None,
             looked: None,
-            stirred: Some(now),
+            stirred: false,
             answered: None,
         }
     }
@@ -157,16 +155,14 @@ impl Attendant {
         let before = self.dossier.title_meaning();
         self.dossier.see_title(&self.spec, title, (self.clock)());
         let other = before != self.dossier.title_meaning();
-        if other {
-            self.stirred = Some((self.clock)());
-        }
+        self.stirred |= other;
         other
     }
 
     /// Something was written to the pane. It is looked at soon, unless its title says that it works.
     pub fn output(&mut self) {
+        self.stirred = true;
         let now = (self.clock)();
-        self.stirred = Some(now);
         let status = derive(&self.dossier.evidence, now, &self.spec);
         if let Some(every) = self.look_every(&status) {
             self.next = self.next.min(self.looked.map_or(now, |at| at + every).max(now));
@@ -189,7 +185,7 @@ impl Attendant {
         let drawn_soon = self.is_drawn_soon(status);
         let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
         let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
-        Some(match (drawn_soon || maybe, self.stirred.is_some() && !works) {
+        Some(match (drawn_soon || maybe, self.stirred && !works) {
             (true, _) => timing.still(),
             (false, true) => timing.glance(),
             (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
@@ -289,7 +285,7 @@ impl Attendant {
         let taken = seats.typed.filter(has_it).is_some();
         let reading = self.dossier.see_screen(&self.spec, &text, now);
         self.looked = Some(now);
-        self.stirred = self.stirred.filter(|told| now.since(*told) < TOLD_EVERY);
+        self.stirred = false;
         let status = observe(&mut self.dossier.evidence, now, &self.spec);
         let dialog = match status.state {
             State::Dialog { kind } => Some(kind),
