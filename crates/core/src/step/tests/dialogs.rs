@@ -27,6 +27,10 @@ fn dialog(text: &str) -> DialogView {
 
 impl Scene {
     fn seen(&mut self, state: State, view: Option<DialogView>) -> &mut Self {
+        self.seen_asking(state, view, None)
+    }
+
+    fn seen_asking(&mut self, state: State, view: Option<DialogView>, chat: Option<&str>) -> &mut Self {
         let status = SessionStatus {
             state,
             since: self.now,
@@ -34,7 +38,7 @@ impl Scene {
             context_percent: None,
             cost_micros: None,
             dialog: view,
-            question: None,
+            question: chat.map(str::to_owned),
         };
         self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
     }
@@ -161,16 +165,7 @@ fn a_message_that_is_held_for_good_is_a_question_at_once() {
 
 impl Scene {
     fn asks_in_chat(&mut self, state: State, question: &str) -> &mut Self {
-        let status = SessionStatus {
-            state,
-            since: self.now,
-            confidence: Confidence::High,
-            context_percent: None,
-            cost_micros: None,
-            dialog: None,
-            question: Some(question.into()),
-        };
-        self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
+        self.seen_asking(state, None, Some(question))
     }
 
     fn works_again(&mut self) -> &mut Self {
