@@ -336,11 +336,16 @@ impl Judge<'_> {
         }
     }
 
-    /// What it asks in its chat. A phase that it signalled in its last moment is seen before this counts.
+    /// What it asks in its chat. A phase that it signalled in its last moment is seen before this counts,
+    /// and so is a screen without its turn: one that is drawn late would take the question back.
     fn question(&self, state: &State) -> Option<String> {
         let rests = matches!(state, State::Idle | State::IdlePrompt | State::ContextLow { .. });
         let settled = self.now >= self.last_hook() + self.spec.timing.still();
-        self.evidence.hooks.asks.clone().filter(|_| rests && settled && !has_phase(self.evidence))
+        let drawn = matches!(self.evidence.newest(Source::Screen),
+            Some(Fact { at, what: What::Screen(reading) })
+                if *at >= self.last_hook() && !reading.meaning().is_some_and(Meaning::is_busy));
+        let asks = self.evidence.hooks.asks.clone();
+        asks.filter(|_| rests && settled && drawn && !has_phase(self.evidence))
     }
 
     fn context_percent(&self) -> Option<u8> {

@@ -561,3 +561,18 @@ fn what_no_rule_knows_is_a_dialog_if_it_stands_still() {
     let looked: Vec<(u64, What)> = (10..60).map(|s| (s * S, asks("a"))).collect();
     assert_eq!(check(&spec, "age", &with(&looked), 60 * S, "asks something").since, Time(9 * S));
 }
+
+#[test]
+fn a_question_in_the_chat_counts_once_its_turn_is_off_the_screen() {
+    let spec = full();
+    let asks = HookEvent::Stop { turn: None, tasks: vec![], asks: Some("A or B?".into()) };
+    let ended = [(0, alive()), (S, start()), (2 * S, prompt()), (3 * S, hook(asks))];
+    let question = |more: &[(u64, What)], now| {
+        derive(&evidence(&[&ended[..], more].concat()), Time(now), &spec).question
+    };
+    let (busy, done) = (screen(Meaning::Working), screen(Meaning::Done));
+    assert_eq!(question(&[], 4 * S), None, "not looked at");
+    assert_eq!(question(&[(4 * S, busy.clone())], 4 * S), None, "drawn late");
+    assert_eq!(question(&[(3_100, done.clone())], 3_200), None, "a phase may follow");
+    assert_eq!(question(&[(4 * S, busy), (6 * S, done)], 6 * S).as_deref(), Some("A or B?"));
+}

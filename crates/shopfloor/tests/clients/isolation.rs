@@ -35,11 +35,13 @@ pub fn with_clients<F: FnOnce(&Path)>(test: F) {
     let ran = folder.path().join("ran");
     let own = std::env::current_exe().expect("a test binary");
     let name = test_name(std::any::type_name::<F>());
-    let status = unshare(way, own.to_str().expect("a path in UTF-8"), &[name, "--exact", "--nocapture"])
+    let out = unshare(way, own.to_str().expect("a path in UTF-8"), &[name, "--exact", "--nocapture"])
         .env(WITHIN, &ran)
-        .status()
+        .output()
         .expect("unshare runs");
-    assert!(status.success(), "{name} failed in its network namespace");
+    // Said by this test: whoever reads only what failed reads why.
+    let said = || [out.stdout.as_slice(), &out.stderr].concat();
+    assert!(out.status.success(), "in its network namespace:\n{}", String::from_utf8_lossy(&said()));
     assert!(ran.exists(), "{name} is not the test's name, and nothing ran");
 }
 
