@@ -17,6 +17,9 @@ const TEXT_CHARS_MAX: usize = 200;
 pub struct Evidence {
     /// When the session was launched.
     pub launched: Time,
+    /// It took up a conversation: until its first turn, its screen shows how an earlier session fared.
+    #[serde(default)]
+    pub resumed: bool,
     /// Since when somebody looks. What did not move before that was not seen not moving.
     watched: Time,
     facts: BTreeMap<Source, Fact>,
@@ -36,6 +39,7 @@ impl Evidence {
     pub fn new(launched: Time) -> Self {
         Evidence {
             launched,
+            resumed: false,
             watched: launched,
             facts: BTreeMap::new(),
             moved: BTreeMap::new(),

@@ -142,6 +142,7 @@ impl Judge<'_> {
                 self.because(Source::Screen, format!("the error is on the screen ({kind})"));
                 Found { state: State::Failed { error }, ..base }
             }
+            State::Starting | State::Ready if self.evidence.resumed => base,
             // An agent may print the very same words: a title that works says that it goes on.
             State::Working { .. } | State::Starting | State::Ready if settled && !self.title_works() => {
                 self.because(Source::Screen, format!("it shows an error ({kind}), which no hook told"));

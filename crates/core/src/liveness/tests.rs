@@ -576,3 +576,16 @@ fn a_question_in_the_chat_counts_once_its_turn_is_off_the_screen() {
     assert_eq!(question(&[(3_100, done.clone())], 3_200), None, "a phase may follow");
     assert_eq!(question(&[(4 * S, busy), (6 * S, done)], 6 * S).as_deref(), Some("A or B?"));
 }
+
+#[test]
+fn an_error_in_a_conversation_taken_up_is_an_earlier_session_s() {
+    let spec = codex();
+    let error = screen(Meaning::Error(ErrorKind::Auth));
+    let mut e = evidence(&[(0, alive()), (9 * S, error.clone())]);
+    assert_eq!(derive(&e, Time(10 * S), &spec).state.as_str(), "failed", "it cannot even start");
+    e.resumed = true;
+    assert_eq!(derive(&e, Time(10 * S), &spec).state.as_str(), "ready");
+    e.add(Fact::new(Time(11 * S), prompt()));
+    e.add(Fact::new(Time(14 * S), error));
+    assert_eq!(derive(&e, Time(15 * S), &spec).state.as_str(), "failed", "its own turn");
+}

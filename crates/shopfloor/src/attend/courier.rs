@@ -199,6 +199,7 @@ mod tests {
             phase: None,
             phase_stamp: None,
             conversation: None,
+            resumed: false,
             due: None,
             held: None,
             handback: Duration::from_secs(900),

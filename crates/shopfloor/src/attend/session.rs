@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// What waits is asked rarely whether it still does.
 const WEIGH_EVERY: Duration = Duration::from_secs(60);
+/// tmux tells of a write by its second: of what is written later in that second it does not tell.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// A session that gets on is told to the floor again after this long, though nothing is new.
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
@@ -44,6 +46,8 @@ pub struct Brief {
     pub phase: Option<Phase>,
     pub phase_stamp: Option<String>,
     pub conversation: Option<String>,
+    /// It took that up from a session before it.
+    pub resumed: bool,
     /// The message that is to be typed next.
     pub due: Option<Due>,
     /// Why nothing is to be typed: a person has it.
@@ -91,8 +95,8 @@ pub struct Attendant {
     next: Time,
     courier_next: Option<Time>,
     looked: Option<Time>,
-    /// Something was written to the pane since it was looked at.
-    stirred: bool,
+    /// When it was told that something was written to the pane, until a look has seen all of it.
+    stirred: Option<Time>,
     /// The question whose answer was last typed, or refused.
     answered: Option<QuestionId>,
 }
@@ -109,6 +113,7 @@ impl Attendant {
         let now = clock();
         // What did not move while nobody watched was not seen not moving.
         dossier.evidence.watch_from(now);
+        dossier.evidence.resumed = brief.resumed;
         let turn = dossier.evidence.hooks.turn_started;
         Attendant {
             brief,
@@ -126,7 +131,7 @@ impl Attendant {
             next: now,
             courier_next: None,
             looked: None,
-            stirred: false,
+            stirred: Some(now),
             answered: None,
         }
     }
@@ -155,14 +160,16 @@ impl Attendant {
         let before = self.dossier.title_meaning();
         self.dossier.see_title(&self.spec, title, (self.clock)());
         let other = before != self.dossier.title_meaning();
-        self.stirred |= other;
+        if other {
+            self.stirred = Some((self.clock)());
+        }
         other
     }
 
     /// Something was written to the pane. It is looked at soon, unless its title says that it works.
     pub fn output(&mut self) {
-        self.stirred = true;
         let now = (self.clock)();
+        self.stirred = Some(now);
         let status = derive(&self.dossier.evidence, now, &self.spec);
         if let Some(every) = self.look_every(&status) {
             self.next = self.next.min(self.looked.map_or(now, |at| at + every).max(now));
@@ -185,7 +192,7 @@ impl Attendant {
         let drawn_soon = self.is_drawn_soon(status);
         let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
         let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
-        Some(match (drawn_soon || maybe, self.stirred && !works) {
+        Some(match (drawn_soon || maybe, self.stirred.is_some() && !works) {
             (true, _) => timing.still(),
             (false, true) => timing.glance(),
             (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
@@ -285,7 +292,7 @@ impl Attendant {
         let taken = seats.typed.filter(has_it).is_some();
         let reading = self.dossier.see_screen(&self.spec, &text, now);
         self.looked = Some(now);
-        self.stirred = false;
+        self.stirred = self.stirred.filter(|told| now.since(*told) < TOLD_EVERY);
         let status = observe(&mut self.dossier.evidence, now, &self.spec);
         let dialog = match status.state {
             State::Dialog { kind } => Some(kind),

@@ -361,6 +361,7 @@ impl FloorWatches {
             phase: session.phase,
             phase_stamp: session.phase_stamp.clone(),
             conversation: session.conversation.clone(),
+            resumed: session.resumed,
             due,
             held: floor.held(session).map(|held| held.to_string()),
             handback: floor.policy(&session.project).handback,
