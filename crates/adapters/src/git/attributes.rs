@@ -8,8 +8,10 @@
 
 use super::run::{GitError, GitResult, Repo};
 use shopfloor_core::ids::Sha;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 const FILE: &str = ".gitattributes";
@@ -20,22 +22,50 @@ const LIST_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A folder that was made so long ago is not in use.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// The repository, merging as the files of `tree` say.
-pub(super) fn of_tree(repo: &Repo, tree: &Sha) -> GitResult<Repo> {
-    let files = files(repo, tree)?;
-    if files.is_empty() {
-        return Ok(repo.clone());
+/// The attribute files of the tree that was last asked for, of each repository: from one base to the next hardly
+/// ever one of them changes, and that is seen without reading all of a large tree.
+#[derive(Default)]
+pub(super) struct Attributes(Mutex<BTreeMap<PathBuf, (Sha, Files)>>);
+
+/// Each path, and the blob it is.
+type Files = Vec<(PathBuf, String)>;
+
+impl Attributes {
+    /// The repository, merging as the files of `tree` say.
+    pub(super) fn of_tree(&self, repo: &Repo, tree: &Sha) -> GitResult<Repo> {
+        let files = self.files(repo, tree)?;
+        if files.is_empty() {
+            return Ok(repo.clone());
+        }
+        let root = repo.path().join("attributes");
+        let folder = root.join(tree.as_str());
+        if !folder.is_dir() {
+            lay_out(repo, &files, &root, &folder)?;
+        }
+        Ok(repo.seen_from(&folder))
     }
-    let root = repo.path().join("attributes");
-    let folder = root.join(tree.as_str());
-    if !folder.is_dir() {
-        lay_out(repo, &files, &root, &folder)?;
+
+    fn files(&self, repo: &Repo, tree: &Sha) -> GitResult<Files> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = known().get(repo.path()).cloned();
+        let files = match last {
+            Some((last, files)) if last == *tree || are_the_same(repo, &last, tree) => files,
+            _ => files(repo, tree)?,
+        };
+        known().insert(repo.path().to_owned(), (tree.clone(), files.clone()));
+        Ok(files)
     }
-    Ok(repo.seen_from(&folder))
 }
 
-/// The attribute files of a tree: each path, and the blob it is.
-fn files(repo: &Repo, tree: &Sha) -> GitResult<Vec<(PathBuf, String)>> {
+/// Whether two trees are known to have the same attribute files. Git reads only where they differ.
+fn are_the_same(repo: &Repo, old: &Sha, new: &Sha) -> bool {
+    let call = repo.call("diff-tree").args(["-r", "--quiet", old.as_str(), new.as_str(), "--"]);
+    // An old tree may be gone by now.
+    call.arg(format!(":(glob)**/{FILE}")).ending(&[0, 1]).is_ok_and(|end| end.code == 0)
+}
+
+/// The attribute files of a tree.
+fn files(repo: &Repo, tree: &Sha) -> GitResult<Files> {
     let list =
         repo.call("ls-tree").args(["-r", "-z", "--full-tree", tree.as_str()]).first_bytes(LIST_BYTES_MAX)?;
     let entry = |line: &[u8]| {

@@ -3,6 +3,7 @@
 
 use super::chain::{Links, merge_trees};
 use super::commit::Commit;
+use super::refs;
 use super::run::{Git, GitError, Repo, branch_ref};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::Tree;
@@ -99,12 +100,5 @@ pub fn files_of(hub: &Path, branch: &str) -> [PathBuf; 2] {
 /// Where the branch is, as git's files say: no process is started for it. `None`: nowhere, or they do not
 /// say so plainly, and git has to be asked.
 pub fn peek(hub: &Path, branch: &str) -> Option<Sha> {
-    let [loose, packed] = files_of(hub, branch);
-    if let Ok(text) = std::fs::read_to_string(loose) {
-        return text.trim_end().parse().ok();
-    }
-    let packed = std::fs::read_to_string(packed).ok()?;
-    let name = format!("refs/heads/{branch}");
-    let line = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, full)| *full == name)?;
-    line.0.parse().ok()
+    refs::read(hub, &format!("refs/heads/{branch}"))
 }

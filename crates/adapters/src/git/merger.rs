@@ -9,11 +9,12 @@
 //! * The primary branch moves by compare-and-swap, only forward, to a commit that the hub holds whole, and
 //!   is on disk when the call returns.
 
+use super::attributes::Attributes;
 use super::chain::{Join, Links};
 use super::commit::Commit;
 use super::run::{Git, GitError, Repo, branch_ref};
 use super::{GitProject, Projects, hub, locks};
-use super::{attributes, landing, publish};
+use super::{landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
 use shopfloor_core::effect::{BuiltLanding, LandedEntry, LandingStep, MovedBranch};
@@ -30,6 +31,7 @@ pub struct GitMerger {
     git: Git,
     layout: Layout,
     projects: Projects,
+    attributes: Attributes,
 }
 
 /// A project's queue: its repository, and where it publishes.
@@ -52,7 +54,7 @@ impl Drop for Guard {
 
 impl GitMerger {
     pub fn new(git: Git, layout: Layout, projects: Projects) -> Self {
-        GitMerger { git, layout, projects }
+        GitMerger { git, layout, projects, attributes: Attributes::default() }
     }
 
     fn known(&self, name: &ProjectName) -> PortResult<GitProject> {
@@ -120,7 +122,7 @@ impl Merger for GitMerger {
             read => read?,
         };
         let base = (request.base.clone(), read[0].clone());
-        let repo = attributes::of_tree(&queue.repo, &base.1.tree)?;
+        let repo = self.attributes.of_tree(&queue.repo, &base.1.tree)?;
         let mut links = Links::new(&repo, request.method, base).without(request.removed);
         for (entry, head) in request.list.iter().zip(&read[1..]) {
             match links.join(entry, head)? {
@@ -162,7 +164,7 @@ impl Merger for GitMerger {
         let commits = Commit::read_all(&queue.repo, &commits)?;
         let mut incomplete = Vec::new();
         for (landed, commit) in landed.iter().zip(commits) {
-            let repo = attributes::of_tree(&queue.repo, &commit.tree)?;
+            let repo = self.attributes.of_tree(&queue.repo, &commit.tree)?;
             let again = super::chain::merge_trees(&repo, &landed.commit, &landed.head)?;
             if again.ok().as_ref() != Some(&commit.tree) {
                 incomplete.push(landed.entry);

@@ -5,6 +5,7 @@
 //! misses nothing. What a file says otherwise than git writes it counts as not there.
 
 use shopfloor_core::ids::Sha;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -29,6 +30,21 @@ pub(crate) fn head(git_dir: &Path) -> Option<Head> {
 
 /// Where the ref of that full name is.
 pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
+    follow(dir, name, &LazyCell::new(|| packed(dir)))
+}
+
+/// Where the refs of these full names are, if all of them are somewhere.
+pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
+    let packed = LazyCell::new(|| packed(dir));
+    names.iter().map(|name| follow(dir, name, &packed)).collect()
+}
+
+/// `packed` is read only after the ref's own file was looked for.
+fn follow<P: FnOnce() -> BTreeMap<String, Sha>>(
+    dir: &Path,
+    name: &str,
+    packed: &LazyCell<BTreeMap<String, Sha>, P>,
+) -> Option<Sha> {
     let mut name = name.to_owned();
     for _ in 0..HOPS_MAX {
         match std::fs::read_to_string(dir.join(&name)) {
@@ -36,7 +52,7 @@ pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
                 Some(next) => name = next.trim().to_owned(),
                 None => return text.trim_end().parse().ok(),
             },
-            Err(_) => return packed(dir).remove(&name),
+            Err(_) => return packed.get(&name).cloned(),
         }
         // What a file says must not lead out of the repository.
         if !name.starts_with("refs/") || name.split('/').any(|part| part == "..") {

@@ -9,6 +9,7 @@
 //! repository at hand do not run; the hub's own hooks do, because a push starts git anew there.
 
 use super::call::{Call, TIME_LIMIT};
+use super::refs;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
@@ -283,8 +284,12 @@ impl Repo {
         Ok(call.ending(&[0, 1])?.code == 0)
     }
 
-    /// Which of these full ref names exist here, and where they point.
+    /// Which of these full ref names exist in this bare repository, and where they point. Its files say so without
+    /// a process; that one is not there is git's to say.
     pub(crate) fn refs(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
+        if let Some(all) = refs::find(self.path(), names) {
+            return Ok(all.into_iter().map(Some).collect());
+        }
         let call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)").args(names);
         let command = call.shown();
         let text = call.text()?;

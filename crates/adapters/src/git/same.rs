@@ -5,7 +5,7 @@
 //! Where a branch's own commits land, they are compared as well: the same number of them, each with the same
 //! author, message and tree; or the reviewed ones themselves, and one merge of the primary branch on top.
 
-use super::attributes;
+use super::attributes::Attributes;
 use super::chain::{Links, merge_trees};
 use super::commit::Commit;
 use super::run::{GitResult, Repo};
@@ -31,7 +31,7 @@ pub(super) fn changes(
     }
     let Some(base) = repo.commit(&left.text())? else { return Ok(same) };
     let tree = Commit::read(repo, head)?.tree;
-    let repo = &attributes::of_tree(repo, &Commit::read(repo, &base)?.tree)?;
+    let repo = &Attributes::default().of_tree(repo, &Commit::read(repo, &base)?.tree)?;
     for of in others {
         if repo.commit(of.as_str())?.is_none() || !is_related(repo, &base, of)? {
             continue;

@@ -44,6 +44,12 @@ fn what_attributes_say_of_merging_holds() {
                 other => panic!("merged as text: {other:?}"),
             }
         }
+        // They hold on later bases, for as long as they are there.
+        floor.human_push("other", "1\n");
+        let (_, commit) = floor.candidate(1, &union, MergeMethod::Squash);
+        assert_eq!(show(floor, &commit, "log"), "one\ntheirs\nours\n");
+        floor.human_push(".gitattributes", "other merge=union\n");
+        assert!(matches!(floor.build(1, &union, MergeMethod::Squash), Ok(Built::Conflict { .. })));
     });
 }
 
