@@ -118,8 +118,11 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     let common = common_config();
     // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
     let serves = "[uploadpack]\n\tallowAnySHA1InWant = true\n";
-    // A hooksPath in somebody's global configuration must not switch the hub's hook off.
-    let hub_config = format!("{common}{serves}[core]\n\thooksPath = hooks\n[receive]\n\tautogc = false\n");
+    // A hooksPath in somebody's global configuration must not switch the hub's hook off. Of branches it is kept
+    // where they have been; what is pinned has been nowhere else, and its log would be one more file for ever.
+    let hub_config = format!(
+        "{common}{serves}[core]\n\thooksPath = hooks\n\tlogAllRefUpdates = true\n[receive]\n\tautogc = false\n"
+    );
     let mut clone_config = common.clone().into_bytes();
     clone_config.extend_from_slice(b"[push]\n\tdefault = current\n[remote \"origin\"]\n\turl = ");
     clone_config.extend_from_slice(&quoted(hub.as_os_str()));

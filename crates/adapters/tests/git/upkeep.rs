@@ -1,6 +1,7 @@
 //! Upkeep: few files afterwards, nothing lost, and nobody who borrows notices.
 
-use crate::floor::{Floor, each, gits};
+use crate::floor::{Floor, branch, each, gits};
+use shopfloor_core::ids::PrNumber;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::Workspace;
 use std::fs::File;
@@ -140,4 +141,18 @@ fn the_queues_own_copies_go_when_the_hub_has_packed_them() {
     assert!(!floor.queue().join("objects").join(&new.as_str()[..2]).join(&new.as_str()[2..]).exists());
     floor.git_in(&floor.queue(), &["cat-file", "-e", new.as_str()]);
     floor.git_in(&floor.queue(), &["cat-file", "-e", &fresh[7]]);
+}
+
+#[test]
+fn what_is_pinned_has_no_log_and_a_branch_has() {
+    each(|floor| {
+        floor.prepare(1);
+        floor.commit("Ada", 1, "a", "1\n", "a");
+        let head = floor.push(1);
+        floor.workspace.pin_pr(&floor.project.name, PrNumber(1), &head).expect("pinned");
+        floor.workspace.pin_merged(&floor.project.name, &head).expect("pinned");
+        let logs = floor.hub().join("logs/refs");
+        assert!(logs.join("heads").join(branch(1)).exists());
+        assert!(!logs.join("pull").exists() && !logs.join("shopfloor").exists());
+    });
 }
