@@ -9,6 +9,7 @@ use crate::time::Time;
 use crate::verdict::Green;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -203,8 +204,10 @@ pub struct Queue {
     pub greens: Vec<Green>,
     pub parked: Vec<Parked>,
     pub base_check: Option<BaseCheck>,
-    /// How long the checks take, as a moving mean.
+    /// How long the checks take, as a moving mean, and how far off they are from it.
     pub checks_ms: Option<u64>,
+    #[serde(default)]
+    pub checks_spread_ms: u64,
 }
 record!(Queue, "queue", ProjectName, |q| q.project.clone(), |k| k.to_string());
 
@@ -230,6 +233,7 @@ impl Queue {
             parked: Vec::new(),
             base_check: None,
             checks_ms: None,
+            checks_spread_ms: 0,
         }
     }
 
@@ -286,7 +290,19 @@ impl Queue {
 
     /// A run took so long.
     pub fn took(&mut self, ms: u64) {
-        self.checks_ms = Some(self.checks_ms.map_or(ms, |mean| (mean * 3 + ms) / 4));
+        let Some(mean) = self.checks_ms else {
+            self.checks_ms = Some(ms);
+            return;
+        };
+        self.checks_spread_ms = (self.checks_spread_ms * 3 + mean.abs_diff(ms)) / 4;
+        self.checks_ms = Some((mean * 3 + ms) / 4);
+    }
+
+    /// The shortest and the longest that the checks are likely to take.
+    pub fn checks_take(&self) -> Option<(Duration, Duration)> {
+        let (mean, spread) = (self.checks_ms?, self.checks_spread_ms);
+        let (short, long) = (mean.saturating_sub(spread), mean + 2 * spread);
+        Some((Duration::from_millis(short), Duration::from_millis(long)))
     }
 }
 

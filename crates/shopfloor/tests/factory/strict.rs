@@ -66,4 +66,10 @@ fn changes_that_are_green_together_land_with_fewer_runs_than_changes() {
         assert_eq!(all.lines().filter(|s| s.starts_with(&format!("{name}:"))).count(), 1, "{all}");
     }
     assert!(sums(&floor).len() < changes.len(), "{all}");
+    let (_, stats) = floor.json(&["merge-queue", "stats"]);
+    let number = |key: &str| stats[0][key].as_u64().unwrap_or_default();
+    assert_eq!((number("landed"), number("failed")), (12, 0), "{stats}");
+    assert!(number("runs") < 12 && number("runs_saved") == 12 - number("runs"), "{stats}");
+    assert!(number("batch_max") > 1 && stats[0]["time_to_land"].is_object(), "{stats}");
+    assert!(floor.ok(&["merge-queue", "stats"]).contains("12, "));
 }

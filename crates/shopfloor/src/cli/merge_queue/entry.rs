@@ -30,8 +30,10 @@ pub struct EntryView {
     approved_by: Option<String>,
     /// What has to happen next; for one that is through, what became of it.
     pub waits_for: String,
-    /// About how long it will take yet, if that can be said.
+    /// How long it will take yet if all goes well, if that can be said.
     pub estimate_seconds: Option<u64>,
+    /// And how long if checks take as long as they do at times, and fail as often as they do.
+    pub estimate_seconds_max: Option<u64>,
     pub decided_at: Option<String>,
     /// The commit it landed as.
     pub commit: Option<Sha>,
@@ -43,6 +45,7 @@ impl EntryView {
             EntryState::Merged { commit } => Some(commit.clone()),
             _ => None,
         };
+        let estimate = position.and_then(|at| estimate(floor, entry, at));
         EntryView {
             entry: entry.id,
             position,
@@ -64,14 +67,20 @@ impl EntryView {
                 None => entry.approved_by.clone(),
             },
             waits_for: waits_for(floor, entry),
-            estimate_seconds: position.and_then(|at| estimate(floor, entry, at)).map(|d| d.as_secs()),
+            estimate_seconds: estimate.map(|(short, _)| short.as_secs()),
+            estimate_seconds_max: estimate.map(|(_, long)| long.as_secs()),
             decided_at: entry.decided_at.map(output::moment),
             commit,
         }
     }
 
     pub fn estimate(&self) -> String {
-        view::or_dash(self.estimate_seconds.map(|s| output::span(Duration::from_secs(s))))
+        let span = |seconds: u64| output::span(Duration::from_secs(seconds));
+        let range = self.estimate_seconds.zip(self.estimate_seconds_max);
+        view::or_dash(range.map(|(short, long)| match (span(short), span(long)) {
+            (short, long) if short == long => short,
+            (short, long) => format!("{short} to {long}"),
+        }))
     }
 }
 
@@ -139,27 +148,32 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
     }
 }
 
-/// As many rounds of the checks as it takes until it is its turn, less what has passed of this one.
-fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<Duration> {
+/// As many rounds of the checks as it takes until it is its turn, less what has passed of this one: if all is green,
+/// and if as many of those before it fail as usual, and are run a second time.
+fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<(Duration, Duration)> {
     let queue = floor.queues.get(&entry.project)?;
     if queue.paused.is_some() || queue.lost.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
         return None;
     }
-    let round = Duration::from_millis(queue.checks_ms?);
+    let (short, long) = queue.checks_take()?;
     let standing = queue.plan.standing(entry.id);
     if matches!(standing, Some(Standing::Aside(_))) {
         return None;
     }
     let held = queue.plan.held_until().map_or(Duration::ZERO, |until| until.since(now()));
     if standing == Some(Standing::Landing) {
-        return Some(Duration::ZERO);
+        return Some((Duration::ZERO, Duration::ZERO));
     }
     if let Some(Standing::Testing(trial)) = &standing
         && let Some(run) = queue.runs.get(trial)
     {
-        return Some(round.saturating_sub(now().since(run.since)));
+        let passed = now().since(run.since);
+        return Some((short.saturating_sub(passed), long.saturating_sub(passed)));
     }
     let slots = floor.policy(&entry.project).merge_slots.max(1);
-    let rounds = position.div_ceil(slots * queue.plan.rate().chunk(slots)).max(1);
-    Some(held + round * u32::try_from(rounds).unwrap_or(u32::MAX))
+    let rate = queue.plan.rate();
+    let rounds = position.div_ceil(slots * rate.chunk(slots)).max(1);
+    let again = (rate.chance() * position as f64).ceil() as usize;
+    let times = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Some((held + short * times(rounds), held + long * times(rounds + again)))
 }

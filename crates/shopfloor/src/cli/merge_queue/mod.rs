@@ -6,6 +6,7 @@ mod entry;
 mod history;
 mod list;
 mod process;
+mod stats;
 mod status;
 
 pub use entry::{EntryView, queue};
@@ -38,6 +39,7 @@ enum MergeQueueCommand {
     Resume,
     Retry(change::RetryArgs),
     History(history::HistoryArgs),
+    Stats(stats::StatsArgs),
 }
 
 pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
@@ -51,5 +53,6 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Resume => change::resume(context),
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
         MergeQueueCommand::History(args) => history::run(context, &args),
+        MergeQueueCommand::Stats(args) => stats::run(context, &args),
     }
 }
