@@ -53,6 +53,8 @@ mod registry;
 mod rescue;
 #[path = "factory/respawns.rs"]
 mod respawns;
+#[path = "factory/reverts.rs"]
+mod reverts;
 #[path = "factory/reviews.rs"]
 mod reviews;
 #[path = "factory/signals.rs"]

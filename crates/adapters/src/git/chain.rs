@@ -372,7 +372,7 @@ impl<'a> Links<'a> {
 }
 
 /// A commit with the tree of `like` and other parents: so that git takes those for where two branches parted.
-fn stand_in(repo: &Repo, parents: Vec<Sha>, like: &Commit, of: &Commit) -> GitResult<Sha> {
+pub(super) fn stand_in(repo: &Repo, parents: Vec<Sha>, like: &Commit, of: &Commit) -> GitResult<Sha> {
     let commit = Commit {
         parents,
         author: factory(&of.committed),

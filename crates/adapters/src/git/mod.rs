@@ -27,6 +27,7 @@ pub mod repos;
 mod repository;
 mod rescue;
 mod restore;
+pub mod revert;
 pub(crate) mod run;
 mod same;
 mod site;

@@ -74,6 +74,9 @@ pub struct Entry {
     /// Commits of its branch that do not land with it: they were taken off the primary branch.
     #[serde(default)]
     pub left_out: u32,
+    /// What it landed on: from there to [`EntryState::Merged`] it is this change and no other.
+    #[serde(default)]
+    pub landed_on: Option<Sha>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
@@ -310,6 +313,12 @@ impl Floor {
     /// What an entry that is not through waits for.
     pub fn standing(&self, entry: &Entry) -> Option<Standing> {
         self.queues.get(&entry.project)?.plan.standing(entry.id)
+    }
+
+    /// What its issue is called, or its branch's newest commit.
+    pub fn title(&self, entry: &Entry) -> String {
+        let job = entry.job.and_then(|job| self.jobs.get(&job)).map(|j| &j.title);
+        job.or(entry.by_hand.as_ref().map(|by| &by.title)).cloned().unwrap_or_default()
     }
 
     /// The entry's state in a word.

@@ -130,6 +130,7 @@ impl Turn<'_> {
             infra_retries: 0,
             decided_at: None,
             left_out: 0,
+            landed_on: None,
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);

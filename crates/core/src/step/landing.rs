@@ -177,8 +177,11 @@ impl Turn<'_> {
         if let Some(green) = green {
             self.queue_of(project).remember(green);
         }
-        let landed: Vec<LandedEntry> =
-            entries.iter().filter_map(|(entry, commit)| self.landed(*entry, commit)).collect();
+        let mut on = old;
+        let mut landed = Vec::new();
+        for (entry, commit) in &entries {
+            landed.extend(self.landed(*entry, std::mem::replace(&mut on, commit), commit));
+        }
         self.plan(project, &Input::Published { tip, head: new.clone() });
         self.sync_after(project, &landed, new);
         let whole = |l: &LandedEntry| self.floor.entries.get(&l.entry).is_some_and(|e| e.left_out == 0);

@@ -88,6 +88,7 @@ impl Turn<'_> {
             infra_retries: 0,
             decided_at: None,
             left_out: 0,
+            landed_on: None,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
@@ -335,9 +336,10 @@ impl Turn<'_> {
     }
 
     /// The change is in the primary branch.
-    pub(super) fn landed(&mut self, id: EntryId, commit: &Sha) -> Option<LandedEntry> {
+    pub(super) fn landed(&mut self, id: EntryId, on: &Sha, commit: &Sha) -> Option<LandedEntry> {
         self.set_entry(id, EntryState::Merged { commit: commit.clone() });
-        let entry = self.floor.entries.get(&id)?;
+        let entry = self.floor.entries.edit(&id)?;
+        entry.landed_on = Some(on.clone());
         let (job, head) = (entry.job, entry.head.clone());
         self.note_entry(NoteKind::MergeComplete, id, commit.to_string());
         let Some(job) = job else {

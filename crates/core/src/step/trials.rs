@@ -114,12 +114,7 @@ impl Turn<'_> {
         let entry = self.floor.entries.get(&id)?;
         let (branch, head) = (entry.branch.clone(), entry.head.clone());
         let method = entry.by_hand.as_ref().map(|_| self.floor.policy(&entry.project).merge_people);
-        Some(ChainEntry { entry: id, pr: entry.pr, branch, head, title: self.title(entry), method })
-    }
-
-    fn title(&self, entry: &Entry) -> String {
-        let job = entry.job.and_then(|job| self.job(job)).map(|j| &j.title);
-        job.or(entry.by_hand.as_ref().map(|by| &by.title)).cloned().unwrap_or_default()
+        Some(ChainEntry { entry: id, pr: entry.pr, branch, head, title: self.floor.title(entry), method })
     }
 
     pub(super) fn chain_built(

@@ -58,7 +58,7 @@ pub struct PauseArgs {
 }
 
 #[derive(Clone)]
-enum Change {
+pub(super) enum Change {
     Issue(IssueNumber),
     Branch(String),
 }

@@ -6,6 +6,7 @@ mod entry;
 mod history;
 mod list;
 mod process;
+mod revert;
 mod stats;
 mod status;
 
@@ -38,6 +39,7 @@ enum MergeQueueCommand {
     /// Let a paused queue go on
     Resume,
     Retry(change::RetryArgs),
+    Revert(revert::RevertArgs),
     History(history::HistoryArgs),
     Stats(stats::StatsArgs),
 }
@@ -52,6 +54,7 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Pause(args) => change::pause(context, args),
         MergeQueueCommand::Resume => change::resume(context),
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
+        MergeQueueCommand::Revert(args) => revert::run(context, &args),
         MergeQueueCommand::History(args) => history::run(context, &args),
         MergeQueueCommand::Stats(args) => stats::run(context, &args),
     }

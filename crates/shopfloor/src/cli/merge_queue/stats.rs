@@ -17,7 +17,7 @@ const RUNS_MAX: usize = 20_000;
 
 /// Show how the queue fares: how much lands, how long it takes, what is checked for it, what is flaky
 ///
-/// Of the entries that are kept, which are the newest few hundred.
+/// Of the entries that are kept, which are about the newest thousand.
 #[derive(Args)]
 pub struct StatsArgs {
     /// Of so many days up to now

@@ -1,0 +1,100 @@
+//! `shopfloor merge-queue revert`: a change that has landed is undone by another one, through the queue.
+
+use super::branch::{self, Wish};
+use super::change::Change;
+use super::entry::name;
+use crate::cli::approval::CommitName;
+use crate::cli::{CliError, CliResult, Context, Exit, body, output};
+use clap::Args;
+use shopfloor_adapters::git::revert::{self, Landed, RevertProblem};
+use shopfloor_core::ids::{ProjectName, Sha};
+use shopfloor_core::state::{Entry, EntryState, Floor};
+use shopfloor_core::text::one_line;
+
+/// Undo a change that has landed, by a change that goes through the queue
+///
+/// Makes the branch revert/entry-N in the hub, with a commit that takes back what that entry brought and leaves
+/// what came later, and queues it. It is checked and lands like a branch of your own. Where later changes touch
+/// the same places, you are told where, and nothing is made.
+#[derive(Args)]
+pub struct RevertArgs {
+    /// What landed: an issue's number, a branch, or the commit it landed as
+    change: Change,
+    /// Before those that were queued earlier
+    #[arg(long)]
+    priority: bool,
+    /// Approve it; it is on record as yours. With a commit: only if that is its head
+    #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
+    approve: Option<Option<CommitName>>,
+}
+
+pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
+    if body::session().is_some() {
+        return Err(CliError::usage("an agent's session cannot undo what has landed")
+            .hint("a person does; an agent reverts in its own branch"));
+    }
+    let project = context.project()?;
+    let engine = context.engine()?;
+    let entry = landed(engine.floor(), &project.name, &args.change)?;
+    let EntryState::Merged { commit } = &entry.state else { unreachable!("only those are looked for") };
+    let Some(on) = &entry.landed_on else {
+        return Err(CliError::failed(format!("what {} landed on is not on record", name(entry)))
+            .hint("it landed before that was kept: revert it in a branch of your own, and queue that"));
+    };
+    let branch = format!("revert/entry-{}", entry.id);
+    let message = message(entry, &engine.floor().title(entry), commit);
+    let primary = &project.policy.primary_branch;
+    let hub = context.layout.hub(&project.name);
+    let landed = Landed { on, commit };
+    let made = revert::branch(&context.git()?, &hub, primary, &landed, &branch, &message)
+        .map_err(|problem| refused(&problem, entry, on, commit))?;
+    if !context.json {
+        let how = if made { "made" } else { "there already, and taken as it is" };
+        output::line(format!("{branch}: {how}"));
+    }
+    let wish = Wish { urgent: args.priority, approve: args.approve.clone().into(), pr: None };
+    branch::add(context, &project, &branch, wish)
+}
+
+/// The newest that landed of what was meant.
+fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliResult<&'f Entry> {
+    let meant = |e: &Entry, commit: &Sha| match change {
+        Change::Issue(issue) => e.issue == Some(*issue),
+        Change::Branch(word) => {
+            let is_name = word.parse::<CommitName>().is_ok();
+            e.branch == *word || (is_name && commit.as_str().starts_with(&word.to_ascii_lowercase()))
+        }
+    };
+    let mine = floor.entries.iter().rev().filter(|e| e.project == *project);
+    let found = mine.filter_map(|e| match &e.state {
+        EntryState::Merged { commit } => meant(e, commit).then_some(e),
+        _ => None,
+    });
+    found.max_by_key(|e| e.decided_at).ok_or_else(|| {
+        CliError::no_such(format!("nothing of that has landed in {project}"))
+            .hint("`shopfloor merge-queue history` shows what has")
+    })
+}
+
+fn message(entry: &Entry, title: &str, commit: &Sha) -> String {
+    let pr = entry.pr.map(|pr| format!(" (#{pr})")).unwrap_or_default();
+    let branch = one_line(&entry.branch, 200);
+    let title = one_line(title, 150);
+    let title = if title.is_empty() { branch.clone() } else { title };
+    format!(
+        "Revert \"{title}\"{pr}\n\nThis undoes merge queue entry {}, {branch}, which landed as\n{commit}.\n",
+        entry.id
+    )
+}
+
+fn refused(problem: &RevertProblem, entry: &Entry, on: &Sha, commit: &Sha) -> CliError {
+    let error = CliError::failed(format!("{} cannot be undone: {problem}", name(entry)));
+    match problem {
+        RevertProblem::Conflict(_) => error.hint(format!(
+            "revert it in a branch of your own (`git diff {} {}` is what it brought), and queue that",
+            on.short(),
+            commit.short()
+        )),
+        _ => error,
+    }
+}
