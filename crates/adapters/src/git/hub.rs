@@ -19,6 +19,16 @@ pub struct HubBranch {
     pub tree: Tree,
     /// The first line of its newest commit.
     pub subject: String,
+    /// The first line of one of its commits that says itself that it is not for others yet.
+    pub unfinished: Option<String>,
+}
+
+/// How the first lines begin of what is to become part of another commit, or is not done.
+const UNFINISHED: [&str; 5] = ["fixup!", "squash!", "amend!", "wip:", "wip "];
+
+fn is_unfinished(subject: &str) -> bool {
+    let subject = subject.to_ascii_lowercase();
+    subject == "wip" || UNFINISHED.iter().any(|word| subject.starts_with(word))
 }
 
 /// Why a branch has nothing to merge.
@@ -39,6 +49,9 @@ pub enum BranchProblem {
     #[error(transparent)]
     Git(#[from] GitError),
 }
+
+/// Commits of a branch that are looked at.
+const SUBJECTS_MAX: &str = "1000";
 
 /// Looks at a branch that is to be merged.
 pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBranch, BranchProblem> {
@@ -66,7 +79,11 @@ pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBra
         return Err(BranchProblem::Empty(name, primary));
     }
     let [head_commit, _] = &commits[..] else { unreachable!("two were asked for") };
-    Ok(HubBranch { head, tree: Tree(head_commit.tree.clone()), subject: head_commit.subject() })
+    let range = format!("{on}..{head}");
+    let subjects = hub.call("log").args(["--format=%s", "-n", SUBJECTS_MAX, &range, "--"]).text()?;
+    let unfinished = subjects.lines().find(|subject| is_unfinished(subject));
+    let unfinished = unfinished.map(|subject| text::one_line(subject, 200));
+    Ok(HubBranch { head, tree: Tree(head_commit.tree.clone()), subject: head_commit.subject(), unfinished })
 }
 
 fn changes_nothing(hub: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {

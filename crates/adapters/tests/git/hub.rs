@@ -36,6 +36,15 @@ fn only_a_branch_with_something_new_is_one_to_merge() {
         let found = look(floor, "good").expect("a branch to merge");
         assert_eq!((found.head, found.subject.as_str()), (floor.head(&floor.hub(), "good"), "A change"));
         assert_eq!(found.tree.0, floor.head(&floor.hub(), "good^{tree}"));
+        assert_eq!(found.unfinished, None);
+        for subject in ["fixup! A change", "WIP", "wip: more", "squash! x", "Amend! y", "WIP on it"] {
+            floor.user(&["commit", "--quiet", "--allow-empty", "-m", subject]);
+            floor.user(&["commit", "--quiet", "--allow-empty", "-m", "Wiper: wipe"]);
+            floor.user(&["push", "--quiet", "shopfloor", "work:refs/heads/undone"]);
+            assert_eq!(look(floor, "undone").expect("a branch").unfinished.as_deref(), Some(subject));
+            floor.user(&["reset", "--quiet", "--hard", "HEAD~2"]);
+            floor.user(&["push", "--quiet", "shopfloor", ":refs/heads/undone"]);
+        }
         // Landed as another commit, it has nothing new either.
         floor.user(&["checkout", "--quiet", "main"]);
         floor.human_push("new", "1\n");

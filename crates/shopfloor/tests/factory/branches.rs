@@ -472,3 +472,23 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
     assert_eq!(floor.hub(&["rev-list", "--first-parent", "--count", &format!("{landed}~1..main")]), "1");
     floor.ok(&["down"]);
 }
+
+#[test]
+fn what_says_that_it_is_not_done_is_not_queued_by_mistake() {
+    let floor = floor(PEOPLE);
+    floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
+    std::fs::write(floor.path("repo/a"), "1\n").expect("written");
+    floor.git_insists(&["add", "a"]);
+    floor.git_insists(&["commit", "--quiet", "-m", "fixup! feature"]);
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/wip"]);
+    floor.git_insists(&["checkout", "--quiet", "main"]);
+    let output = floor.run(&["merge-queue", "add", "wip", "--approve"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("is not done, by its own word: \"fixup! feature\"") && said.contains("--unfinished"),
+        "{said}"
+    );
+    floor.ok(&["merge-queue", "add", "wip", "--approve", "--unfinished"]);
+    floor.until_idle();
+    assert_eq!(floor.landed("a"), "1");
+}

@@ -16,6 +16,8 @@ pub struct Wish {
     pub urgent: bool,
     pub approve: Approve,
     pub pr: Option<PrNumber>,
+    /// Though one of its commits says that it is not done.
+    pub unfinished: bool,
 }
 
 /// The head of a branch in the hub.
@@ -79,6 +81,11 @@ pub fn ask(
     found: hub::HubBranch,
     wish: Wish,
 ) -> CliResult<(BranchAsk, Option<PrSummary>)> {
+    if let Some(subject) = found.unfinished.as_ref().filter(|_| !wish.unfinished) {
+        return Err(CliError::failed(format!("{name} is not done, by its own word: {subject:?}")).hint(
+            "put it in order first (`git rebase --interactive --autosquash`) and push; --unfinished queues it as it is",
+        ));
+    }
     let approves = wish.approve.of(name, &found.head)?;
     if approves && body::session().is_some() {
         return Err(CliError::usage("an agent's session cannot approve anything")

@@ -33,6 +33,9 @@ pub struct AddArgs {
     /// The pull request of a branch that no job carries, if it is not plain which
     #[arg(long, value_name = "PR")]
     pr: Option<PrNumber>,
+    /// Though a commit of the branch is called fixup!, squash!, amend! or WIP
+    #[arg(long)]
+    unfinished: bool,
 }
 
 /// Take a change out of the queue; its issue, if it is for one, waits for a person then
@@ -95,11 +98,13 @@ impl Change {
 
 pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
     let approve = args.approve.clone().into();
-    ask(context, &args.change, Wish { urgent: args.priority, approve, pr: args.pr })
+    let wish = Wish { urgent: args.priority, approve, pr: args.pr, unfinished: args.unfinished };
+    ask(context, &args.change, wish)
 }
 
 pub fn retry(context: &Context, args: &RetryArgs) -> CliResult<Exit> {
-    ask(context, &args.change, Wish::default())
+    // It was in the queue before.
+    ask(context, &args.change, Wish { unfinished: true, ..Wish::default() })
 }
 
 fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {

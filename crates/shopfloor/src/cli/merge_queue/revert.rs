@@ -52,7 +52,8 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
         let how = if made { "made" } else { "there already, and taken as it is" };
         output::line(format!("{branch}: {how}"));
     }
-    let wish = Wish { urgent: args.priority, approve: args.approve.clone().into(), pr: None };
+    let approve = args.approve.clone().into();
+    let wish = Wish { urgent: args.priority, approve, ..Wish::default() };
     branch::add(context, &project, &branch, wish)
 }
 

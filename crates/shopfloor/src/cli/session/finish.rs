@@ -104,7 +104,8 @@ pub fn run(context: &Context, args: &FinishArgs) -> CliResult<Exit> {
     }
     work.nobody_else()?;
     let approve = if args.approve { Approve::Head } else { Approve::No };
-    let wish = Wish { urgent: args.urgent, approve, pr: None };
+    // Who ends a session to have its work merged says that it is done.
+    let wish = Wish { urgent: args.urgent, approve, pr: None, unfinished: true };
     if how == Finishing::Merge {
         work.may_merge(wish.clone())?;
     }
@@ -157,7 +158,7 @@ impl<'a> Work<'a> {
         }
         // What its tree is matters when it is on the hub, not for whether it may be asked for.
         let tree = planner::Tree(state.head.clone());
-        let found = HubBranch { head: state.head, tree, subject: String::new() };
+        let found = HubBranch { head: state.head, tree, subject: String::new(), unfinished: None };
         branch::ask(self.context, &self.project, &self.branch, found, wish).map(|_| ())
     }
 
