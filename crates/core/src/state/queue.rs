@@ -171,8 +171,8 @@ pub struct BaseCheck {
 /// The primary branch does not go on from where the queue knows it: it was rewound, rewritten or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostPrimary {
-    /// Where it was.
-    pub known: Sha,
+    /// Where it was; `None`: there never was one.
+    pub known: Option<Sha>,
     /// Where it is; `None`: nowhere.
     pub found: Option<Sha>,
 }

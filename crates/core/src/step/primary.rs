@@ -50,8 +50,8 @@ impl Turn<'_> {
     /// Wherever it is, that is right: a person says so, or it is another branch now.
     pub(super) fn accept_primary(&mut self, project: &ProjectName) {
         let queue = self.queue_of(project);
-        if let Some(lost) = queue.lost.take() {
-            queue.remove(lost.known);
+        if let Some(known) = queue.lost.take().and_then(|lost| lost.known) {
+            queue.remove(known);
         }
         queue.accepts = true;
         self.primary_touched(project);
@@ -92,12 +92,11 @@ impl Turn<'_> {
                 }
                 self.plan(project, &Input::Primary { head: head.clone() });
             }
-            (found, Some(known)) => self.primary_lost(project, known, found.cloned()),
-            (_, None) => self.primary_unknown(project, "origin has no primary branch"),
+            (found, known) => self.primary_lost(project, known, found.cloned()),
         }
     }
 
-    fn primary_lost(&mut self, project: &ProjectName, known: Sha, found: Option<Sha>) {
+    fn primary_lost(&mut self, project: &ProjectName, known: Option<Sha>, found: Option<Sha>) {
         let lost = LostPrimary { known, found };
         if self.queue_of(project).lost.as_ref() == Some(&lost) {
             return;
@@ -150,13 +149,15 @@ impl Turn<'_> {
 impl LostPrimary {
     /// What happened, for people.
     pub fn tell(&self) -> String {
-        let known = self.known.short();
-        match &self.found {
-            Some(found) => format!(
-                "the primary branch was rewound or rewritten: it is at {}, without {known}",
-                found.short()
+        let known = self.known.as_ref().map(Sha::short);
+        match (&self.found, known) {
+            (Some(found), known) => format!(
+                "the primary branch was rewound or rewritten: it is at {}, without {}",
+                found.short(),
+                known.unwrap_or_default()
             ),
-            None => format!("the primary branch was deleted; it was at {known}"),
+            (None, Some(known)) => format!("the primary branch was deleted; it was at {known}"),
+            (None, None) => "origin has no primary branch".to_owned(),
         }
     }
 }

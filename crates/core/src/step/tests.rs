@@ -231,11 +231,17 @@ impl Scene {
 
     /// The head is approved and its candidate is being built.
     fn merging(policy: Policy, head: u32) -> Scene {
+        let mut scene = Scene::approved(policy, head);
+        scene.primary(10);
+        scene
+    }
+
+    /// In the queue, which does not know yet where the primary branch is.
+    fn approved(policy: Policy, head: u32) -> Scene {
         let mut scene = Scene::reviewing(policy, head);
         scene.start_session();
         scene.review(1, head, Verdict::Approve).end_session();
         assert_eq!(scene.state(), "merging");
-        scene.primary(10);
         scene
     }
 

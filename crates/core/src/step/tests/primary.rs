@@ -140,6 +140,17 @@ fn one_that_is_gone_stops_the_queue() {
 }
 
 #[test]
+fn one_that_never_was_stops_the_queue_as_well() {
+    let mut scene = Scene::approved(Policy::default(), 1);
+    scene.answer("find_primary", Outcome::NoPrimary);
+    assert!(queue(&scene).lost.as_ref().is_some_and(|l| l.tell() == "origin has no primary branch"));
+    assert_eq!((scene.state(), status(&scene, 1)), ("merging", "queued"));
+    assert_eq!(scene.noted(NoteKind::Escalation), 1);
+    touched(&mut scene).primary(10);
+    assert!(queue(&scene).lost.is_none() && scene.has("build_chain"));
+}
+
+#[test]
 fn a_rewind_seen_when_a_publication_fails_is_not_built_upon() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::PrimaryMoved { head: sha(9) });
