@@ -20,6 +20,8 @@ mod merger;
 mod own;
 #[path = "git/prune.rs"]
 mod prune;
+#[path = "git/publish.rs"]
+mod publish;
 #[path = "git/repos.rs"]
 mod repos;
 #[path = "git/rescue.rs"]

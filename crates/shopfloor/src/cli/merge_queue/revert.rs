@@ -66,11 +66,8 @@ fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliRe
             e.branch == *word || (is_name && commit.as_str().starts_with(&word.to_ascii_lowercase()))
         }
     };
-    let mine = floor.entries.iter().rev().filter(|e| e.project == *project);
-    let found = mine.filter_map(|e| match &e.state {
-        EntryState::Merged { commit } => meant(e, commit).then_some(e),
-        _ => None,
-    });
+    let mine = floor.entries.iter().filter(|e| e.project == *project);
+    let found = mine.filter(|e| matches!(&e.state, EntryState::Merged { commit } if meant(e, commit)));
     found.max_by_key(|e| e.decided_at).ok_or_else(|| {
         CliError::no_such(format!("nothing of that has landed in {project}"))
             .hint("`shopfloor merge-queue history` shows what has")
