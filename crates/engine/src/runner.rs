@@ -280,7 +280,8 @@ pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
 
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
     let red = queue.base_check.as_ref().is_some_and(|c| c.red);
-    queue.lost.is_some() || (red && queue.parked.iter().any(|p| p.entry == entry.id))
+    // Somebody may have put it right: that is being asked.
+    (queue.lost.is_some() && !queue.finding) || (red && queue.parked.iter().any(|p| p.entry == entry.id))
 }
 
 /// People's branches in the merge queue; the others are their jobs' concern.

@@ -7,6 +7,7 @@
 use shopfloor_core::ids::Sha;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Refs that lead to refs; git itself follows five.
@@ -28,31 +29,44 @@ pub(crate) fn head(git_dir: &Path) -> Option<Head> {
     }
 }
 
-/// Where the ref of that full name is.
+/// Where the ref of that full name is, if the files say so.
 pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
-    follow(dir, name, &LazyCell::new(|| packed(dir)))
+    find(dir, &[name])?.pop()
 }
 
-/// Where the refs of these full names are, if all of them are somewhere.
+/// Where the refs of these full names are, if the files say so of all of them.
 pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
+    // Every file is looked for before the lines are read: whatever is packed meanwhile is in the one or the other.
+    let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
     let packed = LazyCell::new(|| packed(dir));
-    names.iter().map(|name| follow(dir, name, &packed)).collect()
+    let found = own.into_iter().map(|own| match own {
+        OwnFile::Says(commit) => Some(commit),
+        OwnFile::None(name) => packed.get(&name).cloned(),
+    });
+    found.collect()
 }
 
-/// `packed` is read only after the ref's own file was looked for.
-fn follow<P: FnOnce() -> BTreeMap<String, Sha>>(
-    dir: &Path,
-    name: &str,
-    packed: &LazyCell<BTreeMap<String, Sha>, P>,
-) -> Option<Sha> {
+/// What a ref's file says.
+enum OwnFile {
+    Says(Sha),
+    /// There is none for the ref of that name, which it was led to.
+    None(String),
+}
+
+/// `None`: it cannot be read, or says something else than git writes.
+fn follow(dir: &Path, name: &str) -> Option<OwnFile> {
+    use ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let mut name = name.to_owned();
     for _ in 0..HOPS_MAX {
         match std::fs::read_to_string(dir.join(&name)) {
             Ok(text) => match text.strip_prefix("ref:") {
                 Some(next) => name = next.trim().to_owned(),
-                None => return text.trim_end().parse().ok(),
+                None => return text.trim_end().parse().ok().map(OwnFile::Says),
             },
-            Err(_) => return packed.get(&name).cloned(),
+            Err(e) if matches!(e.kind(), NotFound | NotADirectory | IsADirectory) => {
+                return Some(OwnFile::None(name));
+            }
+            Err(_) => return None,
         }
         // What a file says must not lead out of the repository.
         if !name.starts_with("refs/") || name.split('/').any(|part| part == "..") {

@@ -49,12 +49,12 @@ pub fn branch(
     let hub = git.bare(hub);
     let head = hub.refs(&[&primary_name])?.remove(0);
     let head = head.ok_or_else(|| RevertProblem::NoPrimary(primary.to_owned()))?;
-    if hub.refs(&[&name])?[0].is_some() {
-        return Ok(false);
-    }
     let there = hub.commit(landed.commit.as_str())?.is_some() && hub.commit(landed.on.as_str())?.is_some();
     if !there || !hub.is_ancestor(landed.commit, &head)? {
         return Err(RevertProblem::NotThere(landed.commit.clone(), primary.to_owned()));
+    }
+    if hub.refs(&[&name])?[0].is_some() {
+        return Ok(false);
     }
     let commit = undo(&hub, &head, landed, primary, message)?;
     let line = format!("create {name}\0{commit}\0");
@@ -75,15 +75,21 @@ fn undo(
     let base = stand_in(hub, vec![], after, now)?;
     let ours = stand_in(hub, vec![base.clone()], now, now)?;
     let theirs = stand_in(hub, vec![base], before, now)?;
-    let repo = Attributes::default().of_tree(hub, &now.tree)?;
-    let tree = match merge_trees(&repo, &ours, &theirs)? {
-        Ok(tree) if tree == now.tree => return Err(RevertProblem::Nothing(primary.to_owned())),
-        Ok(tree) => tree,
-        Err(clash) => {
-            let name = |file: &Vec<u8>| text::one_line(&String::from_utf8_lossy(file), 200);
-            return Err(RevertProblem::Conflict(clash.files.iter().map(name).collect()));
-        }
+    let merged = |repo: &Repo| {
+        let name = |file: &Vec<u8>| text::one_line(&String::from_utf8_lossy(file), 200);
+        let merged = merge_trees(repo, &ours, &theirs)?;
+        merged.map_err(|clash| RevertProblem::Conflict(clash.files.iter().map(name).collect()))
     };
+    // As attributes say, and as plain text: `merge=union` keeps every line, which undoes nothing.
+    let (tree, plain) = (merged(&Attributes::default().of_tree(hub, &now.tree)?)?, merged(hub)?);
+    if tree != plain {
+        let call = hub.call("diff-tree").args(["-r", "--name-only", tree.as_str(), plain.as_str(), "--"]);
+        let files = call.text()?;
+        return Err(RevertProblem::Conflict(files.lines().map(|file| text::one_line(file, 200)).collect()));
+    }
+    if tree == now.tree {
+        return Err(RevertProblem::Nothing(primary.to_owned()));
+    }
     let commit = Commit {
         tree,
         parents: vec![head.clone()],

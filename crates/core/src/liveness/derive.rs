@@ -343,7 +343,7 @@ impl Judge<'_> {
         let settled = self.now >= self.last_hook() + self.spec.timing.still();
         let drawn = matches!(self.evidence.newest(Source::Screen),
             Some(Fact { at, what: What::Screen(reading) })
-                if *at >= self.last_hook() && !reading.meaning().is_some_and(Meaning::is_busy));
+                if *at >= self.evidence.hooks.since && !reading.meaning().is_some_and(Meaning::is_busy));
         let asks = self.evidence.hooks.asks.clone();
         asks.filter(|_| rests && settled && drawn && !has_phase(self.evidence))
     }

@@ -24,6 +24,11 @@ impl Judge<'_> {
             return base;
         }
         let settled = at >= self.last_hook() + timing.settle();
+        let over = matches!(claim.meaning, Meaning::Error(_) | Meaning::Limited);
+        if over && self.evidence.resumed && matches!(base.state, State::Starting | State::Ready) {
+            self.because(Source::Screen, "what an earlier session met with is on the screen");
+            return base;
+        }
         match claim.meaning {
             Meaning::Dialog(DialogKind::Asks) if !self.still_asks(&base, at, settled) => {
                 self.because(Source::Screen, "it looks like a question, if it stands still");
@@ -142,7 +147,6 @@ impl Judge<'_> {
                 self.because(Source::Screen, format!("the error is on the screen ({kind})"));
                 Found { state: State::Failed { error }, ..base }
             }
-            State::Starting | State::Ready if self.evidence.resumed => base,
             // An agent may print the very same words: a title that works says that it goes on.
             State::Working { .. } | State::Starting | State::Ready if settled && !self.title_works() => {
                 self.because(Source::Screen, format!("it shows an error ({kind}), which no hook told"));

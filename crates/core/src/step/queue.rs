@@ -225,8 +225,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Entries of a floor that was run by an older program are not in a plan yet.
+    /// A primary branch may have been put right while nobody was there to see it. And entries of a floor that was run
+    /// by an older program are not in a plan yet.
     pub(super) fn queues_resumed(&mut self) {
+        let lost = self.floor.queues.iter().filter(|q| q.lost.is_some());
+        for project in lost.map(|q| q.project.clone()).collect::<Vec<_>>() {
+            self.primary_touched(&project);
+        }
         let unknown = |e: &&Entry| {
             matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()

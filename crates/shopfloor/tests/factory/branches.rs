@@ -471,6 +471,17 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
     wait_for("it landed", || history(&floor, "alice/three")["status"] == "merged");
     assert_eq!(floor.hub(&["rev-list", "--first-parent", "--count", &format!("{landed}~1..main")]), "1");
     floor.ok(&["down"]);
+
+    // What is put right while nobody is there to see it is seen by whoever comes next.
+    let landed = floor.hub(&["rev-parse", "main"]);
+    push_onto(&floor, &landed, "alice/four", "d.txt", "four");
+    floor.ok(&["merge-queue", "add", "alice/four", "--approve"]);
+    floor.hub(&["update-ref", "refs/heads/main", &format!("{landed}~1")]);
+    floor.run(&["merge-queue", "process"]);
+    refused(&floor, &["merge-queue", "process"], 1, &["the merge queue stands still", "rewound"]);
+    floor.hub(&["update-ref", "refs/heads/main", &landed]);
+    floor.ok(&["merge-queue", "process"]);
+    assert_eq!(history(&floor, "alice/four")["status"], "merged");
 }
 
 #[test]

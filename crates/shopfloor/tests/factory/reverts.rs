@@ -45,7 +45,7 @@ fn one_of_several_that_landed_at_once_is_undone_and_nothing_else() {
 
     for (branch, left) in [("b", &["f-a", "f-c"][..]), ("c", &["f-a"]), ("a", &[])] {
         let said = floor.ok(&["merge-queue", "revert", branch, "--approve"]);
-        assert!(said.contains("revert/entry-") && said.contains("approved"), "{said}");
+        assert!(said.contains("revert-entry-") && said.contains("approved"), "{said}");
         floor.until_idle();
         assert_eq!(files(&floor), left, "{branch}");
     }
@@ -54,7 +54,7 @@ fn one_of_several_that_landed_at_once_is_undone_and_nothing_else() {
     // Once more there is nothing left of it.
     let said = fails(&floor, &["merge-queue", "revert", "b", "--approve"]);
     assert!(said.contains("there is nothing to undo"), "{said}");
-    assert_eq!(floor.hub(&["for-each-ref", "refs/heads/revert"]), "");
+    assert_eq!(floor.hub(&["for-each-ref", "refs/heads/revert-*"]), "");
     floor.assert_history_green();
 }
 
@@ -67,17 +67,33 @@ fn what_later_changes_touch_is_left_to_people() {
     land(&floor, &["two"]);
     let said = fails(&floor, &["merge-queue", "revert", "one", "--approve"]);
     assert!(said.contains("later changes touch the same places: f-x") && said.contains("git diff"), "{said}");
-    assert_eq!(floor.hub(&["for-each-ref", "refs/heads/revert"]), "");
+    assert_eq!(floor.hub(&["for-each-ref", "refs/heads/revert-*"]), "");
     let said = fails(&floor, &["merge-queue", "revert", "nine"]);
     assert!(said.contains("nothing of that has landed"), "{said}");
-    // It is prepared, and another approves. By the commit, as people find it in the log.
-    let commit = floor.hub(&["rev-parse", "--short=10", "main"]);
-    let said = fails(&floor, &["merge-queue", "revert", &commit]);
+    // It is prepared, and another approves: that very commit, for nobody knows what was done to it since.
+    let said = fails(&floor, &["merge-queue", "revert", "two"]);
     assert!(
-        said.contains("is not approved") && said.contains("merge-queue add revert/entry-2 --approve"),
+        said.contains("is not approved") && said.contains("merge-queue add revert-entry-2 --approve"),
         "{said}"
     );
-    floor.ok(&["merge-queue", "add", "revert/entry-2", "--approve"]);
+    let said = fails(&floor, &["merge-queue", "revert", "two", "--approve"]);
+    assert!(said.contains("look at it before you approve it"), "{said}");
+    let head = floor.hub(&["rev-parse", "revert-entry-2"]);
+    floor.ok(&["merge-queue", "revert", "two", "--approve", &head]);
     floor.until_idle();
     assert_eq!(floor.landed("f-x"), "1");
+}
+
+/// A union keeps every line: to undo one is not to be had from it.
+#[test]
+fn a_line_of_a_union_is_not_said_to_be_undone() {
+    let floor = floor(PEOPLE);
+    push(&floor, "rule", ".gitattributes", "f-log merge=union");
+    land(&floor, &["rule"]);
+    push(&floor, "one", "f-log", "1");
+    land(&floor, &["one"]);
+    push(&floor, "two", "f-log", "1\n2");
+    land(&floor, &["two"]);
+    let said = fails(&floor, &["merge-queue", "revert", "one", "--approve"]);
+    assert!(said.contains("later changes touch the same places: f-log"), "{said}");
 }

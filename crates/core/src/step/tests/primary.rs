@@ -140,6 +140,19 @@ fn one_that_is_gone_stops_the_queue() {
 }
 
 #[test]
+fn one_that_was_put_right_while_nobody_saw_it_is_asked_for_at_the_start() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]).ci(CiVerdict::Red);
+    scene.pending.clear();
+    rewound(&mut scene, 9);
+    assert!(queue(&scene).lost.is_some() && !queue(&scene).finding);
+    scene.event(Event::Resumed);
+    assert!(queue(&scene).finding);
+    scene.primary(10);
+    assert_eq!(queue(&scene).lost, None);
+}
+
+#[test]
 fn one_that_never_was_stops_the_queue_as_well() {
     let mut scene = Scene::approved(Policy::default(), 1);
     scene.answer("find_primary", Outcome::NoPrimary);

@@ -81,10 +81,13 @@ pub fn ask(
     found: hub::HubBranch,
     wish: Wish,
 ) -> CliResult<(BranchAsk, Option<PrSummary>)> {
-    if let Some(subject) = found.unfinished.as_ref().filter(|_| !wish.unfinished) {
-        return Err(CliError::failed(format!("{name} is not done, by its own word: {subject:?}")).hint(
-            "put it in order first (`git rebase --interactive --autosquash`) and push; --unfinished queues it as it is",
-        ));
+    let engine = context.engine()?;
+    let before = |e: &Entry| e.project == project.name && e.branch == name && e.head == found.head;
+    let accepted = wish.unfinished || engine.floor().entries.iter().any(before);
+    if let Some(subject) = found.unfinished.as_ref().filter(|_| !accepted) {
+        return Err(CliError::failed(format!("{name} is not done, by its own word: {subject:?}")).hint(format!(
+            "put it in order first (`git rebase --interactive --autosquash`) and push it; `shopfloor merge-queue add {name} --unfinished` queues it as it is"
+        )));
     }
     let approves = wish.approve.of(name, &found.head)?;
     if approves && body::session().is_some() {
@@ -92,7 +95,6 @@ pub fn ask(
             .hint("a person approves, or a reviewing agent in its result file"));
     }
     let pr = pull_request(context, project, name, wish.pr)?;
-    let engine = context.engine()?;
     let (approved_by, against) = match approves {
         true => (Some(body::author()), None),
         false => approval(context, engine.floor(), project, name, &found.head, pr.as_ref())?,

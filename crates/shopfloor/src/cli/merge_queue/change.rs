@@ -103,8 +103,7 @@ pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
 }
 
 pub fn retry(context: &Context, args: &RetryArgs) -> CliResult<Exit> {
-    // It was in the queue before.
-    ask(context, &args.change, Wish { unfinished: true, ..Wish::default() })
+    ask(context, &args.change, Wish::default())
 }
 
 fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {

@@ -4,6 +4,7 @@
 use super::EntryView;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use crate::daemon::Daemon;
+use shopfloor_adapters::git::hub;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::{lock, process};
@@ -30,8 +31,17 @@ pub fn run(context: &Context) -> CliResult<Exit> {
             .hint("`shopfloor merge-queue resume` lets it go on"));
     }
     if let Some(lost) = floor.queues.get(&project).and_then(|q| q.lost.as_ref()) {
-        return Err(CliError::failed(format!("the merge queue stands still: {}", lost.tell()))
-            .hint("put the branch back, or accept it with `shopfloor merge-queue resume`"));
+        let branch = &floor.policy(&project).primary_branch;
+        // Somebody may have put it right while no daemon was there to see it.
+        if hub::peek(&context.layout.hub(&project), branch) == lost.found {
+            let error = CliError::failed(format!("the merge queue stands still: {}", lost.tell()));
+            return Err(match lost.known {
+                None => error.hint(format!("push it: `git push shopfloor {branch}`")),
+                Some(_) => {
+                    error.hint("put the branch back, or accept it with `shopfloor merge-queue resume`")
+                }
+            });
+        }
     }
     let mut nobody = 0;
     loop {

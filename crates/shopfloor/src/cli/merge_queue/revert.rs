@@ -3,7 +3,7 @@
 use super::branch::{self, Wish};
 use super::change::Change;
 use super::entry::name;
-use crate::cli::approval::CommitName;
+use crate::cli::approval::{Approve, CommitName};
 use crate::cli::{CliError, CliResult, Context, Exit, body, output};
 use clap::Args;
 use shopfloor_adapters::git::revert::{self, Landed, RevertProblem};
@@ -13,12 +13,12 @@ use shopfloor_core::text::one_line;
 
 /// Undo a change that has landed, by a change that goes through the queue
 ///
-/// Makes the branch revert/entry-N in the hub, with a commit that takes back what that entry brought and leaves
+/// Makes the branch revert-entry-N in the hub, with a commit that takes back what that entry brought and leaves
 /// what came later, and queues it. It is checked and lands like a branch of your own. Where later changes touch
 /// the same places, you are told where, and nothing is made.
 #[derive(Args)]
 pub struct RevertArgs {
-    /// What landed: an issue's number, a branch, or the commit it landed as
+    /// What landed: an issue's number, or a branch
     change: Change,
     /// Before those that were queued earlier
     #[arg(long)]
@@ -41,46 +41,53 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
         return Err(CliError::failed(format!("what {} landed on is not on record", name(entry)))
             .hint("it landed before that was kept: revert it in a branch of your own, and queue that"));
     };
-    let branch = format!("revert/entry-{}", entry.id);
-    let message = message(entry, &engine.floor().title(entry), commit);
+    let branch = format!("revert-entry-{}", entry.id);
+    let message = message(entry, &title(engine.floor(), entry), commit);
     let primary = &project.policy.primary_branch;
     let hub = context.layout.hub(&project.name);
     let landed = Landed { on, commit };
     let made = revert::branch(&context.git()?, &hub, primary, &landed, &branch, &message)
         .map_err(|problem| refused(&problem, entry, on, commit))?;
+    let approve = args.approve.clone().into();
+    if !made && matches!(approve, Approve::Head) {
+        // A call that was cut short made it; or somebody has been there since.
+        return Err(CliError::failed(format!(
+            "there is a branch {branch} already: look at it before you approve it"
+        ))
+        .hint("with `--approve COMMIT` it is queued if that is its head"));
+    }
     if !context.json {
         let how = if made { "made" } else { "there already, and taken as it is" };
-        output::line(format!("{branch}: {how}"));
+        output::line(format!("{branch}: {how}; it undoes {}, {}", name(entry), title(engine.floor(), entry)));
     }
-    let approve = args.approve.clone().into();
     let wish = Wish { urgent: args.priority, approve, ..Wish::default() };
     branch::add(context, &project, &branch, wish)
 }
 
 /// The newest that landed of what was meant.
 fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliResult<&'f Entry> {
-    let meant = |e: &Entry, commit: &Sha| match change {
+    let meant = |e: &&Entry| match change {
         Change::Issue(issue) => e.issue == Some(*issue),
-        Change::Branch(word) => {
-            let is_name = word.parse::<CommitName>().is_ok();
-            e.branch == *word || (is_name && commit.as_str().starts_with(&word.to_ascii_lowercase()))
-        }
+        Change::Branch(branch) => e.branch == *branch,
     };
-    let mine = floor.entries.iter().filter(|e| e.project == *project);
-    let found = mine.filter(|e| matches!(&e.state, EntryState::Merged { commit } if meant(e, commit)));
-    found.max_by_key(|e| e.decided_at).ok_or_else(|| {
+    let mine = floor.entries.iter().filter(|e| e.project == *project).filter(meant);
+    let found = mine.filter(|e| matches!(e.state, EntryState::Merged { .. }));
+    found.max_by_key(|e| (e.decided_at, e.id)).ok_or_else(|| {
         CliError::no_such(format!("nothing of that has landed in {project}"))
             .hint("`shopfloor merge-queue history` shows what has")
     })
 }
 
+fn title(floor: &Floor, entry: &Entry) -> String {
+    let title = one_line(&floor.title(entry), 150);
+    if title.is_empty() { one_line(&entry.branch, 150) } else { title }
+}
+
 fn message(entry: &Entry, title: &str, commit: &Sha) -> String {
     let pr = entry.pr.map(|pr| format!(" (#{pr})")).unwrap_or_default();
     let branch = one_line(&entry.branch, 200);
-    let title = one_line(title, 150);
-    let title = if title.is_empty() { branch.clone() } else { title };
     format!(
-        "Revert \"{title}\"{pr}\n\nThis undoes merge queue entry {}, {branch}, which landed as\n{commit}.\n",
+        "Revert \"{title}{pr}\"\n\nThis undoes merge queue entry {}, {branch}, which landed as\n{commit}.\n",
         entry.id
     )
 }

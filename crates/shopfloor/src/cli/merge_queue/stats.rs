@@ -6,6 +6,7 @@ use serde::Serialize;
 use shopfloor_core::effect::{CiVerdict, CommitSource};
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::state::{Entry, EntryState};
+use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use shopfloor_store::ci::CiRun;
 use std::collections::BTreeMap;
@@ -83,12 +84,13 @@ fn of<'e>(
     from: Time,
     now: Time,
 ) -> QueueStats {
+    let entries: Vec<&Entry> = entries.collect();
+    let since = entries.iter().map(|e| e.requested_at).min().unwrap_or(now).max(from);
     let decided: Vec<(&Entry, Time)> =
-        entries.filter_map(|e| Some((e, e.decided_at.filter(|at| *at >= from)?))).collect();
+        entries.iter().filter_map(|e| Some((*e, e.decided_at.filter(|at| *at >= from)?))).collect();
     let count = |is: fn(&EntryState) -> bool| decided.iter().filter(|(e, _)| is(&e.state)).count();
     let landed: Vec<(&Entry, Time)> =
         decided.iter().filter(|(e, _)| matches!(e.state, EntryState::Merged { .. })).copied().collect();
-    let since = decided.iter().map(|(e, _)| e.requested_at).min().unwrap_or(now).max(from);
     let runs: Vec<&CiRun> = runs.iter().filter(|r| r.started_at >= since).collect();
     let queued: Vec<&&CiRun> = runs.iter().filter(|r| r.source == CommitSource::Queue).collect();
 
@@ -161,7 +163,8 @@ fn print(stats: &QueueStats) {
     let each = view::or_dash(stats.runs_per_landed);
     line("runs", format!("{}, {each} for each that landed, {} saved", stats.runs, stats.runs_saved));
     line("checks take", spread(&stats.checks));
-    let flakes: Vec<String> = stats.flakes.iter().map(|(step, n)| format!("{step} {n} times")).collect();
+    let flakes: Vec<String> =
+        stats.flakes.iter().map(|(step, n)| format!("{} ({n})", one_line(step, 80))).collect();
     line("flaky", if flakes.is_empty() { "nothing".into() } else { flakes.join(", ") });
 }
 
