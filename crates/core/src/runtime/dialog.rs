@@ -103,6 +103,12 @@ fn is_rule(row: &str) -> bool {
     row.chars().count() > 1 && row.chars().all(|c| matches!(c, '─' | '╌' | '▔' | '═' | '━' | '-'))
 }
 
+/// Rows of a picture, which may move: it is not what is asked.
+fn is_picture(row: &str) -> bool {
+    let drawn = |c: char| matches!(c, '\u{2580}'..='\u{259f}' | '\u{2800}'..='\u{28ff}');
+    row.contains(drawn) && row.chars().all(|c| c == ' ' || drawn(c))
+}
+
 /// Where the options begin and what they are, with the rows they stand on.
 struct Menu {
     first: usize,
@@ -203,7 +209,7 @@ fn text_above(rows: &[&str], end: usize) -> Vec<String> {
             break;
         }
         let shown = one_line(text, ROW_CHARS_MAX);
-        if !shown.is_empty() && !is_rule(text) && !of_the_turn {
+        if !shown.is_empty() && !is_rule(text) && !is_picture(text) && !of_the_turn {
             found.push(shown);
         }
     }
@@ -266,6 +272,21 @@ mod tests {
         assert_eq!(view(&rows(&moved)).unwrap().fingerprint, first.fingerprint);
         let other = screen.replace("Which way?", "Which other way?");
         assert_ne!(view(&rows(&other)).unwrap().fingerprint, first.fingerprint);
+    }
+
+    #[test]
+    fn a_picture_that_moves_makes_no_other_dialog() {
+        let screen = |picture: &str| {
+            format!("{picture}\n\n  Welcome\n\n  Choose.\n\n> 1. Sign in\n  2. Use a key\n\n  Press enter")
+        };
+        let first = screen("   ⣀⣤⣤⡀\n ⣠⣶⣿⣿ ⣿⣤");
+        let first = view(&rows(&first)).unwrap();
+        assert_eq!((first.title.as_str(), first.text.as_str()), ("Welcome", "Welcome\nChoose."));
+        let next = screen("  ⢀⣀⣤⣤⣀⡀\n ⢀⣴⣾⣿⣿\n ▀▄█");
+        assert_eq!(view(&rows(&next)).unwrap().fingerprint, first.fingerprint);
+        // What an agent wants to run is no picture.
+        let code = screen("  }\n  ⣿ && rm x");
+        assert_ne!(view(&rows(&code)).unwrap().fingerprint, first.fingerprint);
     }
 
     #[test]

@@ -243,6 +243,35 @@ fn claude_without_its_hooks_is_not_typed_to_and_everybody_shows_why() {
     });
 }
 
+/// Above it a picture moves. Its login is asked for though the client said that there is one.
+#[test]
+fn codexs_login_dialog_is_one_question_and_is_answered_from_outside() {
+    with_clients(|clients| {
+        let mut plant = Plant::new(clients, &Setup::new(Client::Codex, scenario("")));
+        plant.take("OPENAI_API_KEY");
+        write(&plant.path("home/.codex/config.toml"), "");
+        let says = "[ \"$1 $2\" = 'login status' ] && { echo 'Logged in using ChatGPT'; exit 0; }";
+        plant.wrap_always(clients, "codex", says);
+        let tmux = plant.begin();
+        let offers = [
+            "Sign in with ChatGPT",
+            "Sign in with Device Code",
+            "Use an OpenAI API key",
+            "Use Amazon Bedrock",
+        ];
+        let says = ["cannot work", "Choose how you want to use Codex."];
+        let id = shown(&plant, "", "dialog (login)", &says, &offers);
+        let picture = plant.screen(&tmux);
+        wait_for("it moves", || (plant.screen(&tmux) != picture).then_some(()));
+        assert_eq!(shown(&plant, "", "dialog (login)", &says, &offers), id);
+        assert_eq!(plant.notes("NEEDS_HUMAN").len(), 1);
+        plant.ok(&["answer", &id, "3"]);
+        wait_for("it asks for a key", || {
+            plant.screen(&tmux).contains("Paste or type your API key").then_some(())
+        });
+    });
+}
+
 /// An agent that ends its turn with a question, and says nothing else.
 const ASKS: &str = r#"
 [[rule]]

@@ -233,13 +233,15 @@ impl Plant {
     /// What starts a client is a program of the person's: it does `first` for the developer, and runs the
     /// real one.
     pub fn wrap(&mut self, clients: &Path, name: &str, first: &str) {
+        self.wrap_always(clients, name, &format!("case \"$PWD\" in */issue-1) {first};; esac"));
+    }
+
+    /// The same, for whoever starts it.
+    pub fn wrap_always(&mut self, clients: &Path, name: &str, first: &str) {
         let bin = self.path("bin");
         std::fs::create_dir(&bin).expect("a folder");
         let client = clients.join("bin").join(name);
-        let script = format!(
-            "#!/bin/sh\ncase \"$PWD\" in */issue-1) {first};; esac\nexec '{}' \"$@\"\n",
-            client.display()
-        );
+        let script = format!("#!/bin/sh\n{first}\nexec '{}' \"$@\"\n", client.display());
         std::fs::write(bin.join(name), script).expect("written");
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
         let path = self.take("PATH");
