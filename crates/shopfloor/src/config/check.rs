@@ -3,8 +3,8 @@
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
-use super::model::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
 use super::source::{Source, title};
+use super::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! `[steps.NAME]` and `[verify.NAME]`: what hand sessions run, and how their work is verified.
 
+use super::ProjectConfig;
 use super::check::env_names;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
-use super::model::ProjectConfig;
 use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use super::check;
 use super::error::ConfigError;
 use super::hand;
-use super::model::{Agent, FloorConfig, ProjectConfig, Runtime};
 use super::source::{Source, error_at, title};
+use super::{Agent, FloorConfig, ProjectConfig, Runtime};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read};

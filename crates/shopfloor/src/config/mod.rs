@@ -6,11 +6,15 @@
 //!
 //! The keys are an interface: add, never rename.
 
+mod agents;
 mod check;
+mod ci;
 mod duration;
 mod error;
+mod floor;
 mod hand;
 pub mod load;
+mod merge;
 mod model;
 pub mod needs;
 mod policy;
@@ -26,9 +30,13 @@ pub mod template;
 /// The file in a repository.
 pub const FILE_NAME: &str = "shopfloor.toml";
 
+pub use agents::*;
+pub use ci::*;
 pub use duration::Span;
 pub use error::{ConfigError, Place};
+pub use floor::*;
 pub use hand::*;
+pub use merge::*;
 pub use model::*;
 pub use ports::PortRange;
 pub use sessions::ProjectSessions;

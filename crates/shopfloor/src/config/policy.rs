@@ -1,6 +1,6 @@
 //! The part of a project's configuration that the core decides with.
 
-use super::model::ProjectConfig;
+use super::ProjectConfig;
 use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::policy::Policy;
 use std::time::Duration;
@@ -8,11 +8,8 @@ use std::time::Duration;
 impl ProjectConfig {
     /// The checks, as they are run.
     pub fn ci_steps(&self) -> Vec<CiStep> {
-        let step = |s: &super::model::Step| CiStep {
-            name: s.name.clone(),
-            run: s.run.clone(),
-            timeout: s.timeout.0,
-        };
+        let step =
+            |s: &super::Step| CiStep { name: s.name.clone(), run: s.run.clone(), timeout: s.timeout.0 };
         self.ci.steps.iter().map(step).collect()
     }
 

@@ -1,6 +1,6 @@
 //! JSON schemas of the configuration files, for editors and for `shopfloor config schema`.
 
-use super::model::{FloorConfig, ProjectConfig};
+use super::{FloorConfig, ProjectConfig};
 
 /// The schema of `shopfloor.toml`.
 pub fn project() -> String {

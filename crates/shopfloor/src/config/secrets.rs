@@ -1,6 +1,6 @@
 //! Resolves secret references. Values live in a [`Secrets`], which shows none of them.
 
-use super::model::{ProjectConfig, SecretRef};
+use super::{ProjectConfig, SecretRef};
 use rustix::fs::OFlags;
 use shopfloor_core::text::Redactor;
 use std::collections::BTreeMap;

@@ -1,0 +1,73 @@
+//! The structure of `floor.toml`.
+
+use super::agents::Agents;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A floor's configuration: `floor.toml` in its home folder. The file is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "floor.toml")]
+pub struct FloorConfig {
+    pub sessions: Sessions,
+    pub limits: FloorLimits,
+    pub git: Git,
+    pub defaults: Defaults,
+    pub compat: Compat,
+}
+
+/// Getting on with tools that were made for the system the phase protocol comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compat {
+    /// Beside the phase files: a question is answered by what is written to `dev-escalation-reply`, and
+    /// `ci-result-{project}-{issue}.txt` and `dev-renotify-{project}-{issue}` are kept up to date.
+    pub seed_files: bool,
+}
+
+/// Agents' sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sessions {
+    /// The folder of the phase files; an absolute path.
+    pub phase_dir: String,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Sessions { phase_dir: "/tmp".into() }
+    }
+}
+
+/// Bounds over all projects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FloorLimits {
+    /// Issues worked on at the same time, all projects together. Without it only the projects' own
+    /// limits hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_jobs: Option<u32>,
+}
+
+/// The git program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Git {
+    /// A name that is looked up on the PATH, or an absolute path.
+    pub program: String,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Git { program: "git".into() }
+    }
+}
+
+/// What a project gets where its own file says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Defaults {
+    /// `[defaults.agents.dev]` stands in for a missing `[agents.dev]`, whole, and likewise review.
+    pub agents: Agents,
+}

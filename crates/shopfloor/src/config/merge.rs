@@ -1,0 +1,75 @@
+//! `[review]` and `[merge]`: how finished work gets to the primary branch.
+
+use super::duration::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy};
+
+/// Review of pull requests by a second agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Review {
+    /// Whether a change needs an approving review before it lands.
+    pub required: bool,
+    /// For one review.
+    pub timeout: Span,
+    /// For a reviewing agent that has stopped without a review; then another takes its place.
+    pub agent_timeout: Span,
+    /// Kilobytes of a change's diff that a reviewer is shown; it can look at the rest itself.
+    #[schemars(range(min = 1))]
+    pub diff_kb: u32,
+    /// Reviews of one pull request, before a human is asked.
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+}
+
+impl Default for Review {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Review {
+            required: policy.review_required,
+            timeout: Span(policy.review_timeout),
+            agent_timeout: Span(policy.reviewer_timeout),
+            diff_kb: (policy.review_diff_bytes / 1024) as u32,
+            rounds: policy.review_rounds_max,
+        }
+    }
+}
+
+/// How finished work lands on the primary branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Merge {
+    /// How an agent's branch joins the primary branch.
+    #[schemars(with = "String", extend("enum" = ["squash", "merge", "rebase"]))]
+    pub method: MergeMethod,
+    /// How a branch joins it that a person queued.
+    #[schemars(with = "String", extend("enum" = ["squash", "merge", "rebase"]))]
+    pub people: MergeMethod,
+    /// What of changes that are checked together must have passed: every commit of the primary branch's
+    /// first-parent line ("strict"), or only the last ("tip").
+    #[schemars(with = "String", extend("enum" = ["strict", "tip"]))]
+    pub batch: MergeBatch,
+    /// Attempts to land one pull request (conflicts, failing checks), before a human is asked.
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+    /// Merge candidates checked at the same time.
+    #[schemars(range(min = 1, max = 64))]
+    pub slots: u32,
+    /// How long a change may wait in the merge queue before somebody is told.
+    pub alarm: Span,
+}
+
+impl Default for Merge {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Merge {
+            method: policy.merge_method,
+            people: policy.merge_people,
+            batch: policy.merge_batch,
+            rounds: policy.merge_rounds_max,
+            slots: policy.merge_slots as u32,
+            alarm: Span(policy.merge_alarm),
+        }
+    }
+}
