@@ -37,7 +37,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
     let workspace = GitWorkspace::new(git.clone(), layout.clone(), projects.clone());
     let queue = layout.queue_repo(&name);
     let merger = GitMerger::new(git, layout, projects);
-    let mut base = merger.primary(&name, None)?.context("there is no primary branch")?.head;
+    let mut base = merger.primary(&name, None, None)?.context("there is no primary branch")?.head;
     let mut times = Vec::new();
     for (number, head) in (1..).zip(&heads) {
         let begin = Instant::now();
@@ -80,6 +80,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
     };
     let lock = QueueLock::acquire(merger, project)?;
     let request = BuildRequest {
+        target: None,
         project,
         trial: TrialId(number),
         base,
@@ -91,8 +92,14 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
         bail!("change {number} conflicts")
     };
     let new = links.last().context("a link")?.link.commit.clone();
-    let request =
-        PublishRequest { old: base, new: &new, tested: &new, entries: &[entry.entry], branches: &[] };
+    let request = PublishRequest {
+        target: None,
+        old: base,
+        new: &new,
+        tested: &new,
+        entries: &[entry.entry],
+        branches: &[],
+    };
     merger.publish(&lock, &request)?.map_err(|at| anyhow::anyhow!("the primary branch is at {at:?}"))?;
     Ok(new)
 }

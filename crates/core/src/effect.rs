@@ -15,7 +15,9 @@ pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
 };
 
-use crate::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha};
+use crate::ids::{
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target,
+};
 use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
 use crate::state::Rework;
@@ -86,6 +88,9 @@ pub struct StartSession {
     /// For a review: what was wrong with the result of the reviewer before.
     #[serde(default)]
     pub trouble: Option<String>,
+    /// The branch the change is to land on; `None`: the primary branch.
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +102,8 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
         branch: String,
+        #[serde(default)]
+        target: Option<Target>,
     },
     StartSession(StartSession),
     /// Look whether the project's agents could be started: clients, keys, settings.
@@ -118,6 +125,8 @@ pub enum Action {
         issue: IssueNumber,
         #[serde(default)]
         branch: String,
+        #[serde(default)]
+        target: Option<Target>,
     },
     /// Tell a session's inbox that a message waits.
     RingInbox {
@@ -136,6 +145,8 @@ pub enum Action {
         /// The same change is also the same commits.
         #[serde(default)]
         each_commit: bool,
+        #[serde(default)]
+        target: Option<Target>,
     },
     OpenPr {
         job: JobId,
@@ -191,6 +202,8 @@ pub enum Action {
         reviewed: Sha,
         head: Sha,
         diff_bytes: usize,
+        #[serde(default)]
+        target: Option<Target>,
     },
     PostReview {
         job: JobId,
@@ -238,11 +251,15 @@ pub enum Action {
     FindPrimary {
         project: ProjectName,
         #[serde(default)]
+        target: Option<Target>,
+        #[serde(default)]
         known: Option<Sha>,
     },
     /// Put branches on top of `base`, one after another, in the queue's own repository.
     BuildChain {
         project: ProjectName,
+        #[serde(default)]
+        target: Option<Target>,
         trial: TrialId,
         base: Sha,
         method: MergeMethod,
@@ -254,6 +271,8 @@ pub enum Action {
     /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
     BuildLanding {
         project: ProjectName,
+        #[serde(default)]
+        target: Option<Target>,
         old: Sha,
         tip: Sha,
         steps: Vec<LandingStep>,
@@ -262,6 +281,8 @@ pub enum Action {
     /// was checked: `new`, or one with the same tree. `branches`: where the entries' have to be still.
     Publish {
         project: ProjectName,
+        #[serde(default)]
+        target: Option<Target>,
         old: Sha,
         new: Sha,
         tested: Sha,
@@ -364,6 +385,9 @@ pub struct CiAbout {
     pub branch: Option<String>,
     #[serde(default)]
     pub pr: Option<PrNumber>,
+    /// The branch that it is to land on; `None`: the primary branch.
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 
 /// A branch that is to be part of a chain.
@@ -410,6 +434,8 @@ pub struct MovedBranch {
 pub struct JobHead {
     pub job: JobId,
     pub head: Sha,
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 
 /// An entry that was published: its branch's head, and the commit that carries it.
@@ -446,6 +472,8 @@ pub struct Merged {
     pub pr: Option<PrNumber>,
     pub head: Sha,
     pub commit: Sha,
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 
 impl Action {
@@ -472,6 +500,7 @@ impl Action {
             | Action::Comment { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
+            // All queues of a project share a repository.
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
             | Action::BuildLanding { project, .. }

@@ -3,7 +3,7 @@
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::hints::Hints;
-use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha};
+use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha, Target};
 use crate::phase::PhaseReport;
 use crate::planner::Tree;
 use crate::policy::Policy;
@@ -99,7 +99,11 @@ pub enum Event {
     /// The primary branch of the user's checkout is not where the hub's is.
     CheckoutTouched { project: ProjectName },
     /// Somebody moved the primary branch, or may have.
-    PrimaryTouched { project: ProjectName },
+    PrimaryTouched {
+        project: ProjectName,
+        #[serde(default)]
+        target: Option<Target>,
+    },
     /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
     /// tried again.
     TroubleSeen {
@@ -113,7 +117,12 @@ pub enum Event {
     /// What is no effect works again.
     TroubleOver { project: ProjectName, lane: String },
     /// A person holds the merge queue; `None`: lets it go on.
-    QueuePaused { project: ProjectName, why: Option<String> },
+    QueuePaused {
+        project: ProjectName,
+        #[serde(default)]
+        target: Option<Target>,
+        why: Option<String>,
+    },
     /// Numbers that are in use already though the store does not know it: it was put back from a copy.
     NumbersSeen { epoch: Epoch, run: RunId },
     /// Something that agents need may have been mended: a key, a login, a program; or a person says so.
@@ -142,6 +151,9 @@ pub struct BranchAsk {
     /// Whose approval of this head is on record.
     pub approved_by: Option<String>,
     pub urgent: bool,
+    /// The branch it is to land on; `None`: the primary branch.
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -129,6 +129,89 @@ impl fmt::Display for ProjectName {
     }
 }
 
+/// Whether git takes it for a branch's name, and nothing else takes it for something else.
+pub fn is_branch_name(name: &str) -> bool {
+    let bad_char = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    let bad = name.starts_with('-')
+        || name.ends_with('.')
+        || name == "@"
+        || name.contains("..")
+        || name.contains("@{")
+        || name.contains(bad_char)
+        || name.split('/').any(bad_part);
+    !bad
+}
+
+/// A branch beside the primary one that finished work lands on, such as `release/1.x`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Target(String);
+
+impl Target {
+    pub fn branch(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = InvalidName;
+    fn try_from(value: String) -> Result<Self, InvalidName> {
+        match is_branch_name(&value) {
+            true => Ok(Target(value)),
+            false => Err(InvalidName {
+                what: "branch",
+                value: value.chars().take(80).collect(),
+                rule: "git would refuse it",
+            }),
+        }
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> String {
+        target.0
+    }
+}
+
+/// A merge queue: of a project's primary branch, or of another branch that its work lands on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueueId {
+    pub project: ProjectName,
+    /// `None`: the primary branch.
+    pub target: Option<Target>,
+}
+
+impl QueueId {
+    pub fn new(project: &ProjectName, target: Option<&Target>) -> QueueId {
+        QueueId { project: project.clone(), target: target.cloned() }
+    }
+
+    pub fn primary(project: &ProjectName) -> QueueId {
+        QueueId::new(project, None)
+    }
+
+    /// The branch that it moves, for people.
+    pub fn branch_in_words(&self) -> String {
+        in_words(self.target.as_ref())
+    }
+}
+
+/// The branch that work lands on, for people: `None` is the primary branch.
+pub fn in_words(target: Option<&Target>) -> String {
+    target.map_or_else(|| "the primary branch".to_owned(), |target| target.branch().to_owned())
+}
+
+impl fmt::Display for QueueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.target {
+            None => self.project.fmt(f),
+            // Neither a project nor a branch can have a colon in its name.
+            Some(target) => write!(f, "{}:{}", self.project, target.branch()),
+        }
+    }
+}
+
 /// A full git object name, in lower-case hexadecimal (SHA-1 or SHA-256).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -1,7 +1,9 @@
 //! A project's policy: the part of its configuration that decisions depend on. The binary makes
 //! one from `shopfloor.toml`; the core never reads a file.
 
+use crate::ids::Target;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How a branch joins the primary branch.
@@ -61,6 +63,15 @@ pub enum OnAlreadyDone {
     Close,
 }
 
+/// A branch beside the primary one that work lands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetPolicy {
+    pub name: String,
+    pub branch: Target,
+    /// Issues that carry it land there.
+    pub label: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub primary_branch: String,
@@ -89,6 +100,9 @@ pub struct Policy {
     pub merge_batch: MergeBatch,
     #[serde(default)]
     pub head_checks: HeadChecks,
+    /// Other branches than the primary one that work lands on.
+    #[serde(default)]
+    pub targets: Vec<TargetPolicy>,
     /// Merge candidates that are checked at once.
     #[serde(default = "one")]
     pub merge_slots: usize,
@@ -233,6 +247,21 @@ fn keep_logs() -> Duration {
 }
 
 impl Policy {
+    /// Whether finished work lands on that branch.
+    pub fn is_landed_on(&self, branch: &str) -> bool {
+        branch == self.primary_branch || self.targets.iter().any(|t| t.branch.branch() == branch)
+    }
+
+    /// Where an issue's change is to land: the first target whose label it carries; `None`: the primary branch.
+    pub fn target_of(&self, labels: &BTreeSet<String>) -> Option<&Target> {
+        self.targets.iter().find(|t| labels.contains(&t.label)).map(|t| &t.branch)
+    }
+
+    /// The branch that work lands on.
+    pub fn branch_of<'a>(&'a self, target: Option<&'a Target>) -> &'a str {
+        target.map_or(&self.primary_branch, Target::branch)
+    }
+
     /// Whether the commits of an agent's branch become part of the primary branch's history themselves.
     pub fn lands_each_commit(&self) -> bool {
         self.merge_method != MergeMethod::Squash
@@ -256,6 +285,7 @@ impl Default for Policy {
             merge_people: merge_people(),
             merge_batch: MergeBatch::default(),
             head_checks: HeadChecks::default(),
+            targets: Vec::new(),
             merge_slots: one(),
             merge_alarm: merge_alarm(),
             max_jobs: 1,

@@ -38,8 +38,8 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
-        Action::PrepareWorktree { project, issue, branch, .. } => {
-            let tree = tree(project, *issue, Role::Dev);
+        Action::PrepareWorktree { project, issue, branch, target, .. } => {
+            let tree = tree(project, *issue, Role::Dev).onto(target.as_ref());
             let Prepared { path, head, mut notes } = ports.workspace.prepare(&tree, branch, None)?;
             Ok(match ports.setup.set_up(&tree)? {
                 Ok(outfit) => {
@@ -54,15 +54,16 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::EndSession { role, project, issue, epoch, .. } => {
             end_session(ports, &tree(project, *issue, *role), *epoch)
         }
-        Action::Checkpoint { project, issue, branch, .. } => {
-            checkpoint(ports, &tree(project, *issue, Role::Dev), branch)
+        Action::Checkpoint { project, issue, branch, target, .. } => {
+            checkpoint(ports, &tree(project, *issue, Role::Dev).onto(target.as_ref()), branch)
         }
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
         }
-        Action::PublishBranch { project, issue, branch, reviewed, each_commit, .. } => {
-            publish_branch(ports, &tree(project, *issue, Role::Dev), branch, reviewed, *each_commit)
+        Action::PublishBranch { project, issue, branch, reviewed, each_commit, target, .. } => {
+            let tree = tree(project, *issue, Role::Dev).onto(target.as_ref());
+            publish_branch(ports, &tree, branch, reviewed, *each_commit)
         }
         Action::OpenPr { project, issue, branch, head, .. } => {
             let pr = ports.forge.open_pr(project, &NewPr { issue: *issue, branch, head })?;
@@ -88,12 +89,12 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 Err(why) => Outcome::ReviewUnusable { why },
             })
         }
-        Action::MoveReview { project, issue, branch, epoch, reviewed, head, diff_bytes, .. } => {
+        Action::MoveReview { project, issue, branch, epoch, reviewed, head, diff_bytes, target, .. } => {
             // Its reviewer rests, and is told only when this is done: all of it may be done again.
-            let tree = tree(project, *issue, Role::Review);
+            let tree = tree(project, *issue, Role::Review).onto(target.as_ref());
             let ready = ports.workspace.prepare(&tree, branch, Some(head))?;
             let bytes_max = (*diff_bytes).min(MESSAGE_DIFF_BYTES_MAX);
-            let news = ports.workspace.review_diff(project, Some(reviewed), head, bytes_max)?;
+            let news = ports.workspace.review_diff(&tree, Some(reviewed), head, bytes_max)?;
             let diff = ports.agents.begin_review(project, *epoch, reviewed, &news)?;
             Ok(Outcome::ReviewMoved { diff, notes: ready.notes })
         }
@@ -130,15 +131,16 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.close_pr(project, *pr, merged.as_ref())?;
             Ok(Outcome::Done)
         }
-        Action::FindPrimary { project, known } => {
-            Ok(match ports.merger.primary(project, known.as_ref())? {
+        Action::FindPrimary { project, target, known } => {
+            Ok(match ports.merger.primary(project, target.as_ref(), known.as_ref())? {
                 Some(PrimaryAt { head, goes_on }) => Outcome::Primary { head, goes_on },
                 None => Outcome::NoPrimary,
             })
         }
-        Action::BuildChain { project, trial, base, method, list, removed } => {
+        Action::BuildChain { project, target, trial, base, method, list, removed } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            let request = BuildRequest { project, trial: *trial, base, method: *method, list, removed };
+            let (target, trial, method) = (target.as_ref(), *trial, *method);
+            let request = BuildRequest { project, target, trial, base, method, list, removed };
             Ok(match ports.merger.build(&lock, &request)? {
                 Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
                 Built::Conflict { primary, moved, entry, with_base, conflict } => {
@@ -152,21 +154,20 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             Ok(Outcome::LandingBuilt(ports.merger.build_landing(&lock, old, steps)?))
         }
-        Action::Publish { project, old, new, tested, entries, branches } => {
+        Action::Publish { project, target, old, new, tested, entries, branches } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            Ok(
-                match ports.merger.publish(&lock, &PublishRequest { old, new, tested, entries, branches })? {
-                    Ok(()) => Outcome::Published,
-                    Err(NotPublished::Primary(Some(head))) => Outcome::PrimaryMoved { head },
-                    Err(NotPublished::Primary(None)) => Outcome::NoPrimary,
-                    Err(NotPublished::Branches(moved)) => Outcome::BranchesMoved { moved },
-                },
-            )
+            let request = PublishRequest { target: target.as_ref(), old, new, tested, entries, branches };
+            Ok(match ports.merger.publish(&lock, &request)? {
+                Ok(()) => Outcome::Published,
+                Err(NotPublished::Primary(Some(head))) => Outcome::PrimaryMoved { head },
+                Err(NotPublished::Primary(None)) => Outcome::NoPrimary,
+                Err(NotPublished::Branches(moved)) => Outcome::BranchesMoved { moved },
+            })
         }
         Action::FindMerged { project, heads } => {
             let mut found = Vec::new();
             for head in heads {
-                if ports.workspace.is_merged(project, &head.head)? {
+                if ports.workspace.is_merged(project, head.target.as_ref(), &head.head)? {
                     found.push(head.clone());
                 }
             }
@@ -237,7 +238,7 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
         return Ok(Outcome::AgentUnusable { why });
     }
     adopted?;
-    let tree = tree(&start.project, start.issue, start.role);
+    let tree = tree(&start.project, start.issue, start.role).onto(start.target.as_ref());
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
     let outfit = match start.role {
@@ -261,8 +262,8 @@ pub fn brief(
 ) -> PortResult<Briefing> {
     let issue = forge.issue_text(&start.project, start.issue)?;
     let mut briefing = Briefing { issue, worktree, ..Briefing::default() };
+    let tree = tree(&start.project, start.issue, start.role).onto(start.target.as_ref());
     if start.resume.is_some() {
-        let tree = tree(&start.project, start.issue, start.role);
         briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
     }
     if start.role == Role::Dev {
@@ -273,14 +274,14 @@ pub fn brief(
             // A successor has seen more than that.
             let change = match start.resume {
                 Some(_) => String::new(),
-                None => workspace.change_of(&start.project, &text.head, WORK_DONE_BYTES_MAX)?,
+                None => workspace.change_of(&tree, &text.head, WORK_DONE_BYTES_MAX)?,
             };
             briefing.reviews = forge.review_texts(&start.project, pr)?;
             briefing.pull = Some(Earlier { number: pr, open: start.pr.is_some(), text, change });
         }
     }
     if let (Role::Review, Some(head)) = (start.role, &start.head) {
-        let diff = |since| workspace.review_diff(&start.project, since, head, start.diff_bytes);
+        let diff = |since| workspace.review_diff(&tree, since, head, start.diff_bytes);
         briefing.change = diff(None)?;
         if let (Some(reviewed), Some(pr)) = (&start.reviewed, start.pr) {
             briefing.news = diff(Some(reviewed))?;

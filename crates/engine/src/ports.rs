@@ -13,7 +13,7 @@ use shopfloor_core::effect::{
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target,
 };
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
@@ -123,7 +123,7 @@ pub trait Workspace: Send + Sync {
     /// reviewed: whole files, about `bytes_max` of them, and which were left out. Neutralised.
     fn review_diff(
         &self,
-        project: &ProjectName,
+        tree: &Tree,
         since: Option<&Sha>,
         head: &Sha,
         bytes_max: usize,
@@ -131,7 +131,7 @@ pub trait Workspace: Send + Sync {
 
     /// What a commit of origin's brings against the primary branch: its commits and the diff stat, at most
     /// `bytes_max`. Empty if it is not to be had.
-    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String>;
+    fn change_of(&self, tree: &Tree, head: &Sha, bytes_max: usize) -> PortResult<String>;
 
     /// The files that differ from the primary branch, committed or not, at most `max`.
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
@@ -159,7 +159,7 @@ pub trait Workspace: Send + Sync {
     fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()>;
 
     /// Whether `commit` is reachable from origin's primary branch.
-    fn is_merged(&self, project: &ProjectName, commit: &Sha) -> PortResult<bool>;
+    fn is_merged(&self, project: &ProjectName, target: Option<&Target>, commit: &Sha) -> PortResult<bool>;
 
     /// Keeps a pull request's head under `refs/pull/N/head` on origin, as forges do.
     fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()>;
@@ -178,6 +178,7 @@ pub trait Workspace: Send + Sync {
 
 pub struct BuildRequest<'a> {
     pub project: &'a ProjectName,
+    pub target: Option<&'a Target>,
     pub trial: TrialId,
     pub base: &'a Sha,
     pub method: MergeMethod,
@@ -220,6 +221,7 @@ pub struct PrimaryAt {
 }
 
 pub struct PublishRequest<'a> {
+    pub target: Option<&'a Target>,
     pub old: &'a Sha,
     pub new: &'a Sha,
     /// The commit that was checked: `new`, or one with the same tree.
@@ -243,7 +245,12 @@ pub trait Merger: Send + Sync {
     /// Takes the project's queue for this process; dropping the value gives it back.
     fn take_lock(&self, project: &ProjectName) -> PortResult<Box<dyn Any>>;
     /// Where origin's primary branch is, which was once `known`. `None`: there is none.
-    fn primary(&self, project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>>;
+    fn primary(
+        &self,
+        project: &ProjectName,
+        target: Option<&Target>,
+        known: Option<&Sha>,
+    ) -> PortResult<Option<PrimaryAt>>;
     /// Puts the entries on top of the base, one after another. The same request gives the same commits.
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
     /// The commits that the steps land as, one for each: the tree of its link, with `old` or the commit before

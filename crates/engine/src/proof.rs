@@ -3,7 +3,7 @@
 
 use crate::ports::{Final, Merger, PortError, PortResult, Snapshot, Tree, Workspace};
 use shopfloor_core::effect::Merged;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{ProjectName, in_words};
 use std::any::Any;
 
 /// That everything in a worktree is reachable from a rescue ref (or that there is no worktree).
@@ -47,12 +47,13 @@ impl MergedProof {
         project: &ProjectName,
         merged: &Merged,
     ) -> PortResult<MergedProof> {
-        if !workspace.is_merged(project, &merged.commit)? {
+        if !workspace.is_merged(project, merged.target.as_ref(), &merged.commit)? {
             return Err(PortError::permanent(
                 Final::Refused,
                 format!(
-                    "commit {} is not in the primary branch, so the branch is kept",
-                    merged.commit.short()
+                    "commit {} is not in {}, so the branch is kept",
+                    merged.commit.short(),
+                    in_words(merged.target.as_ref())
                 ),
             ));
         }

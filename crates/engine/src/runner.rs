@@ -275,7 +275,7 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
 /// Whether the entry is through the merge queue, or waits there for somebody to put the primary branch right.
 pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
     let Some(entry) = floor.entries.get(&entry).filter(|e| e.state.is_live()) else { return true };
-    floor.queues.get(&entry.project).is_some_and(|q| waits_for_the_primary(q, entry))
+    floor.queues.get(&entry.queue()).is_some_and(|q| waits_for_the_primary(q, entry))
 }
 
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
@@ -291,7 +291,7 @@ fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
 
 /// Only a person can get it going again.
 fn stands_still(floor: &Floor, entry: &Entry) -> bool {
-    let queue = floor.queues.get(&entry.project);
+    let queue = floor.queues.get(&entry.queue());
     queue.is_some_and(|q| q.paused.is_some() || waits_for_the_primary(q, entry))
         && entry.state == EntryState::Queued
 }

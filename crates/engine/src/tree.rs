@@ -1,13 +1,16 @@
 //! Worktrees by name: whose each is, what its folder, its agent and its sessions are called.
 
 use shopfloor_core::hand::name::HandName;
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, agent_name, tmux_name};
+use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Target, agent_name, tmux_name};
 
 /// Which worktree, with the repository that is its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tree {
     pub project: ProjectName,
     pub owner: Owner,
+    /// The branch that what is made in it is to land on, where that matters; `None`: the primary branch. It is no
+    /// part of its name.
+    pub onto: Option<Target>,
 }
 
 /// Whose worktree it is.
@@ -21,11 +24,16 @@ pub enum Owner {
 
 impl Tree {
     pub fn of_job(project: &ProjectName, role: Role, issue: IssueNumber) -> Tree {
-        Tree { project: project.clone(), owner: Owner::Job { issue, role } }
+        Tree { project: project.clone(), owner: Owner::Job { issue, role }, onto: None }
     }
 
     pub fn of_hand(project: &ProjectName, name: HandName) -> Tree {
-        Tree { project: project.clone(), owner: Owner::Hand(name) }
+        Tree { project: project.clone(), owner: Owner::Hand(name), onto: None }
+    }
+
+    #[must_use]
+    pub fn onto(self, target: Option<&Target>) -> Tree {
+        Tree { onto: target.cloned(), ..self }
     }
 
     pub fn role(&self) -> Option<Role> {
@@ -63,7 +71,7 @@ impl Tree {
             ("review", issue) => Owner::Job { role: Role::Review, issue: issue.parse().ok()? },
             _ => Owner::Hand(HandName::parse(name)?),
         };
-        let tree = Tree { project: project.clone(), owner };
+        let tree = Tree { project: project.clone(), owner, onto: None };
         // Only exactly as we write it.
         (tree.name() == name).then_some(tree)
     }

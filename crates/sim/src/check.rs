@@ -138,7 +138,7 @@ impl Checker {
     fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
         let mut forgotten = Vec::new();
         for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
-            let queue = floor.queues.get(&entry.project);
+            let queue = floor.queues.get(&entry.queue());
             let parked = queue.is_some_and(|q| q.parked.iter().any(|p| p.entry == entry.id));
             let checked = match entry.state {
                 EntryState::Checking { again_at: Some(_), .. } => true,

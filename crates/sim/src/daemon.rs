@@ -112,7 +112,7 @@ impl Daemon {
         self.world.lock().saw("foreign push noticed");
         let project = self.conductor.floor().queues.iter().next().map(|q| q.project.clone());
         let project = project.expect("only a queue knows the primary branch");
-        self.submit(&Event::PrimaryTouched { project })
+        self.submit(&Event::PrimaryTouched { project, target: None })
     }
 
     pub fn submit(&mut self, event: &Event) -> StoreResult<()> {

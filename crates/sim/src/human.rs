@@ -167,6 +167,7 @@ impl World {
             by: "person".into(),
             approved_by: Some("person".into()),
             urgent: self.rng.permille(200),
+            target: None,
         }
     }
 
@@ -217,7 +218,7 @@ impl World {
                 let why = (whim == Whim::Pause).then(|| "a release".to_owned());
                 self.saw("queue paused");
                 self.say(format!("person holds the queue: {why:?}"));
-                return Some(Event::QueuePaused { project: project.clone(), why });
+                return Some(Event::QueuePaused { project: project.clone(), target: None, why });
             }
             Whim::TakeJob => {
                 let live: Vec<IssueNumber> = floor.live_jobs(project).map(|job| job.issue).collect();

@@ -223,12 +223,15 @@ impl Agents for TmuxAgents {
     }
 
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
-        let config = (self.configs)(&start.project, start.role).ok_or_else(|| {
+        let mut config = (self.configs)(&start.project, start.role).ok_or_else(|| {
             PortError::permanent(
                 Final::Config,
                 format!("project {} has no {} agent configured", start.project, start.role),
             )
         })?;
+        if let Some(target) = &start.target {
+            target.branch().clone_into(&mut config.primary_branch);
+        }
         let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
         let folder = self.layout.session(start.epoch);
         let phase_file = self.phase_file(start);

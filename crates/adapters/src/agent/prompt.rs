@@ -231,6 +231,7 @@ mod tests {
 
     fn start(resume: Option<Resume>) -> StartSession {
         StartSession {
+            target: None,
             epoch: Epoch(2),
             job: JobId(1),
             role: Role::Dev,

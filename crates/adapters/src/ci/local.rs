@@ -21,7 +21,7 @@ use crate::host::prune;
 use crate::layout::Layout;
 use shopfloor_core::ci::{SkipPaths, infra_reason};
 use shopfloor_core::effect::{CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Tidy};
-use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha, Target};
 use shopfloor_core::text::{Redactor, one_line};
 use shopfloor_engine::ports::{Ci, CiRequest, PortError, PortResult};
 use std::ffi::{OsStr, OsString};
@@ -283,7 +283,8 @@ impl LocalCi {
             return Ok(None);
         }
         let hub = self.layout.hub(request.project);
-        let Some(files) = checkout::changed(&hub, tree, &config.primary_branch, request.commit, path)? else {
+        let branch = request.about.target.as_ref().map_or(config.primary_branch.as_str(), Target::branch);
+        let Some(files) = checkout::changed(&hub, tree, branch, request.commit, path)? else {
             return Ok(None);
         };
         Ok(config.skip.cover(&files).then(|| one_line(&files.join(", "), 300)))
@@ -339,11 +340,13 @@ fn step_env(config: &CiConfig, folder: &Path, request: &CiRequest<'_>) -> Vec<(O
         ("SHOPFLOOR_PURPOSE".into(), request.purpose.as_str().into()),
         (MARKER.into(), folder.into()),
     ];
-    let CiAbout { base, branch, pr, .. } = request.about;
+    let CiAbout { base, branch, pr, target } = request.about;
+    let target = target.as_ref().map_or(config.primary_branch.as_str(), Target::branch);
     let known = [
         ("SHOPFLOOR_BASE", base.as_ref().map(|base| base.to_string())),
         ("SHOPFLOOR_BRANCH", branch.clone()),
         ("SHOPFLOOR_PR", pr.map(|pr| pr.to_string())),
+        ("SHOPFLOOR_TARGET", Some(target.to_owned())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((OsString::from(name), value?.into())));
     config.env.iter().cloned().chain(ours).chain(known).collect()

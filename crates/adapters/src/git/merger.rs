@@ -18,7 +18,7 @@ use super::{landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
 use shopfloor_core::effect::{BuiltLanding, LandedEntry, LandingStep, MovedBranch};
-use shopfloor_core::ids::{EntryId, ProjectName, Sha};
+use shopfloor_core::ids::{EntryId, ProjectName, Sha, Target, in_words};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
     BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
@@ -38,7 +38,7 @@ pub struct GitMerger {
 pub(super) struct Queue {
     pub(super) repo: Repo,
     pub(super) hub: Repo,
-    /// The full name of the primary branch.
+    /// The full name of the branch that it moves.
     pub(super) primary: String,
 }
 
@@ -63,12 +63,13 @@ impl GitMerger {
         })
     }
 
-    fn queue(&self, name: &ProjectName) -> PortResult<Queue> {
+    fn queue(&self, name: &ProjectName, target: Option<&Target>) -> PortResult<Queue> {
         let GitProject { primary_branch, .. } = self.known(name)?;
+        let branch = target.map_or(primary_branch.as_str(), Target::branch);
         Ok(Queue {
             repo: self.git.scratch(&self.layout.queue_repo(name)),
             hub: self.git.bare(&self.layout.hub(name)),
-            primary: branch_ref(&primary_branch)?,
+            primary: branch_ref(branch)?,
         })
     }
 }
@@ -86,9 +87,15 @@ impl Merger for GitMerger {
         Ok(Box::new(Guard(file)))
     }
 
-    fn primary(&self, project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>> {
+    fn primary(
+        &self,
+        project: &ProjectName,
+        target: Option<&Target>,
+        known: Option<&Sha>,
+    ) -> PortResult<Option<PrimaryAt>> {
         let GitProject { primary_branch, .. } = self.known(project)?;
-        let found = hub::primary(&self.git, &self.layout.hub(project), &primary_branch, known)?;
+        let branch = target.map_or(primary_branch.as_str(), Target::branch);
+        let found = hub::primary(&self.git, &self.layout.hub(project), branch, known)?;
         Ok(found.map(|(head, goes_on)| PrimaryAt { head, goes_on }))
     }
 
@@ -96,7 +103,7 @@ impl Merger for GitMerger {
         if lock.project() != request.project {
             return Err(PortError::permanent(Final::Refused, "the queue lock is another project's"));
         }
-        let queue = self.queue(request.project)?;
+        let queue = self.queue(request.project, request.target)?;
         let branches =
             request.list.iter().map(|e| branch_ref(&e.branch)).collect::<Result<Vec<String>, _>>()?;
         let mut names = vec![queue.primary.as_str()];
@@ -129,7 +136,7 @@ impl Merger for GitMerger {
                 Join::Linked => {}
                 Join::Unrelated => {
                     let branch = text::one_line(&entry.branch, 80);
-                    let why = format!("{branch} shares no history with the primary branch");
+                    let why = format!("{branch} shares no history with {}", in_words(request.target));
                     return Ok(Built::Unmergeable { entry: entry.entry, why });
                 }
                 Join::Conflict(clash) => {
@@ -145,7 +152,7 @@ impl Merger for GitMerger {
     }
 
     fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
-        Ok(landing::build(&self.queue(lock.project())?.repo, old, steps)?)
+        Ok(landing::build(&self.queue(lock.project(), None)?.repo, old, steps)?)
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.
@@ -154,12 +161,12 @@ impl Merger for GitMerger {
         lock: &QueueLock,
         request: &PublishRequest<'_>,
     ) -> PortResult<Result<(), NotPublished>> {
-        publish::publish(&self.queue(lock.project())?, request)
+        publish::publish(&self.queue(lock.project(), request.target)?, request)
     }
 
     /// Joining a branch once more with what it landed as changes nothing, if everything is there.
     fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>> {
-        let queue = self.queue(project)?;
+        let queue = self.queue(project, None)?;
         let commits: Vec<&Sha> = landed.iter().map(|l| &l.commit).collect();
         let commits = Commit::read_all(&queue.repo, &commits)?;
         let mut incomplete = Vec::new();

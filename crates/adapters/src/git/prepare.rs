@@ -27,7 +27,7 @@ const OPERATIONS: [&str; 9] = [
 
 impl GitWorkspace {
     pub(super) fn ready(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let full = branch_ref(branch)?;
         let mut notes = Vec::new();
         let worktree = match (tree.is_review(), at) {

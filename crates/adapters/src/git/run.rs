@@ -10,7 +10,7 @@
 
 use super::call::{Call, TIME_LIMIT};
 use super::refs;
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
@@ -342,16 +342,7 @@ pub(super) fn quoted(value: &OsStr) -> Vec<u8> {
 
 /// The full name of a branch, if git would accept it as one (see git-check-ref-format).
 pub(crate) fn branch_ref(branch: &str) -> Result<String, PortError> {
-    let bad_char = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
-    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
-    let bad = branch.starts_with('-')
-        || branch.ends_with('.')
-        || branch == "@"
-        || branch.contains("..")
-        || branch.contains("@{")
-        || branch.contains(bad_char)
-        || branch.split('/').any(bad_part);
-    if bad {
+    if !is_branch_name(branch) {
         let shown = text::one_line(branch, 80);
         return Err(PortError::permanent(Final::Refused, format!("{shown:?} is not a valid branch name")));
     }

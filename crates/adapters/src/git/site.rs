@@ -16,7 +16,7 @@ pub(super) struct Site {
     pub(super) hub: Repo,
     /// It sees the hub's objects as well.
     pub(super) keeper: Repo,
-    /// The full name of the primary branch.
+    /// The full name of the primary branch, or of the other that work is to land on.
     pub(super) primary: String,
 }
 
@@ -27,9 +27,10 @@ impl Site {
     }
 
     pub(super) fn primary_now(&self) -> PortResult<Sha> {
-        let branch = &self.project.primary_branch;
-        self.on_origin(&self.primary)
-            .ok_or_else(|| PortError::transient(format!("origin has no branch {branch}")))
+        self.on_origin(&self.primary).ok_or_else(|| {
+            let branch = self.primary.trim_start_matches("refs/heads/");
+            PortError::transient(format!("origin has no branch {branch}"))
+        })
     }
 
     /// The branch of a tree; without one, what is kept of it.

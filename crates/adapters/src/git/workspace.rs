@@ -13,7 +13,7 @@ use super::worktree::{Found, Worktree};
 use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue, same};
 use crate::layout::Layout;
 use shopfloor_core::effect::{Taken, Tidy};
-use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
     BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
@@ -40,6 +40,19 @@ impl GitWorkspace {
         let (hub, keeper) = (self.layout.hub(name), self.layout.clone_repo(name));
         repos::borrow(&keeper, &hub)?;
         Ok(Site { hub: self.git.bare(&hub), keeper: self.git.shared(&keeper), project, primary })
+    }
+
+    /// The same, with the branch that work is to land on as its primary branch.
+    pub(super) fn site_onto(&self, name: &ProjectName, target: Option<&Target>) -> PortResult<Site> {
+        let site = self.site(name)?;
+        match target {
+            None => Ok(site),
+            Some(target) => Ok(Site { primary: branch_ref(target.branch())?, ..site }),
+        }
+    }
+
+    pub(super) fn site_of(&self, tree: &Tree) -> PortResult<Site> {
+        self.site_onto(&tree.project, tree.onto.as_ref())
     }
 
     fn checkout<'a>(&'a self, hub: &'a Path, project: &'a GitProject) -> Checkout<'a> {
@@ -87,7 +100,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let full = branch_ref(branch)?;
         let worktree = self.open(tree)?;
         let look = site.looking_into(worktree.as_ref());
@@ -124,13 +137,13 @@ impl Workspace for GitWorkspace {
         reviewed: &[Sha],
         each_commit: bool,
     ) -> PortResult<Vec<Sha>> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref()).by_no_ones_rules();
         Ok(same::changes(&look, &site.primary_now()?, head, reviewed, each_commit)?)
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let full = branch_ref(branch)?;
         if full == site.primary {
             return Err(PortError::permanent(Final::Refused, format!("only the merge queue moves {branch}")));
@@ -153,7 +166,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let worktree = self.must_open(tree)?;
         let held = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?;
         let look = held.look(&site);
@@ -188,16 +201,16 @@ impl Workspace for GitWorkspace {
 
     fn review_diff(
         &self,
-        project: &ProjectName,
+        tree: &Tree,
         since: Option<&Sha>,
         head: &Sha,
         bytes_max: usize,
     ) -> PortResult<String> {
-        self.site(project)?.review_diff(since, head, bytes_max)
+        self.site_of(tree)?.review_diff(since, head, bytes_max)
     }
 
-    fn change_of(&self, project: &ProjectName, head: &Sha, bytes_max: usize) -> PortResult<String> {
-        let site = self.site(project)?;
+    fn change_of(&self, tree: &Tree, head: &Sha, bytes_max: usize) -> PortResult<String> {
+        let site = self.site_of(tree)?;
         if site.hub.commit(head.as_str())?.is_none() {
             return Ok(String::new());
         }
@@ -217,7 +230,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let worktree = self.must_open(tree)?;
         let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
         let primary = site.primary_now()?;
@@ -231,7 +244,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         match self.open(tree)? {
             Some(worktree) => Ok(Some(self.keep(&site, &worktree, tree)?)),
             None => Ok(None),
@@ -239,7 +252,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn snapshot_holds(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<bool> {
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let worktree = self.open(tree)?;
         rescue::holds(&self.git, &site, worktree.as_ref(), snapshot).map_err(moving)
     }
@@ -258,7 +271,7 @@ impl Workspace for GitWorkspace {
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         let tree = proof.tree();
-        let site = self.site(&tree.project)?;
+        let site = self.site_of(tree)?;
         let worktree = match self.find(tree)? {
             Found::Absent | Found::Foreign => return self.clear_record(&site, tree),
             // Its folder is gone; what its repository has beside is kept all the same.
@@ -282,10 +295,11 @@ impl Workspace for GitWorkspace {
     fn delete_branch(&self, branch: &str, proof: MergedProof) -> PortResult<()> {
         let site = self.site(proof.project())?;
         let full = branch_ref(branch)?;
-        if full == site.primary {
+        let target = proof.merged().target.as_ref();
+        if full == site.primary || target.is_some_and(|target| target.branch() == branch) {
             return Err(PortError::permanent(
                 Final::Refused,
-                format!("{branch} is the primary branch: it is not deleted"),
+                format!("work lands on {branch}: it is not deleted"),
             ));
         }
         let head = &proof.merged().head;
@@ -306,8 +320,8 @@ impl Workspace for GitWorkspace {
         Ok(())
     }
 
-    fn is_merged(&self, project: &ProjectName, commit: &Sha) -> PortResult<bool> {
-        let site = self.site(project)?;
+    fn is_merged(&self, project: &ProjectName, target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
+        let site = self.site_onto(project, target)?;
         let primary = site.primary_now()?;
         Ok(*commit == primary
             || site.hub.commit(commit.as_str())?.is_some() && site.hub.is_ancestor(commit, &primary)?)

@@ -100,7 +100,8 @@ fn carry(floor: &Floor, issue: u64, kill: &Kill) {
         assert_eq!(draft, "not committed");
     }
     assert!(!dir.exists());
-    let merged = Merged { pr: Some(PrNumber(issue)), head: head.clone(), commit: commit.clone() };
+    let merged =
+        Merged { pr: Some(PrNumber(issue)), head: head.clone(), commit: commit.clone(), target: None };
     kill.again(floor, || {
         let proof = MergedProof::obtain(&floor.workspace, &floor.project.name, &merged)?;
         floor.workspace.delete_branch(&branch, proof)

@@ -12,7 +12,7 @@ fn is_same(floor: &Floor, of: &Sha, each_commit: bool) -> bool {
 }
 
 fn shown(floor: &Floor, since: Option<&Sha>, head: &Sha, bytes_max: usize) -> String {
-    floor.workspace.review_diff(&floor.project.name, since, head, bytes_max).expect("a diff")
+    floor.workspace.review_diff(&floor.review_tree(1), since, head, bytes_max).expect("a diff")
 }
 
 #[test]

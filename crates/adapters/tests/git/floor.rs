@@ -254,6 +254,7 @@ impl Floor {
         removed: &[Sha],
     ) -> PortResult<Built> {
         let request = BuildRequest {
+            target: None,
             project: &self.project.name,
             trial: TrialId(list[0].entry.0),
             base,
@@ -266,7 +267,7 @@ impl Floor {
 
     /// Puts one entry on top of the primary branch.
     pub fn build(&self, issue: u64, head: &Sha, method: MergeMethod) -> PortResult<Built> {
-        let base = self.merger.primary(&self.project.name, None)?.expect("a primary branch").head;
+        let base = self.merger.primary(&self.project.name, None, None)?.expect("a primary branch").head;
         self.chain(&base, &[self.entry(issue, head)], method)
     }
 
@@ -276,7 +277,8 @@ impl Floor {
     }
 
     pub fn publish(&self, old: &Sha, new: &Sha) -> PortResult<Result<(), NotPublished>> {
-        let request = PublishRequest { old, new, tested: new, entries: &[EntryId(1)], branches: &[] };
+        let request =
+            PublishRequest { target: None, old, new, tested: new, entries: &[EntryId(1)], branches: &[] };
         self.merger.publish(&self.lock(), &request)
     }
 }

@@ -69,7 +69,8 @@ fn where_the_primary_branch_is_needs_no_git_to_read() {
 #[test]
 fn a_primary_branch_that_does_not_go_on_is_told_from_one_that_does() {
     each(|floor| {
-        let primary = |known: &Sha| floor.merger.primary(&floor.project.name, Some(known)).expect("found");
+        let primary =
+            |known: &Sha| floor.merger.primary(&floor.project.name, None, Some(known)).expect("found");
         let set = |to: &Sha| floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", to.as_str()]);
         let first = floor.head(&floor.hub(), "main");
         let second = floor.human_push("d", "4");
@@ -112,14 +113,22 @@ fn of_two_who_publish_at_once_exactly_one_wins() {
             let lock = QueueLock::acquire(merger, name).expect("each has its own");
             let list = [floor.entry(issue, head)];
             let (trial, method) = (TrialId(issue), MergeMethod::Rebase);
-            let request = BuildRequest { project: name, trial, base, method, list: &list, removed: &[] };
+            let request =
+                BuildRequest { project: name, target: None, trial, base, method, list: &list, removed: &[] };
             commit_of(merger.build(&lock, &request).expect("built")).1
         };
         let publish = |merger: &GitMerger, old: &Sha, new: &Sha| -> PortResult<Result<(), NotPublished>> {
             let lock = QueueLock::acquire(merger, name).expect("each has its own");
             merger.publish(
                 &lock,
-                &PublishRequest { old, new, tested: new, entries: &[EntryId(1)], branches: &[] },
+                &PublishRequest {
+                    target: None,
+                    old,
+                    new,
+                    tested: new,
+                    entries: &[EntryId(1)],
+                    branches: &[],
+                },
             )
         };
         for round in 0..8 {

@@ -46,8 +46,14 @@ fn a_branch_that_was_moved_or_deleted_in_the_meantime_does_not_land() {
         let (old, new) = floor.candidate(1, &head, MergeMethod::Squash);
         let at = |head: &Sha| vec![EntryBranch { entry: EntryId(1), branch: branch(1), head: head.clone() }];
         let publish = |branches: &[EntryBranch]| {
-            let request =
-                PublishRequest { old: &old, new: &new, tested: &new, entries: &[EntryId(1)], branches };
+            let request = PublishRequest {
+                target: None,
+                old: &old,
+                new: &new,
+                tested: &new,
+                entries: &[EntryId(1)],
+                branches,
+            };
             floor.merger.publish(&floor.lock(), &request).expect("tried")
         };
         let moved =
@@ -137,7 +143,8 @@ fn only_a_commit_with_the_tree_that_was_checked_is_published() {
         let (old, new) = floor.candidate(1, &head, MergeMethod::Rebase);
         let (_, squashed) = floor.candidate(1, &head, MergeMethod::Squash);
         let publish = |tested: &Sha| {
-            let request = PublishRequest { old: &old, new: &new, tested, entries: &[], branches: &[] };
+            let request =
+                PublishRequest { target: None, old: &old, new: &new, tested, entries: &[], branches: &[] };
             floor.merger.publish(&floor.lock(), &request)
         };
         assert!(matches!(publish(&head), Err(PortError::Permanent { .. })), "another tree");

@@ -236,7 +236,8 @@ fn a_branch_is_deleted_once_merged_and_only_at_its_merged_head() {
         let head = floor.push(1);
         floor.human_push("c", "3");
         let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
-        let merged = Merged { pr: Some(PrNumber(9)), head: head.clone(), commit: commit.clone() };
+        let merged =
+            Merged { pr: Some(PrNumber(9)), head: head.clone(), commit: commit.clone(), target: None };
         let proof = || MergedProof::obtain(&floor.workspace, &floor.project.name, &merged);
         assert!(proof().is_err(), "not merged yet");
         floor.publish(&base, &commit).expect("publish").expect("cas");
@@ -295,11 +296,11 @@ fn what_a_commit_brings_is_told_though_no_branch_has_it() {
     each(|floor| {
         let head = floor.commit("Ann", 1, "new.txt", "one\n", "half \x1b[31mof it");
         floor.push(1);
-        let told = floor.workspace.change_of(&floor.project.name, &head, 1000).expect("told");
+        let told = floor.workspace.change_of(&floor.tree(1), &head, 1000).expect("told");
         assert!(told.contains("of it") && told.contains("new.txt | 1 +") && !told.contains('\x1b'), "{told}");
-        let cut = floor.workspace.change_of(&floor.project.name, &head, 80).expect("told");
+        let cut = floor.workspace.change_of(&floor.tree(1), &head, 80).expect("told");
         assert!(cut.len() <= 80, "{cut}");
         let nowhere = "1234567890123456789012345678901234567890".parse().expect("a name");
-        assert_eq!(floor.workspace.change_of(&floor.project.name, &nowhere, 1000).expect("told"), "");
+        assert_eq!(floor.workspace.change_of(&floor.tree(1), &nowhere, 1000).expect("told"), "");
     });
 }

@@ -86,13 +86,18 @@ fn a_candidate_of_the_queue_has_the_refs_of_the_hub_and_the_checks_know_what_the
     let candidate: Sha =
         git(&queue, &["commit-tree", "-p", "main", "-m", "candidate", &tree]).parse().expect("a commit");
     let base: Sha = git(&hub, &["rev-parse", "main"]).parse().expect("a commit");
-    floor.about = CiAbout { base: Some(base.clone()), branch: Some("ada/fix".into()), pr: Some(PrNumber(7)) };
+    floor.about = CiAbout {
+        base: Some(base.clone()),
+        branch: Some("ada/fix".into()),
+        pr: Some(PrNumber(7)),
+        target: None,
+    };
     let script = "test $(git rev-parse HEAD) = $SHOPFLOOR_HEAD
 git describe --tags
 git diff --quiet origin/main...HEAD
 git rev-parse --quiet --verify origin/other
 test -z \"$(git remote)\"
-echo \"$SHOPFLOOR_PURPOSE $SHOPFLOOR_BASE $SHOPFLOOR_BRANCH $SHOPFLOOR_PR\" > $OUT/told";
+echo \"$SHOPFLOOR_PURPOSE $SHOPFLOOR_BASE $SHOPFLOOR_BRANCH $SHOPFLOOR_PR $SHOPFLOOR_TARGET\" > $OUT/told";
     let trial = CiPurpose::Trial(TrialId(1));
     let runs = [
         (RunId(1), &candidate, CommitSource::Queue, trial, "trial"),
@@ -105,6 +110,6 @@ echo \"$SHOPFLOOR_PURPOSE $SHOPFLOOR_BASE $SHOPFLOOR_BRANCH $SHOPFLOOR_PR\" > $O
         let report = floor.ci(&[("refs", script, MINUTE)]).run(&request).expect("a report");
         assert_eq!(report.verdict, CiVerdict::Green, "{}", report.excerpt);
         let told = fs::read_to_string(floor.folder.path().join("told")).expect("written");
-        assert_eq!(told.trim(), format!("{named} {base} ada/fix 7"));
+        assert_eq!(told.trim(), format!("{named} {base} ada/fix 7 main"));
     }
 }

@@ -1,7 +1,9 @@
 //! Jobs: the carrying of one issue to its end, and the states it goes through.
 
 use super::{Memo, SeenReview};
-use crate::ids::{EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, RunId, Sha};
+use crate::ids::{
+    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, RunId, Sha, Target,
+};
 use crate::table::Record;
 use crate::time::Time;
 use crate::verdict::Green;
@@ -132,6 +134,9 @@ pub struct Job {
     pub issue: IssueNumber,
     pub title: String,
     pub branch: String,
+    /// The branch its change is to land on, as its issue said when it was begun; `None`: the primary branch.
+    #[serde(default)]
+    pub target: Option<Target>,
     pub state: JobState,
     pub created_at: Time,
     /// When somebody is told that nothing happened.
@@ -222,6 +227,11 @@ pub struct Job {
 record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
 
 impl Job {
+    /// The queue that its change goes through.
+    pub fn queue(&self) -> QueueId {
+        QueueId::new(&self.project, self.target.as_ref())
+    }
+
     pub fn is_live(&self) -> bool {
         !matches!(self.state, JobState::Ended { .. })
     }

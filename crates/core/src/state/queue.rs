@@ -1,7 +1,7 @@
 //! The merge queue's records: a branch on its way through it, and the queue of a project.
 
 use super::Floor;
-use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, RunId, Sha};
+use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, QueueId, RunId, Sha, Target};
 use crate::planner::{Plan, Priority, Standing, Step, Terms, Tree, TrialId};
 use crate::policy::{MergeBatch, Policy};
 use crate::table::Record;
@@ -77,8 +77,17 @@ pub struct Entry {
     /// What it landed on: from there to [`EntryState::Merged`] it is this change and no other.
     #[serde(default)]
     pub landed_on: Option<Sha>,
+    /// The branch it is to land on; `None`: the primary branch.
+    #[serde(default)]
+    pub target: Option<Target>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
+
+impl Entry {
+    pub fn queue(&self) -> QueueId {
+        QueueId::new(&self.project, self.target.as_ref())
+    }
+}
 
 /// What is known of a branch that no job carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,10 +186,13 @@ pub struct LostPrimary {
     pub found: Option<Sha>,
 }
 
-/// A project's merge queue.
+/// The merge queue of one branch of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub project: ProjectName,
+    /// The branch that it moves; `None`: the primary branch, which is what its fields call every such branch.
+    #[serde(default)]
+    pub target: Option<Target>,
     pub plan: Plan,
     /// Why nothing is tried or published.
     pub paused: Option<String>,
@@ -212,16 +224,17 @@ pub struct Queue {
     #[serde(default)]
     pub checks_spread_ms: u64,
 }
-record!(Queue, "queue", ProjectName, |q| q.project.clone(), |k| k.to_string());
+record!(Queue, "queue", QueueId, Queue::id, |k| k.to_string());
 
 /// More than the plan remembers trees, so that what it wants published is found here.
 const GREENS_MAX: usize = 160;
 const REMOVED_MAX: usize = 8;
 
 impl Queue {
-    pub fn new(project: ProjectName) -> Queue {
+    pub fn new(id: QueueId) -> Queue {
         Queue {
-            project,
+            project: id.project,
+            target: id.target,
             plan: Plan::default(),
             paused: None,
             finding: false,
@@ -238,6 +251,10 @@ impl Queue {
             checks_ms: None,
             checks_spread_ms: 0,
         }
+    }
+
+    pub fn id(&self) -> QueueId {
+        QueueId::new(&self.project, self.target.as_ref())
     }
 
     pub fn terms(&self, policy: &Policy) -> Terms {
@@ -312,7 +329,7 @@ impl Queue {
 impl Floor {
     /// What an entry that is not through waits for.
     pub fn standing(&self, entry: &Entry) -> Option<Standing> {
-        self.queues.get(&entry.project)?.plan.standing(entry.id)
+        self.queues.get(&entry.queue())?.plan.standing(entry.id)
     }
 
     /// What its issue is called, or its branch's newest commit.
@@ -339,11 +356,26 @@ impl Floor {
         }
     }
 
-    /// A project's entries that are not through, in the order they would land in as far as it is known.
-    pub fn queue_order(&self, project: &ProjectName) -> Vec<&Entry> {
-        let order = self.queues.get(project).map(|q| q.plan.order()).unwrap_or_default();
+    /// A project's queues: of the primary branch, of its other targets, and of those that were targets once and still
+    /// have something in them.
+    pub fn queue_ids(&self, project: &ProjectName) -> Vec<QueueId> {
+        let policy = self.policy(project);
+        let mut all = vec![QueueId::primary(project)];
+        all.extend(policy.targets.iter().map(|target| QueueId::new(project, Some(&target.branch))));
+        let live = self.entries.iter().filter(|e| e.project == *project && e.state.is_live());
+        for queue in live.map(Entry::queue) {
+            if !all.contains(&queue) {
+                all.push(queue);
+            }
+        }
+        all
+    }
+
+    /// A queue's entries that are not through, in the order they would land in as far as it is known.
+    pub fn queue_order(&self, queue: &QueueId) -> Vec<&Entry> {
+        let order = self.queues.get(queue).map(|q| q.plan.order()).unwrap_or_default();
         let mut entries: Vec<&Entry> =
-            self.entries.iter().filter(|e| e.project == *project && e.state.is_live()).collect();
+            self.entries.iter().filter(|e| e.queue() == *queue && e.state.is_live()).collect();
         let place = |e: &&Entry| order.iter().position(|id| *id == e.id).unwrap_or(usize::MAX);
         // Those whose head is still checked come behind the plan, in the order they would enter it.
         entries.sort_by_key(|e| (place(e), std::cmp::Reverse(e.priority), e.requested_at, e.id));

@@ -5,6 +5,7 @@
 
 use super::Floor;
 use crate::effect::{Action, CiPurpose};
+use crate::ids::QueueId;
 use crate::planner::Priority;
 
 /// The most urgent first.
@@ -21,12 +22,13 @@ pub enum Urgency {
 impl Floor {
     /// `None`: the action is no run of the checks.
     pub fn urgency(&self, action: &Action) -> Option<Urgency> {
-        let Action::RunCi { project, issue, purpose, .. } = action else { return None };
+        let Action::RunCi { project, issue, purpose, about, .. } = action else { return None };
         let urgent = |entry| self.entries.get(entry).is_some_and(|e| e.priority > Priority::default());
         Some(match purpose {
             CiPurpose::Base => Urgency::Trial,
             CiPurpose::Trial(id) => {
-                let plan = self.queues.get(project).map(|queue| &queue.plan);
+                let queue = QueueId::new(project, about.target.as_ref());
+                let plan = self.queues.get(&queue).map(|queue| &queue.plan);
                 let trial = plan.and_then(|plan| plan.trials().find(|trial| trial.id == *id));
                 match trial.is_some_and(|trial| trial.list.iter().any(urgent)) {
                     true => Urgency::UrgentTrial,

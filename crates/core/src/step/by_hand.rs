@@ -9,7 +9,7 @@ use super::queue::URGENT;
 use super::trials::says_nothing;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged, StatusState, Verdict};
 use crate::event::{BranchAsk, NoteKind};
-use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, RunId, Sha};
+use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, QueueId, RunId, Sha};
 use crate::planner::{Input, Priority};
 use crate::policy::HeadChecks;
 use crate::state::{ByHand, Entry, EntryState, Floor};
@@ -34,7 +34,7 @@ pub enum Hindrance {
 impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hindrance::Primary => f.write_str("it is the primary branch itself"),
+            Hindrance::Primary => f.write_str("work lands on it: it is not merged itself"),
             Hindrance::Job(issue) => write!(f, "the job of issue #{issue} carries it"),
             Hindrance::Landing => f.write_str("an earlier head of it is being published"),
             Hindrance::NoChecks => {
@@ -48,14 +48,14 @@ impl fmt::Display for Hindrance {
 /// Whether a person's branch may be queued as it is; its checks may still have to run.
 pub fn may_queue(floor: &Floor, project: &ProjectName, ask: &BranchAsk) -> Result<(), Hindrance> {
     let policy = floor.policy(project);
-    if ask.branch == policy.primary_branch {
+    if policy.is_landed_on(&ask.branch) {
         return Err(Hindrance::Primary);
     }
     if let Some(job) = floor.live_jobs(project).find(|j| j.branch == ask.branch) {
         return Err(Hindrance::Job(job.issue));
     }
     match floor.queued_by_hand(project, &ask.branch) {
-        Some(entry) if entry.head == ask.head => return Ok(()),
+        Some(entry) if entry.head == ask.head && entry.target == ask.target => return Ok(()),
         Some(Entry { state: EntryState::Merging, .. }) => return Err(Hindrance::Landing),
         _ => {}
     }
@@ -86,13 +86,13 @@ impl Turn<'_> {
             self.note(NoteKind::StaleSignal, project, None, text);
             return;
         }
-        if let Some(Entry { id, head, .. }) = self.floor.queued_by_hand(project, &ask.branch) {
-            let (id, same) = (*id, *head == ask.head);
-            if same {
+        if let Some(entry) = self.floor.queued_by_hand(project, &ask.branch) {
+            let (id, queue) = (entry.id, entry.queue());
+            if entry.head == ask.head && entry.target == ask.target {
                 if ask.urgent {
                     self.prioritise(id, URGENT);
                 }
-                self.unpark(project, |parked| parked.entry == id);
+                self.unpark(&queue, |parked| parked.entry == id);
                 return;
             }
             self.leave(id, EntryState::Cancelled { reason: "a newer head of it was queued".into() });
@@ -131,26 +131,27 @@ impl Turn<'_> {
             decided_at: None,
             left_out: 0,
             landed_on: None,
+            target: ask.target.clone(),
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);
         self.note_entry(NoteKind::MergeReady, id, text);
         // Whatever comes of its checks, they are compared with those of the primary branch.
-        self.find_primary(project);
-        let tells = checked || !self.is_head_checked(project);
+        let queue = QueueId::new(project, ask.target.as_ref());
+        self.find_primary(&queue);
+        let tells = checked || !self.is_head_checked(&queue);
         if tells { self.admit(id) } else { self.check_entry(id) }
     }
 
     /// Whether a head is worth a run of its own: its trial tells as well, and of more at once.
-    fn is_head_checked(&mut self, project: &ProjectName) -> bool {
-        match self.policy(project).head_checks {
+    fn is_head_checked(&mut self, onto: &QueueId) -> bool {
+        match self.policy(&onto.project).head_checks {
             HeadChecks::Always => true,
             HeadChecks::Never => false,
             HeadChecks::WhenIdle => {
                 let checking =
-                    |e: &Entry| e.project == *project && matches!(e.state, EntryState::Checking { .. });
-                !self.floor.entries.iter().any(checking)
-                    && self.queue_of(project).plan.trials().next().is_none()
+                    |e: &Entry| e.queue() == *onto && matches!(e.state, EntryState::Checking { .. });
+                !self.floor.entries.iter().any(checking) && self.queue_of(onto).plan.trials().next().is_none()
             }
         }
     }
@@ -161,16 +162,17 @@ impl Turn<'_> {
         let by_job = self.floor.jobs.iter().filter_map(|j| j.green.as_ref());
         let by_hand = self.floor.entries.iter().filter_map(|e| e.by_hand.as_ref()?.green.as_ref());
         let head = by_job.chain(by_hand).find(|g| *g.commit() == ask.head && g.holds(&policy)).cloned();
-        head.or_else(|| self.queue_of(project).green_tree(&policy, &ask.head, &ask.tree))
+        let queue = QueueId::new(project, ask.target.as_ref());
+        head.or_else(|| self.queue_of(&queue).green_tree(&policy, &ask.head, &ask.tree))
     }
 
     /// Its head is green: into the plan.
     fn admit(&mut self, id: EntryId) {
         self.set_entry(id, EntryState::Queued);
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        let (project, priority, at) = (entry.project.clone(), entry.priority, entry.requested_at);
-        self.plan(&project, &Input::Entered { entry: id, priority, at });
-        self.find_primary(&project);
+        let (queue, priority, at) = (entry.queue(), entry.priority, entry.requested_at);
+        self.plan(&queue, &Input::Entered { entry: id, priority, at });
+        self.find_primary(&queue);
     }
 
     fn check_entry(&mut self, id: EntryId) {
@@ -192,11 +194,12 @@ impl Turn<'_> {
 
     pub(super) fn entry_checked(&mut self, id: EntryId, run: RunId, report: &CiReport) {
         let Some(entry) = self.waits_for_checks(id, run) else { return };
-        let (project, commit) = (entry.project.clone(), entry.head.clone());
-        let policy = self.policy(&project);
+        let (queue, commit) = (entry.queue(), entry.head.clone());
+        let project = &queue.project;
+        let policy = self.policy(project);
         let green = Green::judge(&policy, &commit, run, report);
         if green.is_some() {
-            self.queue_of(&project).took(report.duration_ms);
+            self.queue_of(&queue).took(report.duration_ms);
         }
         let text = describe(report);
         let state = match (&green, report.verdict) {
@@ -221,13 +224,13 @@ impl Turn<'_> {
         } else if says_nothing(report, &policy.checks) || report.verdict == CiVerdict::Skipped {
             self.check_entry_later(id, run, &text);
         } else {
-            self.head_is_red(id, &project, &text, report);
+            self.head_is_red(id, &queue, &text, report);
         }
     }
 
     /// The same rule as for a candidate: a second run, and nobody is blamed on top of a primary branch that fails
     /// itself. What waited for that is tried again in the queue when it is mended.
-    fn head_is_red(&mut self, id: EntryId, project: &ProjectName, text: &str, report: &CiReport) {
+    fn head_is_red(&mut self, id: EntryId, onto: &QueueId, text: &str, report: &CiReport) {
         let Some(by) = self.floor.entries.edit(&id).and_then(|e| e.by_hand.as_mut()) else { return };
         by.reds += 1;
         // Where nothing was run, a second time tells no more.
@@ -239,12 +242,12 @@ impl Turn<'_> {
         by.reds = 0;
         let log = if report.log.is_empty() { String::new() } else { format!("; the log: {}", report.log) };
         let reason = format!("its head does not pass the checks: {text}{log}");
-        let Some(base) = self.queue_of(project).plan.base().cloned().filter(|_| ran) else {
+        let Some(base) = self.queue_of(onto).plan.base().cloned().filter(|_| ran) else {
             self.failed(id, &reason, "");
             return;
         };
         self.set_entry(id, EntryState::Queued);
-        self.blame(project, id, &base, true, reason, Some(report));
+        self.blame(onto, id, &base, true, reason, Some(report));
     }
 
     pub(super) fn entry_uncheckable(&mut self, id: EntryId, run: RunId, reason: &str) {
@@ -350,7 +353,8 @@ impl Turn<'_> {
     /// It landed: its branch goes, and what it was for is closed.
     pub(super) fn retire(&mut self, id: EntryId, commit: &Sha) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        let merged = Merged { pr: entry.pr, head: entry.head.clone(), commit: commit.clone() };
+        let (head, target) = (entry.head.clone(), entry.target.clone());
+        let merged = Merged { pr: entry.pr, head, commit: commit.clone(), target };
         let (project, branch, issue) = (entry.project.clone(), entry.branch.clone(), entry.issue);
         self.act(Action::RetireBranch { project, branch, issue, merged });
     }

@@ -4,7 +4,7 @@ use super::Turn;
 use super::by_hand::may_queue;
 use crate::effect::{Action, LandedEntry, Taken};
 use crate::event::{BranchAsk, NoteKind};
-use crate::ids::{ProjectName, Sha, checkout_branch};
+use crate::ids::{ProjectName, QueueId, Sha, checkout_branch};
 use crate::state::{Entry, EntryState};
 
 impl Turn<'_> {
@@ -36,6 +36,7 @@ impl Turn<'_> {
                     // Whoever may push to the primary branch needs nobody's approval of it.
                     approved_by: Some(by.clone()),
                     urgent: false,
+                    target: None,
                 };
                 self.take_parted(project, &ask);
             }
@@ -78,7 +79,9 @@ impl Turn<'_> {
 
     /// The checkout may be brought to what landed, unless that is its own: then when the branch is put away,
     /// and its head kept.
-    pub(super) fn sync_after(&mut self, project: &ProjectName, landed: &[LandedEntry], new: &Sha) {
+    pub(super) fn sync_after(&mut self, onto: &QueueId, landed: &[LandedEntry], new: &Sha) {
+        // The user's own checkout is of the primary branch.
+        let QueueId { project, target: None } = onto else { return };
         let own = checkout_branch(&self.policy(project).primary_branch);
         let of = |l: &LandedEntry| self.floor.entries.get(&l.entry).is_some_and(|e| e.branch == own);
         if !landed.iter().any(of) {

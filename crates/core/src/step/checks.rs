@@ -102,7 +102,7 @@ impl Turn<'_> {
         let run = RunId(self.number(|c| &mut c.run));
         let Some(job) = self.job(id) else { return };
         let (project, issue) = (job.project.clone(), job.issue);
-        let (branch, pr) = (job.branch.clone(), job.pr);
+        let (branch, pr, queue) = (job.branch.clone(), job.pr, job.queue());
         self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
         self.act(Action::PostStatus {
             project: project.clone(),
@@ -111,7 +111,8 @@ impl Turn<'_> {
             state: StatusState::Pending,
             text: "checks run".into(),
         });
-        let about = CiAbout { base: self.queue_of(&project).plan.base().cloned(), branch: Some(branch), pr };
+        let base = self.queue_of(&queue).plan.base().cloned();
+        let about = CiAbout { base, branch: Some(branch), pr, target: queue.target };
         self.act(Action::RunCi {
             job: Some(id),
             project,

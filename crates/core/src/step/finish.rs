@@ -137,7 +137,7 @@ impl Turn<'_> {
             branch: job.branch.clone(),
             merged,
         };
-        let merged = Merged { pr: Some(pr), head, commit: commit.clone() };
+        let merged = Merged { pr: Some(pr), head, commit: commit.clone(), target: job.target.clone() };
         // A worktree goes when its session is proven gone, not before.
         for action in [release(Role::Review, None), release(Role::Dev, Some(merged))] {
             if !ends_role(&actions, &action) {
@@ -175,13 +175,14 @@ impl Turn<'_> {
         let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
             return;
         };
+        let merged = Merged { pr: Some(pr), head, commit, target: job.target.clone() };
         let action = Action::ReleaseWorktree {
             job: id,
             role,
             project: job.project.clone(),
             issue: job.issue,
             branch: job.branch.clone(),
-            merged: (role == Role::Dev).then_some(Merged { pr: Some(pr), head, commit }),
+            merged: (role == Role::Dev).then_some(merged),
         };
         if remaining.contains(&action_key(&action)) {
             self.act(action);

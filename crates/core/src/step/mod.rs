@@ -50,9 +50,9 @@ pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 pub use trouble::{READ_FORGE, is_wanted, read_lane};
 
-use crate::effect::{Action, CiPurpose, Outcome, StartSession, Tidy};
+use crate::effect::{Action, CiAbout, CiPurpose, Outcome, StartSession, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
-use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, branch_for};
+use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, QueueId, Role, branch_for};
 use crate::policy::Policy;
 use crate::state::{Floor, Project, SeenReview};
 use crate::time::Time;
@@ -95,6 +95,10 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
         reviewed: job.filter(|_| role == Role::Review).and_then(|job| turn.reviewed_before(job.id)),
         diff_bytes: floor.policy(project).review_diff_bytes,
         resume: job.filter(|_| role == Role::Dev).and_then(|job| turn.resume_of(job.id)),
+        target: match job {
+            Some(job) => job.target.clone(),
+            None => row.and_then(|issue| floor.policy(project).target_of(&issue.labels).cloned()),
+        },
     }
 }
 
@@ -153,15 +157,17 @@ impl Turn<'_> {
                 self.branch_touched(project, branch, head.as_ref());
             }
             Event::CheckoutTouched { project } => self.checkout_touched(project),
-            Event::PrimaryTouched { project } => {
+            Event::PrimaryTouched { project, target } => {
                 self.look_for_merges(project);
-                self.primary_touched(project);
+                self.primary_touched(&QueueId::new(project, target.as_ref()));
             }
             Event::TroubleSeen { project, lane, what, issue, why } => {
                 self.trouble_seen(project, lane, what, *issue, why);
             }
             Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
-            Event::QueuePaused { project, why } => self.queue_paused(project, why.as_deref()),
+            Event::QueuePaused { project, target, why } => {
+                self.queue_paused(&QueueId::new(project, target.as_ref()), why.as_deref());
+            }
             Event::NumbersSeen { epoch, run } => {
                 self.number_from(|c| &mut c.epoch, epoch.0);
                 self.number_from(|c| &mut c.run, run.0);
@@ -260,7 +266,8 @@ impl Turn<'_> {
             }
             Action::Checkpoint { job, .. } => self.checkpoint_made(*job, outcome),
             Action::OpenPr { job, head, .. } => self.pr_open(*job, head, outcome),
-            Action::RunCi { job, project, run, commit, purpose, .. } => {
+            Action::RunCi { job, project, run, commit, purpose, about, .. } => {
+                let queue = QueueId::new(project, about.target.as_ref());
                 if let Outcome::CiFinished(report) = outcome {
                     match purpose {
                         CiPurpose::Head => {
@@ -269,8 +276,8 @@ impl Turn<'_> {
                             }
                         }
                         CiPurpose::Entry(entry) => self.entry_checked(*entry, *run, report),
-                        CiPurpose::Trial(trial) => self.trial_checked(project, *trial, *run, report),
-                        CiPurpose::Base => self.base_checked(project, *run, report),
+                        CiPurpose::Trial(trial) => self.trial_checked(&queue, *trial, *run, report),
+                        CiPurpose::Base => self.base_checked(&queue, *run, report),
                     }
                 }
             }
@@ -305,14 +312,19 @@ impl Turn<'_> {
                 self.finishing_done(*job, action);
             }
             Action::Escalate { job, .. } => self.finishing_done(*job, action),
-            Action::FindPrimary { project, known } => {
-                self.primary_answered(project, known.as_ref(), outcome);
+            Action::FindPrimary { project, target, known } => {
+                let queue = QueueId::new(project, target.as_ref());
+                self.primary_answered(&queue, known.as_ref(), outcome);
             }
-            Action::BuildChain { project, trial, list, .. } => {
-                self.chain_built(project, *trial, list, outcome);
+            Action::BuildChain { project, target, trial, list, .. } => {
+                self.chain_built(&QueueId::new(project, target.as_ref()), *trial, list, outcome);
             }
-            Action::BuildLanding { project, tip, .. } => self.landing_built(project, tip, outcome),
-            Action::Publish { project, old, new, .. } => self.publish_answered(project, old, new, outcome),
+            Action::BuildLanding { project, target, tip, .. } => {
+                self.landing_built(&QueueId::new(project, target.as_ref()), tip, outcome);
+            }
+            Action::Publish { project, target, old, new, .. } => {
+                self.publish_answered(&QueueId::new(project, target.as_ref()), old, new, outcome);
+            }
             Action::FindMerged { .. } => {
                 if let Outcome::FoundMerged { heads } = outcome {
                     self.merged_by_hand(heads);
@@ -359,19 +371,30 @@ impl Turn<'_> {
                 }
             }
             Action::StartSession(start) => self.session_impossible(start, &reason),
-            Action::RunCi { project, purpose: CiPurpose::Trial(trial), .. }
-            | Action::BuildChain { project, trial, .. } => self.trial_impossible(project, *trial, &reason),
-            Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
-                self.base_uncheckable(project, *run, &reason);
+            Action::RunCi {
+                project,
+                purpose: CiPurpose::Trial(trial),
+                about: CiAbout { target, .. },
+                ..
+            }
+            | Action::BuildChain { project, target, trial, .. } => {
+                self.trial_impossible(&QueueId::new(project, target.as_ref()), *trial, &reason);
+            }
+            Action::RunCi { project, run, purpose: CiPurpose::Base, about, .. } => {
+                self.base_uncheckable(&QueueId::new(project, about.target.as_ref()), *run, &reason);
             }
             Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
                 self.entry_uncheckable(*entry, *run, &reason);
             }
             Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => {}
-            Action::FindPrimary { project, .. } => self.primary_unknown(project, &reason),
-            Action::BuildLanding { project, tip, .. } => self.landing_impossible(project, tip, &reason),
-            Action::Publish { project, old, new, .. } => {
-                self.publish_impossible(project, old, new, &reason);
+            Action::FindPrimary { project, target, .. } => {
+                self.primary_unknown(&QueueId::new(project, target.as_ref()), &reason);
+            }
+            Action::BuildLanding { project, target, tip, .. } => {
+                self.landing_impossible(&QueueId::new(project, target.as_ref()), tip, &reason);
+            }
+            Action::Publish { project, target, old, new, .. } => {
+                self.publish_impossible(&QueueId::new(project, target.as_ref()), old, new, &reason);
             }
             Action::CollectReview { job, epoch, .. } => self.reviewer_failed(*job, *epoch, &reason),
             Action::PostReview { job, epoch, .. } => self.review_not_posted(*job, *epoch, &reason),

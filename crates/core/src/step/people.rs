@@ -112,8 +112,9 @@ impl Turn<'_> {
             _ => false,
         };
         let jobs = self.floor.live_jobs(project).filter(|job| job.pr.is_some()).filter(is_fit);
-        let heads: Vec<JobHead> =
-            jobs.filter_map(|j| Some(JobHead { job: j.id, head: j.head.clone()? })).collect();
+        let heads =
+            jobs.filter_map(|j| Some(JobHead { job: j.id, head: j.head.clone()?, target: j.target.clone() }));
+        let heads: Vec<JobHead> = heads.collect();
         if !heads.is_empty() {
             self.act(Action::FindMerged { project: project.clone(), heads });
         }
@@ -121,7 +122,7 @@ impl Turn<'_> {
 
     /// These are in the primary branch, and not by the queue.
     pub(super) fn merged_by_hand(&mut self, heads: &[JobHead]) {
-        for JobHead { job: id, head } in heads {
+        for JobHead { job: id, head, .. } in heads {
             let Some(job) = self.floor.jobs.edit(id) else { continue };
             let ends = matches!(
                 job.state,

@@ -123,6 +123,7 @@ impl Turn<'_> {
             branch: job.branch.clone(),
             reviewed: self.floor.heads_to_compare(job),
             each_commit: self.floor.policy(&job.project).lands_each_commit(),
+            target: job.target.clone(),
         };
         self.enter(id, JobState::Publishing { goal }, START_WITHIN);
         self.act(action);

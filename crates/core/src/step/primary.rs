@@ -9,21 +9,21 @@
 use super::Turn;
 use crate::effect::{Action, MovedBranch, Outcome};
 use crate::event::NoteKind;
-use crate::ids::{ProjectName, Sha};
+use crate::ids::{QueueId, Sha};
 use crate::planner::Input;
 use crate::state::{LostPrimary, Publishing};
 
 impl Turn<'_> {
     /// Asks where it is, if that was never known.
-    pub(super) fn find_primary(&mut self, project: &ProjectName) {
-        let queue = self.queue_of(project);
+    pub(super) fn find_primary(&mut self, onto: &QueueId) {
+        let queue = self.queue_of(onto);
         if queue.plan.base().is_none() && !queue.finding {
-            self.ask_for_primary(project);
+            self.ask_for_primary(onto);
         }
     }
 
-    fn ask_for_primary(&mut self, project: &ProjectName) {
-        let queue = self.queue_of(project);
+    fn ask_for_primary(&mut self, onto: &QueueId) {
+        let queue = self.queue_of(onto);
         queue.finding = true;
         queue.touched = false;
         let known = match &queue.publishing {
@@ -31,34 +31,34 @@ impl Turn<'_> {
             Some(Publishing { new, gave_up: Some(_), .. }) => Some(new.clone()),
             _ => queue.plan.base().filter(|_| !queue.accepts).cloned(),
         };
-        self.act(Action::FindPrimary { project: project.clone(), known });
+        self.act(Action::FindPrimary { project: onto.project.clone(), target: onto.target.clone(), known });
     }
 
     /// Somebody moved it, or may have; or it is not on record yet: only what is on record can be missed.
-    pub(super) fn primary_touched(&mut self, project: &ProjectName) {
-        if self.floor.projects.get(project).is_none() {
+    pub(super) fn primary_touched(&mut self, onto: &QueueId) {
+        if self.floor.projects.get(&onto.project).is_none() {
             return;
         }
-        let queue = self.queue_of(project);
+        let queue = self.queue_of(onto);
         if queue.finding {
             queue.touched = true;
         } else {
-            self.ask_for_primary(project);
+            self.ask_for_primary(onto);
         }
     }
 
     /// Wherever it is, that is right: a person says so, or it is another branch now.
-    pub(super) fn accept_primary(&mut self, project: &ProjectName) {
-        let queue = self.queue_of(project);
+    pub(super) fn accept_primary(&mut self, onto: &QueueId) {
+        let queue = self.queue_of(onto);
         if let Some(known) = queue.lost.take().and_then(|lost| lost.known) {
             queue.remove(known);
         }
         queue.accepts = true;
-        self.primary_touched(project);
+        self.primary_touched(onto);
     }
 
-    pub(super) fn primary_answered(&mut self, project: &ProjectName, known: Option<&Sha>, outcome: &Outcome) {
-        let queue = self.queue_of(project);
+    pub(super) fn primary_answered(&mut self, onto: &QueueId, known: Option<&Sha>, outcome: &Outcome) {
+        let queue = self.queue_of(onto);
         queue.finding = false;
         let (found, goes_on) = match outcome {
             Outcome::Primary { head, goes_on } => (Some(head), *goes_on),
@@ -66,17 +66,17 @@ impl Turn<'_> {
         };
         if let Some(wanted) = queue.publishing.clone().filter(|p| p.gave_up.is_some()) {
             if known == Some(&wanted.new) {
-                self.publication_settled(project, &wanted, found.is_some() && goes_on);
+                self.publication_settled(onto, &wanted, found.is_some() && goes_on);
             }
             // Where it is otherwise is another question.
-            self.ask_for_primary(project);
+            self.ask_for_primary(onto);
             return;
         }
         let base = queue.plan.base().cloned();
         // The queue itself may have moved it since the question, or somebody else again.
         let outdated = known.is_some() && known != base.as_ref() && found != base.as_ref();
         if queue.touched || outdated || (known.is_some() && queue.accepts) {
-            self.ask_for_primary(project);
+            self.ask_for_primary(onto);
             return;
         }
         match (found, base) {
@@ -84,41 +84,41 @@ impl Turn<'_> {
                 queue.accepts = false;
                 if queue.lost.take().is_some() {
                     let text = format!("the primary branch is at {} and in order again", head.short());
-                    self.note(NoteKind::QueueState, project, None, text);
+                    self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
                 if base.is_some_and(|base| base != *head) {
                     let text = format!("somebody moved the primary branch to {}", head.short());
-                    self.note(NoteKind::QueueState, project, None, text);
+                    self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
-                self.plan(project, &Input::Primary { head: head.clone() });
+                self.plan(onto, &Input::Primary { head: head.clone() });
             }
-            (found, known) => self.primary_lost(project, known, found.cloned()),
+            (found, known) => self.primary_lost(onto, known, found.cloned()),
         }
     }
 
-    fn primary_lost(&mut self, project: &ProjectName, known: Option<Sha>, found: Option<Sha>) {
+    fn primary_lost(&mut self, onto: &QueueId, known: Option<Sha>, found: Option<Sha>) {
         let lost = LostPrimary { known, found };
-        if self.queue_of(project).lost.as_ref() == Some(&lost) {
+        if self.queue_of(onto).lost.as_ref() == Some(&lost) {
             return;
         }
         let text = format!("{}; the merge queue stands still until that is put right", lost.tell());
-        self.queue_of(project).lost = Some(lost);
-        self.note(NoteKind::Escalation, project, None, text);
+        self.queue_of(onto).lost = Some(lost);
+        self.note(NoteKind::Escalation, &onto.project, None, text);
     }
 
     /// It cannot be found out. What waits for it does not wait on.
-    pub(super) fn primary_unknown(&mut self, project: &ProjectName, reason: &str) {
-        let queue = self.queue_of(project);
+    pub(super) fn primary_unknown(&mut self, onto: &QueueId, reason: &str) {
+        let queue = self.queue_of(onto);
         queue.finding = false;
         if let Some(wanted) = queue.publishing.clone().filter(|p| p.gave_up.is_some()) {
-            self.publication_settled(project, &wanted, false);
+            self.publication_settled(onto, &wanted, false);
         }
-        if self.queue_of(project).plan.base().is_some() {
-            self.note(NoteKind::Escalation, project, None, reason);
-            self.plan(project, &Input::Tick);
+        if self.queue_of(onto).plan.base().is_some() {
+            self.note(NoteKind::Escalation, &onto.project, None, reason);
+            self.plan(onto, &Input::Tick);
             return;
         }
-        let mine = self.floor.entries.iter().filter(|e| e.project == *project && e.state.is_live());
+        let mine = self.floor.entries.iter().filter(|e| e.queue() == *onto && e.state.is_live());
         for entry in mine.map(|e| e.id).collect::<Vec<_>>() {
             self.entry_impossible(entry, reason);
         }
@@ -126,18 +126,13 @@ impl Turn<'_> {
 
     /// What a build saw. Whether the primary branch is where the queue takes it to be; if not, that is
     /// looked into.
-    pub(super) fn primary_seen(
-        &mut self,
-        project: &ProjectName,
-        head: Option<&Sha>,
-        moved: &[MovedBranch],
-    ) -> bool {
-        let queue = self.queue_of(project);
+    pub(super) fn primary_seen(&mut self, onto: &QueueId, head: Option<&Sha>, moved: &[MovedBranch]) -> bool {
+        let queue = self.queue_of(onto);
         // While a publication is under way it may be seen before or after it: its answer will tell.
         let under_way = queue.publishing.is_some() || queue.landing.is_some();
         let as_known = under_way || queue.plan.base() == head;
         if !as_known {
-            self.primary_touched(project);
+            self.primary_touched(onto);
         }
         for MovedBranch { entry, head } in moved {
             self.branch_moved(*entry, head.as_ref());

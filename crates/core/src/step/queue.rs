@@ -4,7 +4,7 @@
 use super::Turn;
 use crate::effect::{Action, Conflict, LandedEntry};
 use crate::event::NoteKind;
-use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, Sha};
+use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, QueueId, Sha};
 use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
@@ -70,7 +70,7 @@ impl Turn<'_> {
             self.escalate_job(id, &format!("{} is not queued: it is not approved", head.short()));
             return;
         }
-        let (project, issue) = (job.project.clone(), job.issue);
+        let (project, issue, queue) = (job.project.clone(), job.issue, job.queue());
         let priority = priority.max(self.labelled_priority(&project, issue));
         self.floor.entries.put(Entry {
             id: entry,
@@ -89,11 +89,12 @@ impl Turn<'_> {
             decided_at: None,
             left_out: 0,
             landed_on: None,
+            target: queue.target.clone(),
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
-        self.plan(&project, &Input::Entered { entry, priority, at: self.now });
-        self.find_primary(&project);
+        self.plan(&queue, &Input::Entered { entry, priority, at: self.now });
+        self.find_primary(&queue);
     }
 
     pub(super) fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
@@ -120,20 +121,20 @@ impl Turn<'_> {
     pub(super) fn prioritise(&mut self, id: EntryId, priority: Priority) {
         let Some(entry) = self.floor.entries.edit(&id) else { return };
         entry.priority = priority;
-        let project = entry.project.clone();
-        self.plan(&project, &Input::Prioritised { entry: id, priority });
+        let queue = entry.queue();
+        self.plan(&queue, &Input::Prioritised { entry: id, priority });
     }
 
     // ---- what people ask for -------------------------------------------------------------------
 
     pub(super) fn merge_asked(&mut self, project: &ProjectName, issue: IssueNumber, urgent: bool) {
         let Some(job) = self.floor.job_of(project, issue) else { return };
-        let id = job.id;
+        let (id, queue) = (job.id, job.queue());
         if let JobState::Merging { entry } = job.state {
             if urgent {
                 self.prioritise(entry, URGENT);
             }
-            self.unpark(project, |parked| parked.entry == entry);
+            self.unpark(&queue, |parked| parked.entry == entry);
             return;
         }
         match may_merge(self.floor, job) {
@@ -178,40 +179,46 @@ impl Turn<'_> {
         self.ask(id, &question, &Ask::default());
     }
 
-    pub(super) fn queue_paused(&mut self, project: &ProjectName, why: Option<&str>) {
+    pub(super) fn queue_paused(&mut self, onto: &QueueId, why: Option<&str>) {
+        let project = &onto.project;
         if self.floor.projects.get(project).is_none() {
             return;
         }
-        let queue = self.queue_of(project);
+        let queue = self.queue_of(onto);
         if why.is_none() && queue.lost.is_some() {
-            self.accept_primary(project);
-            let text = "goes on from wherever the primary branch is now, as a person says";
+            self.accept_primary(onto);
+            let text = format!("goes on from wherever {} is now, as a person says", onto.branch_in_words());
             self.note(NoteKind::QueueState, project, None, text);
         }
-        let queue = self.queue_of(project);
+        let queue = self.queue_of(onto);
         if queue.paused.as_deref() == why {
             return;
         }
         queue.paused = why.map(str::to_owned);
         let text = why.map_or_else(|| "goes on".to_owned(), |why| format!("paused: {why}"));
-        self.note(NoteKind::QueueState, project, None, text);
-        self.plan(project, &Input::Tick);
+        let of = onto.target.as_ref().map(|target| format!("of {}: ", target.branch())).unwrap_or_default();
+        self.note(NoteKind::QueueState, project, None, format!("{of}{text}"));
+        self.plan(onto, &Input::Tick);
     }
 
     /// The project's configuration changed.
     pub(super) fn terms_changed(&mut self, project: &ProjectName, before: &Policy, now: &Policy) {
-        if self.floor.queues.get(project).is_none() {
-            return;
+        let mine = self.floor.queues.iter().filter(|q| q.project == *project);
+        for queue in mine.map(Queue::id).collect::<Vec<_>>() {
+            self.queue_terms_changed(&queue, before, now);
         }
-        if before.primary_branch != now.primary_branch {
-            self.accept_primary(project);
+    }
+
+    fn queue_terms_changed(&mut self, onto: &QueueId, before: &Policy, now: &Policy) {
+        if onto.target.is_none() && before.primary_branch != now.primary_branch {
+            self.accept_primary(onto);
         }
         let verdicts = |p: &Policy| (p.checks.clone(), p.has_checks, p.allow_no_checks);
         if verdicts(before) != verdicts(now) {
-            self.queue_of(project).greens.clear();
-            self.plan(project, &Input::ChecksChanged);
+            self.queue_of(onto).greens.clear();
+            self.plan(onto, &Input::ChecksChanged);
         } else if before.merge_slots != now.merge_slots || before.merge_alarm != now.merge_alarm {
-            self.plan(project, &Input::Tick);
+            self.plan(onto, &Input::Tick);
         }
     }
 
@@ -219,9 +226,8 @@ impl Turn<'_> {
         let due = |q: &&Queue| {
             q.plan.wake_at(&q.terms(&self.floor.policy(&q.project))).is_some_and(|at| at <= self.now)
         };
-        let due: Vec<ProjectName> = self.floor.queues.iter().filter(due).map(|q| q.project.clone()).collect();
-        for project in due {
-            self.plan(&project, &Input::Tick);
+        for queue in self.floor.queues.iter().filter(due).map(Queue::id).collect::<Vec<_>>() {
+            self.plan(&queue, &Input::Tick);
         }
     }
 
@@ -229,19 +235,21 @@ impl Turn<'_> {
     /// by an older program are not in a plan yet.
     pub(super) fn queues_resumed(&mut self) {
         let lost = self.floor.queues.iter().filter(|q| q.lost.is_some());
-        for project in lost.map(|q| q.project.clone()).collect::<Vec<_>>() {
-            self.primary_touched(&project);
+        for queue in lost.map(Queue::id).collect::<Vec<_>>() {
+            self.primary_touched(&queue);
         }
         let unknown = |e: &&Entry| {
             matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()
-                && !self.floor.queues.get(&e.project).is_some_and(|q| q.is_parked(e.id))
+                && !self.floor.queues.get(&e.queue()).is_some_and(|q| q.is_parked(e.id))
         };
         let entries: Vec<Entry> = self.floor.entries.iter().filter(unknown).cloned().collect();
-        for Entry { id, project, priority, requested_at, .. } in entries {
+        for entry in entries {
+            let (id, queue) = (entry.id, entry.queue());
+            let Entry { priority, requested_at, .. } = entry;
             self.set_entry(id, EntryState::Queued);
-            self.plan(&project, &Input::Entered { entry: id, priority, at: requested_at });
-            self.find_primary(&project);
+            self.plan(&queue, &Input::Entered { entry: id, priority, at: requested_at });
+            self.find_primary(&queue);
         }
     }
 
@@ -260,13 +268,13 @@ impl Turn<'_> {
     /// Takes an entry out of the queue.
     pub(super) fn leave(&mut self, id: EntryId, state: EntryState) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        let project = entry.project.clone();
+        let (project, queue) = (entry.project.clone(), entry.queue());
         if let EntryState::Checking { run, again_at: None } = entry.state {
-            self.act(Action::CancelCi { project: project.clone(), run });
+            self.act(Action::CancelCi { project, run });
         }
         self.set_entry(id, state);
-        self.queue_of(&project).parked.retain(|p| p.entry != id);
-        self.plan(&project, &Input::Removed { entry: id });
+        self.queue_of(&queue).parked.retain(|p| p.entry != id);
+        self.plan(&queue, &Input::Removed { entry: id });
     }
 
     /// The branch is not where it was when it was approved.

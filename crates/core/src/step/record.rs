@@ -169,7 +169,8 @@ impl Turn<'_> {
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.checkpoint_at = Some(at);
         let (project, issue, branch) = (job.project.clone(), job.issue, job.branch.clone());
-        self.act(Action::Checkpoint { job: id, project, issue, branch });
+        let target = job.target.clone();
+        self.act(Action::Checkpoint { job: id, project, issue, branch, target });
     }
 
     /// Time for another, if there is somebody who may have changed something.

@@ -89,6 +89,7 @@ impl Turn<'_> {
             reviewed,
             head: head.clone(),
             diff_bytes,
+            target: job.target.clone(),
         };
         self.act(action);
     }

@@ -234,6 +234,8 @@ impl Turn<'_> {
         let title = row.map(|i| i.title.clone());
         let pull = row.and_then(|issue| OpenPulls::of(self.floor, project).to_go_on_with(issue));
         let pr = pull.map(|pull| pull.number);
+        let policy = self.policy(project);
+        let target = row.and_then(|issue| policy.target_of(&issue.labels)).cloned();
         let branch = pull.map_or_else(|| branch_for(issue), |pull| pull.branch.clone());
         self.floor.jobs.put(Job {
             id,
@@ -241,9 +243,10 @@ impl Turn<'_> {
             issue,
             title: title.unwrap_or_default(),
             branch: branch.clone(),
+            target: target.clone(),
             state: JobState::Preparing,
             created_at: self.now,
-            deadline: Some(self.now + self.policy(project).setup_timeout + START_WITHIN),
+            deadline: Some(self.now + policy.setup_timeout + START_WITHIN),
             worktree: None,
             pr,
             head: None,
@@ -286,13 +289,14 @@ impl Turn<'_> {
             memo: Memo::default(),
         });
         let goes_on = pr.map(|pr| format!(", goes on with pull request #{pr}")).unwrap_or_default();
-        self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}"));
+        let lands = target.as_ref().map(|t| format!(", to land on {}", t.branch())).unwrap_or_default();
+        self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}{lands}"));
         self.act(Action::EditLabels {
             project: project.clone(),
             issue,
             add: labels(&["in-progress"]),
             remove: labels(&["backlog"]),
         });
-        self.act(Action::PrepareWorktree { job: id, project: project.clone(), issue, branch });
+        self.act(Action::PrepareWorktree { job: id, project: project.clone(), issue, branch, target });
     }
 }

@@ -50,6 +50,7 @@ impl Turn<'_> {
             project: job.project.clone(),
             issue: job.issue,
             branch: job.branch.clone(),
+            target: job.target.clone(),
         };
         let failed = job.setups_failed;
         self.note_worktree(id, &[format!("its setup failed: {why}")]);
@@ -213,6 +214,7 @@ impl Turn<'_> {
             head: (role == Role::Review).then_some(job.head).flatten(),
             trouble: job.memo.review_trouble.filter(|_| role == Role::Review),
             resume,
+            target: job.target,
         }));
         epoch
     }

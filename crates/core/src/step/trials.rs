@@ -8,7 +8,7 @@ use crate::effect::{
     StatusState,
 };
 use crate::event::NoteKind;
-use crate::ids::{EntryId, ProjectName, RunId, Sha};
+use crate::ids::{EntryId, QueueId, RunId, Sha};
 use crate::planner::{Alarm, Input, Order, TrialId, Verdict};
 use crate::state::{Entry, Landing, Queue, TrialRun};
 use crate::verdict::Green;
@@ -22,42 +22,42 @@ struct Evidence<'a> {
 }
 
 impl Turn<'_> {
-    pub(super) fn queue_of(&mut self, project: &ProjectName) -> &mut Queue {
-        if self.floor.queues.get(project).is_none() {
-            self.floor.queues.put(Queue::new(project.clone()));
+    pub(super) fn queue_of(&mut self, onto: &QueueId) -> &mut Queue {
+        if self.floor.queues.get(onto).is_none() {
+            self.floor.queues.put(Queue::new(onto.clone()));
         }
-        self.floor.queues.edit(project).expect("just put")
+        self.floor.queues.edit(onto).expect("just put")
     }
 
     /// Tells the planner something, and does what it orders.
-    pub(super) fn plan(&mut self, project: &ProjectName, input: &Input) {
-        self.plan_with(project, input, &Evidence::default());
+    pub(super) fn plan(&mut self, onto: &QueueId, input: &Input) {
+        self.plan_with(onto, input, &Evidence::default());
     }
 
-    fn plan_with(&mut self, project: &ProjectName, input: &Input, evidence: &Evidence<'_>) {
-        let (policy, now) = (self.policy(project), self.now);
-        let queue = self.queue_of(project);
+    fn plan_with(&mut self, onto: &QueueId, input: &Input, evidence: &Evidence<'_>) {
+        let (policy, now) = (self.policy(&onto.project), self.now);
+        let queue = self.queue_of(onto);
         let terms = queue.terms(&policy);
         for order in queue.plan.step(now, &terms, input) {
-            self.carry_out(project, order, evidence);
+            self.carry_out(onto, order, evidence);
         }
-        self.forget_the_old_base(project);
+        self.forget_the_old_base(onto);
     }
 
-    fn carry_out(&mut self, project: &ProjectName, order: Order, evidence: &Evidence<'_>) {
+    fn carry_out(&mut self, onto: &QueueId, order: Order, evidence: &Evidence<'_>) {
         match order {
-            Order::Build { trial, base, list, purpose: _ } => self.build(project, trial, base, &list),
-            Order::Test { trial, commit } => self.test(project, trial, commit),
+            Order::Build { trial, base, list, purpose: _ } => self.build(onto, trial, base, &list),
+            Order::Test { trial, commit } => self.test(onto, trial, commit),
             Order::Cancel { trial } => {
-                if let Some(run) = self.queue_of(project).runs.remove(&trial) {
-                    self.act(Action::CancelCi { project: project.clone(), run: run.run });
+                if let Some(run) = self.queue_of(onto).runs.remove(&trial) {
+                    self.act(Action::CancelCi { project: onto.project.clone(), run: run.run });
                 }
             }
-            Order::Publish { old, on, steps } => self.land(project, Landing { old, steps }, &on),
+            Order::Publish { old, on, steps } => self.land(onto, Landing { old, steps }, &on),
             Order::Fail { entry, on, on_base, behind, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
                 let reason = format!("{reason} ({})", self.stood_on(&on, &behind, evidence.report));
-                self.blame(project, entry, &on, on_base, reason, evidence.report);
+                self.blame(onto, entry, &on, on_base, reason, evidence.report);
             }
             Order::Unrunnable { entry, .. } => {
                 let why = evidence.report.map(describe).or(evidence.reason.map(str::to_owned));
@@ -71,7 +71,7 @@ impl Turn<'_> {
             Order::Flake { trial, entry } => {
                 let issue = entry.and_then(|e| self.floor.entries.get(&e)).and_then(|e| e.issue);
                 let text = format!("trial {trial} was red and did not stay so");
-                self.note(NoteKind::CiFlake, project, issue, text);
+                self.note(NoteKind::CiFlake, &onto.project, issue, text);
             }
             Order::Alarm(Alarm::Waiting { entry, since }) => {
                 let minutes = self.now.since(since).as_secs() / 60;
@@ -83,7 +83,7 @@ impl Turn<'_> {
                 let text = format!(
                     "the merge queue stands still: its checks cannot be run, whatever is in them (found {times} times in a row); the next try is in {pause} s"
                 );
-                self.note(NoteKind::Escalation, project, None, text);
+                self.note(NoteKind::Escalation, &onto.project, None, text);
             }
         }
     }
@@ -103,11 +103,19 @@ impl Turn<'_> {
 
     // ---- building ------------------------------------------------------------------------------
 
-    fn build(&mut self, project: &ProjectName, trial: TrialId, base: Sha, list: &[EntryId]) {
+    fn build(&mut self, onto: &QueueId, trial: TrialId, base: Sha, list: &[EntryId]) {
         let list = list.iter().filter_map(|id| self.chain_entry(*id)).collect();
-        let method = self.policy(project).merge_method;
-        let removed = self.queue_of(project).removed.clone();
-        self.act(Action::BuildChain { project: project.clone(), trial, base, method, list, removed });
+        let method = self.policy(&onto.project).merge_method;
+        let removed = self.queue_of(onto).removed.clone();
+        self.act(Action::BuildChain {
+            project: onto.project.clone(),
+            target: onto.target.clone(),
+            trial,
+            base,
+            method,
+            list,
+            removed,
+        });
     }
 
     pub(super) fn chain_entry(&self, id: EntryId) -> Option<ChainEntry> {
@@ -119,39 +127,39 @@ impl Turn<'_> {
 
     pub(super) fn chain_built(
         &mut self,
-        project: &ProjectName,
+        onto: &QueueId,
         trial: TrialId,
         list: &[ChainEntry],
         outcome: &Outcome,
     ) {
         match outcome {
             Outcome::Chain { primary, moved, links } => {
-                if !self.primary_seen(project, Some(primary), moved) {
-                    self.plan(project, &Input::Dropped { trial });
+                if !self.primary_seen(onto, Some(primary), moved) {
+                    self.plan(onto, &Input::Dropped { trial });
                 } else if list.len() == links.len() {
                     self.tell_what_is_left_out(list, links);
-                    self.reuse_verdicts(project, list, links);
+                    self.reuse_verdicts(onto, list, links);
                     let chain = links.iter().map(|l| l.link.clone()).collect();
-                    self.plan(project, &Input::Built { trial, chain });
+                    self.plan(onto, &Input::Built { trial, chain });
                 }
             }
             Outcome::ChainConflict { primary, moved, entry, with_base, conflict } => {
-                if !self.primary_seen(project, Some(primary), moved) {
-                    self.plan(project, &Input::Dropped { trial });
+                if !self.primary_seen(onto, Some(primary), moved) {
+                    self.plan(onto, &Input::Dropped { trial });
                     return;
                 }
                 let input = Input::Conflicted { trial, at: *entry, with_base: *with_base };
                 let evidence = Evidence { conflict: Some(conflict), ..Evidence::default() };
-                self.plan_with(project, &input, &evidence);
+                self.plan_with(onto, &input, &evidence);
             }
             Outcome::Unmergeable { entry, why } => {
                 self.entry_impossible(*entry, why);
                 // If it was in the list for having landed before, the trial goes on waiting otherwise.
-                self.plan(project, &Input::Finished { trial, verdict: Verdict::Infra });
+                self.plan(onto, &Input::Finished { trial, verdict: Verdict::Infra });
             }
             Outcome::NoPrimary => {
-                self.primary_seen(project, None, &[]);
-                self.plan(project, &Input::Dropped { trial });
+                self.primary_seen(onto, None, &[]);
+                self.plan(onto, &Input::Dropped { trial });
             }
             _ => {}
         }
@@ -171,8 +179,8 @@ impl Turn<'_> {
     }
 
     /// The heads were checked before they were queued: their trees need no second run.
-    fn reuse_verdicts(&mut self, project: &ProjectName, list: &[ChainEntry], links: &[ChainLink]) {
-        let policy = self.policy(project);
+    fn reuse_verdicts(&mut self, onto: &QueueId, list: &[ChainEntry], links: &[ChainLink]) {
+        let policy = self.policy(&onto.project);
         for (entry, ChainLink { head_tree, .. }) in list.iter().zip(links) {
             let Some(row) = self.floor.entries.get(&entry.entry) else { continue };
             let by_job = row.job.and_then(|job| self.job(job)).and_then(|j| j.green.clone());
@@ -180,29 +188,29 @@ impl Turn<'_> {
             let Some(green) = green.filter(|g| *g.commit() == entry.head && g.holds(&policy)) else {
                 continue;
             };
-            if self.queue_of(project).green(&entry.head).is_none() {
-                self.queue_of(project).remember(green.with_tree(head_tree));
+            if self.queue_of(onto).green(&entry.head).is_none() {
+                self.queue_of(onto).remember(green.with_tree(head_tree));
             }
-            self.plan(project, &Input::Green { tree: head_tree.clone(), commit: entry.head.clone() });
+            self.plan(onto, &Input::Green { tree: head_tree.clone(), commit: entry.head.clone() });
         }
     }
 
     // ---- checking ------------------------------------------------------------------------------
 
-    fn test(&mut self, project: &ProjectName, trial: TrialId, commit: Sha) {
+    fn test(&mut self, onto: &QueueId, trial: TrialId, commit: Sha) {
         let run = RunId(self.number(|c| &mut c.run));
         let now = self.now;
-        let queue = self.queue_of(project);
+        let queue = self.queue_of(onto);
         let view = queue.plan.trials().find(|t| t.id == trial);
         let built = view.and_then(|t| Some((t.built?.tree.clone(), *t.list.last()?)));
         let Some((tree, tip)) = built else { return };
         queue.runs.insert(trial, TrialRun { run, commit: commit.clone(), tree, tip, since: now });
-        self.run_checks(project, tip, run, commit, CiPurpose::Trial(trial));
+        self.run_checks(onto, tip, run, commit, CiPurpose::Trial(trial));
     }
 
     pub(super) fn run_checks(
         &mut self,
-        project: &ProjectName,
+        onto: &QueueId,
         entry: EntryId,
         run: RunId,
         commit: Sha,
@@ -211,28 +219,32 @@ impl Turn<'_> {
         let Some(entry) = self.floor.entries.get(&entry) else { return };
         let (job, issue, source) = (entry.job, entry.issue, CommitSource::Queue);
         let about = self.about_entry(entry);
-        self.act(Action::RunCi { job, project: project.clone(), issue, run, commit, source, purpose, about });
+        self.act(Action::RunCi {
+            job,
+            project: onto.project.clone(),
+            issue,
+            run,
+            commit,
+            source,
+            purpose,
+            about,
+        });
     }
 
     /// What the checks are told of an entry's change.
     pub(super) fn about_entry(&self, entry: &Entry) -> CiAbout {
-        let queue = self.floor.queues.get(&entry.project);
+        let queue = self.floor.queues.get(&entry.queue());
         CiAbout {
             base: queue.and_then(|q| q.plan.base()).cloned(),
             branch: Some(entry.branch.clone()),
             pr: entry.pr,
+            target: entry.target.clone(),
         }
     }
 
-    pub(super) fn trial_checked(
-        &mut self,
-        project: &ProjectName,
-        trial: TrialId,
-        run: RunId,
-        report: &CiReport,
-    ) {
-        let policy = self.policy(project);
-        let queue = self.queue_of(project);
+    pub(super) fn trial_checked(&mut self, onto: &QueueId, trial: TrialId, run: RunId, report: &CiReport) {
+        let policy = self.policy(&onto.project);
+        let queue = self.queue_of(onto);
         // One that was cancelled has no run any more.
         if queue.runs.get(&trial).is_none_or(|r| r.run != run) {
             return;
@@ -240,37 +252,37 @@ impl Turn<'_> {
         let TrialRun { commit, tree, tip, .. } = queue.runs.remove(&trial).expect("just seen");
         let issue = self.floor.entries.get(&tip).and_then(|e| e.issue);
         let text = format!("run {run} on candidate {}: {}", commit.short(), describe(report));
-        self.note(NoteKind::CiResult, project, issue, text);
+        self.note(NoteKind::CiResult, &onto.project, issue, text);
         if let Some(green) = Green::judge(&policy, &commit, run, report) {
-            let queue = self.queue_of(project);
+            let queue = self.queue_of(onto);
             queue.took(report.duration_ms);
             queue.remember(green.with_tree(&tree));
             self.act(Action::PostStatus {
-                project: project.clone(),
+                project: onto.project.clone(),
                 commit,
                 run,
                 state: StatusState::Success,
                 text: "checks passed on the merge candidate".into(),
             });
-            self.plan(project, &Input::Finished { trial, verdict: Verdict::Green });
+            self.plan(onto, &Input::Finished { trial, verdict: Verdict::Green });
         } else {
             let verdict = match says_nothing(report, &policy.checks) {
                 true => Verdict::Infra,
                 false => Verdict::Red,
             };
             if verdict == Verdict::Red {
-                self.queue_of(project).took(report.duration_ms);
+                self.queue_of(onto).took(report.duration_ms);
             }
             let evidence = Evidence { report: Some(report), ..Evidence::default() };
-            self.plan_with(project, &Input::Finished { trial, verdict }, &evidence);
+            self.plan_with(onto, &Input::Finished { trial, verdict }, &evidence);
         }
     }
 
     /// A chain that cannot be built, or checks that cannot be run.
-    pub(super) fn trial_impossible(&mut self, project: &ProjectName, trial: TrialId, reason: &str) {
-        self.queue_of(project).runs.remove(&trial);
+    pub(super) fn trial_impossible(&mut self, onto: &QueueId, trial: TrialId, reason: &str) {
+        self.queue_of(onto).runs.remove(&trial);
         let evidence = Evidence { reason: Some(reason), ..Evidence::default() };
-        self.plan_with(project, &Input::Finished { trial, verdict: Verdict::Infra }, &evidence);
+        self.plan_with(onto, &Input::Finished { trial, verdict: Verdict::Infra }, &evidence);
     }
 }
 

@@ -7,7 +7,7 @@ use super::Turn;
 use super::deadline::minutes;
 use crate::effect::{Action, CiPurpose};
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, ProjectName};
+use crate::ids::{IssueNumber, ProjectName, QueueId, Target};
 use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble};
 use crate::text::one_line;
 use crate::time::Time;
@@ -73,7 +73,7 @@ fn same_cause(one: &str, other: &str) -> bool {
 
 /// Whether somebody still waits for what this is to bring about. One that fails and is not wanted is dropped.
 pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
-    let queue = |project| floor.queues.get(project);
+    let queue = |project, target: &Option<Target>| floor.queues.get(&QueueId::new(project, target.as_ref()));
     match action {
         Action::PrepareWorktree { job, .. }
         | Action::PublishBranch { job, .. }
@@ -86,18 +86,17 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
         Action::StartSession(start) => {
             floor.sessions.get(&start.epoch).is_some_and(|s| s.state == SessionState::Starting)
         }
-        Action::BuildChain { project, trial, .. } => {
-            queue(project).is_some_and(|q| q.plan.trials().any(|t| t.id == *trial))
+        Action::BuildChain { project, target, trial, .. } => {
+            queue(project, target).is_some_and(|q| q.plan.trials().any(|t| t.id == *trial))
         }
-        Action::BuildLanding { project, tip, .. } => {
-            queue(project).is_some_and(|q| q.landing.as_ref().is_some_and(|l| l.tip() == *tip))
+        Action::BuildLanding { project, target, tip, .. } => {
+            queue(project, target).is_some_and(|q| q.landing.as_ref().is_some_and(|l| l.tip() == *tip))
         }
-        Action::RunCi { project, run, purpose: CiPurpose::Trial(trial), .. } => {
-            queue(project).is_some_and(|q| q.runs.get(trial).is_some_and(|r| r.run == *run))
+        Action::RunCi { project, run, purpose: CiPurpose::Trial(trial), about, .. } => {
+            queue(project, &about.target).is_some_and(|q| q.runs.get(trial).is_some_and(|r| r.run == *run))
         }
-        Action::RunCi { project, run, purpose: CiPurpose::Base, .. } => {
-            queue(project).is_some_and(|q| q.base_check.as_ref().is_some_and(|c| c.run == *run))
-        }
+        Action::RunCi { project, run, purpose: CiPurpose::Base, about, .. } => queue(project, &about.target)
+            .is_some_and(|q| q.base_check.as_ref().is_some_and(|c| c.run == *run)),
         Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
             let expected = EntryState::Checking { run: *run, again_at: None };
             floor.entries.get(entry).is_some_and(|e| e.state == expected)

@@ -8,7 +8,7 @@ use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role, role_names};
-use shopfloor_core::state::{Floor, Job, LostPrimary, Outage, Project, Staff};
+use shopfloor_core::state::{Floor, Job, Outage, Project, Queue, Staff};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -101,15 +101,20 @@ impl OutageView {
 
 impl ProjectView {
     fn new(floor: &Floor, project: &Project) -> ProjectView {
-        let (queue, staff) = (floor.queues.get(&project.name), floor.staff.get(&project.name));
+        let staff = floor.staff.get(&project.name);
+        let queues = || floor.queues.iter().filter(|q| q.project == project.name);
+        let of = |queue: &Queue, text: String| match &queue.target {
+            None => text,
+            Some(target) => format!("{}: {text}", target.branch()),
+        };
         ProjectView {
             name: project.name.clone(),
             checkout: project.checkout.clone(),
             primary_branch: project.policy.primary_branch.clone(),
             paused: project.pause.as_ref().map(|pause| pause.why.clone()).or_else(|| project.paused.clone()),
             since: project.pause.as_ref().map(|pause| pause.since),
-            queue_paused: queue.and_then(|q| q.paused.clone()),
-            queue_frozen: queue.and_then(|q| q.lost.as_ref()).map(LostPrimary::tell),
+            queue_paused: queues().find_map(|q| Some(of(q, q.paused.clone()?))),
+            queue_frozen: queues().find_map(|q| Some(of(q, q.lost.as_ref()?.tell()))),
             held: staff
                 .into_iter()
                 .flat_map(Staff::causes)

@@ -145,7 +145,7 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
             let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);
             match place {
                 Some((position, e)) => {
-                    let stands = floor.queues.get(&job.project).and_then(|q| {
+                    let stands = floor.queues.get(&job.queue()).and_then(|q| {
                         let lost = q.lost.as_ref().map(|lost| lost.tell());
                         lost.or(q.paused.as_ref().map(|why| format!("it is paused: {}", one_line(why, 200))))
                     });
@@ -214,13 +214,14 @@ fn parked(floor: &Floor, job: &Job) -> Option<String> {
 }
 
 /// The entries that are not through the merge queue yet, in the order they will be, each with its
-/// position in its project's queue.
+/// position in its queue.
 pub fn queue<'f>(
     floor: &'f Floor,
     project: Option<&ProjectName>,
 ) -> Vec<(usize, &'f shopfloor_core::state::Entry)> {
     let projects = floor.projects.iter().map(|p| &p.name).filter(|p| project.is_none_or(|only| only == *p));
-    projects.flat_map(|p| (1..).zip(floor.queue_order(p))).collect()
+    let queues = projects.flat_map(|p| floor.queue_ids(p));
+    queues.flat_map(|queue| (1..).zip(floor.queue_order(&queue))).collect()
 }
 
 /// A job in `--json`.

@@ -3,7 +3,9 @@
 use super::duration::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy};
+use shopfloor_core::ids::Target;
+use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy, TargetPolicy};
+use std::collections::BTreeMap;
 
 /// Review of pull requests by a second agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +60,32 @@ pub struct Merge {
     pub slots: u32,
     /// How long a change may wait in the merge queue before somebody is told.
     pub alarm: Span,
+    /// Other branches than the primary one that work lands on, by name. Each has a queue of its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, MergeTarget>,
+}
+
+/// A branch beside the primary one that work lands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergeTarget {
+    /// The branch, such as "release/1.x".
+    #[schemars(with = "String")]
+    pub branch: Target,
+    /// Issues with this label land there, if they have it when work on them begins. Without it the target's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+impl Merge {
+    pub(super) fn targets(&self) -> Vec<TargetPolicy> {
+        let target = |(name, target): (&String, &MergeTarget)| TargetPolicy {
+            name: name.clone(),
+            branch: target.branch.clone(),
+            label: target.label.clone().unwrap_or_else(|| name.clone()),
+        };
+        self.targets.iter().map(target).collect()
+    }
 }
 
 impl Default for Merge {
@@ -70,6 +98,7 @@ impl Default for Merge {
             rounds: policy.merge_rounds_max,
             slots: policy.merge_slots as u32,
             alarm: Span(policy.merge_alarm),
+            targets: BTreeMap::new(),
         }
     }
 }

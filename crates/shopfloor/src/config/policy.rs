@@ -29,6 +29,7 @@ impl ProjectConfig {
             merge_people: self.merge.people,
             merge_batch: self.merge.batch,
             head_checks: self.ci.heads,
+            targets: self.merge.targets(),
             merge_slots: self.merge.slots as usize,
             merge_alarm: self.merge.alarm.0,
             max_jobs: limits.max_jobs as usize,

@@ -7,7 +7,7 @@ use shopfloor_adapters::git::hub;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{ProjectName, Sha};
+use shopfloor_core::ids::{ProjectName, Sha, Target};
 use shopfloor_core::state::{Entry, EntryState, Floor, Job, JobState, Queue};
 use shopfloor_engine::{Handle, Input};
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ struct Branch {
 /// Where a branch is expected to be.
 #[derive(Clone, PartialEq, Eq)]
 enum Known {
-    /// The primary branch; where, once it is on record.
-    Primary(Option<Vec<Sha>>),
+    /// The primary branch, or another that work lands on; where, once it is on record.
+    Primary(Option<Target>, Option<Vec<Sha>>),
     /// A branch that waits, as it was left.
     Waiting(Sha),
 }
@@ -63,9 +63,11 @@ impl HubWatch {
         let mut wanted: BTreeMap<Name, Known> = floor.entries.iter().filter_map(queued).collect();
         wanted.extend(floor.jobs.iter().filter_map(waiting));
         for project in floor.projects.iter() {
-            let known = floor.queues.get(&project.name).and_then(Queue::primary_known);
-            let name = (project.name.clone(), project.policy.primary_branch.clone());
-            wanted.insert(name, Known::Primary(known));
+            for queue in floor.queue_ids(&project.name) {
+                let known = floor.queues.get(&queue).and_then(Queue::primary_known);
+                let branch = project.policy.branch_of(queue.target.as_ref()).to_owned();
+                wanted.insert((project.name.clone(), branch), Known::Primary(queue.target, known));
+            }
         }
         let gone: Vec<Name> =
             self.numbers.keys().filter(|name| !wanted.contains_key(name)).cloned().collect();
@@ -144,10 +146,12 @@ impl Shared {
         let before = branch.seen.replace(head.clone());
         let (project, name) = branch.name.clone();
         let event = match &branch.known {
-            Known::Primary(Some(known)) if head.as_ref().is_some_and(|head| known.contains(head)) => return,
+            Known::Primary(_, Some(known)) if head.as_ref().is_some_and(|head| known.contains(head)) => {
+                return;
+            }
             // When it is seen for the first time it is put on record.
-            Known::Primary(None) if before.is_some_and(|before| before == head) => return,
-            Known::Primary(_) => Event::PrimaryTouched { project },
+            Known::Primary(_, None) if before.is_some_and(|before| before == head) => return,
+            Known::Primary(target, _) => Event::PrimaryTouched { project, target: target.clone() },
             Known::Waiting(known) if head.as_ref() == Some(known) => return,
             Known::Waiting(_) => Event::BranchTouched { project, branch: name, head },
         };

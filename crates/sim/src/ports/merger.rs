@@ -5,7 +5,7 @@ use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, Conflict, EntryBranch, LandedEntry, LandingStep, MovedBranch,
 };
-use shopfloor_core::ids::{EntryId, ProjectName, Sha};
+use shopfloor_core::ids::{EntryId, ProjectName, Sha, Target};
 use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{
@@ -55,7 +55,12 @@ impl Merger for FakeMerger {
         self.0.call("take_lock", |_| Ok(Box::new(()) as Box<dyn Any>))
     }
 
-    fn primary(&self, _project: &ProjectName, known: Option<&Sha>) -> PortResult<Option<PrimaryAt>> {
+    fn primary(
+        &self,
+        _project: &ProjectName,
+        _target: Option<&Target>,
+        known: Option<&Sha>,
+    ) -> PortResult<Option<PrimaryAt>> {
         self.0.call("primary", |world| {
             let head = world.git.primary();
             let goes_on = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));

@@ -3,7 +3,7 @@
 use crate::git::{Worktree, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{Taken, Tidy};
-use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_engine::ports::{
     BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
 };
@@ -173,7 +173,7 @@ impl Workspace for FakeWorkspace {
 
     fn review_diff(
         &self,
-        _project: &ProjectName,
+        _tree: &Tree,
         since: Option<&Sha>,
         head: &Sha,
         _bytes_max: usize,
@@ -181,7 +181,7 @@ impl Workspace for FakeWorkspace {
         self.0.call("review_diff", |_| Ok(format!("{since:?}..{head}")))
     }
 
-    fn change_of(&self, _project: &ProjectName, head: &Sha, _bytes_max: usize) -> PortResult<String> {
+    fn change_of(&self, _tree: &Tree, head: &Sha, _bytes_max: usize) -> PortResult<String> {
         self.0.call("change_of", |_| Ok(head.to_string()))
     }
 
@@ -291,7 +291,7 @@ impl Workspace for FakeWorkspace {
         })
     }
 
-    fn is_merged(&self, _project: &ProjectName, commit: &Sha) -> PortResult<bool> {
+    fn is_merged(&self, _project: &ProjectName, _target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
         self.0.call("is_merged", |world| Ok(world.git.is_ancestor(commit_of(commit), world.git.primary())))
     }
 

@@ -20,6 +20,7 @@ fn ask() -> BranchAsk {
         by: "alice".into(),
         approved_by: Some("bob".into()),
         urgent: false,
+        target: None,
     }
 }
 
@@ -164,7 +165,7 @@ fn a_head_that_fails_with_the_primary_branch_waits_until_that_is_mended() {
     let mut scene = red_twice();
     scene.ci(CiVerdict::Red).ci(CiVerdict::Red);
     assert_eq!((status(&scene, 1), scene.has("build_chain")), ("queued", false));
-    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
+    scene.event(Event::PrimaryTouched { project: project(), target: None }).primary(11);
     assert_eq!(lists(&scene), [[1]], "mended: it is tried as it would land");
     // A red that does not come again is no red.
     let mut scene = asked(Policy::default(), ask());
@@ -258,6 +259,7 @@ fn one_that_landed_closes_what_it_was_for() {
     scene.ci(CiVerdict::Green).primary(10).chain(&[30]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(10), sha(30))));
     let action = Action::Publish {
+        target: None,
         project: project(),
         old: sha(10),
         new: sha(30),

@@ -135,7 +135,7 @@ fn a_branch_that_somebody_pushed_to_is_looked_at_again() {
 #[test]
 fn what_somebody_merged_by_hand_is_merged() {
     let mut scene = Scene::reviewing(Policy::default(), 1);
-    scene.event(Event::PrimaryTouched { project: project() });
+    scene.event(Event::PrimaryTouched { project: project(), target: None });
     let Action::FindMerged { heads, .. } = scene.take("find_merged") else { unreachable!() };
     let found = |scene: &mut Scene, heads: &[JobHead]| {
         let action = Action::FindMerged { project: project(), heads: heads.to_vec() };
@@ -145,7 +145,7 @@ fn what_somebody_merged_by_hand_is_merged() {
     found(&mut scene, &[]);
     assert_eq!(scene.state(), "reviewing");
     // Of a head that is not the job's any more it says nothing.
-    found(&mut scene, &[JobHead { job: JOB, head: sha(9) }]);
+    found(&mut scene, &[JobHead { job: JOB, head: sha(9), target: None }]);
     assert_eq!(scene.state(), "reviewing");
     found(&mut scene, &heads);
     assert_eq!((scene.state(), scene.job().merged.clone()), ("finishing", Some(sha(1))));
@@ -156,11 +156,11 @@ fn what_somebody_merged_by_hand_is_merged() {
 #[test]
 fn what_was_never_fit_to_be_merged_is_not_looked_for() {
     let mut scene = Scene::working(Policy::default());
-    scene.event(Event::PrimaryTouched { project: project() });
+    scene.event(Event::PrimaryTouched { project: project(), target: None });
     assert!(!scene.names().contains(&"find_merged"));
     // A branch that was emptied is at the primary branch; that is no merge.
     scene.checking(Phase::AwaitingCi, 1).signal(DEV, Phase::AwaitingCi).branch(0);
-    scene.event(Event::PrimaryTouched { project: project() });
+    scene.event(Event::PrimaryTouched { project: project(), target: None });
     assert!(!scene.names().contains(&"find_merged"), "{:?}", scene.names());
 }
 

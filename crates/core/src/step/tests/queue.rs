@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::effect::{BuiltLanding, CiPurpose, Conflict, MovedBranch};
-use crate::ids::EntryId;
+use crate::ids::{EntryId, QueueId};
 use crate::policy::MergeBatch;
 use crate::state::{Entry, EntryState, Queue};
 use crate::step::may_merge;
@@ -34,7 +34,7 @@ fn moved(head: Option<Sha>) -> Outcome {
 }
 
 pub(super) fn queue(scene: &Scene) -> &Queue {
-    scene.floor.queues.get(&project()).expect("there is a queue")
+    scene.floor.queues.get(&QueueId::primary(&project())).expect("there is a queue")
 }
 
 pub(super) fn entry(scene: &Scene, id: u64) -> &Entry {
@@ -203,7 +203,7 @@ fn a_red_base_is_nobodys_fault_until_it_is_mended() {
     // Nothing is done until somebody moves it.
     scene.wait(Duration::from_secs(61));
     assert!(!scene.has("build_chain") && !scene.has("find_primary"));
-    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
+    scene.event(Event::PrimaryTouched { project: project(), target: None }).primary(11);
     assert_eq!((lists(&scene), queue(&scene).parked.len()), (vec![vec![1]], 0));
     scene.chain_seen(11, &[21]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(21))));
@@ -276,7 +276,7 @@ fn somebody_was_faster_so_all_is_built_and_checked_anew() {
     // Seen by a second trial: the first is not worth its run any more.
     let mut scene = merging();
     scene.chain(&[20]);
-    scene.event(Event::PrimaryTouched { project: project() }).primary(11);
+    scene.event(Event::PrimaryTouched { project: project(), target: None }).primary(11);
     assert!(scene.has("cancel_ci"));
     scene.ci(CiVerdict::Green);
     assert!(!scene.has("publish"));
@@ -431,7 +431,7 @@ fn slots_are_trials_at_once() {
 fn a_label_or_a_person_makes_it_sooner() {
     // One is being tried; of the others the labelled one is next.
     let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 1);
-    scene.event(Event::QueuePaused { project: project(), why: Some("w".into()) });
+    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()) });
     let order = |scene: &Scene| queue(scene).plan.order();
     for number in 2..=4 {
         scene.floor.projects.edit(&project()).expect("project").policy.max_jobs = 4;
@@ -456,7 +456,11 @@ fn a_label_or_a_person_makes_it_sooner() {
 
 #[test]
 fn a_paused_queue_begins_and_publishes_nothing() {
-    let pause = |why: Option<&str>| Event::QueuePaused { project: project(), why: why.map(str::to_owned) };
+    let pause = |why: Option<&str>| Event::QueuePaused {
+        project: project(),
+        target: None,
+        why: why.map(str::to_owned),
+    };
     let mut scene = merging();
     scene.chain(&[20]).event(pause(Some("a release"))).ci(CiVerdict::Green);
     assert!(!scene.has("publish"));
@@ -533,7 +537,7 @@ fn what_failed_or_conflicted_can_be_queued_again() {
 #[test]
 fn one_that_waits_too_long_is_reported_once() {
     let mut scene = merging();
-    scene.event(Event::QueuePaused { project: project(), why: Some("w".into()) });
+    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()) });
     let alarms = |scene: &Scene| scene.notes.iter().filter(|n| n.text.contains("waits in the merge")).count();
     scene.wait(Duration::from_secs(3600));
     assert_eq!(alarms(&scene), 0);
@@ -573,7 +577,7 @@ fn cancelled_during_the_publication() {
 #[test]
 fn entries_of_an_older_program_are_planned_for() {
     let mut scene = merging();
-    scene.floor.queues.remove(&project());
+    scene.floor.queues.remove(&QueueId::primary(&project()));
     scene.pending.clear();
     scene.event(Event::Resumed).primary(10);
     assert_eq!((lists(&scene), entry(&scene, 1).state.clone()), (vec![vec![1]], EntryState::Queued));

@@ -3,18 +3,20 @@
 use super::super::Context;
 use super::Check;
 use shopfloor_adapters::git::hub;
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{QueueId, Sha};
 use shopfloor_core::state::{Floor, LostPrimary, Project};
 
 /// `floor` is what the store holds, if it could be read.
 pub fn checks(context: &Context, floor: Option<&Floor>) -> Vec<Check> {
     let Some(floor) = floor else { return Vec::new() };
-    floor.projects.iter().map(|project| one(context, floor, project)).collect()
+    let queues = |project: &Project| floor.queue_ids(&project.name);
+    let all = floor.projects.iter().flat_map(|p| queues(p).into_iter().map(move |queue| (p, queue)));
+    all.map(|(project, queue)| one(context, floor, project, &queue)).collect()
 }
 
-fn one(context: &Context, floor: &Floor, project: &Project) -> Check {
-    let (name, branch) = (format!("merge queue of {}", project.name), &project.policy.primary_branch);
-    let queue = floor.queues.get(&project.name);
+fn one(context: &Context, floor: &Floor, project: &Project, id: &QueueId) -> Check {
+    let (name, branch) = (format!("merge queue of {id}"), project.policy.branch_of(id.target.as_ref()));
+    let queue = floor.queues.get(id);
     // What is published this very moment may be there already or not.
     let publishing = queue.is_some_and(|q| q.publishing.is_some());
     let known = queue.and_then(|q| q.plan.base()).filter(|_| !publishing);

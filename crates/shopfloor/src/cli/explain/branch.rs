@@ -24,7 +24,7 @@ pub fn find<'f>(floor: &'f Floor, project: &ProjectName, branch: &str) -> Option
 }
 
 pub fn run(context: &Context, floor: &Floor, entry: &Entry) -> CliResult<Exit> {
-    let position = floor.queue_order(&entry.project).iter().position(|e| e.id == entry.id).map(|at| at + 1);
+    let position = floor.queue_order(&entry.queue()).iter().position(|e| e.id == entry.id).map(|at| at + 1);
     let shown = EntryView::new(floor, position, entry);
     let filter = NoteFilter { project: Some(entry.project.to_string()), ..NoteFilter::default() };
     let own = format!("{}: ", entry.branch);

@@ -5,7 +5,7 @@ use crate::cli::{CliError, CliResult, Context, Exit, body, output};
 use shopfloor_adapters::git::hub::{self, BranchProblem};
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
-use shopfloor_core::ids::{PrNumber, ProjectName, Sha};
+use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_core::state::{Entry, EntryState, Floor, Project};
 use shopfloor_core::step::{Hindrance, may_queue};
 use shopfloor_store::forge::{NewReview, PrState, PrSummary};
@@ -18,17 +18,22 @@ pub struct Wish {
     pub pr: Option<PrNumber>,
     /// Though one of its commits says that it is not done.
     pub unfinished: bool,
+    /// The branch it is to land on; `None`: the primary branch.
+    pub target: Option<Target>,
 }
 
 /// The head of a branch in the hub.
-pub fn look(context: &Context, project: &Project, name: &str) -> CliResult<hub::HubBranch> {
-    let primary = &project.policy.primary_branch;
-    if name == primary {
-        return Err(CliError::usage(format!(
-            "{name} is the primary branch: it is what others are merged into"
-        )));
+pub fn look(
+    context: &Context,
+    project: &Project,
+    name: &str,
+    target: Option<&Target>,
+) -> CliResult<hub::HubBranch> {
+    if project.policy.is_landed_on(name) {
+        return Err(CliError::usage(format!("work lands on {name}: it is what others are merged into")));
     }
-    hub::branch(&context.git()?, &context.layout.hub(&project.name), primary, name).map_err(|problem| {
+    let onto = project.policy.branch_of(target);
+    hub::branch(&context.git()?, &context.layout.hub(&project.name), onto, name).map_err(|problem| {
         let message = problem.to_string();
         match problem {
             BranchProblem::BadName(_) => CliError::usage(message),
@@ -42,7 +47,7 @@ pub fn look(context: &Context, project: &Project, name: &str) -> CliResult<hub::
                 CliError::failed(message).hint("there is nothing to merge; commit and push first")
             }
             BranchProblem::Unrelated(..) => {
-                CliError::failed(message).hint("begin the branch at the primary branch")
+                CliError::failed(message).hint(format!("begin the branch at {onto}"))
             }
             BranchProblem::Git(_) => CliError::failed(message),
         }
@@ -61,7 +66,7 @@ pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliR
 /// Puts a branch that the hub has into the queue, with the head it has now.
 pub fn submit(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Sha> {
     let approves = wish.approve.is_given();
-    let (ask, pr) = ask(context, project, name, look(context, project, name)?, wish)?;
+    let (ask, pr) = ask(context, project, name, look(context, project, name, wish.target.as_ref())?, wish)?;
     if approves && let Some(pr) = &pr {
         let text = "Approved when it was queued.".to_owned();
         let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
@@ -108,6 +113,7 @@ pub fn ask(
         by: body::author(),
         approved_by,
         urgent: wish.urgent,
+        target: wish.target,
     };
     may_queue(engine.floor(), &project.name, &ask)
         .map_err(|why| refused(name, &why, pr.as_ref(), against.as_deref()))?;
@@ -200,7 +206,7 @@ fn show(context: &Context, project: &ProjectName, name: &str) -> CliResult<Exit>
     let entry = floor.entries.iter().rev().find(mine);
     let Some(entry) = entry else { return Err(CliError::failed(format!("{name} was not queued"))) };
     let state = floor.entry_status(entry);
-    let position = floor.queue_order(project).iter().position(|e| e.id == entry.id).map(|at| at + 1);
+    let position = floor.queue_order(&entry.queue()).iter().position(|e| e.id == entry.id).map(|at| at + 1);
     if context.json {
         output::json(&serde_json::json!({
             "entry": entry.id,

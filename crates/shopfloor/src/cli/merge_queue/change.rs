@@ -1,12 +1,13 @@
 //! People's say in the merge queue: in, out, sooner, not now.
 
 use super::branch::{self, Wish};
+use super::target;
 use crate::cli::approval::CommitName;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_adapters::git::hub;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
+use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, QueueId};
 use shopfloor_core::state::{End, Floor, Job, JobState};
 use shopfloor_core::step::may_merge;
 use std::str::FromStr;
@@ -33,6 +34,10 @@ pub struct AddArgs {
     /// The pull request of a branch that no job carries, if it is not plain which
     #[arg(long, value_name = "PR")]
     pr: Option<PrNumber>,
+    /// The target to land on, by its name in [merge.targets], instead of the primary branch; for a branch that no
+    /// job carries
+    #[arg(long, value_name = "TARGET")]
+    to: Option<String>,
     /// Though a commit of the branch is called fixup!, squash!, amend! or WIP
     #[arg(long)]
     unfinished: bool,
@@ -58,6 +63,17 @@ pub struct PauseArgs {
     /// Why, for whoever wonders
     #[arg(default_value = "by hand")]
     reason: String,
+    /// Only the queue of that target, or of the primary branch by its name; else all of the project
+    #[arg(long, value_name = "TARGET")]
+    to: Option<String>,
+}
+
+/// Let a paused queue go on
+#[derive(Args)]
+pub struct ResumeArgs {
+    /// Only the queue of that target, or of the primary branch by its name; else all of the project
+    #[arg(long, value_name = "TARGET")]
+    to: Option<String>,
 }
 
 #[derive(Clone)]
@@ -98,7 +114,8 @@ impl Change {
 
 pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
     let approve = args.approve.clone().into();
-    let wish = Wish { urgent: args.priority, approve, pr: args.pr, unfinished: args.unfinished };
+    let target = target::named(context, args.to.as_deref())?;
+    let wish = Wish { urgent: args.priority, approve, pr: args.pr, unfinished: args.unfinished, target };
     ask(context, &args.change, wish)
 }
 
@@ -115,8 +132,10 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
         // One that ended leaves its branch to people, unless it can go on just as it was.
         let goes_on = |job: &Job| {
             job.is_live()
-                || may_merge(engine.floor(), job)
-                    .is_ok_and(|head| branch::look(context, &row, name).is_ok_and(|found| found.head == head))
+                || may_merge(engine.floor(), job).is_ok_and(|head| {
+                    branch::look(context, &row, name, job.target.as_ref())
+                        .is_ok_and(|found| found.head == head)
+                })
         };
         if !job.is_some_and(goes_on) {
             return branch::add(context, &row, name, wish);
@@ -124,10 +143,13 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
     }
     let job = change.job(engine.floor(), &project)?;
     let issue = job.issue;
-    if wish.approve.is_given() || wish.pr.is_some() {
+    if wish.approve.is_given() || wish.pr.is_some() || wish.target.is_some() {
         let pr = job.pr.map_or_else(|| "PR".to_owned(), |pr| pr.to_string());
-        return Err(CliError::usage(format!("the job of issue #{issue} carries that change"))
-            .hint(format!("`shopfloor pr review {pr} --approve` approves it")));
+        let error = CliError::usage(format!("the job of issue #{issue} carries that change"));
+        return Err(match wish.target {
+            Some(_) => error.hint("its issue's labels say where it lands, when the job is begun"),
+            None => error.hint(format!("`shopfloor pr review {pr} --approve` approves it")),
+        });
     }
     if job.end() == Some(End::Merged) {
         return Err(CliError::failed(format!("issue #{issue} is merged already"))
@@ -175,7 +197,7 @@ fn show(context: &Context, project: &ProjectName, issue: IssueNumber) -> CliResu
     let job = floor.job_of(project, issue);
     let state = job.map_or("gone", |j| j.state.name());
     let entry = job.and_then(|j| match j.state {
-        JobState::Merging { entry } => floor.queue_order(project).iter().position(|e| e.id == entry),
+        JobState::Merging { entry } => floor.queue_order(&j.queue()).iter().position(|e| e.id == entry),
         _ => None,
     });
     let position = entry.map(|at| at + 1);
@@ -189,29 +211,37 @@ fn show(context: &Context, project: &ProjectName, issue: IssueNumber) -> CliResu
 }
 
 pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
-    hold(context, Some(shopfloor_core::text::one_line(&args.reason, 200)))
+    hold(context, args.to.as_deref(), Some(shopfloor_core::text::one_line(&args.reason, 200)))
 }
 
-pub fn resume(context: &Context) -> CliResult<Exit> {
+pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
     let row = context.project()?;
-    let branch = &row.policy.primary_branch;
     let engine = context.engine()?;
-    let lost = engine.floor().queues.get(&row.name).is_some_and(|queue| queue.lost.is_some());
-    if lost && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
-        return Err(CliError::failed(format!("the hub of {} has no primary branch {branch}", row.name))
-            .hint(format!("put it back first: `git push shopfloor {branch}`")));
+    for queue in target::meant(context, engine.floor(), args.to.as_deref())? {
+        let branch = row.policy.branch_of(queue.target.as_ref());
+        let lost = engine.floor().queues.get(&queue).is_some_and(|queue| queue.lost.is_some());
+        if lost && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
+            return Err(CliError::failed(format!("the hub of {} has no branch {branch}", row.name))
+                .hint(format!("put it back first: `git push shopfloor {branch}`")));
+        }
     }
-    hold(context, None)
+    hold(context, args.to.as_deref(), None)
 }
 
-fn hold(context: &Context, why: Option<String>) -> CliResult<Exit> {
+fn hold(context: &Context, to: Option<&str>, why: Option<String>) -> CliResult<Exit> {
+    let engine = context.engine()?;
+    let queues = target::meant(context, engine.floor(), to)?;
     let project = context.project()?.name;
-    context.submit(&Event::QueuePaused { project: project.clone(), why: why.clone() })?;
+    for QueueId { project, target } in queues.clone() {
+        context.submit(&Event::QueuePaused { project, target, why: why.clone() })?;
+    }
     if context.json {
-        output::json(&serde_json::json!({ "project": project, "paused": why }));
+        let branches: Vec<String> = queues.iter().map(QueueId::branch_in_words).collect();
+        output::json(&serde_json::json!({ "project": project, "paused": why, "queues": branches }));
     } else {
         let text = why.map_or_else(|| "goes on".to_owned(), |why| format!("is paused: {why}"));
-        output::line(format!("the merge queue of {project} {text}"));
+        let of = to.map(|to| format!(" for {to}")).unwrap_or_default();
+        output::line(format!("the merge queue of {project}{of} {text}"));
     }
     Ok(Exit::Fine)
 }

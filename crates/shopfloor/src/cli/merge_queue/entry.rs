@@ -118,7 +118,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         }
         EntryState::Queued | EntryState::Merging => {}
     }
-    let Some(queue) = floor.queues.get(&entry.project) else { return "the queue".into() };
+    let Some(queue) = floor.queues.get(&entry.queue()) else { return "the queue".into() };
     if queue.parked.iter().any(|p| p.entry == entry.id) {
         return match &queue.base_check {
             Some(check) if check.red => "the primary branch, which fails the checks, to be mended".into(),
@@ -151,7 +151,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
 /// As many rounds of the checks as it takes until it is its turn, less what has passed of this one: if all is green,
 /// and if as many of those before it fail as usual, and are run a second time.
 fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<(Duration, Duration)> {
-    let queue = floor.queues.get(&entry.project)?;
+    let queue = floor.queues.get(&entry.queue())?;
     if queue.paused.is_some() || queue.lost.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
         return None;
     }

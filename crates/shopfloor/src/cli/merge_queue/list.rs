@@ -51,10 +51,10 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
     output::table(&header, &rows);
     for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
         if let Some(why) = &queue.paused {
-            output::line(format!("{} is paused: {why}", queue.project));
+            output::line(format!("{} is paused: {why}", queue.id()));
         }
         if let Some(lost) = &queue.lost {
-            output::line(format!("{} stands still: {}", queue.project, lost.tell()));
+            output::line(format!("{} stands still: {}", queue.id(), lost.tell()));
         }
     }
     Ok(Exit::Fine)

@@ -9,6 +9,7 @@ mod process;
 mod revert;
 mod stats;
 mod status;
+mod target;
 
 pub use entry::{EntryView, queue};
 
@@ -36,8 +37,7 @@ enum MergeQueueCommand {
     /// What is being tried, and how the queue is
     Status,
     Pause(change::PauseArgs),
-    /// Let a paused queue go on
-    Resume,
+    Resume(change::ResumeArgs),
     Retry(change::RetryArgs),
     Revert(revert::RevertArgs),
     History(history::HistoryArgs),
@@ -52,7 +52,7 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Process => process::run(context),
         MergeQueueCommand::Status => status::run(context),
         MergeQueueCommand::Pause(args) => change::pause(context, args),
-        MergeQueueCommand::Resume => change::resume(context),
+        MergeQueueCommand::Resume(args) => change::resume(context, &args),
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
         MergeQueueCommand::Revert(args) => revert::run(context, &args),
         MergeQueueCommand::History(args) => history::run(context, &args),

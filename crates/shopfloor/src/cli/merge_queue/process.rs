@@ -18,7 +18,9 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     let project = context.project()?.name;
     let engine = context.engine()?;
     let floor = engine.floor();
-    let Some(next) = floor.queue_order(&project).first().map(|e| e.id) else {
+    let queues = floor.queue_ids(&project).into_iter();
+    let next = queues.filter_map(|queue| Some((floor.queue_order(&queue).first()?.id, queue))).next();
+    let Some((next, queue)) = next else {
         if context.json {
             output::json(&serde_json::Value::Null);
         } else {
@@ -26,12 +28,13 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         }
         return Ok(Exit::Fine);
     };
-    if let Some(why) = floor.queues.get(&project).and_then(|q| q.paused.clone()) {
+    if let Some(why) = floor.queues.get(&queue).and_then(|q| q.paused.clone()) {
         return Err(CliError::failed(format!("the merge queue is paused: {why}"))
             .hint("`shopfloor merge-queue resume` lets it go on"));
     }
-    if let Some(lost) = floor.queues.get(&project).and_then(|q| q.lost.as_ref()) {
-        let branch = &floor.policy(&project).primary_branch;
+    if let Some(lost) = floor.queues.get(&queue).and_then(|q| q.lost.as_ref()) {
+        let policy = floor.policy(&project);
+        let branch = policy.branch_of(queue.target.as_ref());
         // Somebody may have put it right while no daemon was there to see it.
         if hub::peek(&context.layout.hub(&project), branch) == lost.found {
             let error = CliError::failed(format!("the merge queue stands still: {}", lost.tell()));

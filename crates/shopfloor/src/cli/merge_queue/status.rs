@@ -3,13 +3,15 @@
 use super::entry::names;
 use crate::cli::{CliResult, Context, Exit, now, output};
 use serde::Serialize;
-use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, QueueId, RunId, Sha};
 use shopfloor_core::planner::{Purpose, TrialId};
 use shopfloor_core::state::{Floor, LostPrimary, Queue};
 
 #[derive(Serialize)]
 struct QueueView {
     project: ProjectName,
+    /// The branch that it moves.
+    branch: String,
     /// Why it is held.
     paused: Option<String>,
     /// Why it stands still until somebody puts the primary branch right.
@@ -50,10 +52,9 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     let floor = engine.floor();
     let project = context.named_project()?;
     let mine = floor.projects.iter().filter(|p| project.as_ref().is_none_or(|only| p.name == *only));
-    let unused = |name: &ProjectName| Queue::new(name.clone());
-    let views: Vec<QueueView> = mine
-        .map(|p| view_of(floor, &floor.queues.get(&p.name).cloned().unwrap_or_else(|| unused(&p.name))))
-        .collect();
+    let queues = mine.flat_map(|project| floor.queue_ids(&project.name));
+    let queue = |id: QueueId| floor.queues.get(&id).cloned().unwrap_or_else(|| Queue::new(id));
+    let views: Vec<QueueView> = queues.map(|id| view_of(floor, &queue(id))).collect();
     if context.json {
         output::json(&views);
         return Ok(Exit::Fine);
@@ -80,12 +81,13 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
     });
     QueueView {
         project: queue.project.clone(),
+        branch: floor.policy(&queue.project).branch_of(queue.target.as_ref()).to_owned(),
         paused: queue.paused.clone(),
         frozen: queue.lost.as_ref().map(LostPrimary::tell),
         primary: queue.plan.base().cloned(),
         primary_red: queue.base_check.as_ref().is_some_and(|c| c.red),
         slots: floor.policy(&queue.project).merge_slots,
-        waiting: floor.queue_order(&queue.project).len(),
+        waiting: floor.queue_order(&queue.id()).len(),
         trials: trials.collect(),
         publishing: queue
             .publishing
@@ -104,7 +106,7 @@ fn print(queue: &QueueView) {
         (None, Some(why)) => format!("paused: {why}"),
         (None, None) => "works".to_owned(),
     };
-    output::line(format!("{}  {state}", queue.project));
+    output::line(format!("{}  {}  {state}", queue.project, queue.branch));
     if queue.frozen.is_some() {
         output::line(
             "  `shopfloor doctor` says how to put it right; `shopfloor merge-queue resume` accepts it",
@@ -112,7 +114,7 @@ fn print(queue: &QueueView) {
     }
     let primary = queue.primary.as_ref().map_or("not known yet", |sha| sha.short());
     let red = if queue.primary_red { ", which fails the checks" } else { "" };
-    output::line(format!("  primary branch  {primary}{red}"));
+    output::line(format!("  branch          {primary}{red}"));
     output::line(format!("  waiting         {}", queue.waiting));
     output::line(format!("  slots           {} of {} in use", queue.trials.len(), queue.slots));
     for trial in &queue.trials {

@@ -105,7 +105,7 @@ pub fn run(context: &Context, args: &FinishArgs) -> CliResult<Exit> {
     work.nobody_else()?;
     let approve = if args.approve { Approve::Head } else { Approve::No };
     // Who ends a session to have its work merged says that it is done.
-    let wish = Wish { urgent: args.urgent, approve, pr: None, unfinished: true };
+    let wish = Wish { urgent: args.urgent, approve, unfinished: true, ..Wish::default() };
     if how == Finishing::Merge {
         work.may_merge(wish.clone())?;
     }

@@ -73,6 +73,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         hints: Default::default(),
     };
     let prepare = Action::PrepareWorktree {
+        target: None,
         job: JobId(1),
         project: project.clone(),
         issue: IssueNumber(1),
@@ -107,6 +108,7 @@ fn child() {
     // Ends by itself should the parent die.
     for n in first + 1..first + 100_000 {
         let action = Action::Checkpoint {
+            target: None,
             job: JobId(1),
             project: project(),
             issue: IssueNumber(1),
