@@ -80,6 +80,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
     };
     let lock = QueueLock::acquire(merger, project)?;
     let request = BuildRequest {
+        landed: &[],
         target: None,
         project,
         trial: TrialId(number),

@@ -267,6 +267,10 @@ pub enum Action {
         /// Where the primary branch was before somebody took commits off it: those do not come back.
         #[serde(default)]
         removed: Vec<Sha>,
+        /// Heads of branches that have landed there, perhaps as other commits: what goes on from one of them is put on
+        /// top of what it landed as.
+        #[serde(default)]
+        landed: Vec<Sha>,
     },
     /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
     BuildLanding {

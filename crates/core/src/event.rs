@@ -154,6 +154,9 @@ pub struct BranchAsk {
     /// The branch it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
+    /// Branches that it is to land after.
+    #[serde(default)]
+    pub after: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! it names as the one to go on with, the issues that a pull request is for. Hints from outside: they
 //! order work and find what was begun, and are believed no further.
 
-use crate::ids::{IssueNumber, PrNumber};
+use crate::ids::{IssueNumber, PrNumber, is_branch_name};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -22,6 +22,30 @@ pub struct Hints {
     pub paths: Vec<String>,
     /// `Existing PR: #N`.
     pub pr: Option<PrNumber>,
+    /// `Depends on branch NAME`: its change lands after theirs.
+    #[serde(default)]
+    pub after: Vec<String>,
+}
+
+/// Branches that one text can name.
+const AFTER_MAX: usize = 10;
+const AFTER: &str = "depends on branch ";
+
+/// The branches that a text says its change depends on, one in a line: `Depends on branch NAME`.
+pub fn after(body: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in beginning(body).lines() {
+        let line = line.trim_start_matches(['-', '*', '_', ' ', '\t', '>']);
+        let Some((begin, rest)) = line.split_at_checked(AFTER.len()) else { continue };
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        let name = word.trim_matches(['`', '"', '\'', '*', '_', ',', ';', '.', '(', ')']);
+        let is_new =
+            begin.eq_ignore_ascii_case(AFTER) && is_branch_name(name) && name.len() <= PATH_CHARS_MAX;
+        if is_new && found.len() < AFTER_MAX && !found.iter().any(|known| known == name) {
+            found.push(name.to_owned());
+        }
+    }
+    found
 }
 
 /// The hints in an issue's text.
@@ -35,7 +59,8 @@ pub fn of_issue(body: &str) -> Hints {
         let rest = rest.trim_start_matches(['*', '_', ' ']);
         begin.eq_ignore_ascii_case(EXISTING).then(|| number(rest))?
     });
-    Hints { paths: paths.take(PATHS_MAX).map(str::to_owned).collect(), pr: named.map(PrNumber) }
+    let paths = paths.take(PATHS_MAX).map(str::to_owned).collect();
+    Hints { paths, pr: named.map(PrNumber), after: after(body) }
 }
 
 /// The issues that a pull request's text says it is for: `Fixes #3, closes #4`.

@@ -51,6 +51,7 @@ mod pull;
 mod queue;
 mod record;
 mod session;
+mod stack;
 mod staff;
 mod urgency;
 

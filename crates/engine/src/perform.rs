@@ -137,10 +137,10 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 None => Outcome::NoPrimary,
             })
         }
-        Action::BuildChain { project, target, trial, base, method, list, removed } => {
+        Action::BuildChain { project, target, trial, base, method, list, removed, landed } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             let (target, trial, method) = (target.as_ref(), *trial, *method);
-            let request = BuildRequest { project, target, trial, base, method, list, removed };
+            let request = BuildRequest { project, target, trial, base, method, list, removed, landed };
             Ok(match ports.merger.build(&lock, &request)? {
                 Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
                 Built::Conflict { primary, moved, entry, with_base, conflict } => {

@@ -185,6 +185,8 @@ pub struct BuildRequest<'a> {
     pub list: &'a [ChainEntry],
     /// Tips of what was taken off the primary branch: none of that comes back with a branch begun there.
     pub removed: &'a [Sha],
+    /// Heads of branches that have landed there, perhaps as other commits, the newest first.
+    pub landed: &'a [Sha],
 }
 
 /// `primary` is where the primary branch was seen, `moved` are branches that are not at their head.

@@ -275,7 +275,8 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
 /// Whether the entry is through the merge queue, or waits there for somebody to put the primary branch right.
 pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
     let Some(entry) = floor.entries.get(&entry).filter(|e| e.state.is_live()) else { return true };
-    floor.queues.get(&entry.queue()).is_some_and(|q| waits_for_the_primary(q, entry))
+    let queue = floor.queues.get(&entry.queue());
+    queue.is_some_and(|q| waits_for_the_primary(q, entry)) || floor.waits_for_nobody(entry)
 }
 
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
@@ -292,8 +293,8 @@ fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
 /// Only a person can get it going again.
 fn stands_still(floor: &Floor, entry: &Entry) -> bool {
     let queue = floor.queues.get(&entry.queue());
-    queue.is_some_and(|q| q.paused.is_some() || waits_for_the_primary(q, entry))
-        && entry.state == EntryState::Queued
+    let held = queue.is_some_and(|q| q.paused.is_some() || waits_for_the_primary(q, entry));
+    (held || floor.waits_for_nobody(entry)) && entry.state == EntryState::Queued
 }
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.

@@ -1,6 +1,8 @@
 //! The whole factory on real parts: the real binary, real tmux, real git, real SQLite, the scripted
 //! demo agent as a process of its own. What is checked is git and the forge, not our own records.
 
+#[path = "factory/accepted.rs"]
+mod accepted;
 #[path = "factory/boss.rs"]
 mod boss;
 #[path = "factory/branches.rs"]
@@ -61,12 +63,16 @@ mod reviews;
 mod signals;
 #[path = "factory/signs.rs"]
 mod signs;
+#[path = "factory/stacks.rs"]
+mod stacks;
 #[path = "factory/staff.rs"]
 mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
 #[path = "factory/strict.rs"]
 mod strict;
+#[path = "factory/targets.rs"]
+mod targets;
 #[path = "factory/terminals.rs"]
 mod terminals;
 #[path = "factory/weather.rs"]

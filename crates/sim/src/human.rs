@@ -168,6 +168,7 @@ impl World {
             approved_by: Some("person".into()),
             urgent: self.rng.permille(200),
             target: None,
+            after: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::commit::{Commit, Stamp, factory};
 use super::conflict::Clash;
+use super::message::{squash_message, title};
 use super::run::{GitError, GitResult, Repo, parse_sha};
 use shopfloor_core::effect::{ChainEntry, ChainLink};
 use shopfloor_core::ids::{EntryId, Sha};
@@ -13,29 +14,19 @@ use shopfloor_core::planner::{Link, Tree};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
 
-const SUBJECTS_MAX: usize = 50;
-const CO_AUTHORS_MAX: usize = 20;
-const TRAILERS_MAX: usize = 50;
-/// What is kept of one commit's text.
-const BODY_BYTES_MAX: usize = 8 * 1024;
-
 /// A chain under way.
 pub(super) struct Links<'a> {
-    repo: &'a Repo,
-    method: MergeMethod,
-    base: (Sha, Commit),
+    pub(super) repo: &'a Repo,
+    pub(super) method: MergeMethod,
+    pub(super) base: (Sha, Commit),
     tip: (Sha, Commit),
     links: Vec<ChainLink>,
     /// Tips of what was taken off the primary branch.
-    removed: &'a [Sha],
-}
-
-/// What a branch has of commits that were taken off the primary branch, and its own on top of them.
-struct Returning {
-    /// Where its own begin.
-    from: Sha,
-    own: Vec<(Sha, Vec<Sha>)>,
-    left_out: u32,
+    pub(super) removed: &'a [Sha],
+    /// Heads of branches that have landed as other commits.
+    pub(super) landed: &'a [Sha],
+    /// Heads of those that are in the chain.
+    pub(super) heads: Vec<Sha>,
 }
 
 pub(super) enum Join {
@@ -46,7 +37,7 @@ pub(super) enum Join {
 }
 
 /// What a branch is on top of something.
-enum Joined {
+pub(super) enum Joined {
     Commit(Sha, Box<Commit>),
     Nothing,
     Conflict(Clash),
@@ -55,12 +46,26 @@ enum Joined {
 
 impl<'a> Links<'a> {
     pub(super) fn new(repo: &'a Repo, method: MergeMethod, base: (Sha, Commit)) -> Self {
-        Links { repo, method, tip: base.clone(), base, links: Vec::new(), removed: &[] }
+        Links {
+            repo,
+            method,
+            tip: base.clone(),
+            base,
+            links: Vec::new(),
+            removed: &[],
+            landed: &[],
+            heads: Vec::new(),
+        }
     }
 
     /// What was taken off the primary branch does not come back with a branch that was begun there.
     pub(super) fn without(self, removed: &'a [Sha]) -> Self {
         Links { removed, ..self }
+    }
+
+    /// What goes on from a branch that has landed is put on top of what that landed as.
+    pub(super) fn after(self, landed: &'a [Sha]) -> Self {
+        Links { landed, ..self }
     }
 
     pub(super) fn into_links(self) -> Vec<ChainLink> {
@@ -78,6 +83,7 @@ impl<'a> Links<'a> {
         }
         let link = Link { commit: self.tip.0.clone(), tree: Tree(self.tip.1.tree.clone()) };
         self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()), left_out });
+        self.heads.push(entry.head.clone());
         Ok(Join::Linked)
     }
 
@@ -105,6 +111,12 @@ impl<'a> Links<'a> {
         let joined = self.joined_as_a_whole(onto, entry, head)?;
         if !matches!(joined, Joined::Nothing | Joined::Conflict(_)) {
             return Ok(joined);
+        }
+        if let (Joined::Conflict(_), Some(rest)) = (&joined, self.rest_of_moved_stack(&onto.0, entry)?) {
+            let joined = self.join_rest(onto, entry, head, &rest)?;
+            if !matches!(joined, Joined::Conflict(_)) {
+                return Ok(joined);
+            }
         }
         Ok(self.joined_without_equivalents(onto, entry, head)?.unwrap_or(joined))
     }
@@ -171,6 +183,9 @@ impl<'a> Links<'a> {
         if let Some(returning) = self.returning(&onto.0, entry)? {
             return self.squash_own(onto, entry, head, &returning);
         }
+        if let Some(rest) = self.rest_of_stack(&onto.0, entry, &names)? {
+            return self.join_rest(onto, entry, head, &rest);
+        }
         match entry.method.unwrap_or(self.method) {
             // Of a linear branch, the first commit's parent is in what it goes on top of.
             MergeMethod::Rebase if linear && first_parents[0] == onto.0 => {
@@ -188,14 +203,21 @@ impl<'a> Links<'a> {
     }
 
     /// The commits of the branch that are not there yet, oldest first, each with its parents.
-    fn commits(&self, onto: &Sha, head: &Sha) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
+    pub(super) fn commits(&self, onto: &Sha, head: &Sha) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
         self.commits_without(onto, head, &[])
     }
 
     /// Those of them that none of these has.
-    fn commits_without(&self, onto: &Sha, head: &Sha, without: &[Sha]) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
+    pub(super) fn commits_without(
+        &self,
+        onto: &Sha,
+        head: &Sha,
+        without: &[Sha],
+    ) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
         let range = format!("{onto}..{head}");
-        let call = self.repo.call("rev-list").args(["--reverse", "--topo-order", "--parents", &range]);
+        let call = self.repo.call("rev-list");
+        // One that is not there any more is in nothing that is.
+        let call = call.args(["--ignore-missing", "--reverse", "--topo-order", "--parents", &range]);
         let call = call.args(without.iter().map(|tip| format!("^{tip}"))).arg("--");
         let command = call.shown();
         let list = call.text()?;
@@ -207,50 +229,12 @@ impl<'a> Links<'a> {
         list.lines().map(commit).collect()
     }
 
-    /// What the branch would bring back. One that has nothing of its own is there to do that.
-    fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
-        for tip in self.removed.iter().rev() {
-            if self.repo.commit(tip.as_str())?.is_none() {
-                continue;
-            }
-            let call = self.repo.call("merge-base").args([tip.as_str(), entry.head.as_str()]);
-            let command = call.shown();
-            let found = call.ending(&[0, 1])?;
-            if found.code != 0 {
-                continue;
-            }
-            let from = parse_sha(&command, &found.text())?;
-            if self.repo.is_ancestor(&from, onto)? {
-                continue;
-            }
-            let own = self.commits_without(onto, &entry.head, std::slice::from_ref(tip))?;
-            let all = self.commits(onto, &entry.head)?.len();
-            if !own.is_empty() && own.len() < all {
-                let left_out = u32::try_from(all - own.len()).unwrap_or(u32::MAX);
-                return Ok(Some(Returning { from, own, left_out }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The branch's own change alone, as one commit: its own history has what is not wanted.
-    fn squash_own(
-        &self,
-        onto: &(Sha, Commit),
-        entry: &ChainEntry,
-        head: &Commit,
-        returning: &Returning,
-    ) -> GitResult<Joined> {
-        let ours = stand_in(self.repo, vec![returning.from.clone()], &onto.1, head)?;
-        self.squashed(onto, entry, head, &returning.own, &ours)
-    }
-
     fn rebase(&self, onto: &(Sha, Commit), names: &[(Sha, Vec<Sha>)], head: &Commit) -> GitResult<Joined> {
         self.replay(onto, names, head, false)
     }
 
     /// `apart`: the first commit's parent is not in the history of what it goes on top of.
-    fn replay(
+    pub(super) fn replay(
         &self,
         (base, base_commit): &(Sha, Commit),
         names: &[(Sha, Vec<Sha>)],
@@ -296,7 +280,7 @@ impl<'a> Links<'a> {
         self.merge_commit(onto, entry, head, tree)
     }
 
-    fn merge_commit(
+    pub(super) fn merge_commit(
         &self,
         onto: &(Sha, Commit),
         entry: &ChainEntry,
@@ -320,7 +304,7 @@ impl<'a> Links<'a> {
     }
 
     /// `ours`: what it is merged with; it has the tree of `onto`.
-    fn squashed(
+    pub(super) fn squashed(
         &self,
         onto: &(Sha, Commit),
         entry: &ChainEntry,
@@ -336,7 +320,7 @@ impl<'a> Links<'a> {
         self.squash_commit(onto, entry, head, names, tree)
     }
 
-    fn squash_commit(
+    pub(super) fn squash_commit(
         &self,
         onto: &(Sha, Commit),
         entry: &ChainEntry,
@@ -400,100 +384,4 @@ pub(super) fn merge_trees(repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Re
         return Err(GitError::Answer { command, answer: "a conflict in no file".into() });
     }
     Ok(Err(Clash { tree, files }))
-}
-
-pub(super) fn title(entry: &ChainEntry) -> String {
-    let title = text::one_line(&entry.title, 200);
-    let title = if title.is_empty() { text::one_line(&entry.branch, 200) } else { title };
-    match entry.pr {
-        Some(pr) => format!("{title} (#{pr})"),
-        None => title,
-    }
-}
-
-/// A commit's message in its parts. What authors say of themselves is left out of the trailers: each is
-/// credited anyway.
-struct Message {
-    subject: String,
-    body: String,
-    /// A last paragraph of nothing else, such as `Signed-off-by: …`.
-    trailers: Vec<String>,
-    co_authors: Vec<String>,
-}
-
-impl Message {
-    fn of(commit: &Commit) -> Message {
-        let text = commit.text().replace("\r\n", "\n");
-        let (subject, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-        let rest = rest.trim();
-        let (body, last) = rest.rsplit_once("\n\n").unwrap_or(("", rest));
-        let all: Option<Vec<(String, String)>> = last.lines().map(trailer).collect();
-        let (body, named) = match all {
-            Some(named) if !named.is_empty() => (body, named),
-            _ => (rest, Vec::new()),
-        };
-        let (authors, trailers): (Vec<_>, Vec<_>) =
-            named.into_iter().partition(|(key, _)| key.eq_ignore_ascii_case("co-authored-by"));
-        Message {
-            subject: text::one_line(subject, 200),
-            body: text::head(&text::neutralise(body.trim_end()), BODY_BYTES_MAX),
-            trailers: trailers.into_iter().map(|(key, value)| format!("{key}: {value}")).collect(),
-            co_authors: authors.into_iter().map(|(_, value)| value).collect(),
-        }
-    }
-}
-
-fn trailer(line: &str) -> Option<(String, String)> {
-    let (key, value) = line.split_once(": ")?;
-    let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    plain.then(|| (key.to_owned(), text::one_line(value, 200)))
-}
-
-/// The title, what each commit says, and who is to be credited.
-fn squash_message(title: &str, commits: &[Commit]) -> String {
-    let mut message = format!("{title}\n");
-    let parts: Vec<Message> = commits.iter().map(Message::of).collect();
-    match parts.as_slice() {
-        [] => {}
-        [only] if only.body.is_empty() => {}
-        [only] => message.push_str(&format!("\n{}\n", only.body)),
-        many => {
-            message.push('\n');
-            for Message { subject, body, .. } in many.iter().take(SUBJECTS_MAX) {
-                message.push_str(&format!("* {subject}\n"));
-                if !body.is_empty() {
-                    let indented = body.lines().map(|line| format!("  {line}").trim_end().to_owned());
-                    message.push_str(&format!("\n{}\n\n", indented.collect::<Vec<_>>().join("\n")));
-                }
-            }
-            if many.len() > SUBJECTS_MAX {
-                message.push_str(&format!("* … and {} more\n", many.len() - SUBJECTS_MAX));
-            }
-        }
-    }
-    let first = commits.first().map(Commit::author_name);
-    let mut others: Vec<String> = Vec::new();
-    for (commit, part) in commits.iter().zip(&parts) {
-        for author in std::iter::once(commit.author_name()).chain(part.co_authors.iter().cloned()) {
-            if Some(&author) != first.as_ref() && !others.contains(&author) {
-                others.push(author);
-            }
-        }
-    }
-    let mut kept: Vec<&String> = Vec::new();
-    for trailer in parts.iter().flat_map(|part| &part.trailers) {
-        if !kept.contains(&trailer) {
-            kept.push(trailer);
-        }
-    }
-    if (!others.is_empty() || !kept.is_empty()) && !message.ends_with("\n\n") {
-        message.push('\n');
-    }
-    for trailer in kept.iter().take(TRAILERS_MAX) {
-        message.push_str(&format!("{trailer}\n"));
-    }
-    for author in others.iter().take(CO_AUTHORS_MAX) {
-        message.push_str(&format!("Co-authored-by: {author}\n"));
-    }
-    format!("{}\n", message.trim_end())
 }

@@ -5,11 +5,12 @@ use super::chain::{Links, merge_trees};
 use super::commit::Commit;
 use super::refs;
 use super::run::{Git, GitError, Repo, branch_ref};
+use shopfloor_core::hints;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::Tree;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
-use shopfloor_engine::ports::PortError;
+use shopfloor_engine::ports::{Final, PortError};
 use std::path::{Path, PathBuf};
 
 /// A branch that has something to merge.
@@ -21,6 +22,8 @@ pub struct HubBranch {
     pub subject: String,
     /// The first line of one of its commits that says itself that it is not for others yet.
     pub unfinished: Option<String>,
+    /// Branches that its commits say it depends on.
+    pub after: Vec<String>,
 }
 
 /// How the first lines begin of what is to become part of another commit, or is not done.
@@ -80,10 +83,12 @@ pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBra
     }
     let [head_commit, _] = &commits[..] else { unreachable!("two were asked for") };
     let range = format!("{on}..{head}");
-    let subjects = hub.call("log").args(["--format=%s", "-n", SUBJECTS_MAX, &range, "--"]).text()?;
-    let unfinished = subjects.lines().find(|subject| is_unfinished(subject));
+    let log = hub.call("log").args(["--format=%s%n%b%x00", "-n", SUBJECTS_MAX, &range, "--"]).text()?;
+    let subjects = log.split('\0').filter_map(|message| message.trim_start().lines().next());
+    let unfinished = subjects.into_iter().find(|subject| is_unfinished(subject));
     let unfinished = unfinished.map(|subject| text::one_line(subject, 200));
-    Ok(HubBranch { head, tree: Tree(head_commit.tree.clone()), subject: head_commit.subject(), unfinished })
+    let (tree, subject) = (Tree(head_commit.tree.clone()), head_commit.subject());
+    Ok(HubBranch { head, tree, subject, unfinished, after: hints::after(&log.replace('\0', "\n")) })
 }
 
 fn changes_nothing(hub: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {
@@ -107,6 +112,34 @@ pub fn primary(
         None => true,
     };
     Ok(Some((head, goes_on)))
+}
+
+/// What is read of one file.
+const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A file of a branch; `None`: there is no such branch, or no such file in it.
+pub fn file(git: &Git, hub: &Path, branch: &str, path: &str) -> Result<Option<String>, PortError> {
+    let name = branch_ref(branch)?;
+    let hub = git.bare(hub);
+    if !hub.path().exists() || hub.refs(&[&name])?[0].is_none() {
+        return Ok(None);
+    }
+    let call = hub.call("ls-tree").args(["-z", &name, "--", path]);
+    let listed = call.text()?;
+    // `<mode> <type> <object>`, a tab, the path. A link is no configuration.
+    let Some((entry, _)) = listed.split_once('\t').filter(|(entry, _)| entry.starts_with("100")) else {
+        return Ok(None);
+    };
+    let object = entry.rsplit(' ').next().unwrap_or_default();
+    let bytes = hub.call("cat-file").args(["blob", object]).run()?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let why = format!("{path} of {branch} is larger than {FILE_BYTES_MAX} bytes");
+        return Err(PortError::permanent(Final::Config, why));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(PortError::permanent(Final::Config, format!("{path} of {branch} is not UTF-8"))),
+    }
 }
 
 /// The files that change when the branch moves.

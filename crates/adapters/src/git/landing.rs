@@ -10,8 +10,8 @@
 //!
 //! Dates come from the commits, so that the same steps give the same commits.
 
-use super::chain::title;
 use super::commit::{Commit, factory};
+use super::message::title;
 use super::run::{GitResult, Repo, parse_sha};
 use shopfloor_core::effect::{BuiltLanding, ChainEntry, LandingStep};
 use shopfloor_core::ids::Sha;

@@ -130,7 +130,8 @@ impl Merger for GitMerger {
         };
         let base = (request.base.clone(), read[0].clone());
         let repo = self.attributes.of_tree(&queue.repo, &base.1.tree)?;
-        let mut links = Links::new(&repo, request.method, base).without(request.removed);
+        let mut links =
+            Links::new(&repo, request.method, base).without(request.removed).after(request.landed);
         for (entry, head) in request.list.iter().zip(&read[1..]) {
             match links.join(entry, head)? {
                 Join::Linked => {}

@@ -254,6 +254,7 @@ impl Floor {
         removed: &[Sha],
     ) -> PortResult<Built> {
         let request = BuildRequest {
+            landed: &[],
             target: None,
             project: &self.project.name,
             trial: TrialId(list[0].entry.0),

@@ -113,8 +113,16 @@ fn of_two_who_publish_at_once_exactly_one_wins() {
             let lock = QueueLock::acquire(merger, name).expect("each has its own");
             let list = [floor.entry(issue, head)];
             let (trial, method) = (TrialId(issue), MergeMethod::Rebase);
-            let request =
-                BuildRequest { project: name, target: None, trial, base, method, list: &list, removed: &[] };
+            let request = BuildRequest {
+                project: name,
+                target: None,
+                trial,
+                base,
+                method,
+                list: &list,
+                removed: &[],
+                landed: &[],
+            };
             commit_of(merger.build(&lock, &request).expect("built")).1
         };
         let publish = |merger: &GitMerger, old: &Sha, new: &Sha| -> PortResult<Result<(), NotPublished>> {

@@ -80,6 +80,9 @@ pub struct Entry {
     /// The branch it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
+    /// Branches that it lands after. It is not in the plan before they have landed.
+    #[serde(default)]
+    pub after: Vec<String>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 

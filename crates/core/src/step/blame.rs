@@ -35,8 +35,9 @@ impl Turn<'_> {
         report: Option<&CiReport>,
     ) {
         let (log, excerpt) = report.map_or(("", ""), |r| (&r.log, &r.excerpt));
+        let branch = onto.branch_in_words();
         let message = format!(
-            "MERGE_FAILED\nOn top of the primary branch (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge the primary branch into yours (do not rebase), fix it, commit and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
+            "MERGE_FAILED\nOn top of {branch} (at {on}) your change fails, and failed again when it was tried a second time: {reason}. Merge {branch} into yours (do not rebase), fix it, commit and signal awaiting_ci again.\nThe whole log: {log}\n\n{excerpt}"
         );
         let policy = self.policy(&onto.project);
         let queue = self.queue_of(onto);
@@ -64,7 +65,12 @@ impl Turn<'_> {
         let policy = self.policy(&onto.project);
         let queue = self.queue_of(onto);
         let Some(check) = queue.base_check.clone().filter(|c| c.run == run) else { return };
-        let text = format!("run {run} on the primary branch at {}: {}", check.head.short(), describe(report));
+        let text = format!(
+            "run {run} on {} at {}: {}",
+            onto.branch_in_words(),
+            check.head.short(),
+            describe(report)
+        );
         let first = queue.parked.first().map(|p| p.entry);
         if let Some(green) = Green::judge(&policy, &check.head, run, report) {
             queue.remember(green);
@@ -84,7 +90,8 @@ impl Turn<'_> {
             _ => {
                 self.queue_of(onto).base_check = Some(BaseCheck { red: true, ..check.clone() });
                 let text = format!(
-                    "the primary branch itself fails at {}: {}; what fails on top of it waits until it is mended",
+                    "{} itself fails at {}: {}; what fails on top of it waits until it is mended",
+                    onto.branch_in_words(),
                     check.head.short(),
                     describe(report)
                 );

@@ -10,7 +10,7 @@ use super::trials::says_nothing;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged, StatusState, Verdict};
 use crate::event::{BranchAsk, NoteKind};
 use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, QueueId, RunId, Sha};
-use crate::planner::{Input, Priority};
+use crate::planner::Priority;
 use crate::policy::HeadChecks;
 use crate::state::{ByHand, Entry, EntryState, Floor};
 use crate::verdict::Green;
@@ -132,6 +132,7 @@ impl Turn<'_> {
             left_out: 0,
             landed_on: None,
             target: ask.target.clone(),
+            after: ask.after.clone(),
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);
@@ -170,8 +171,8 @@ impl Turn<'_> {
     fn admit(&mut self, id: EntryId) {
         self.set_entry(id, EntryState::Queued);
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        let (queue, priority, at) = (entry.queue(), entry.priority, entry.requested_at);
-        self.plan(&queue, &Input::Entered { entry: id, priority, at });
+        let queue = entry.queue();
+        self.enter_plan(id);
         self.find_primary(&queue);
     }
 

@@ -37,6 +37,7 @@ impl Turn<'_> {
                     approved_by: Some(by.clone()),
                     urgent: false,
                     target: None,
+                    after: Vec::new(),
                 };
                 self.take_parted(project, &ask);
             }

@@ -9,7 +9,7 @@
 use super::Turn;
 use crate::effect::{Action, MovedBranch, Outcome};
 use crate::event::NoteKind;
-use crate::ids::{QueueId, Sha};
+use crate::ids::{QueueId, Sha, Target, in_words};
 use crate::planner::Input;
 use crate::state::{LostPrimary, Publishing};
 
@@ -83,11 +83,12 @@ impl Turn<'_> {
             (Some(head), base) if goes_on || base.is_none() => {
                 queue.accepts = false;
                 if queue.lost.take().is_some() {
-                    let text = format!("the primary branch is at {} and in order again", head.short());
+                    let text =
+                        format!("{} is at {} and in order again", onto.branch_in_words(), head.short());
                     self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
                 if base.is_some_and(|base| base != *head) {
-                    let text = format!("somebody moved the primary branch to {}", head.short());
+                    let text = format!("somebody moved {} to {}", onto.branch_in_words(), head.short());
                     self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
                 self.plan(onto, &Input::Primary { head: head.clone() });
@@ -101,7 +102,10 @@ impl Turn<'_> {
         if self.queue_of(onto).lost.as_ref() == Some(&lost) {
             return;
         }
-        let text = format!("{}; the merge queue stands still until that is put right", lost.tell());
+        let text = format!(
+            "{}; the merge queue stands still until that is put right",
+            lost.tell_of(onto.target.as_ref())
+        );
         self.queue_of(onto).lost = Some(lost);
         self.note(NoteKind::Escalation, &onto.project, None, text);
     }
@@ -144,15 +148,24 @@ impl Turn<'_> {
 impl LostPrimary {
     /// What happened, for people.
     pub fn tell(&self) -> String {
+        self.tell_of(None)
+    }
+
+    /// The same, of another branch than the primary one.
+    pub fn tell_of(&self, target: Option<&Target>) -> String {
+        let branch = in_words(target);
         let known = self.known.as_ref().map(Sha::short);
         match (&self.found, known) {
             (Some(found), known) => format!(
-                "the primary branch was rewound or rewritten: it is at {}, without {}",
+                "{branch} was rewound or rewritten: it is at {}, without {}",
                 found.short(),
                 known.unwrap_or_default()
             ),
-            (None, Some(known)) => format!("the primary branch was deleted; it was at {known}"),
-            (None, None) => "origin has no primary branch".to_owned(),
+            (None, Some(known)) => format!("{branch} was deleted; it was at {known}"),
+            (None, None) => match target {
+                None => "origin has no primary branch".to_owned(),
+                Some(_) => format!("origin has no branch {branch}"),
+            },
         }
     }
 }

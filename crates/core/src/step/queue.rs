@@ -4,7 +4,7 @@
 use super::Turn;
 use crate::effect::{Action, Conflict, LandedEntry};
 use crate::event::NoteKind;
-use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, QueueId, Sha};
+use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, QueueId, Sha, in_words};
 use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
@@ -72,6 +72,7 @@ impl Turn<'_> {
         }
         let (project, issue, queue) = (job.project.clone(), job.issue, job.queue());
         let priority = priority.max(self.labelled_priority(&project, issue));
+        let row = self.floor.issues.get(&(project.clone(), issue));
         self.floor.entries.put(Entry {
             id: entry,
             project: project.clone(),
@@ -90,11 +91,39 @@ impl Turn<'_> {
             left_out: 0,
             landed_on: None,
             target: queue.target.clone(),
+            after: row.map(|issue| issue.hints.after.clone()).unwrap_or_default(),
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
-        self.plan(&queue, &Input::Entered { entry, priority, at: self.now });
+        self.enter_plan(entry);
         self.find_primary(&queue);
+    }
+
+    /// Into the plan, unless others have to land before it.
+    pub(super) fn enter_plan(&mut self, id: EntryId) {
+        let Some(entry) = self.floor.entries.get(&id) else { return };
+        let (queue, priority, at) = (entry.queue(), entry.priority, entry.requested_at);
+        if let Some(branch) = self.floor.waits_for_branch(entry) {
+            let text = format!("it lands after {branch}");
+            self.note_entry(NoteKind::QueueState, id, text);
+            return;
+        }
+        self.plan(&queue, &Input::Entered { entry: id, priority, at });
+    }
+
+    /// Something has landed: what waited for it may be tried.
+    fn enter_those_behind(&mut self, onto: &QueueId) {
+        let waits = |e: &&Entry| {
+            e.state == EntryState::Queued
+                && !e.after.is_empty()
+                && e.queue() == *onto
+                && self.floor.standing(e).is_none()
+                && !self.floor.queues.get(onto).is_some_and(|q| q.is_parked(e.id))
+                && self.floor.waits_for_branch(e).is_none()
+        };
+        for id in self.floor.entries.iter().filter(waits).map(|e| e.id).collect::<Vec<_>>() {
+            self.enter_plan(id);
+        }
     }
 
     pub(super) fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
@@ -242,6 +271,7 @@ impl Turn<'_> {
             matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()
                 && !self.floor.queues.get(&e.queue()).is_some_and(|q| q.is_parked(e.id))
+                && self.floor.waits_for_branch(e).is_none()
         };
         let entries: Vec<Entry> = self.floor.entries.iter().filter(unknown).cloned().collect();
         for entry in entries {
@@ -307,13 +337,13 @@ impl Turn<'_> {
 
     /// The entry conflicts with the primary branch: its agent has to resolve it.
     pub(super) fn conflicted(&mut self, id: EntryId, with: &Sha, conflict: &Conflict) {
-        let Some(Entry { job, branch, .. }) = self.floor.entries.get(&id) else { return };
-        let (job, branch) = (*job, branch.clone());
+        let Some(Entry { job, branch, target, .. }) = self.floor.entries.get(&id) else { return };
+        let (job, branch, onto) = (*job, branch.clone(), in_words(target.as_ref()));
         let Conflict { files, hunks } = conflict;
         self.set_entry(id, EntryState::Conflicted { files: files.clone() });
         let Some(job) = job else {
             let text = format!(
-                "conflicts with the primary branch at {} in {}: merge that into the branch, push it, and `shopfloor merge-queue add {branch}` again",
+                "conflicts with {onto} at {} in {}: merge that into the branch, push it, and `shopfloor merge-queue add {branch}` again",
                 with.short(),
                 files.join(", ")
             );
@@ -331,7 +361,7 @@ impl Turn<'_> {
         self.record_rework(job, "MERGE_CONFLICT", &next, None);
         self.merge_trouble(
             job,
-            &format!("MERGE_CONFLICT\nYour branch conflicts with the primary branch at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit and signal awaiting_ci again.{shown}"),
+            &format!("MERGE_CONFLICT\nYour branch conflicts with {onto} at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve, commit and signal awaiting_ci again.{shown}"),
             "the change keeps conflicting with the primary branch",
         );
     }
@@ -353,8 +383,9 @@ impl Turn<'_> {
         self.set_entry(id, EntryState::Merged { commit: commit.clone() });
         let entry = self.floor.entries.edit(&id)?;
         entry.landed_on = Some(on.clone());
-        let (job, head) = (entry.job, entry.head.clone());
+        let (job, head, queue) = (entry.job, entry.head.clone(), entry.queue());
         self.note_entry(NoteKind::MergeComplete, id, commit.to_string());
+        self.enter_those_behind(&queue);
         let Some(job) = job else {
             self.retire(id, commit);
             return Some(LandedEntry { entry: id, head, commit: commit.clone() });

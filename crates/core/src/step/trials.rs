@@ -10,8 +10,11 @@ use crate::effect::{
 use crate::event::NoteKind;
 use crate::ids::{EntryId, QueueId, RunId, Sha};
 use crate::planner::{Alarm, Input, Order, TrialId, Verdict};
-use crate::state::{Entry, Landing, Queue, TrialRun};
+use crate::state::{Entry, EntryState, Landing, Queue, TrialRun};
 use crate::verdict::Green;
+
+/// Branches that have landed, of which the rest of a stack may still come.
+const LANDED_MAX: usize = 50;
 
 /// What an input was concluded from, for whoever has to be told.
 #[derive(Default)]
@@ -107,6 +110,9 @@ impl Turn<'_> {
         let list = list.iter().filter_map(|id| self.chain_entry(*id)).collect();
         let method = self.policy(&onto.project).merge_method;
         let removed = self.queue_of(onto).removed.clone();
+        let has_landed = |e: &&Entry| matches!(e.state, EntryState::Merged { .. }) && e.queue() == *onto;
+        let landed = self.floor.entries.iter().rev().filter(has_landed).map(|e| e.head.clone());
+        let landed = landed.take(LANDED_MAX).collect();
         self.act(Action::BuildChain {
             project: onto.project.clone(),
             target: onto.target.clone(),
@@ -115,6 +121,7 @@ impl Turn<'_> {
             method,
             list,
             removed,
+            landed,
         });
     }
 

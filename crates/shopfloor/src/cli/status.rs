@@ -114,7 +114,7 @@ impl ProjectView {
             paused: project.pause.as_ref().map(|pause| pause.why.clone()).or_else(|| project.paused.clone()),
             since: project.pause.as_ref().map(|pause| pause.since),
             queue_paused: queues().find_map(|q| Some(of(q, q.paused.clone()?))),
-            queue_frozen: queues().find_map(|q| Some(of(q, q.lost.as_ref()?.tell()))),
+            queue_frozen: queues().find_map(|q| Some(q.lost.as_ref()?.tell_of(q.target.as_ref()))),
             held: staff
                 .into_iter()
                 .flat_map(Staff::causes)

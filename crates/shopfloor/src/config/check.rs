@@ -7,6 +7,7 @@ use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
+use shopfloor_core::ids::ProjectName;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -117,6 +118,25 @@ pub(super) fn secrets(source: &Source<'_>) -> Checked {
     Ok(())
 }
 
+fn targets(source: &Source<'_>, config: &ProjectConfig) -> Checked {
+    let mut branches = vec![config.project.primary_branch.as_str()];
+    for (name, target) in &config.merge.targets {
+        let at = |key: &str, why: String| Err(source.at_key(&["merge", "targets", name, key], why));
+        if name.parse::<ProjectName>().is_err() {
+            let why = format!("{name:?} cannot be the name of a target: {}", ProjectName::RULE);
+            return Err(source.at_key(&["merge", "targets", name], why));
+        }
+        if branches.contains(&target.branch.branch()) {
+            return at("branch", format!("{:?} has a queue already", target.branch.branch()));
+        }
+        if target.label.as_ref().is_some_and(|label| label.trim().is_empty() || label.contains(',')) {
+            return at("label", "a label is not empty and has no comma".into());
+        }
+        branches.push(target.branch.branch());
+    }
+    Ok(())
+}
+
 pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     if let Some(rule) = bad_branch(&config.project.primary_branch) {
         return Err(source.at_key(
@@ -124,6 +144,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
             format!("{:?} cannot be the name of a branch: {rule}", config.project.primary_branch),
         ));
     }
+    targets(source, config)?;
     ci(source, &config.ci)?;
     agents(source, &config.agents, &["agents"])?;
     let limits = &config.limits;

@@ -39,6 +39,13 @@ pub struct Ci {
     pub infra_cooldown: Span,
 }
 
+impl Ci {
+    /// What is accepted, of the primary branch, with what only the user can say: what is passed to the checks.
+    pub fn accepting(&self, accepted: Ci) -> Ci {
+        Ci { pass_env: self.pass_env.clone(), ..accepted }
+    }
+}
+
 impl Default for Ci {
     fn default() -> Self {
         Ci {

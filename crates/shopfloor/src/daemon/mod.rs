@@ -16,20 +16,21 @@ mod socket;
 mod surroundings;
 mod watches;
 
-pub use projects::{Projects, Unusable};
+pub use projects::{Accepted, Projects, Unusable};
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
-use crate::config::FloorConfig;
+use crate::config::{FILE_NAME, FloorConfig};
 use panes::PaneListener;
 use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::forge::local::LocalForge;
-use shopfloor_adapters::git::{GitMerger, GitWorkspace, repos};
+use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, hub, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
@@ -54,6 +55,15 @@ const STORE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a daemon may hold the floor without answering: it is starting, or ending.
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
+/// Reads a project's file as its primary branch has it.
+fn accepted(git: &Git, layout: &Layout) -> Accepted {
+    let (git, layout) = (git.clone(), layout.clone());
+    Arc::new(move |project| {
+        let hub = layout.hub(&project.name);
+        hub::file(&git, &hub, &project.primary_branch, FILE_NAME).map_err(|e| e.to_string())
+    })
+}
+
 /// A floor that is taken and ready to run.
 pub struct Daemon {
     pub runner: Runner<SqliteStore, FloorWatches>,
@@ -77,7 +87,14 @@ impl Daemon {
         install_self(context)?;
 
         let floor_config = context.floor_config()?;
-        let (projects, unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        let (projects, mut unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        for project in projects.all() {
+            let project = project.git();
+            repos::ensure(&git, &context.layout, &project)
+                .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
+        }
+        let (projects, refused) = projects.with_accepted(accepted(&git, &context.layout));
+        unusable.extend(refused);
         for Unusable { project, error } in &unusable {
             eprintln!("warning: nothing new is begun in {project}: {}", error.message);
             let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };
@@ -88,11 +105,6 @@ impl Daemon {
         }
         if let Some(last) = unusable.into_iter().next_back().filter(|_| projects.all().is_empty()) {
             return Err(last.error);
-        }
-        for project in projects.all() {
-            let project = project.git();
-            repos::ensure(&git, &context.layout, &project)
-                .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         // What the configuration says now is what the floor decides by.
         for event in &projects.events(engine.floor()) {

@@ -37,14 +37,21 @@ pub struct Loaded {
 
 impl Loaded {
     pub fn git(&self) -> GitProject {
-        GitProject {
-            name: self.config.project.name.clone(),
-            primary_branch: self.config.project.primary_branch.clone(),
-            checkout: self.checkout.clone(),
-            push_rescues: self.config.rescue.push,
-        }
+        git_project(&self.config, &self.checkout)
     }
 }
+
+fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
+    GitProject {
+        name: config.project.name.clone(),
+        primary_branch: config.project.primary_branch.clone(),
+        checkout: checkout.to_owned(),
+        push_rescues: config.rescue.push,
+    }
+}
+
+/// A project's own file as its primary branch has it; `None`: it has none.
+pub type Accepted = Arc<dyn Fn(&GitProject) -> Result<Option<String>, String> + Send + Sync>;
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;
@@ -55,6 +62,8 @@ pub struct Projects {
     floor: Arc<FloorConfig>,
     runtimes: Arc<Catalogue>,
     around: Surroundings,
+    /// How to get at what is accepted; none for whoever only looks.
+    accepted: Option<Accepted>,
     /// Where each is, also of those that cannot be read.
     checkouts: Arc<RwLock<BTreeMap<ProjectName, PathBuf>>>,
 }
@@ -94,6 +103,35 @@ impl Projects {
         }
     }
 
+    /// From now on the checks are those that the primary branch has. The projects that have none there that can be
+    /// used are not begun.
+    pub fn with_accepted(self, accepted: Accepted) -> (Self, Vec<Unusable>) {
+        let projects = Projects { accepted: Some(accepted), ..self };
+        let mut unusable = Vec::new();
+        for project in projects.all() {
+            match projects.read(&project.checkout) {
+                Ok(loaded) => projects.put(loaded),
+                Err(error) => unusable.push(Unusable { project: project.config.project.name, error }),
+            }
+        }
+        (projects, unusable)
+    }
+
+    /// What counts as passed is what the primary branch says, not whatever the checkout holds just now. What may be
+    /// passed to the checks is the user's own to say.
+    fn take_accepted(&self, checkout: &Path, config: &mut ProjectConfig) -> CliResult<()> {
+        let Some(accepted) = &self.accepted else { return Ok(()) };
+        let git = git_project(config, checkout);
+        let branch = &git.primary_branch;
+        let text =
+            accepted(&git).map_err(|why| CliError::failed(format!("{branch} cannot be read: {why}")))?;
+        let Some(text) = text else { return Ok(()) };
+        let name = format!("{branch}:{}", config::FILE_NAME);
+        let theirs = config::load::project_from(Path::new(&name), &text, &self.floor)?;
+        config.ci = config.ci.accepting(theirs.ci);
+        Ok(())
+    }
+
     fn is_at(&self, project: &ProjectName, checkout: &Path) {
         let mut all = self.checkouts.write().unwrap_or_else(|broken| broken.into_inner());
         all.insert(project.clone(), checkout.to_owned());
@@ -112,7 +150,8 @@ impl Projects {
     }
 
     fn read(&self, checkout: &Path) -> CliResult<Loaded> {
-        let config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
+        let mut config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
+        self.take_accepted(checkout, &mut config)?;
         let secrets = secrets::resolve(&config, checkout, &|name| self.around.text(name)).map_err(|e| {
             CliError::usage(e.to_string())
                 .hint("set it, and run `shopfloor up` again: a daemon that runs is told")

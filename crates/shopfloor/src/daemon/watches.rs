@@ -13,7 +13,7 @@ use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
 use crate::registry::mirror::Mirror;
 use shopfloor_adapters::agent::{result_file, spool};
-use shopfloor_adapters::git::{Git, branch_file};
+use shopfloor_adapters::git::{Git, branch_file, hub};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::layout::Layout;
@@ -23,7 +23,7 @@ use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
-use shopfloor_core::state::{About, Floor, Session, SessionState};
+use shopfloor_core::state::{About, Floor, Project, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
@@ -41,7 +41,7 @@ pub struct FloorWatches {
     shared: Arc<Shared>,
     /// What is watched: sessions by epoch, configuration files by project.
     sessions: BTreeMap<Epoch, Watched>,
-    projects: BTreeMap<ProjectName, (u64, PathBuf)>,
+    projects: BTreeMap<ProjectName, ConfigWatch>,
     /// Configuration files ever watched: each gets a key of its own.
     configs: u64,
     /// What the attendants were last told of each session.
@@ -121,6 +121,20 @@ struct PhaseKey {
 
 /// The keys of one session's watches.
 struct Watched(Vec<u64>);
+
+/// The watches of one project's configuration.
+struct ConfigWatch {
+    keys: Vec<u64>,
+    files: Vec<PathBuf>,
+}
+
+/// What says how a project is configured: the file in its checkout, and where its primary branch is, which has the
+/// accepted checks.
+fn config_files(layout: &Layout, project: &Project) -> Vec<PathBuf> {
+    let file = Path::new(&project.checkout).join(crate::config::FILE_NAME);
+    let branch = hub::files_of(&layout.hub(&project.name), &project.policy.primary_branch);
+    std::iter::once(file).chain(branch).collect()
+}
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.
 const KINDS: u64 = 6;
@@ -230,8 +244,9 @@ impl Watches for FloorWatches {
         }
         for project in floor.projects.iter() {
             let checkout = PathBuf::from(&project.checkout);
-            if self.projects.get(&project.name).is_none_or(|(_, known)| *known != checkout) {
-                self.watch_config(&project.name, checkout);
+            let files = config_files(&self.layout, project);
+            if self.projects.get(&project.name).is_none_or(|known| known.files != files) {
+                self.watch_config(&project.name, checkout, files);
             }
         }
     }
@@ -386,16 +401,20 @@ impl FloorWatches {
 
     /// Also for a project that is new, or whose checkout has moved: arming the watch reports the
     /// file once, which has it read.
-    fn watch_config(&mut self, project: &ProjectName, checkout: PathBuf) {
-        if let Some((old, _)) = self.projects.remove(project) {
+    fn watch_config(&mut self, project: &ProjectName, checkout: PathBuf, files: Vec<PathBuf>) {
+        for old in self.projects.remove(project).into_iter().flat_map(|old| old.keys) {
             self.files.unwatch(old);
             self.shared.remove(old);
         }
-        self.configs += 1;
-        let key = config_key(self.configs);
-        self.shared.put(key, Key::Config { project: project.clone(), checkout: checkout.clone() });
-        self.watch_file(key, checkout.join(crate::config::FILE_NAME));
-        self.projects.insert(project.clone(), (key, checkout));
+        let mut keys = Vec::new();
+        for file in &files {
+            self.configs += 1;
+            let key = config_key(self.configs);
+            self.shared.put(key, Key::Config { project: project.clone(), checkout: checkout.clone() });
+            self.watch_file(key, file.clone());
+            keys.push(key);
+        }
+        self.projects.insert(project.clone(), ConfigWatch { keys, files });
     }
 }
 

@@ -54,7 +54,7 @@ pub fn push(floor: &Floor, branch: &str, file: &str, content: &str) -> Sha {
     push_onto(floor, "main", branch, file, content)
 }
 
-fn push_onto(floor: &Floor, base: &str, branch: &str, file: &str, content: &str) -> Sha {
+pub fn push_onto(floor: &Floor, base: &str, branch: &str, file: &str, content: &str) -> Sha {
     floor.git_insists(&["checkout", "--quiet", "-B", "work", base]);
     std::fs::write(floor.path("repo").join(file), format!("{content}\n")).expect("written");
     floor.git_insists(&["add", file]);

@@ -21,6 +21,7 @@ fn ask() -> BranchAsk {
         approved_by: Some("bob".into()),
         urgent: false,
         target: None,
+        after: Vec::new(),
     }
 }
 

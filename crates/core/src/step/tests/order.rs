@@ -32,7 +32,7 @@ impl Scene {
 }
 
 fn paths(list: &[&str]) -> Hints {
-    Hints { paths: list.iter().map(|p| (*p).to_owned()).collect(), pr: None }
+    Hints { paths: list.iter().map(|p| (*p).to_owned()).collect(), ..Hints::default() }
 }
 
 fn named(pr: u64) -> Hints {

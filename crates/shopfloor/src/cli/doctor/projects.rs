@@ -3,8 +3,9 @@
 use super::super::Context;
 use super::programs::{is_executable, on_path};
 use super::{Check, Grade};
-use crate::config::{self, Agent, FloorConfig, Runtime, needs, runtimes};
+use crate::config::{self, Agent, FloorConfig, ProjectConfig, Runtime, needs, runtimes};
 use shopfloor_adapters::agent::client::check_version;
+use shopfloor_adapters::git::hub;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::ids::Role;
 use shopfloor_core::state::{Floor, Project};
@@ -20,12 +21,12 @@ pub fn checks(context: &Context, floor: Option<&Floor>) -> Vec<Check> {
     let detail = if file.exists() { "fine" } else { "there is none; the defaults hold" };
     let mut checks = vec![Check::ok("floor.toml", detail)];
     for project in floor.iter().flat_map(|floor| floor.projects.iter()) {
-        checks.extend(one(project, &settings));
+        checks.extend(one(context, project, &settings));
     }
     checks
 }
 
-fn one(project: &Project, settings: &FloorConfig) -> Vec<Check> {
+fn one(context: &Context, project: &Project, settings: &FloorConfig) -> Vec<Check> {
     let name = format!("project {}", project.name);
     let checkout = Path::new(&project.checkout);
     if !checkout.is_dir() {
@@ -50,12 +51,38 @@ fn one(project: &Project, settings: &FloorConfig) -> Vec<Check> {
         let check = if why.starts_with("secret") { Check::fail(&name, why) } else { Check::warn(&name, why) };
         check.hint("set it where the floor runs, then run `shopfloor up`: a daemon that runs is told")
     }));
+    checks.extend(accepted(context, &config, settings));
     for role in [Role::Dev, Role::Review] {
         if let Some(agent) = config.agent(role) {
             checks.push(client(format!("{name}, {role} agent"), checkout, agent));
         }
     }
     checks
+}
+
+/// Whether the checks that count are those of the checkout.
+fn accepted(context: &Context, config: &ProjectConfig, settings: &FloorConfig) -> Option<Check> {
+    let (name, branch) = (format!("checks of {}", config.project.name), &config.project.primary_branch);
+    let hub = context.layout.hub(&config.project.name);
+    let file = config::FILE_NAME;
+    let text = match hub::file(&context.git().ok()?, &hub, branch, file) {
+        Ok(text) => text,
+        Err(e) => return Some(Check::warn(name, format!("{branch} cannot be read: {e}"))),
+    };
+    let Some(text) = text else {
+        let detail = format!("those of your checkout: {branch} has no {file}");
+        return Some(Check::ok(name, detail));
+    };
+    Some(match config::load::project_from(Path::new(&format!("{branch}:{file}")), &text, settings) {
+        Err(e) => Check::fail(name, format!("those of {branch} cannot be used: {e}"))
+            .hint("mend the file, commit it and push it there"),
+        Ok(theirs) if config.ci.accepting(theirs.ci.clone()) == config.ci => {
+            Check::ok(name, format!("those of {branch}, and your checkout has the same"))
+        }
+        Ok(_) => Check::warn(name, format!("those of {branch}; your checkout has others")).hint(format!(
+            "a change of [ci] counts once it has landed on {branch}: commit it there, or queue it"
+        )),
+    })
 }
 
 fn client(name: String, checkout: &Path, agent: &Agent) -> Check {

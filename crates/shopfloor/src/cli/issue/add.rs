@@ -2,7 +2,7 @@
 
 use super::super::body::{self, BodyArgs};
 use super::super::{CliResult, Context, Exit, output};
-use super::{found, show};
+use super::{found, labels, show};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_store::forge::NewIssue;
@@ -23,8 +23,10 @@ pub struct AddArgs {
 }
 
 pub fn run(context: &Context, args: AddArgs) -> CliResult<Exit> {
-    let project = context.project()?.name;
+    let row = context.project()?;
+    let project = row.name.clone();
     let mut forge = context.forge()?;
+    labels::know_targets(context, &row, &mut forge, &args.labels)?;
     let asks_for_work = args.labels.iter().any(|label| label == "backlog");
     let redactor = context.redactor()?;
     let new = NewIssue {

@@ -2,7 +2,7 @@
 
 use super::super::body::{self, BodyArgs};
 use super::super::{CliError, CliResult, Context, Exit, output};
-use super::{found, show};
+use super::{found, labels, show};
 use clap::{ArgGroup, Args};
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_store::forge::{ForgeDb, ForgeResult};
@@ -64,6 +64,7 @@ pub fn edit(context: &Context, args: EditArgs) -> CliResult<Exit> {
 }
 
 pub fn label(context: &Context, args: LabelArgs) -> CliResult<Exit> {
+    labels::know_targets(context, &context.project()?, &mut context.forge()?, &args.add)?;
     let change = |forge: &mut ForgeDb, project: &ProjectName| {
         forge.edit_labels(project, args.number, &args.add, &args.remove).map(drop)
     };

@@ -2,6 +2,7 @@
 
 mod add;
 mod change;
+mod labels;
 mod list;
 mod show;
 

@@ -30,7 +30,8 @@ pub fn look(
     target: Option<&Target>,
 ) -> CliResult<hub::HubBranch> {
     if project.policy.is_landed_on(name) {
-        return Err(CliError::usage(format!("work lands on {name}: it is what others are merged into")));
+        let what = if name == project.policy.primary_branch { "the primary branch" } else { "a target" };
+        return Err(CliError::usage(format!("{name} is {what}: it is what others are merged into")));
     }
     let onto = project.policy.branch_of(target);
     hub::branch(&context.git()?, &context.layout.hub(&project.name), onto, name).map_err(|problem| {
@@ -114,6 +115,7 @@ pub fn ask(
         approved_by,
         urgent: wish.urgent,
         target: wish.target,
+        after: found.after,
     };
     may_queue(engine.floor(), &project.name, &ask)
         .map_err(|why| refused(name, &why, pr.as_ref(), against.as_deref()))?;

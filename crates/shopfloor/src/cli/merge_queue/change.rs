@@ -221,7 +221,8 @@ pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
         let branch = row.policy.branch_of(queue.target.as_ref());
         let lost = engine.floor().queues.get(&queue).is_some_and(|queue| queue.lost.is_some());
         if lost && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
-            return Err(CliError::failed(format!("the hub of {} has no branch {branch}", row.name))
+            let what = if queue.target.is_none() { "primary branch" } else { "branch" };
+            return Err(CliError::failed(format!("the hub of {} has no {what} {branch}", row.name))
                 .hint(format!("put it back first: `git push shopfloor {branch}`")));
         }
     }

@@ -16,6 +16,8 @@ pub struct EntryView {
     /// Whose change it is: an agent's, or a person's.
     identity_name: String,
     pub branch: String,
+    /// The branch it is to land on.
+    target: String,
     worktree_path: Option<String>,
     pub pr_number: Option<PrNumber>,
     /// The issue's number; `null` for a person's branch without one.
@@ -54,6 +56,7 @@ impl EntryView {
                 (None, issue) => agent_name(Role::Dev, &entry.project, issue.unwrap_or_default()),
             },
             branch: entry.branch.clone(),
+            target: floor.policy(&entry.project).branch_of(entry.target.as_ref()).to_owned(),
             worktree_path: entry.job.and_then(|job| floor.jobs.get(&job)?.worktree.clone()),
             pr_number: entry.pr,
             bead_id: entry.issue.map(|issue| issue.to_string()),
@@ -117,6 +120,11 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
             return format!("the checks, which could not run; the next try is at {}", output::clock(*at));
         }
         EntryState::Queued | EntryState::Merging => {}
+    }
+    if let Some(branch) = floor.waits_for_branch(entry) {
+        let newest = |e: &&Entry| e.queue() == entry.queue() && e.branch == branch;
+        let state = floor.entries.iter().rev().find(newest).map(|e| floor.entry_status(e));
+        return format!("{branch} to land first ({})", state.unwrap_or("not queued"));
     }
     let Some(queue) = floor.queues.get(&entry.queue()) else { return "the queue".into() };
     if queue.parked.iter().any(|p| p.entry == entry.id) {

@@ -5,7 +5,7 @@ use crate::cli::{CliResult, Context, Exit, now, output, view};
 use clap::Args;
 use shopfloor_core::state::Entry;
 
-/// List the branches on their way to the primary branch, in order
+/// List the branches on their way to the primary branch, or another target, in order
 #[derive(Args)]
 pub struct ListArgs {
     /// Also those that landed or left the queue
@@ -38,7 +38,10 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
                 entry.project.to_string(),
                 view::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
                 view::or_dash(entry.pr.map(|pr| format!("#{pr}"))),
-                entry.branch.clone(),
+                match &entry.target {
+                    Some(target) => format!("{} -> {}", entry.branch, target.branch()),
+                    None => entry.branch.clone(),
+                },
                 view.status.to_owned(),
                 output::span(now().since(entry.requested_at)),
                 view.estimate(),
@@ -54,7 +57,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
             output::line(format!("{} is paused: {why}", queue.id()));
         }
         if let Some(lost) = &queue.lost {
-            output::line(format!("{} stands still: {}", queue.id(), lost.tell()));
+            output::line(format!("{} stands still: {}", queue.id(), lost.tell_of(queue.target.as_ref())));
         }
     }
     Ok(Exit::Fine)

@@ -1,5 +1,6 @@
 //! `shopfloor merge-queue`: what is about to land, in order, and people's say in it.
 
+mod backport;
 pub(super) mod branch;
 mod change;
 mod entry;
@@ -40,6 +41,7 @@ enum MergeQueueCommand {
     Resume(change::ResumeArgs),
     Retry(change::RetryArgs),
     Revert(revert::RevertArgs),
+    Backport(backport::BackportArgs),
     History(history::HistoryArgs),
     Stats(stats::StatsArgs),
 }
@@ -55,6 +57,7 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Resume(args) => change::resume(context, &args),
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
         MergeQueueCommand::Revert(args) => revert::run(context, &args),
+        MergeQueueCommand::Backport(args) => backport::run(context, &args),
         MergeQueueCommand::History(args) => history::run(context, &args),
         MergeQueueCommand::Stats(args) => stats::run(context, &args),
     }

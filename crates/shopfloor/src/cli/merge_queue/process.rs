@@ -37,7 +37,10 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         let branch = policy.branch_of(queue.target.as_ref());
         // Somebody may have put it right while no daemon was there to see it.
         if hub::peek(&context.layout.hub(&project), branch) == lost.found {
-            let error = CliError::failed(format!("the merge queue stands still: {}", lost.tell()));
+            let error = CliError::failed(format!(
+                "the merge queue stands still: {}",
+                lost.tell_of(queue.target.as_ref())
+            ));
             return Err(match lost.known {
                 None => error.hint(format!("push it: `git push shopfloor {branch}`")),
                 Some(_) => {

@@ -6,7 +6,7 @@ use super::entry::name;
 use crate::cli::approval::{Approve, CommitName};
 use crate::cli::{CliError, CliResult, Context, Exit, body, output};
 use clap::Args;
-use shopfloor_adapters::git::revert::{self, Landed, RevertProblem};
+use shopfloor_adapters::git::carry::{self, Carried, CarryProblem, Landed, Way};
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::state::{Entry, EntryState, Floor};
 use shopfloor_core::text::one_line;
@@ -43,10 +43,10 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
     };
     let branch = format!("revert-entry-{}", entry.id);
     let message = message(entry, &title(engine.floor(), entry), commit);
-    let primary = &project.policy.primary_branch;
-    let hub = context.layout.hub(&project.name);
-    let landed = Landed { on, commit };
-    let made = revert::branch(&context.git()?, &hub, primary, &landed, &branch, &message)
+    let target = entry.target.clone();
+    let (onto, landed) = (project.policy.branch_of(target.as_ref()), Landed { on, commit });
+    let wanted = Carried { landed, way: Way::Back, onto, branch: &branch, message: &message };
+    let made = carry::branch(&context.git()?, &context.layout.hub(&project.name), &wanted)
         .map_err(|problem| refused(&problem, entry, on, commit))?;
     let approve = args.approve.clone().into();
     if !made && matches!(approve, Approve::Head) {
@@ -60,12 +60,12 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
         let how = if made { "made" } else { "there already, and taken as it is" };
         output::line(format!("{branch}: {how}; it undoes {}, {}", name(entry), title(engine.floor(), entry)));
     }
-    let wish = Wish { urgent: args.priority, approve, ..Wish::default() };
+    let wish = Wish { urgent: args.priority, approve, target, ..Wish::default() };
     branch::add(context, &project, &branch, wish)
 }
 
 /// The newest that landed of what was meant.
-fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliResult<&'f Entry> {
+pub(super) fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliResult<&'f Entry> {
     let meant = |e: &&Entry| match change {
         Change::Issue(issue) => e.issue == Some(*issue),
         Change::Branch(branch) => e.branch == *branch,
@@ -78,7 +78,7 @@ fn landed<'f>(floor: &'f Floor, project: &ProjectName, change: &Change) -> CliRe
     })
 }
 
-fn title(floor: &Floor, entry: &Entry) -> String {
+pub(super) fn title(floor: &Floor, entry: &Entry) -> String {
     let title = one_line(&floor.title(entry), 150);
     if title.is_empty() { one_line(&entry.branch, 150) } else { title }
 }
@@ -92,10 +92,10 @@ fn message(entry: &Entry, title: &str, commit: &Sha) -> String {
     )
 }
 
-fn refused(problem: &RevertProblem, entry: &Entry, on: &Sha, commit: &Sha) -> CliError {
+fn refused(problem: &CarryProblem, entry: &Entry, on: &Sha, commit: &Sha) -> CliError {
     let error = CliError::failed(format!("{} cannot be undone: {problem}", name(entry)));
     match problem {
-        RevertProblem::Conflict(_) => error.hint(format!(
+        CarryProblem::Touched(_) => error.hint(format!(
             "revert it in a branch of your own (`git diff {} {}` is what it brought), and queue that",
             on.short(),
             commit.short()

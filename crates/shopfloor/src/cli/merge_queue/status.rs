@@ -5,7 +5,7 @@ use crate::cli::{CliResult, Context, Exit, now, output};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, QueueId, RunId, Sha};
 use shopfloor_core::planner::{Purpose, TrialId};
-use shopfloor_core::state::{Floor, LostPrimary, Queue};
+use shopfloor_core::state::{Floor, Queue};
 
 #[derive(Serialize)]
 struct QueueView {
@@ -83,7 +83,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
         project: queue.project.clone(),
         branch: floor.policy(&queue.project).branch_of(queue.target.as_ref()).to_owned(),
         paused: queue.paused.clone(),
-        frozen: queue.lost.as_ref().map(LostPrimary::tell),
+        frozen: queue.lost.as_ref().map(|lost| lost.tell_of(queue.target.as_ref())),
         primary: queue.plan.base().cloned(),
         primary_red: queue.base_check.as_ref().is_some_and(|c| c.red),
         slots: floor.policy(&queue.project).merge_slots,

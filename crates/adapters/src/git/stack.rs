@@ -1,0 +1,140 @@
+//! Branches that were begun on others: on what was taken off the primary branch, and must not come back with them; and
+//! on branches that have landed since, as other commits than they have them.
+//!
+//! Either way a branch's own commits are told from the rest, and joined as if git knew where they begin: the merge
+//! base is the last commit that is not its own.
+
+use super::chain::{Joined, Links, merge_trees, stand_in};
+use super::commit::Commit;
+use super::run::{GitResult, parse_sha};
+use shopfloor_core::effect::ChainEntry;
+use shopfloor_core::ids::Sha;
+use shopfloor_core::policy::MergeMethod;
+
+/// What a branch has of commits that were taken off the primary branch, and its own on top of them.
+pub(super) struct Returning {
+    /// Where its own begin.
+    from: Sha,
+    own: Vec<(Sha, Vec<Sha>)>,
+    pub(super) left_out: u32,
+}
+
+/// A branch's own commits on top of another branch.
+pub(super) struct Rest {
+    /// Where they begin.
+    from: Sha,
+    own: Vec<(Sha, Vec<Sha>)>,
+}
+
+impl Links<'_> {
+    /// What the branch would bring back. One that has nothing of its own is there to do that.
+    pub(super) fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
+        for tip in self.removed.iter().rev() {
+            if self.repo.commit(tip.as_str())?.is_none() {
+                continue;
+            }
+            let call = self.repo.call("merge-base").args([tip.as_str(), entry.head.as_str()]);
+            let command = call.shown();
+            let found = call.ending(&[0, 1])?;
+            if found.code != 0 {
+                continue;
+            }
+            let from = parse_sha(&command, &found.text())?;
+            if self.repo.is_ancestor(&from, onto)? {
+                continue;
+            }
+            let own = self.commits_without(onto, &entry.head, std::slice::from_ref(tip))?;
+            let all = self.commits(onto, &entry.head)?.len();
+            if !own.is_empty() && own.len() < all {
+                let left_out = u32::try_from(all - own.len()).unwrap_or(u32::MAX);
+                return Ok(Some(Returning { from, own, left_out }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The branch's own change alone, as one commit: its own history has what is not wanted.
+    pub(super) fn squash_own(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        returning: &Returning,
+    ) -> GitResult<Joined> {
+        let ours = stand_in(self.repo, vec![returning.from.clone()], &onto.1, head)?;
+        self.squashed(onto, entry, head, &returning.own, &ours)
+    }
+
+    /// What is on top of a branch that has landed, or is before it in the chain; `None`: it is on top of none. That is
+    /// plain if one of its commits was such a branch's head.
+    pub(super) fn rest_of_stack(
+        &self,
+        onto: &Sha,
+        entry: &ChainEntry,
+        names: &[(Sha, Vec<Sha>)],
+    ) -> GitResult<Option<Rest>> {
+        let tips = self.tips(onto, entry);
+        let begun: Vec<Sha> =
+            tips.into_iter().filter(|tip| names.iter().any(|(sha, _)| sha == tip)).collect();
+        self.rest(onto, entry, names, &begun)
+    }
+
+    /// The same of one that was begun on an earlier head of a branch.
+    pub(super) fn rest_of_moved_stack(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Rest>> {
+        let tips = self.tips(onto, entry);
+        if tips.is_empty() {
+            return Ok(None);
+        }
+        self.rest(onto, entry, &self.commits(onto, &entry.head)?, &tips)
+    }
+
+    /// Heads that have landed otherwise, as far as `onto` is concerned.
+    fn tips(&self, onto: &Sha, entry: &ChainEntry) -> Vec<Sha> {
+        let in_chain = if *onto == self.base.0 { &[] } else { self.heads.as_slice() };
+        self.landed.iter().chain(in_chain).filter(|tip| **tip != entry.head).cloned().collect()
+    }
+
+    fn rest(
+        &self,
+        onto: &Sha,
+        entry: &ChainEntry,
+        names: &[(Sha, Vec<Sha>)],
+        tips: &[Sha],
+    ) -> GitResult<Option<Rest>> {
+        if tips.is_empty() {
+            return Ok(None);
+        }
+        let own = self.commits_without(onto, &entry.head, tips)?;
+        let is_one = |list: &[(Sha, Vec<Sha>)], sha: &Sha| list.iter().any(|(known, _)| known == sha);
+        let parents = own.iter().flat_map(|(_, parents)| parents);
+        let mut begins: Vec<&Sha> = parents.filter(|p| is_one(names, p) && !is_one(&own, p)).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        // Begun on several at once, it is joined as a whole.
+        let [from] = begins[..] else { return Ok(None) };
+        Ok(Some(Rest { from: from.clone(), own: own.clone() }))
+    }
+
+    pub(super) fn join_rest(
+        &self,
+        onto: &(Sha, Commit),
+        entry: &ChainEntry,
+        head: &Commit,
+        rest: &Rest,
+    ) -> GitResult<Joined> {
+        let method = entry.method.unwrap_or(self.method);
+        let linear = rest.own.iter().all(|(_, parents)| parents.len() == 1);
+        if method == MergeMethod::Rebase && linear {
+            return self.replay(onto, &rest.own, head, true);
+        }
+        let ours = stand_in(self.repo, vec![rest.from.clone()], &onto.1, head)?;
+        if method == MergeMethod::Squash {
+            return self.squashed(onto, entry, head, &rest.own, &ours);
+        }
+        match merge_trees(self.repo, &ours, &entry.head)? {
+            Ok(tree) if tree == onto.1.tree => Ok(Joined::Nothing),
+            Ok(tree) => self.merge_commit(onto, entry, head, tree),
+            Err(clash) => Ok(Joined::Conflict(clash)),
+        }
+    }
+}
