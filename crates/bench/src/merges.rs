@@ -124,7 +124,13 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         run(&checkout, &["commit", "--quiet", "-a", "-m", &format!("change {n}")])?;
     }
     run(&checkout, &["checkout", "--quiet", "main"])?;
-    Ok(GitProject { name: "bench".parse()?, primary_branch: "main".into(), checkout, push_rescues: false })
+    Ok(GitProject {
+        name: "bench".parse()?,
+        primary_branch: "main".into(),
+        checkout,
+        push_rescues: false,
+        signing: None,
+    })
 }
 
 fn files(dir: &Path) -> Result<usize> {

@@ -22,6 +22,7 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
         primary_branch: "main".into(),
         checkout: floor.checkout(),
         push_rescues: false,
+        signing: None,
     };
     let known = project.clone();
     let git = Git::new("git", floor.environment());

@@ -158,6 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn branches_to_land_after_are_named_in_a_line_of_their_own() {
+        let text = "Why.\n\n- Depends on branch `ada/base`.\ndepends on branch two, then three\nDepends on branch ../x\n\
+                    It depends on branch four\nDepends on branch two";
+        assert_eq!(after(text), ["ada/base", "two"]);
+        let many: String = (0..50).map(|n| format!("Depends on branch b{n}\n")).collect();
+        assert_eq!(after(&many).len(), AFTER_MAX);
+        assert!(after("Depends on branch ").is_empty() && after("Depends on branch -x").is_empty());
+    }
+
+    #[test]
     fn an_existing_pull_request_is_named_in_a_line_of_its_own() {
         let check = |body: &str, expect: Option<u64>| {
             assert_eq!(of_issue(body).pr, expect.map(PrNumber), "{body:?}");

@@ -103,6 +103,9 @@ pub struct Policy {
     /// Other branches than the primary one that work lands on.
     #[serde(default)]
     pub targets: Vec<TargetPolicy>,
+    /// The commits that the queue makes are signed when they land.
+    #[serde(default)]
+    pub merge_signed: bool,
     /// Merge candidates that are checked at once.
     #[serde(default = "one")]
     pub merge_slots: usize,
@@ -286,6 +289,7 @@ impl Default for Policy {
             merge_batch: MergeBatch::default(),
             head_checks: HeadChecks::default(),
             targets: Vec::new(),
+            merge_signed: false,
             merge_slots: one(),
             merge_alarm: merge_alarm(),
             max_jobs: 1,

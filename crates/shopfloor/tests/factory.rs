@@ -61,6 +61,8 @@ mod reverts;
 mod reviews;
 #[path = "factory/signals.rs"]
 mod signals;
+#[path = "factory/signing.rs"]
+mod signing;
 #[path = "factory/signs.rs"]
 mod signs;
 #[path = "factory/stacks.rs"]

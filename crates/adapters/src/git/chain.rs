@@ -349,8 +349,15 @@ impl<'a> Links<'a> {
         message: String,
     ) -> GitResult<Joined> {
         let author = author.unwrap_or_else(|| factory(&committed));
-        let commit =
-            Commit { tree, parents, author, committed, encoding: None, message: message.into_bytes() };
+        let commit = Commit {
+            tree,
+            parents,
+            author,
+            committed,
+            encoding: None,
+            message: message.into_bytes(),
+            ours: true,
+        };
         Ok(Joined::Commit(commit.write(self.repo)?, Box::new(commit)))
     }
 }

@@ -5,6 +5,7 @@
 //! the same commit, so that rebuilding a candidate after a crash finds the one built before.
 
 use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, parse_sha};
+use super::sign::Signing;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -49,6 +50,8 @@ pub(crate) struct Commit {
     pub committed: Stamp,
     pub encoding: Option<Vec<u8>>,
     pub message: Vec<u8>,
+    /// Whether the factory committed it; what is written is always so.
+    pub ours: bool,
 }
 
 impl Commit {
@@ -84,8 +87,9 @@ impl Commit {
     fn parse(command: &str, bytes: &[u8]) -> GitResult<Option<Commit>> {
         let Some(end) = bytes.windows(2).position(|pair| pair == b"\n\n") else { return Ok(None) };
         let (headers, message) = (&bytes[..end], bytes[end + 2..].to_vec());
-        let (mut tree, mut parents, mut author, mut committed, mut encoding) =
-            (None, vec![], None, None, None);
+        let (mut tree, mut parents, mut author, mut committed, mut encoding, mut ours) =
+            (None, vec![], None, None, None, false);
+        let us = format!("{IDENTITY_NAME} <{IDENTITY_EMAIL}> ");
         for line in headers.split(|byte| *byte == b'\n') {
             let Some(space) = line.iter().position(|byte| *byte == b' ') else { continue };
             let value = &line[space + 1..];
@@ -94,14 +98,17 @@ impl Commit {
                 b"tree" => tree = Some(sha()?),
                 b"parent" => parents.push(sha()?),
                 b"author" => author = Some(value.to_vec()),
-                b"committer" => committed = Some(stamp(value)),
+                b"committer" => {
+                    committed = Some(stamp(value));
+                    ours = value.starts_with(us.as_bytes());
+                }
                 b"encoding" => encoding = Some(value.to_vec()),
                 _ => {}
             }
         }
         Ok(match (tree, author, committed) {
             (Some(tree), Some(author), Some(committed)) => {
-                Some(Commit { tree, parents, author, committed, encoding, message })
+                Some(Commit { tree, parents, author, committed, encoding, message, ours })
             }
             _ => None,
         })
@@ -109,6 +116,25 @@ impl Commit {
 
     /// Writes it with the factory as committer.
     pub(crate) fn write(&self, repo: &Repo) -> GitResult<Sha> {
+        self.write_signed(repo, None)
+    }
+
+    /// The same, with a signature.
+    pub(crate) fn write_signed(&self, repo: &Repo, signing: Option<&Signing>) -> GitResult<Sha> {
+        let mut bytes = self.headers();
+        if let Some(signing) = signing {
+            let signature = signing.sign(&[bytes.as_slice(), b"\n\n", &self.message].concat())?;
+            // As git names it: by what the repository's names are made with.
+            let name = if self.tree.as_str().len() == 64 { "gpgsig-sha256" } else { "gpgsig" };
+            let lines: Vec<&str> = signature.trim_end().lines().collect();
+            bytes.extend_from_slice(format!("\n{name} {}", lines.join("\n ")).as_bytes());
+        }
+        bytes.extend_from_slice(b"\n\n");
+        bytes.extend_from_slice(&self.message);
+        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(bytes).sha()
+    }
+
+    fn headers(&self) -> Vec<u8> {
         let mut bytes = format!("tree {}\n", self.tree).into_bytes();
         for parent in &self.parents {
             bytes.extend_from_slice(format!("parent {parent}\n").as_bytes());
@@ -121,9 +147,7 @@ impl Commit {
             bytes.extend_from_slice(b"\nencoding ");
             bytes.extend_from_slice(encoding);
         }
-        bytes.extend_from_slice(b"\n\n");
-        bytes.extend_from_slice(&self.message);
-        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(bytes).sha()
+        bytes
     }
 
     /// `Name <mail>` of the author.

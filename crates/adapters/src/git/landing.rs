@@ -5,6 +5,7 @@
 //!
 //! * Links that were built on another commit with the same tree are made again on top of the right one, so
 //!   that the history has each of them once.
+//! * Where commits are to be signed, the factory's own are made again with a signature.
 //! * Several links of which only the last was checked get a merge commit. They are behind it, as a merged
 //!   branch's commits are: reachable, and not part of the first-parent line.
 //!
@@ -13,6 +14,7 @@
 use super::commit::{Commit, factory};
 use super::message::title;
 use super::run::{GitResult, Repo, parse_sha};
+use super::sign::Signing;
 use shopfloor_core::effect::{BuiltLanding, ChainEntry, LandingStep};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::{Link, Tree};
@@ -21,13 +23,19 @@ use std::collections::BTreeMap;
 /// Entries that a message names; there are more only in a very long queue.
 const TITLES_MAX: usize = 100;
 
-pub(super) fn build(repo: &Repo, old: &Sha, steps: &[LandingStep]) -> GitResult<BuiltLanding> {
+pub(super) fn build(
+    repo: &Repo,
+    old: &Sha,
+    steps: &[LandingStep],
+    signing: Option<&Signing>,
+) -> GitResult<BuiltLanding> {
     let mut tip = (old.clone(), Commit::read(repo, old)?);
     let mut landed = BuiltLanding::default();
     for step in steps {
         if step.link != step.below {
-            let (sha, commit) = put_on(repo, &tip, step, &mut landed.again)?;
-            tip = if step.linear { (sha, commit) } else { wrap(repo, &tip, sha, commit, &step.list)? };
+            let (sha, commit) = put_on(repo, &tip, step, signing, &mut landed.again)?;
+            tip =
+                if step.linear { (sha, commit) } else { wrap(repo, &tip, sha, commit, &step.list, signing)? };
         }
         landed.commits.push(Link { commit: tip.0.clone(), tree: Tree(tip.1.tree.clone()) });
     }
@@ -39,9 +47,10 @@ fn put_on(
     repo: &Repo,
     (onto, onto_commit): &(Sha, Commit),
     step: &LandingStep,
+    signing: Option<&Signing>,
     again: &mut BTreeMap<Sha, Sha>,
 ) -> GitResult<(Sha, Commit)> {
-    if step.below == *onto {
+    if step.below == *onto && signing.is_none() {
         return Ok((step.link.clone(), Commit::read(repo, &step.link)?));
     }
     let range = format!("{}..{}", step.below, step.link);
@@ -51,10 +60,17 @@ fn put_on(
         call.text()?.lines().map(|line| parse_sha(&command, line)).collect::<GitResult<Vec<Sha>>>()?;
     let links = Commit::read_all(repo, &names.iter().collect::<Vec<_>>())?;
     let (mut sha, mut below) = (onto.clone(), onto_commit.clone());
+    let mut as_it_is = step.below == *onto;
     for (name, link) in names.into_iter().zip(links) {
+        // What others committed lands as it is, as long as it can.
+        as_it_is &= !link.ours;
+        if as_it_is {
+            (sha, below) = (name, link);
+            continue;
+        }
         let parents = std::iter::once(sha).chain(link.parents.iter().skip(1).cloned()).collect();
         below = Commit { parents, committed: link.committed.clone().later(&below.committed), ..link };
-        sha = below.write(repo)?;
+        sha = below.write_signed(repo, signing)?;
         again.insert(name, sha.clone());
     }
     Ok((sha, below))
@@ -66,6 +82,7 @@ fn wrap(
     last: Sha,
     link: Commit,
     list: &[ChainEntry],
+    signing: Option<&Signing>,
 ) -> GitResult<(Sha, Commit)> {
     let committed = link.committed.later(&onto_commit.committed);
     let commit = Commit {
@@ -75,8 +92,9 @@ fn wrap(
         committed,
         encoding: None,
         message: message(list).into_bytes(),
+        ours: true,
     };
-    Ok((commit.write(repo)?, commit))
+    Ok((commit.write_signed(repo, signing)?, commit))
 }
 
 fn message(list: &[ChainEntry]) -> String {

@@ -153,7 +153,8 @@ impl Merger for GitMerger {
     }
 
     fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
-        Ok(landing::build(&self.queue(lock.project(), None)?.repo, old, steps)?)
+        let signing = self.known(lock.project())?.signing;
+        Ok(landing::build(&self.queue(lock.project(), None)?.repo, old, steps, signing.as_ref())?)
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.

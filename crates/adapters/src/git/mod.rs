@@ -31,6 +31,7 @@ mod rescue;
 mod restore;
 pub(crate) mod run;
 mod same;
+pub mod sign;
 mod site;
 mod stack;
 mod transfer;

@@ -16,6 +16,7 @@
 //! includes: it is rewritten when it differs, and settings made by others stay.
 
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
+use super::sign::Signing;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text;
@@ -34,6 +35,8 @@ pub struct GitProject {
     pub checkout: PathBuf,
     /// Whether snapshots are sent to origin as well.
     pub push_rescues: bool,
+    /// With what the commits that land are signed.
+    pub signing: Option<Signing>,
 }
 
 /// How the adapters look a project up.

@@ -115,6 +115,7 @@ fn describe(content: &Content, worktree: &Worktree) -> Commit {
         committed,
         encoding: None,
         message: message.into_bytes(),
+        ours: true,
     }
 }
 

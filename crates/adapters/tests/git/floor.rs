@@ -94,8 +94,13 @@ impl Floor {
     pub fn workspace_in(program: &Path, home: &Path) -> GitWorkspace {
         let name: ProjectName = "demo".parse().expect("name");
         let checkout = home.join("-my checkout");
-        let known =
-            GitProject { name: name.clone(), primary_branch: "main".into(), checkout, push_rescues: false };
+        let known = GitProject {
+            name: name.clone(),
+            primary_branch: "main".into(),
+            checkout,
+            push_rescues: false,
+            signing: None,
+        };
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         GitWorkspace::new(git(program, home), Layout::new(home.join("a floor")), projects)
     }
@@ -111,8 +116,13 @@ impl Floor {
         let name: ProjectName = "demo".parse().expect("name");
         let checkout = home.path().join("-my checkout");
         std::fs::create_dir(&checkout).expect("checkout");
-        let project =
-            GitProject { name: name.clone(), primary_branch: "main".into(), checkout, push_rescues: false };
+        let project = GitProject {
+            name: name.clone(),
+            primary_branch: "main".into(),
+            checkout,
+            push_rescues: false,
+            signing: None,
+        };
         let known = project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         let workspace = GitWorkspace::new(git.clone(), layout.clone(), projects.clone());

@@ -22,7 +22,8 @@ impl Turn<'_> {
         for entry in wanted.entries() {
             self.set_entry(entry, EntryState::Merging);
         }
-        let loose = self.policy(&onto.project).merge_batch == MergeBatch::Tip;
+        let policy = self.policy(&onto.project);
+        let loose = policy.merge_batch == MergeBatch::Tip;
         let mut below = on.clone();
         let mut steps = Vec::new();
         for step in &wanted.steps {
@@ -36,7 +37,7 @@ impl Turn<'_> {
                 list,
             });
         }
-        if *on == wanted.old && steps.iter().all(|step| step.linear) {
+        if *on == wanted.old && !policy.merge_signed && steps.iter().all(|step| step.linear) {
             let commits = wanted.steps.iter().map(|step| step.last().clone()).collect();
             self.publish_tested(onto, &wanted, &BuiltLanding { commits, ..BuiltLanding::default() });
             return;

@@ -5,7 +5,6 @@ mod by_hand;
 mod checks;
 mod deadlines;
 mod dialogs;
-mod each;
 mod finish;
 mod hold;
 mod issues;
@@ -21,6 +20,7 @@ mod reviews;
 mod sessions;
 mod staff;
 mod statuses;
+mod targets;
 mod tidy;
 mod troubles;
 

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
-use shopfloor_core::state::Project;
+use shopfloor_core::state::{Job, Project};
 use shopfloor_core::text::one_line;
 use shopfloor_store::forge::{ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
 
@@ -176,9 +176,12 @@ fn listed(pr: PrSummary) -> ListedPr {
 
 fn show(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
     let pr = forge.pr(&project.name, number).map_err(|e| missing(e.into()))?;
+    let engine = context.engine()?;
+    let carries = |job: &&Job| job.project == project.name && job.pr == Some(number);
+    let target = engine.floor().jobs.iter().rfind(carries).and_then(|job| job.target.clone());
     let diff = format!(
         "git fetch shopfloor refs/pull/{number}/head && git diff shopfloor/{}...FETCH_HEAD",
-        project.policy.primary_branch
+        project.policy.branch_of(target.as_ref())
     );
     if context.json {
         output::json(&shown(pr, diff));

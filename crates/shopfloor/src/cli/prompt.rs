@@ -8,7 +8,7 @@ use shopfloor_adapters::agent::prompt;
 use shopfloor_adapters::agent::templates::Templates;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::GitWorkspace;
-use shopfloor_core::ids::{IssueNumber, Role};
+use shopfloor_core::ids::{IssueNumber, Role, Target};
 use shopfloor_core::step::next_session;
 use shopfloor_core::text::neutralise;
 use shopfloor_engine::perform::brief;
@@ -71,7 +71,8 @@ pub fn run(context: &Context, args: PromptArgs) -> CliResult<Exit> {
     let briefing = brief(&workspace, &forge, &start, worktree).map_err(|e| failed(&e))?;
     let templates = Templates::new(&agent.checkout, context.layout.prompts());
     let delivery = agent.spec.capabilities.delivery;
-    let prompt = prompt::render(&start, &briefing, &agent.primary_branch, delivery, &templates);
+    let primary = start.target.as_ref().map_or(agent.primary_branch.as_str(), Target::branch);
+    let prompt = prompt::render(&start, &briefing, primary, delivery, &templates);
     let prompt = agent.redactor.redact(&prompt.map_err(CliError::usage)?.whole());
     if context.json {
         output::json(&PromptView { issue, role: role.as_str(), bytes: prompt.len(), prompt });

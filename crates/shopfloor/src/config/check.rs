@@ -145,6 +145,13 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
         ));
     }
     targets(source, config)?;
+    if let Some(signing) = &config.merge.signing
+        && (signing.key.trim().is_empty() || signing.key.starts_with(['~', '-']))
+    {
+        return Err(source
+            .at_key(&["merge", "signing", "key"], "this is not a key that can be used")
+            .hint("`~` is not expanded; write an absolute path, or for openpgp the key's fingerprint"));
+    }
     ci(source, &config.ci)?;
     agents(source, &config.agents, &["agents"])?;
     let limits = &config.limits;

@@ -63,6 +63,28 @@ pub struct Merge {
     /// Other branches than the primary one that work lands on, by name. Each has a queue of its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, MergeTarget>,
+    /// Has the commits that the queue makes signed when they land.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing: Option<MergeSigning>,
+}
+
+/// The key that the queue's commits are signed with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergeSigning {
+    pub format: SignWith,
+    /// For ssh the key's file: an absolute path, or one relative to this file's folder; its public part if an agent
+    /// holds the key. For openpgp the key's name or fingerprint. Nobody is there to type a passphrase.
+    pub key: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SignWith {
+    /// `ssh-keygen`.
+    Ssh,
+    /// `gpg`.
+    Openpgp,
 }
 
 /// A branch beside the primary one that work lands on.
@@ -99,6 +121,7 @@ impl Default for Merge {
             slots: policy.merge_slots as u32,
             alarm: Span(policy.merge_alarm),
             targets: BTreeMap::new(),
+            signing: None,
         }
     }
 }

@@ -30,6 +30,7 @@ impl ProjectConfig {
             merge_batch: self.merge.batch,
             head_checks: self.ci.heads,
             targets: self.merge.targets(),
+            merge_signed: self.merge.signing.is_some(),
             merge_slots: self.merge.slots as usize,
             merge_alarm: self.merge.alarm.0,
             max_jobs: limits.max_jobs as usize,

@@ -178,6 +178,11 @@ method = "squash"
 # slots = 1
 # How long a change may wait in the merge queue before somebody is told.
 # alarm = "2h"
+# Other branches that work lands on, each with a queue of its own. Issues with the label (without it the target's
+# name) land there, and branches queued with `merge-queue add BRANCH --to release-1`.
+# targets.release-1 = { branch = "release/1.x" }
+# Has the queue's commits signed when they land: with an ssh key's file, or an openpgp key's fingerprint.
+# signing = { format = "ssh", key = "/home/me/.ssh/id_ed25519" }
 
 [limits]
 # Issues worked on at the same time.

@@ -7,10 +7,11 @@ use crate::attend::Runtimes;
 use crate::cli::{CliError, CliResult};
 use crate::config::needs::{named_variables, unset};
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FloorConfig, McpServers, ProjectConfig, secrets};
+use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, secrets};
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::ci::own::OwnSteps;
+use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
@@ -39,6 +40,19 @@ impl Loaded {
     pub fn git(&self) -> GitProject {
         git_project(&self.config, &self.checkout)
     }
+
+    /// With what the commits that land are signed.
+    fn signing(&self, around: &Surroundings) -> Option<Signing> {
+        /// Where the user's keys are, and the agents that hold them.
+        const KEYS: [&str; 3] = ["SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO"];
+        let chosen = self.config.merge.signing.as_ref()?;
+        let (format, key) = match chosen.format {
+            SignWith::Ssh => (SignatureFormat::Ssh, self.checkout.join(&chosen.key).into_os_string()),
+            SignWith::Openpgp => (SignatureFormat::OpenPgp, (&chosen.key).into()),
+        };
+        let keys: Vec<String> = KEYS.iter().map(|name| (*name).to_owned()).collect();
+        Some(Signing { format, key, env: clean_env(around.all(), &keys) })
+    }
 }
 
 fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
@@ -47,6 +61,7 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.to_owned(),
         push_rescues: config.rescue.push,
+        signing: None,
     }
 }
 
@@ -252,7 +267,10 @@ impl Projects {
 
     pub fn git_lookup(&self) -> git::Projects {
         let projects = self.clone();
-        Arc::new(move |name| projects.get(name).map(|p| p.git()))
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            Some(GitProject { signing: project.signing(&projects.around), ..project.git() })
+        })
     }
 
     pub fn redactor_lookup(&self) -> Arc<dyn Fn(&ProjectName) -> Redactor + Send + Sync> {

@@ -8,9 +8,9 @@ use crate::ids::EntryId;
 use crate::state::EntryState;
 use crate::step::{Hindrance, may_queue};
 
-const BRANCH: &str = "alice/fix";
+pub(super) const BRANCH: &str = "alice/fix";
 
-fn ask() -> BranchAsk {
+pub(super) fn ask() -> BranchAsk {
     BranchAsk {
         branch: BRANCH.into(),
         head: sha(1),

@@ -61,6 +61,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.clone(),
         push_rescues: false,
+        signing: None,
     };
     // Everything that can be wrong is found before anything is written.
     match repos::validate(&git, &project) {

@@ -55,6 +55,7 @@ impl Site {
             primary_branch: known.policy.primary_branch,
             checkout: known.checkout.into(),
             push_rescues: false,
+            signing: None,
         };
         let projects = Arc::new(move |wanted: &ProjectName| (*wanted == git.name).then(|| git.clone()));
         let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects);

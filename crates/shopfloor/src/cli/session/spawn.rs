@@ -154,8 +154,8 @@ fn check_branch(
     branch: String,
 ) -> CliResult<String> {
     let refuse = |why: String| Err(CliError::usage(format!("{} {why}", one_line(&branch, 80))));
-    if branch == project.policy.primary_branch {
-        return refuse("is the primary branch: only the merge queue moves it".to_owned());
+    if project.policy.is_landed_on(&branch) {
+        return refuse("is what work lands on: only the merge queue moves it".to_owned());
     }
     if let Some(job) = context.engine()?.floor().live_jobs(&project.name).find(|job| job.branch == branch) {
         return refuse(format!("is what the agent of issue #{} works on", job.issue));

@@ -42,6 +42,7 @@ fn every_key_reaches_its_place() {
             merge_batch: MergeBatch::Tip,
             head_checks: HeadChecks::Never,
             targets: Vec::new(),
+            merge_signed: false,
             merge_slots: 3,
             merge_alarm: minutes(30),
             max_jobs: 7,

@@ -523,3 +523,23 @@ shopfloor.toml:6:12: `include` in [worktree] has a pattern that names nothing
   hint: write patterns as in a .gitignore, such as ".env" or "config/*.local""#,
     );
 }
+
+#[test]
+fn targets_and_keys_are_checked() {
+    let target = |line: &str| format!("[merge.targets.one]\n{line}\n");
+    for (section, why) in [
+        (target("branch = \"main\""), "has a queue already"),
+        (target("branch = \"a..b\""), "a..b"),
+        (target("branch = \"rel\"\nlabel = \" \""), "a label is not empty"),
+        ("[merge.targets.\"No Name\"]\nbranch = \"rel\"\n".to_owned(), "cannot be the name of a target"),
+        (
+            format!("{}[merge.targets.two]\nbranch = \"rel\"\n", target("branch = \"rel\"")),
+            "has a queue already",
+        ),
+        ("[merge.signing]\nformat = \"ssh\"\nkey = \"~/.ssh/id\"\n".to_owned(), "not a key that can be used"),
+        ("[merge.signing]\nformat = \"x509\"\nkey = \"a\"\n".to_owned(), "x509"),
+    ] {
+        let error = load_text(&format!("{MINIMAL}{section}")).expect_err("this must be refused").to_string();
+        assert!(error.contains(why), "of {section}: {error}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Signatures of the commits that land. Candidates are not signed: a signature says that the queue let it land.
+
+use super::run::{GitError, GitResult};
+use crate::host::command;
+use shopfloor_core::text;
+use std::ffi::OsString;
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+/// An agent that holds the key may ask somebody for a word; nobody is there to be asked.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureFormat {
+    Ssh,
+    OpenPgp,
+}
+
+/// With what commits are signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signing {
+    pub format: SignatureFormat,
+    /// The file of the key (or of its public part, if an agent holds it); for OpenPGP the key's name.
+    pub key: OsString,
+    /// What the program sees: where the user's keys and their agents are.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+impl Signing {
+    /// The signature of these bytes, as text.
+    pub(super) fn sign(&self, bytes: &[u8]) -> GitResult<String> {
+        let mut program = match self.format {
+            SignatureFormat::Ssh => {
+                let mut program = Command::new("ssh-keygen");
+                program.args(["-Y", "sign", "-n", "git", "-f"]).arg(&self.key);
+                program
+            }
+            SignatureFormat::OpenPgp => {
+                let mut program = Command::new("gpg");
+                program
+                    .args(["--batch", "--no-tty", "--armor", "--detach-sign", "--local-user"])
+                    .arg(&self.key);
+                program
+            }
+        };
+        program.env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+        let name = program.get_program().to_string_lossy().into_owned();
+        let done = command::run_with(&mut program, bytes, TIME_LIMIT).map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => GitError::TimedOut { command: format!("{name} (to sign a commit)") },
+            _ => GitError::io(format!("signing a commit with {name}"), e),
+        })?;
+        if !done.status.success() || !done.stdout.starts_with("-----BEGIN ") {
+            return Err(GitError::Failed {
+                command: format!("{name} (to sign a commit)"),
+                code: done.status.code(),
+                stderr: text::one_line(&done.stderr, 300),
+            });
+        }
+        Ok(done.stdout)
+    }
+}
