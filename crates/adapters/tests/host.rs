@@ -5,6 +5,8 @@
 mod ci;
 #[path = "host/ci_crash.rs"]
 mod ci_crash;
+#[path = "host/ci_each.rs"]
+mod ci_each;
 #[path = "host/client_settings.rs"]
 mod client_settings;
 #[path = "host/files.rs"]

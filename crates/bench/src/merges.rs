@@ -88,6 +88,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
         method: MergeMethod::Rebase,
         list: std::slice::from_ref(&entry),
         removed: &[],
+        each_commit: false,
     };
     let Built::Chain { links, .. } = merger.build(&lock, &request)? else {
         bail!("change {number} conflicts")

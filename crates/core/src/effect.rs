@@ -271,6 +271,9 @@ pub enum Action {
         /// top of what it landed as.
         #[serde(default)]
         landed: Vec<Sha>,
+        /// Whether the commits inside of each link are wanted to be known.
+        #[serde(default)]
+        each_commit: bool,
     },
     /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
     BuildLanding {
@@ -392,6 +395,9 @@ pub struct CiAbout {
     /// The branch that it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
+    /// The commits that are to be checked, one after another, if it is not the one alone.
+    #[serde(default)]
+    pub each: Vec<Sha>,
 }
 
 /// A branch that is to be part of a chain.
@@ -416,6 +422,9 @@ pub struct ChainLink {
     /// Commits of the branch that were taken off the primary branch once, and are not in it.
     #[serde(default)]
     pub left_out: u32,
+    /// What else it adds to the first-parent line, oldest first, if that was asked for.
+    #[serde(default)]
+    pub inner: Vec<Link>,
 }
 
 /// Where an entry's branch was when it was queued.

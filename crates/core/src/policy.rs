@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeMethod {
-    /// Its commits, one after another. Only the last is checked.
+    /// Its commits, one after another. Only the last is checked, unless [`CheckCommits::Each`] is wanted.
     Rebase,
     /// A merge commit: the branch's own commits stay off the first-parent line.
     Merge,
@@ -30,15 +30,27 @@ pub enum MergeBatch {
     Tip,
 }
 
-/// Whether a branch that a person queued is checked by itself before it is tried as it would land.
+/// Which commits of a branch must have passed where they land one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckCommits {
+    /// The last.
+    #[default]
+    Last,
+    /// Every one.
+    Each,
+}
+
+/// Whether a head is checked by itself: an agent's before it is reviewed, a person's before it is tried as it
+/// would land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadChecks {
     #[default]
     Always,
-    /// Only if nothing else of the queue is being checked.
+    /// Only if the merge queue wants no run of the checks; else its trial tells.
     WhenIdle,
-    /// The trial tells.
+    /// Its trial tells.
     Never,
 }
 
@@ -87,6 +99,9 @@ pub struct Policy {
     /// Some paths need no checks.
     #[serde(default)]
     pub may_skip_checks: bool,
+    /// Checks that pass sooner than this did not run as they should.
+    #[serde(default)]
+    pub ci_min_time: Duration,
     /// Runs again of checks that could not run, and the pause before the first; it doubles with each.
     #[serde(default = "infra_retries_max")]
     pub infra_retries_max: u32,
@@ -98,6 +113,8 @@ pub struct Policy {
     pub merge_people: MergeMethod,
     #[serde(default)]
     pub merge_batch: MergeBatch,
+    #[serde(default)]
+    pub check_commits: CheckCommits,
     #[serde(default)]
     pub head_checks: HeadChecks,
     /// Other branches than the primary one that work lands on.
@@ -265,6 +282,12 @@ impl Policy {
         target.map_or(&self.primary_branch, Target::branch)
     }
 
+    /// Whether commits land on the first-parent line that nobody checked by themselves.
+    pub fn lands_unchecked_commits(&self) -> bool {
+        let rebased = [self.merge_method, self.merge_people].contains(&MergeMethod::Rebase);
+        rebased && self.check_commits == CheckCommits::Last
+    }
+
     /// Whether the commits of an agent's branch become part of the primary branch's history themselves.
     pub fn lands_each_commit(&self) -> bool {
         self.merge_method != MergeMethod::Squash
@@ -282,11 +305,13 @@ impl Default for Policy {
             allow_no_checks: false,
             checks: String::new(),
             may_skip_checks: false,
+            ci_min_time: Duration::ZERO,
             infra_retries_max: infra_retries_max(),
             infra_cooldown: infra_cooldown(),
             merge_method: MergeMethod::default(),
             merge_people: merge_people(),
             merge_batch: MergeBatch::default(),
+            check_commits: CheckCommits::default(),
             head_checks: HeadChecks::default(),
             targets: Vec::new(),
             merge_signed: false,

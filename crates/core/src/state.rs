@@ -57,11 +57,11 @@ mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
-pub use job::{Asked, End, Goal, Job, JobState, SameChange, Stage};
+pub use job::{Asked, End, Goal, Job, JobState, RedHead, SameChange, Stage};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{
-    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun,
+    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};

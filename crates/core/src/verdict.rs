@@ -5,6 +5,8 @@ use crate::ids::{RunId, Sha};
 use crate::planner::Tree;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::time::Duration;
 
 /// A commit that passed the checks: which commit, in which run, by which checks. Its fields are private:
 /// the only ways to one are [`Green::judge`] and, from there, [`Green::for_same_tree`]; and only a
@@ -20,12 +22,13 @@ pub struct Green {
 }
 
 impl Green {
-    /// Green is a green report in which at least one step ran, of the checks the project has now. A
+    /// Green is a green report in which at least one step ran, of the checks the project has now, and which took
+    /// as long as they take at least. A
     /// project without checks is green only if its policy says so in so many words; so is a change that
     /// was not checked for its paths.
     pub fn judge(policy: &Policy, commit: &Sha, run: RunId, report: &CiReport) -> Option<Green> {
         let green = match report.verdict {
-            CiVerdict::Green => report.steps_run > 0,
+            CiVerdict::Green => report.steps_run > 0 && !is_too_soon(policy, report, 1),
             CiVerdict::NoChecks => policy.allow_no_checks,
             CiVerdict::Skipped => policy.may_skip_checks,
             CiVerdict::Red | CiVerdict::TimedOut | CiVerdict::Infra | CiVerdict::Cancelled => false,
@@ -59,6 +62,26 @@ impl Green {
     }
 }
 
+fn is_too_soon(policy: &Policy, report: &CiReport, commits: usize) -> bool {
+    let least = policy.ci_min_time * u32::try_from(commits).unwrap_or(u32::MAX);
+    report.verdict == CiVerdict::Green && Duration::from_millis(report.duration_ms) < least
+}
+
+/// The report as it is to be taken: checks that pass sooner than they can were not run, whatever their runner
+/// says. That is the machinery's fault and nobody else's. `commits`: how many were checked in the run.
+pub fn believed<'r>(policy: &Policy, report: &'r CiReport, commits: usize) -> Cow<'r, CiReport> {
+    if !is_too_soon(policy, report, commits) {
+        return Cow::Borrowed(report);
+    }
+    let took = Duration::from_millis(report.duration_ms);
+    let excerpt = format!(
+        "passed after {took:?}, which is not believed: `min_time` in [ci] says that it takes {:?} at least",
+        policy.ci_min_time
+    );
+    let step = Some("checks".to_owned());
+    Cow::Owned(CiReport { verdict: CiVerdict::Infra, step, excerpt, ..report.clone() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +97,7 @@ mod tests {
             excerpt: String::new(),
             log: String::new(),
             steps_run: 1,
+            at: None,
             duration_ms: 1,
             checks: checks.into(),
         }
@@ -109,6 +133,27 @@ mod tests {
         let (first, second) = (RunId(1), RunId(2));
         let run = |run| Green::judge(&policy, &sha("a"), run, &green).map(|g| g.run());
         assert_eq!((run(first), run(second)), (Some(first), Some(second)));
+    }
+
+    #[test]
+    fn checks_that_pass_sooner_than_they_can_were_not_run() {
+        let policy = Policy { ci_min_time: Duration::from_secs(1), ..Policy::default() };
+        let after = |duration_ms, verdict| CiReport { duration_ms, ..report(verdict, "") };
+        let judge = |report: &CiReport| Green::judge(&policy, &sha("a"), RunId(1), report).is_some();
+        let (soon, late) = (after(999, CiVerdict::Green), after(1_000, CiVerdict::Green));
+        assert_eq!((judge(&soon), judge(&late)), (false, true));
+        let taken = believed(&policy, &soon, 1);
+        assert_eq!(taken.verdict, CiVerdict::Infra);
+        assert_eq!(believed(&policy, &late, 2).verdict, CiVerdict::Infra, "each of them takes that");
+        assert!(taken.excerpt.contains("min_time"), "{}", taken.excerpt);
+        // What is not green is as it is, however soon; so is what was not run, and said so.
+        for other in [CiVerdict::Red, CiVerdict::Skipped, CiVerdict::NoChecks] {
+            let report = after(0, other);
+            assert_eq!(*believed(&policy, &report, 1), report);
+        }
+        assert_eq!(*believed(&Policy::default(), &soon, 1), soon, "off by default");
+        let skipping = Policy { may_skip_checks: true, ..policy.clone() };
+        assert!(Green::judge(&skipping, &sha("a"), RunId(1), &after(0, CiVerdict::Skipped)).is_some());
     }
 
     #[test]

@@ -137,10 +137,11 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 None => Outcome::NoPrimary,
             })
         }
-        Action::BuildChain { project, target, trial, base, method, list, removed, landed } => {
+        Action::BuildChain { project, target, trial, base, method, list, removed, landed, each_commit } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            let (target, trial, method) = (target.as_ref(), *trial, *method);
-            let request = BuildRequest { project, target, trial, base, method, list, removed, landed };
+            let (target, trial, method, each_commit) = (target.as_ref(), *trial, *method, *each_commit);
+            let request =
+                BuildRequest { project, target, trial, base, method, list, removed, landed, each_commit };
             Ok(match ports.merger.build(&lock, &request)? {
                 Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
                 Built::Conflict { primary, moved, entry, with_base, conflict } => {
@@ -361,5 +362,9 @@ fn publish_branch(
         true => ports.workspace.same_changes(tree, &head, reviewed, each_commit)?,
         false => Vec::new(),
     };
-    Ok(Outcome::Branch { head, ahead, dirty, note, same_as })
+    let base = match note.is_none() && ahead > 0 {
+        true => ports.workspace.stands_on(tree, &head)?,
+        false => None,
+    };
+    Ok(Outcome::Branch { head, ahead, dirty, note, same_as, base })
 }

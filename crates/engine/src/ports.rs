@@ -101,6 +101,9 @@ pub trait Workspace: Send + Sync {
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
 
+    /// The newest commit of origin's primary branch that is in `head`. `None`: they have nothing in common.
+    fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>>;
+
     /// Which of the reviewed commits make the same change as `head`: git puts them on top of where `head` left
     /// the primary branch without a conflict, and what comes out is `head`'s content, with nothing more and
     /// nothing elsewhere. `each_commit`: commit by commit. One that is not to be had is not among them.
@@ -187,6 +190,8 @@ pub struct BuildRequest<'a> {
     pub removed: &'a [Sha],
     /// Heads of branches that have landed there, perhaps as other commits, the newest first.
     pub landed: &'a [Sha],
+    /// Whether the commits inside of each link are wanted.
+    pub each_commit: bool,
 }
 
 /// `primary` is where the primary branch was seen, `moved` are branches that are not at their head.
@@ -276,8 +281,8 @@ pub struct CiRequest<'a> {
 }
 
 pub trait Ci: Send + Sync {
-    /// Runs the project's checks on a clean checkout of exactly that commit. A failing check is an
-    /// `Ok` report; an error means that nothing is known about the commit.
+    /// Runs the project's checks on a clean checkout of exactly that commit; of each of several ([`CiAbout::each`]),
+    /// up to the first that fails. A failing check is an `Ok` report; an error means that nothing is known about the commit.
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
     /// Deletes the folders of runs that `tidy` allows to go. How many.
     fn prune(&self, tidy: &Tidy) -> PortResult<u32>;

@@ -8,7 +8,7 @@ use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::{EntryId, ProjectName, Role};
-use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble};
+use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble, Who};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::VecDeque;
@@ -282,7 +282,7 @@ pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
     let red = queue.base_check.as_ref().is_some_and(|c| c.red);
     // Somebody may have put it right: that is being asked.
-    (queue.lost.is_some() && !queue.finding) || (red && queue.parked.iter().any(|p| p.entry == entry.id))
+    (queue.lost.is_some() && !queue.finding) || (red && queue.is_parked(Who::Entry(entry.id)))
 }
 
 /// People's branches in the merge queue; the others are their jobs' concern.
@@ -314,6 +314,10 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
     match job.state {
         JobState::Merging { entry } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,
+        JobState::Parked { .. } => {
+            let queue = floor.queues.get(&job.queue());
+            queue.is_some_and(|q| q.base_check.as_ref().is_some_and(|c| c.red) && q.is_parked(Who::Job(job.id)))
+        }
         JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
         _ => false,
     }

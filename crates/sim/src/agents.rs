@@ -128,6 +128,7 @@ impl Proc {
             }
             "Review: REQUEST_CHANGES" | "Review: DISCUSS" => Mode::Work(edits, Phase::AwaitingReview),
             "no review, escalating" => Mode::Wait,
+            "CI waits" if rng.permille(800) => Mode::Wait,
             // Somebody tidies up after the approval.
             "Review: APPROVE" if rng.permille(80) => Mode::TakePrimary,
             "Review: APPROVE" if rng.permille(300) => Mode::Wait,

@@ -1,5 +1,6 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod heads;
 mod people;
 mod reviews;
 mod sessions;
@@ -8,8 +9,8 @@ use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
-use shopfloor_core::policy::{MergeBatch, MergeMethod};
-use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
+use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod};
+use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus, Who};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Entry, Queued};
@@ -83,6 +84,8 @@ impl Checker {
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
         self.what_is_queued_is_approved(world, floor);
+        self.heads_are_judged_fairly(world, floor);
+        self.no_parked_job_is_forgotten(world, floor, outbox);
         self.the_person_is_the_boss(world, floor, entries);
         self.nobody_is_blocked_by_weather(world, floor);
     }
@@ -139,7 +142,7 @@ impl Checker {
         let mut forgotten = Vec::new();
         for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
             let queue = floor.queues.get(&entry.queue());
-            let parked = queue.is_some_and(|q| q.parked.iter().any(|p| p.entry == entry.id));
+            let parked = queue.is_some_and(|q| q.is_parked(Who::Entry(entry.id)));
             let checked = match entry.state {
                 EntryState::Checking { again_at: Some(_), .. } => true,
                 EntryState::Checking { run, .. } => {
@@ -184,7 +187,8 @@ impl Checker {
             let Some(entries) = step.entries else { continue };
             let policy = entries.first().and_then(|id| Some(floor.policy(&floor.entries.get(id)?.project)));
             let strict = policy.is_some_and(|p| {
-                p.merge_batch == MergeBatch::Strict && p.merge_method != MergeMethod::Rebase
+                p.merge_batch == MergeBatch::Strict
+                    && (p.merge_method != MergeMethod::Rebase || p.check_commits == CheckCommits::Each)
             });
             let mut at = step.new;
             while at != step.old {
@@ -489,7 +493,10 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
         "HANDOFF_REQUESTED" => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
-        "CI_FLAKE" => "flake noted",
+        "CI_FLAKE" if entry.text.starts_with("trial") => "flake noted",
+        "CI_FLAKE" => "flaky head noted",
+        "CI_RESULT" if entry.text.contains("not checked by itself") => "head not checked",
+        "QUEUE_STATE" if entry.text.contains("primary branch is mended") => "parked job goes on",
         "ESCALATION" if entry.text.contains("the primary branch itself fails") => "red base",
         "ESCALATION" if entry.text.contains("not every change") => "incomplete landing",
         "ESCALATION" if entry.text.contains("no verdict on") => "verdict missing",

@@ -4,7 +4,7 @@
 use crate::human::Whim;
 use crate::rng::Rng;
 use crate::world::{Storm, Weather, World};
-use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy};
+use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -25,8 +25,14 @@ pub fn policy(rng: &mut Rng) -> Policy {
         keep_logs: Duration::from_secs(24 * 3600),
         ..Policy::default()
     };
-    let batch = if policy.merge_slots == 2 { MergeBatch::Tip } else { MergeBatch::Strict };
-    Policy { merge_batch: batch, ..policy }
+    let merge_batch = if policy.merge_slots == 2 { MergeBatch::Tip } else { MergeBatch::Strict };
+    let head_checks = match policy.max_jobs {
+        2 => HeadChecks::Never,
+        4 => HeadChecks::WhenIdle,
+        _ => HeadChecks::Always,
+    };
+    let check_commits = if policy.merge_slots == 3 { CheckCommits::Each } else { CheckCommits::Last };
+    Policy { merge_batch, head_checks, check_commits, ..policy }
 }
 
 pub fn weather(rng: &mut Rng) -> Weather {

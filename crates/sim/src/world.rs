@@ -95,6 +95,8 @@ pub struct World {
     /// The change of each head that was published.
     pub patches: BTreeMap<u32, Patch>,
     pub green: Vec<GreenRun>,
+    /// How often the checks of a commit failed.
+    pub red_runs: BTreeMap<u32, u32>,
     /// Runs of the checks nobody wants any more.
     pub cancelled: BTreeSet<RunId>,
     /// Sessions that were ended, in order.
@@ -136,6 +138,7 @@ impl World {
             verdicts: BTreeSet::new(),
             patches: BTreeMap::new(),
             green: Vec::new(),
+            red_runs: BTreeMap::new(),
             cancelled: BTreeSet::new(),
             ended: Vec::new(),
             crash_in: None,

@@ -100,6 +100,14 @@ pub(super) fn changed(
     Ok(whole.map(|list| list.split_terminator('\0').map(str::to_owned).collect()))
 }
 
+/// What the commit is called, if git can tell.
+pub(super) fn subject(tree: &Path, commit: &Sha, path: &OsStr) -> Option<String> {
+    let mut log = git(path);
+    log.arg("-C").arg(tree).args(["log", "-1", "--format=%s", commit.as_str(), "--"]);
+    let finished = command::run(&mut log, GIT_TIMEOUT).ok()?;
+    finished.status.success().then_some(finished.stdout)
+}
+
 /// Git without the user's or the machine's configuration, hooks or questions.
 pub(super) fn git(path: &OsStr) -> Command {
     let mut git = Command::new("git");

@@ -133,7 +133,6 @@ impl LocalCi {
         }
         let started = Instant::now();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let marker = marker(folder);
         // What an earlier try of this run left when it was cut short.
         end_run(folder)?;
 
@@ -147,6 +146,7 @@ impl LocalCi {
             excerpt: String::new(),
             log: log_name,
             steps_run: 0,
+            at: None,
             duration_ms: 0,
             checks: record::digest(&config.steps),
         };
@@ -157,15 +157,53 @@ impl LocalCi {
             if let Some(before) = before {
                 end_run(&before)?;
             }
-            let env = step_env(config, folder, request);
-            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes() };
-            self.run_steps(&place, &tree, request, &run, config, &mut log, &mut report)?;
+            self.run_commits(folder, &tree, request, &run, config, &mut log, &mut report)?;
         }
         log.finish()?;
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         record::save_report(folder, request.commit, &config.steps, &report)?;
         self.tell(CiProgress::Finished { run, report: report.clone() });
         Ok(report)
+    }
+
+    /// The one commit; or each of several, one after another, up to the first that does not pass.
+    #[expect(clippy::too_many_arguments, reason = "one caller; each is a part of the run")]
+    fn run_commits(
+        &self,
+        folder: &Path,
+        tree: &TestTree,
+        request: &CiRequest<'_>,
+        run: &CiRun,
+        config: &CiConfig,
+        log: &mut RunLog,
+        report: &mut CiReport,
+    ) -> io::Result<()> {
+        let marker = marker(folder);
+        let one = std::slice::from_ref(request.commit);
+        let commits = if request.about.each.is_empty() { one } else { &request.about.each };
+        let mut checked = false;
+        for (number, commit) in (1..).zip(commits) {
+            if record::is_cancelled(folder) {
+                report.verdict = CiVerdict::Cancelled;
+                return Ok(());
+            }
+            if commits.len() > 1 {
+                log.note(&format!("== commit {commit}, {number} of {} ==", commits.len()))?;
+            }
+            let request = CiRequest { commit, ..*request };
+            let env = step_env(config, folder, &request);
+            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes() };
+            self.run_steps(&place, tree, &request, run, config, log, report)?;
+            checked |= report.verdict == CiVerdict::Green;
+            if !matches!(report.verdict, CiVerdict::Green | CiVerdict::Skipped) {
+                report.at = (*commit != run.commit).then(|| named(tree.path(), commit, config));
+                return Ok(());
+            }
+        }
+        if checked {
+            report.verdict = CiVerdict::Green;
+        }
+        Ok(())
     }
 
     /// Runs the steps in order, up to the first that does not pass.
@@ -187,8 +225,7 @@ impl LocalCi {
             CommitSource::Queue => Origin { hub: &hub, lent: Some(&queue) },
         };
         log.begin_step("checkout")?;
-        let path = config.env.iter().find(|(name, _)| name == "PATH");
-        let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
+        let path = search_path(config);
         if let Err(why) = tree.check_out(&origin, request.commit, path)? {
             if checkout::has(origin.holder(), request.commit, path) {
                 // Whatever kept git from it, it is not the commit: the whole run is tried again.
@@ -319,6 +356,17 @@ impl Ci for LocalCi {
     }
 }
 
+fn search_path(config: &CiConfig) -> &OsStr {
+    let path = config.env.iter().find(|(name, _)| name == "PATH");
+    path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path)
+}
+
+/// The commit as people know it: candidates are made anew, so its name alone says nothing to whoever wrote it.
+fn named(tree: &Path, commit: &Sha, config: &CiConfig) -> String {
+    let subject = checkout::subject(tree, commit, search_path(config)).unwrap_or_default();
+    format!("{} ({})", commit.short(), one_line(&config.redactor.redact(&subject), 100))
+}
+
 /// Ends what is left of the run of that folder.
 fn end_run(folder: &Path) -> io::Result<()> {
     end_marked_tree(record::load_process(folder)?, marker(folder).as_bytes(), END_GRACE)?;
@@ -340,7 +388,7 @@ fn step_env(config: &CiConfig, folder: &Path, request: &CiRequest<'_>) -> Vec<(O
         ("SHOPFLOOR_PURPOSE".into(), request.purpose.as_str().into()),
         (MARKER.into(), folder.into()),
     ];
-    let CiAbout { base, branch, pr, target } = request.about;
+    let CiAbout { base, branch, pr, target, .. } = request.about;
     let target = target.as_ref().map_or(config.primary_branch.as_str(), Target::branch);
     let known = [
         ("SHOPFLOOR_BASE", base.as_ref().map(|base| base.to_string())),

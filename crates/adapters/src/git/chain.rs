@@ -27,6 +27,8 @@ pub(super) struct Links<'a> {
     pub(super) landed: &'a [Sha],
     /// Heads of those that are in the chain.
     pub(super) heads: Vec<Sha>,
+    /// The commits inside of each link are told, too.
+    each_commit: bool,
 }
 
 pub(super) enum Join {
@@ -55,6 +57,7 @@ impl<'a> Links<'a> {
             removed: &[],
             landed: &[],
             heads: Vec::new(),
+            each_commit: false,
         }
     }
 
@@ -68,6 +71,10 @@ impl<'a> Links<'a> {
         Links { landed, ..self }
     }
 
+    pub(super) fn with_each_commit(self, each_commit: bool) -> Self {
+        Links { each_commit, ..self }
+    }
+
     pub(super) fn into_links(self) -> Vec<ChainLink> {
         self.links
     }
@@ -75,6 +82,7 @@ impl<'a> Links<'a> {
     /// Puts one more on top.
     pub(super) fn join(&mut self, entry: &ChainEntry, head: &Commit) -> GitResult<Join> {
         let left_out = self.returning(&self.tip.0, entry)?.map_or(0, |returning| returning.left_out);
+        let below = self.tip.0.clone();
         match self.joined(&self.tip, entry, head)? {
             Joined::Commit(sha, commit) => self.tip = (sha, *commit),
             Joined::Nothing => {}
@@ -82,9 +90,24 @@ impl<'a> Links<'a> {
             Joined::Unrelated => return Ok(Join::Unrelated),
         }
         let link = Link { commit: self.tip.0.clone(), tree: Tree(self.tip.1.tree.clone()) };
-        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()), left_out });
+        let inner = if self.each_commit { self.between(&below)? } else { Vec::new() };
+        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()), left_out, inner });
         self.heads.push(entry.head.clone());
         Ok(Join::Linked)
+    }
+
+    /// What is on the first-parent line between that and the tip, oldest first.
+    fn between(&self, below: &Sha) -> GitResult<Vec<Link>> {
+        let range = format!("{below}..{}", self.tip.0);
+        let call = self.repo.call("log").args(["--first-parent", "--reverse", "--format=%H %T", &range, "--"]);
+        let (command, text) = (call.shown(), call.text()?);
+        let link = |line: &str| -> GitResult<Link> {
+            let (commit, tree) = line.split_once(' ').unwrap_or((line, ""));
+            Ok(Link { commit: parse_sha(&command, commit)?, tree: Tree(parse_sha(&command, tree)?) })
+        };
+        let mut links = text.lines().map(link).collect::<GitResult<Vec<_>>>()?;
+        links.pop();
+        Ok(links)
     }
 
     /// A linear branch on top of the base, commit by commit.

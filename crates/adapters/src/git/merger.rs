@@ -130,8 +130,10 @@ impl Merger for GitMerger {
         };
         let base = (request.base.clone(), read[0].clone());
         let repo = self.attributes.of_tree(&queue.repo, &base.1.tree)?;
-        let mut links =
-            Links::new(&repo, request.method, base).without(request.removed).after(request.landed);
+        let mut links = Links::new(&repo, request.method, base)
+            .without(request.removed)
+            .after(request.landed)
+            .with_each_commit(request.each_commit);
         for (entry, head) in request.list.iter().zip(&read[1..]) {
             match links.join(entry, head)? {
                 Join::Linked => {}

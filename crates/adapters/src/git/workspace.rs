@@ -7,7 +7,7 @@
 //! and publishes them from there.
 
 use super::checkout::Checkout;
-use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
+use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref, parse_sha};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
 use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue, same};
@@ -140,6 +140,19 @@ impl Workspace for GitWorkspace {
         let site = self.site_of(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref()).by_no_ones_rules();
         Ok(same::changes(&look, &site.primary_now()?, head, reviewed, each_commit)?)
+    }
+
+    fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
+        let site = self.site_of(tree)?;
+        let look = site.looking_into(self.open(tree)?.as_ref());
+        let primary = site.primary_now()?;
+        let call = look.call("merge-base").args([primary.as_str(), head.as_str()]);
+        let command = call.shown();
+        let found = call.ending(&[0, 1])?;
+        if found.code != 0 {
+            return Ok(None);
+        }
+        Ok(Some(parse_sha(&command, &found.text())?))
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {

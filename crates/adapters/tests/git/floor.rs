@@ -272,6 +272,7 @@ impl Floor {
             method,
             list,
             removed,
+            each_commit: true,
         };
         self.merger.build(&self.lock(), &request)
     }

@@ -122,6 +122,7 @@ fn of_two_who_publish_at_once_exactly_one_wins() {
                 list: &list,
                 removed: &[],
                 landed: &[],
+                each_commit: false,
             };
             commit_of(merger.build(&lock, &request).expect("built")).1
         };

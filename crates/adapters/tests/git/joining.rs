@@ -125,3 +125,30 @@ fn a_date_from_the_future_does_not_stick() {
         }
     });
 }
+
+#[test]
+fn what_a_link_adds_to_the_first_parent_line_is_told() {
+    each(|floor| {
+        floor.prepare(1);
+        for number in 1..=2 {
+            floor.commit("Ada", 1, "feature", &format!("{number}\n"), &format!("try {number}"));
+        }
+        let head = floor.commit("Ada", 1, "feature", "3\n", "it works");
+        floor.push(1);
+        floor.human_push("other", "1\n");
+        for method in METHODS {
+            let Built::Chain { links, .. } = floor.build(1, &head, method).expect("built") else {
+                panic!("it is clean")
+            };
+            let inner: Vec<String> = links[0].inner.iter().map(|l| show(floor, &l.commit, "feature")).collect();
+            match method {
+                MergeMethod::Rebase => assert_eq!(inner, ["1", "2"]),
+                MergeMethod::Merge | MergeMethod::Squash => assert!(inner.is_empty(), "{inner:?}"),
+            }
+            for link in &links[0].inner {
+                let tree = floor.git_in(&floor.queue(), &["rev-parse", &format!("{}^{{tree}}", link.commit)]);
+                assert_eq!((tree.as_str(), show(floor, &link.commit, "other").as_str()), (link.tree.0.as_str(), "1"));
+            }
+        }
+    });
+}

@@ -38,7 +38,7 @@ pub struct Floor {
     pub about: CiAbout,
 }
 
-fn git(folder: &Path, args: &[&str]) -> String {
+pub fn git(folder: &Path, args: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"];
     let output =
         Command::new("git").arg("-C").arg(folder).args(identity).args(args).output().expect("git runs");

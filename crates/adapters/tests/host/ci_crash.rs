@@ -91,6 +91,7 @@ fn a_candidate_of_the_queue_has_the_refs_of_the_hub_and_the_checks_know_what_the
         branch: Some("ada/fix".into()),
         pr: Some(PrNumber(7)),
         target: None,
+        each: Vec::new(),
     };
     let script = "test $(git rev-parse HEAD) = $SHOPFLOOR_HEAD
 git describe --tags

@@ -33,6 +33,9 @@ pub struct CiReport {
     /// Where the whole log is.
     pub log: String,
     pub steps_run: u32,
+    /// Where several commits were checked: the one that decided, in words, if it was not the last.
+    #[serde(default)]
+    pub at: Option<String>,
     pub duration_ms: u64,
     /// Which checks they were: another number, other checks.
     #[serde(default)]
@@ -179,6 +182,9 @@ pub enum Outcome {
         /// Which of the reviewed heads it makes the same change as.
         #[serde(default)]
         same_as: Vec<Sha>,
+        /// The newest commit of the primary branch that is in it.
+        #[serde(default)]
+        base: Option<Sha>,
     },
     PrOpen {
         pr: PrNumber,

@@ -45,6 +45,11 @@ impl Plan {
                 }
             }
             Input::Green { tree, commit } => self.remember_tree(tree, commit),
+            Input::Unproven { trial, entries } => {
+                if let Some(trial) = self.trials.iter_mut().find(|t| t.id == *trial) {
+                    trial.unproven.clone_from(entries);
+                }
+            }
             Input::Built { trial, chain } => self.built(terms, *trial, chain, orders),
             Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
             Input::Finished { trial, verdict } => self.finished(now, terms, *trial, *verdict, orders),
@@ -125,14 +130,16 @@ impl Plan {
             orders.push(Order::Test { trial: id, commit: last.commit.clone() });
             return;
         }
-        let (on, list) = (trial.on(chain), trial.rest().to_vec());
+        let (on, list, unproven) = (trial.on(chain), trial.rest().to_vec(), trial.unproven.clone());
         let chain = chain[trial.landed..].to_vec();
         let found: Vec<(usize, Sha)> = (1..=list.len())
             .filter_map(|n| {
                 let Link { commit, tree } = &chain[n - 1];
                 // Where nothing changes, there is nothing to test.
-                let tested =
-                    if Some(commit) == self.base.as_ref() { Some(commit) } else { self.tested(tree) };
+                let tested = match Some(commit) == self.base.as_ref() {
+                    true => Some(commit),
+                    false => self.tested(tree).filter(|_| !unproven.contains(&list[n - 1])),
+                };
                 Some((n, tested?.clone()))
             })
             .collect();

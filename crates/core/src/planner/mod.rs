@@ -145,6 +145,12 @@ pub enum Input {
         tree: Tree,
         commit: Sha,
     },
+    /// Comes before [`Input::Built`]: the links of these entries bring commits that have to pass, too, and of which
+    /// nobody knows that they do. So a link's tree alone proves nothing.
+    Unproven {
+        trial: TrialId,
+        entries: Vec<EntryId>,
+    },
     /// The answer to [`Order::Build`]: one link for each entry of the list, in its order. An entry
     /// that brings nothing new has the commit of the one before it.
     Built {
@@ -351,6 +357,9 @@ struct Trial {
     detached: bool,
     /// Built, and being tested.
     chain: Option<Vec<Link>>,
+    /// Entries whose trees prove nothing by themselves.
+    #[serde(default)]
+    unproven: Vec<EntryId>,
 }
 
 impl Trial {

@@ -4,6 +4,7 @@ use super::{Memo, SeenReview};
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, RunId, Sha, Target,
 };
+use crate::policy::Policy;
 use crate::table::Record;
 use crate::time::Time;
 use crate::verdict::Green;
@@ -62,6 +63,12 @@ pub enum JobState {
         goal: Goal,
         head: Sha,
     },
+    /// `head` is red, and so may be the commit of the primary branch that it stands on: that is being checked, or
+    /// is waited for to be mended. The queue has the rest, see [`crate::state::Parked`].
+    Parked {
+        goal: Goal,
+        head: Sha,
+    },
     /// `head` waits for a review.
     Reviewing {
         head: Sha,
@@ -97,6 +104,7 @@ impl JobState {
             JobState::Publishing { .. } => "publishing",
             JobState::Checking { .. } => "checking",
             JobState::Retrying { .. } => "retrying",
+            JobState::Parked { .. } => "parked",
             JobState::Reviewing { .. } => "reviewing",
             JobState::Merging { .. } => "merging",
             JobState::NeedsHuman { .. } => "needs_human",
@@ -147,6 +155,15 @@ pub struct Job {
     pub head: Option<Sha>,
     /// The newest head that passed the checks.
     pub green: Option<Green>,
+    /// The newest head that goes on without having passed them by itself: its trial tells.
+    #[serde(default)]
+    pub unchecked: Option<Sha>,
+    /// The newest head that failed them.
+    #[serde(default)]
+    pub red: Option<RedHead>,
+    /// The commit of the primary branch that the head stands on.
+    #[serde(default)]
+    pub base: Option<Sha>,
     /// The dev session that owns the job now, and the newest there ever was.
     pub session: Option<Epoch>,
     pub last_session: Option<Epoch>,
@@ -236,6 +253,12 @@ impl Job {
         !matches!(self.state, JobState::Ended { .. })
     }
 
+    /// Whether that head may be reviewed and queued: it is green, or its trial will tell.
+    pub fn is_fit(&self, head: &Sha, policy: &Policy) -> bool {
+        let green = self.green.as_ref().is_some_and(|g| g.commit() == head && g.holds(policy));
+        green || self.unchecked.as_ref() == Some(head)
+    }
+
     pub fn end(&self) -> Option<End> {
         match self.state {
             JobState::Ended { end } => Some(end),
@@ -277,6 +300,13 @@ impl Job {
 
 /// More than reviews are kept of a pull request.
 const SAME_CHANGES_MAX: usize = 60;
+
+/// A head that failed the checks, and how often in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedHead {
+    pub head: Sha,
+    pub runs: u32,
+}
 
 /// `head` is `of`, put on top of another commit of the primary branch, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,6 +14,8 @@ pub struct Memo {
     pub review_late: Option<Sha>,
     /// The head whose reviewer ends as soon as it is started, while that of another change got on.
     pub review_dies: Option<Sha>,
+    /// The head whose agent was told that it waits for the primary branch to be mended.
+    pub waits_told: Option<Sha>,
     /// Why the agent says that there is nothing left to do.
     pub already_done: Option<String>,
 }

@@ -2,8 +2,8 @@
 
 use super::Floor;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, QueueId, RunId, Sha, Target};
-use crate::planner::{Plan, Priority, Standing, Step, Terms, Tree, TrialId};
-use crate::policy::{MergeBatch, Policy};
+use crate::planner::{Link, Plan, Priority, Standing, Step, Terms, Tree, TrialId};
+use crate::policy::{CheckCommits, MergeBatch, Policy};
 use crate::table::Record;
 use crate::time::Time;
 use crate::verdict::Green;
@@ -118,6 +118,12 @@ pub struct TrialRun {
     /// The newest entry in it.
     pub tip: EntryId,
     pub since: Time,
+    /// The commits that are run one after another, where it is not the one alone.
+    #[serde(default)]
+    pub each: Vec<Link>,
+    /// The verdict on the one, if that is not among them.
+    #[serde(default)]
+    pub known: Option<Green>,
 }
 
 /// What is about to be published, while the commits it lands as are made.
@@ -161,13 +167,30 @@ impl Publishing {
     }
 }
 
-/// An entry that fails on a base of which nobody knows whether it is green.
+/// Who waits until it is known whether what it stands on is green.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// As it would land.
+    Entry(EntryId),
+    /// With its head by itself.
+    Job(JobId),
+}
+
+/// What fails on a base of which nobody knows whether it is green.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
-    pub entry: EntryId,
+    #[serde(flatten)]
+    pub who: Who,
     pub reason: String,
     /// What its agent is told if the base is not to blame.
     pub message: String,
+    /// The commit of the primary branch that a job's head stands on; an entry is tried on the newest.
+    #[serde(default)]
+    pub on: Option<Sha>,
+    /// That one is red: it waits until the primary branch is green again.
+    #[serde(default)]
+    pub red: bool,
 }
 
 /// The checks of the primary branch itself.
@@ -222,6 +245,9 @@ pub struct Queue {
     pub greens: Vec<Green>,
     pub parked: Vec<Parked>,
     pub base_check: Option<BaseCheck>,
+    /// The same, of an earlier commit of the primary branch, on which the heads of jobs stand.
+    #[serde(default)]
+    pub older_check: Option<BaseCheck>,
     /// How long the checks take, as a moving mean, and how far off they are from it.
     pub checks_ms: Option<u64>,
     #[serde(default)]
@@ -251,6 +277,7 @@ impl Queue {
             greens: Vec::new(),
             parked: Vec::new(),
             base_check: None,
+            older_check: None,
             checks_ms: None,
             checks_spread_ms: 0,
         }
@@ -265,7 +292,7 @@ impl Queue {
             slots: policy.merge_slots.max(1),
             alarm_after: policy.merge_alarm,
             paused: self.paused.is_some() || self.lost.is_some() || self.finding,
-            strict: policy.merge_batch == MergeBatch::Strict,
+            strict: policy.merge_batch == MergeBatch::Strict || policy.check_commits == CheckCommits::Each,
         }
     }
 
@@ -293,6 +320,25 @@ impl Queue {
     /// The verdict on that commit.
     pub fn green(&self, commit: &Sha) -> Option<&Green> {
         self.greens.iter().find(|g| g.commit() == commit)
+    }
+
+    pub fn is_parked(&self, who: Who) -> bool {
+        self.parked.iter().any(|p| p.who == who)
+    }
+
+    /// Whether that commit of the primary branch is known to be red.
+    pub fn is_red(&self, commit: &Sha) -> bool {
+        self.base_checks().any(|check| check.red && check.head == *commit)
+    }
+
+    /// The checks of the primary branch that are known of, done or not.
+    pub fn base_checks(&self) -> impl Iterator<Item = &BaseCheck> {
+        self.base_check.iter().chain(&self.older_check)
+    }
+
+    /// Whether it wants room for a run of the checks.
+    pub fn wants_a_run(&self) -> bool {
+        self.plan.trials().next().is_some() || self.base_checks().any(|check| !check.red)
     }
 
     /// Where the primary branch is, or is about to be, as far as the queue knows: anywhere else is news.

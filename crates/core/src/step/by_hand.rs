@@ -5,19 +5,16 @@
 use super::Turn;
 use super::checks::{cooldown, describe};
 use super::finish::ENDED_JOBS_MAX;
+use super::heads::HEAD_RUNS_MAX;
 use super::queue::URGENT;
 use super::trials::says_nothing;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged, StatusState, Verdict};
 use crate::event::{BranchAsk, NoteKind};
 use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, QueueId, RunId, Sha};
 use crate::planner::Priority;
-use crate::policy::HeadChecks;
-use crate::state::{ByHand, Entry, EntryState, Floor};
+use crate::state::{ByHand, Entry, EntryState, Floor, Who};
 use crate::verdict::Green;
 use std::fmt;
-
-/// Runs of the checks on a head before it is called red, as with candidates.
-const HEAD_RUNS_MAX: u32 = 2;
 
 /// Why a branch cannot be queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +89,7 @@ impl Turn<'_> {
                 if ask.urgent {
                     self.prioritise(id, URGENT);
                 }
-                self.unpark(&queue, |parked| parked.entry == id);
+                self.unpark(&queue, |parked| parked.who == Who::Entry(id));
                 return;
             }
             self.leave(id, EntryState::Cancelled { reason: "a newer head of it was queued".into() });
@@ -140,21 +137,8 @@ impl Turn<'_> {
         // Whatever comes of its checks, they are compared with those of the primary branch.
         let queue = QueueId::new(project, ask.target.as_ref());
         self.find_primary(&queue);
-        let tells = checked || !self.is_head_checked(&queue);
+        let tells = checked || !self.is_head_checked(&self.policy(project));
         if tells { self.admit(id) } else { self.check_entry(id) }
-    }
-
-    /// Whether a head is worth a run of its own: its trial tells as well, and of more at once.
-    fn is_head_checked(&mut self, onto: &QueueId) -> bool {
-        match self.policy(&onto.project).head_checks {
-            HeadChecks::Always => true,
-            HeadChecks::Never => false,
-            HeadChecks::WhenIdle => {
-                let checking =
-                    |e: &Entry| e.queue() == *onto && matches!(e.state, EntryState::Checking { .. });
-                !self.floor.entries.iter().any(checking) && self.queue_of(onto).plan.trials().next().is_none()
-            }
-        }
     }
 
     /// The head, or its tree, may have been checked before.
@@ -219,19 +203,26 @@ impl Turn<'_> {
         if let Some(green) = green {
             if let Some(entry) = self.floor.entries.edit(&id) {
                 entry.infra_retries = 0;
-                entry.by_hand.iter_mut().for_each(|by| by.green = Some(green.clone()));
+                let by_hand = entry.by_hand.as_mut().map(|by| (std::mem::take(&mut by.reds), by));
+                if let Some((reds, by)) = by_hand {
+                    by.green = Some(green);
+                    if reds > 0 {
+                        let text = format!("{} was red {reds} times and did not stay so", commit.short());
+                        self.note_entry(NoteKind::CiFlake, id, text);
+                    }
+                }
             }
             self.admit(id);
         } else if says_nothing(report, &policy.checks) || report.verdict == CiVerdict::Skipped {
             self.check_entry_later(id, run, &text);
         } else {
-            self.head_is_red(id, &queue, &text, report);
+            self.entry_head_is_red(id, &queue, &text, report);
         }
     }
 
     /// The same rule as for a candidate: a second run, and nobody is blamed on top of a primary branch that fails
     /// itself. What waited for that is tried again in the queue when it is mended.
-    fn head_is_red(&mut self, id: EntryId, onto: &QueueId, text: &str, report: &CiReport) {
+    fn entry_head_is_red(&mut self, id: EntryId, onto: &QueueId, text: &str, report: &CiReport) {
         let Some(by) = self.floor.entries.edit(&id).and_then(|e| e.by_hand.as_mut()) else { return };
         by.reds += 1;
         // Where nothing was run, a second time tells no more.

@@ -21,7 +21,7 @@ const CHECKS_SLACK: Duration = Duration::from_secs(120);
 impl Turn<'_> {
     /// `each_commit`: that it makes the same change as another was asked commit by commit.
     pub(super) fn branch_published(&mut self, id: JobId, each_commit: bool, outcome: &Outcome) {
-        let Outcome::Branch { head, ahead, dirty, note, same_as } = outcome else { return };
+        let Outcome::Branch { head, ahead, dirty, note, same_as, base } = outcome else { return };
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let JobState::Publishing { goal } = job.state else { return };
         if goal == Goal::Nothing {
@@ -29,6 +29,7 @@ impl Turn<'_> {
             return;
         }
         job.head = Some(head.clone());
+        job.base.clone_from(base);
         job.makes_same_change(head, same_as, each_commit);
         let branch = job.branch.clone();
         if let Some(note) = note {
@@ -69,7 +70,6 @@ impl Turn<'_> {
 
     pub(super) fn pr_open(&mut self, id: JobId, head: &Sha, outcome: &Outcome) {
         let Outcome::PrOpen { pr } = outcome else { return };
-        let policy = self.policy_of(id);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.pr = Some(*pr);
         let JobState::Publishing { goal } = job.state else { return };
@@ -77,17 +77,7 @@ impl Turn<'_> {
             return;
         }
         job.ci_retries = 0;
-        if job.green.as_ref().is_none_or(|g| g.commit() != head || !g.holds(&policy)) {
-            // The reminders were for an agent that had nothing to show.
-            job.reminders = 0;
-            job.respawns = 0;
-            self.check(id, goal, head.clone());
-        } else if goal == Goal::Ci && job.session.is_some() {
-            // It was told before: an agent that signals the same again and again is not at work.
-            self.remind(id, &passed_message(head), "the agent keeps asking for checks of a green commit");
-        } else {
-            self.passed(id, goal, head.clone());
-        }
+        self.head_shown(id, goal, head);
     }
 
     /// Runs the checks on the exact head.
@@ -102,7 +92,7 @@ impl Turn<'_> {
         let run = RunId(self.number(|c| &mut c.run));
         let Some(job) = self.job(id) else { return };
         let (project, issue) = (job.project.clone(), job.issue);
-        let (branch, pr, queue) = (job.branch.clone(), job.pr, job.queue());
+        let (branch, pr, stands_on, queue) = (job.branch.clone(), job.pr, job.base.clone(), job.queue());
         self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
         self.act(Action::PostStatus {
             project: project.clone(),
@@ -111,8 +101,10 @@ impl Turn<'_> {
             state: StatusState::Pending,
             text: "checks run".into(),
         });
-        let base = self.queue_of(&queue).plan.base().cloned();
-        let about = CiAbout { base, branch: Some(branch), pr, target: queue.target };
+        // Whatever comes of it is compared with the primary branch.
+        self.find_primary(&queue);
+        let base = stands_on.or_else(|| self.queue_of(&queue).plan.base().cloned());
+        let about = CiAbout { base, branch: Some(branch), pr, target: queue.target, each: Vec::new() };
         self.act(Action::RunCi {
             job: Some(id),
             project,
@@ -127,13 +119,14 @@ impl Turn<'_> {
 
     pub(super) fn checks_finished(&mut self, id: JobId, run: RunId, commit: &Sha, report: &CiReport) {
         let policy = self.policy_of(id);
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        let Some(job) = self.job(id) else { return };
         let project = job.project.clone();
         let current = match &job.state {
             JobState::Checking { goal, run: expected, .. } if *expected == run => Some(*goal),
             _ => None,
         };
         let green = Green::judge(&policy, commit, run, report);
+        let again = current.is_some() && self.is_run_again(id, commit, report);
         // Checks that are not the project's any more say nothing of the commit.
         let outdated = report.verdict == CiVerdict::Green && report.checks != policy.checks;
         let (state, text) = match (&green, report.verdict) {
@@ -143,13 +136,18 @@ impl Turn<'_> {
             (None, CiVerdict::Infra | CiVerdict::Cancelled) => {
                 (StatusState::Error, "the checks could not run".to_owned())
             }
+            (None, _) if again => (StatusState::Failure, format!("{}; it is run once more", describe(report))),
             (None, _) => (StatusState::Failure, describe(report)),
         };
-        if green.is_some() {
-            job.green = green.clone();
+        if let (Some(green), Some(job)) = (&green, self.floor.jobs.edit(&id)) {
+            job.green = Some(green.clone());
             job.ci_fixes = 0;
+            self.head_is_green(id, commit);
         }
-        self.record_checks(id, commit, report);
+        // What is not concluded yet is nobody's to read.
+        if !again {
+            self.record_checks(id, commit, report);
+        }
         self.act(Action::PostStatus { project, commit: commit.clone(), run, state, text: text.clone() });
         self.note_job(NoteKind::CiResult, id, format!("run {run} on {}: {text}", commit.short()));
         let Some(goal) = current else {
@@ -157,7 +155,7 @@ impl Turn<'_> {
             return;
         };
         if green.is_some() {
-            self.passed(id, goal, commit.clone());
+            self.passed(id, goal, commit.clone(), &passed_message(commit));
             return;
         }
         if matches!(report.verdict, CiVerdict::Infra | CiVerdict::Cancelled) || outdated {
@@ -186,26 +184,16 @@ impl Turn<'_> {
             );
             return;
         }
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        job.ci_fixes += 1;
-        if job.ci_fixes > policy.ci_fixes_max {
-            self.block(id, &format!("CI failed {} times: {}", policy.ci_fixes_max + 1, describe(report)));
-            return;
-        }
-        if report.verdict == CiVerdict::TimedOut {
-            let text = format!("the checks of {} timed out: {}", commit.short(), describe(report));
-            self.escalate_on_record(id, "ci_timeout", commit.short(), &text);
-        }
-        self.tell(id, &ci_message(report, commit));
+        self.head_is_red(id, goal, commit, report);
     }
 
-    /// The head is green: to the agent, or straight on.
-    fn passed(&mut self, id: JobId, goal: Goal, head: Sha) {
+    /// The head is fit to go on: to the agent, or straight on.
+    pub(super) fn passed(&mut self, id: JobId, goal: Goal, head: Sha, message: &str) {
         let agent_there = self.job(id).is_some_and(|j| j.session.is_some());
         match goal {
             // The agent answers with awaiting_review. One that left has said all it had to say.
             Goal::Ci if agent_there => {
-                self.tell(id, &passed_message(&head));
+                self.tell(id, message);
             }
             Goal::Ci | Goal::Review | Goal::Nothing => self.await_review(id, head),
         }
@@ -229,10 +217,11 @@ pub(super) fn cooldown(policy: &Policy, retries: u32) -> Duration {
 /// A report in a line.
 pub(super) fn describe(report: &CiReport) -> String {
     let step = report.step.as_deref().unwrap_or("checks");
+    let at = report.at.as_ref().map(|at| format!(" at an inner commit of the branch, {at}")).unwrap_or_default();
     match report.verdict {
         CiVerdict::Green => "checks passed".into(),
-        CiVerdict::Red => format!("step {step:?} failed"),
-        CiVerdict::TimedOut => format!("step {step:?} took too long"),
+        CiVerdict::Red => format!("step {step:?} failed{at}"),
+        CiVerdict::TimedOut => format!("step {step:?} took too long{at}"),
         CiVerdict::Infra => format!("{step}: {}", crate::text::one_line(&report.excerpt, 200)),
         CiVerdict::NoChecks => "no checks are configured".into(),
         CiVerdict::Cancelled => "the run was cancelled".into(),
@@ -240,19 +229,6 @@ pub(super) fn describe(report: &CiReport) -> String {
     }
 }
 
-fn passed_message(head: &Sha) -> String {
+pub(super) fn passed_message(head: &Sha) -> String {
     format!("CI passed\nCommit {head} is green. Signal awaiting_review when it is ready to be reviewed.")
-}
-
-fn ci_message(report: &CiReport, commit: &Sha) -> String {
-    let first = match report.verdict {
-        CiVerdict::TimedOut => "CI timeout",
-        _ => "CI failed",
-    };
-    format!(
-        "{first}\nCommit {commit}: {}. Fix it, commit and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
-        describe(report),
-        report.log,
-        report.excerpt
-    )
 }

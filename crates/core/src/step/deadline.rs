@@ -147,6 +147,7 @@ impl Turn<'_> {
             JobState::NeedsHuman { .. } => self.question_due(id),
             JobState::Retrying { goal, head } => self.check(id, goal, head),
             JobState::Reviewing { head } => self.no_review(id, &head),
+            state @ JobState::Parked { .. } => self.parked_due(id, state),
             // Effects under way: the engine repeats them until they work. That they fail is told
             // elsewhere; else somebody is told, again and again, that it takes long.
             state @ (JobState::Preparing

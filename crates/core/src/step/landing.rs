@@ -11,7 +11,7 @@ use crate::effect::{Action, BuiltLanding, EntryBranch, LandedEntry, LandingStep,
 use crate::event::NoteKind;
 use crate::ids::{EntryId, ProjectName, QueueId, Sha};
 use crate::planner::{Input, Link, Step};
-use crate::policy::MergeBatch;
+use crate::policy::{CheckCommits, MergeBatch};
 use crate::state::{Entry, EntryState, Landing, Publishing};
 use crate::verdict::Green;
 
@@ -23,7 +23,7 @@ impl Turn<'_> {
             self.set_entry(entry, EntryState::Merging);
         }
         let policy = self.policy(&onto.project);
-        let loose = policy.merge_batch == MergeBatch::Tip;
+        let loose = policy.merge_batch == MergeBatch::Tip && policy.check_commits == CheckCommits::Last;
         let mut below = on.clone();
         let mut steps = Vec::new();
         for step in &wanted.steps {

@@ -14,6 +14,7 @@ mod deadline;
 mod dependencies;
 mod dialog;
 mod finish;
+mod heads;
 mod hold;
 mod landing;
 mod login;
@@ -56,6 +57,7 @@ use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, QueueId, Role, branch_f
 use crate::policy::Policy;
 use crate::state::{Floor, Project, SeenReview};
 use crate::time::Time;
+use crate::verdict::believed;
 use std::collections::BTreeSet;
 use turn::relabel;
 
@@ -269,6 +271,7 @@ impl Turn<'_> {
             Action::RunCi { job, project, run, commit, purpose, about, .. } => {
                 let queue = QueueId::new(project, about.target.as_ref());
                 if let Outcome::CiFinished(report) = outcome {
+                    let report = &*believed(&self.policy(project), report, about.each.len().max(1));
                     match purpose {
                         CiPurpose::Head => {
                             if let Some(job) = job {

@@ -76,7 +76,9 @@ impl Turn<'_> {
         }
         match job.state {
             JobState::Merging { entry } => self.branch_moved(entry, head),
-            JobState::Checking { goal, .. } | JobState::Retrying { goal, .. } => {
+            JobState::Checking { goal, .. }
+            | JobState::Retrying { goal, .. }
+            | JobState::Parked { goal, .. } => {
                 self.branch_looked_at_again(id, head);
                 self.publish(id, goal);
             }
@@ -105,9 +107,13 @@ impl Turn<'_> {
     pub(super) fn look_for_merges(&mut self, project: &ProjectName) {
         // The queue finds out by itself. A head that was never fit to be merged may be an empty branch's.
         let is_fit = |job: &&Job| match job.state {
-            JobState::Checking { .. } | JobState::Retrying { .. } | JobState::Reviewing { .. } => true,
+            JobState::Checking { .. }
+            | JobState::Retrying { .. }
+            | JobState::Parked { .. }
+            | JobState::Reviewing { .. } => true,
             JobState::Working | JobState::NeedsHuman { .. } => {
-                job.head.is_some() && job.head.as_ref() == job.green.as_ref().map(Green::commit)
+                let fit = [job.green.as_ref().map(Green::commit), job.unchecked.as_ref()];
+                job.head.is_some() && fit.contains(&job.head.as_ref())
             }
             _ => false,
         };

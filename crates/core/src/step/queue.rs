@@ -8,7 +8,7 @@ use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, QueueId, Sha, in_word
 use crate::phase::Ask;
 use crate::planner::{Input, Priority};
 use crate::policy::Policy;
-use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Standing};
+use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Standing, Who};
 use crate::text::{fence, one_line};
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ const LABELLED: Priority = Priority(1);
 pub(super) const URGENT: Priority = Priority(2);
 
 /// The head that a person may have queued for this job, or why there is none: the queue takes what is
-/// green and approved, whoever asks.
+/// green, or need not be by itself, and approved, whoever asks.
 pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
     let policy = floor.policy(&job.project);
     let head = job.head.clone().ok_or("it has no commits yet")?;
     if job.pr.is_none() {
         return Err("it has no pull request yet".into());
     }
-    if !job.green.as_ref().is_some_and(|g| *g.commit() == head && g.holds(&policy)) {
+    if !job.is_fit(&head, &policy) {
         return Err(format!("its head {} has not passed the checks", head.short()));
     }
     if policy.review_required {
@@ -118,7 +118,7 @@ impl Turn<'_> {
                 && !e.after.is_empty()
                 && e.queue() == *onto
                 && self.floor.standing(e).is_none()
-                && !self.floor.queues.get(onto).is_some_and(|q| q.is_parked(e.id))
+                && !self.floor.queues.get(onto).is_some_and(|q| q.is_parked(Who::Entry(e.id)))
                 && self.floor.waits_for_branch(e).is_none()
         };
         for id in self.floor.entries.iter().filter(waits).map(|e| e.id).collect::<Vec<_>>() {
@@ -163,7 +163,7 @@ impl Turn<'_> {
             if urgent {
                 self.prioritise(entry, URGENT);
             }
-            self.unpark(&queue, |parked| parked.entry == entry);
+            self.unpark(&queue, |parked| parked.who == Who::Entry(entry));
             return;
         }
         match may_merge(self.floor, job) {
@@ -242,10 +242,11 @@ impl Turn<'_> {
         if onto.target.is_none() && before.primary_branch != now.primary_branch {
             self.accept_primary(onto);
         }
-        let verdicts = |p: &Policy| (p.checks.clone(), p.has_checks, p.allow_no_checks);
+        let verdicts = |p: &Policy| (p.checks.clone(), p.has_checks, p.allow_no_checks, p.check_commits);
         if verdicts(before) != verdicts(now) {
             self.queue_of(onto).greens.clear();
             self.plan(onto, &Input::ChecksChanged);
+            self.forget_all_bases(onto);
         } else if before.merge_slots != now.merge_slots || before.merge_alarm != now.merge_alarm {
             self.plan(onto, &Input::Tick);
         }
@@ -270,7 +271,7 @@ impl Turn<'_> {
         let unknown = |e: &&Entry| {
             matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()
-                && !self.floor.queues.get(&e.queue()).is_some_and(|q| q.is_parked(e.id))
+                && !self.floor.queues.get(&e.queue()).is_some_and(|q| q.is_parked(Who::Entry(e.id)))
                 && self.floor.waits_for_branch(e).is_none()
         };
         let entries: Vec<Entry> = self.floor.entries.iter().filter(unknown).cloned().collect();
@@ -303,7 +304,7 @@ impl Turn<'_> {
             self.act(Action::CancelCi { project, run });
         }
         self.set_entry(id, state);
-        self.queue_of(&queue).parked.retain(|p| p.entry != id);
+        self.queue_of(&queue).parked.retain(|p| p.who != Who::Entry(id));
         self.plan(&queue, &Input::Removed { entry: id });
     }
 

@@ -6,6 +6,7 @@ mod checks;
 mod deadlines;
 mod dialogs;
 mod finish;
+mod heads;
 mod hold;
 mod issues;
 mod messages;
@@ -61,6 +62,8 @@ struct Scene {
     revision: u64,
     /// Looks at the agents find nothing wrong with them.
     staffed: bool,
+    /// What branches stand on; an older program did not say.
+    base: Option<Sha>,
 }
 
 impl Scene {
@@ -74,6 +77,7 @@ impl Scene {
             version: 0,
             revision: 0,
             staffed: true,
+            base: None,
         };
         scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
         scene
@@ -189,7 +193,7 @@ impl Scene {
     fn branch_like(&mut self, head: u32, same_as: &[u32]) -> &mut Self {
         let (head, ahead) = (sha(head), u32::from(head > 0));
         let same_as = same_as.iter().map(|head| sha(*head)).collect();
-        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, same_as })
+        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, same_as, base: self.base.clone() })
     }
 
     /// From a signal to the run of the checks.
@@ -205,10 +209,16 @@ impl Scene {
             excerpt: "e".into(),
             log: "l".into(),
             steps_run: 1,
+            at: None,
             duration_ms: 1,
             checks: String::new(),
         };
         self.answer("run_ci", Outcome::CiFinished(report))
+    }
+
+    /// The head is red, twice, on a base that nobody knows of.
+    fn red(&mut self) -> &mut Self {
+        self.ci(CiVerdict::Red).ci(CiVerdict::Red)
     }
 
     /// The head is green and under review by an agent.
@@ -262,6 +272,7 @@ impl Scene {
             link: Link { commit: sha(*n), tree: Tree(sha(1_000 + n)) },
             head_tree: Tree(sha(2_000 + n)),
             left_out: 0,
+            inner: vec![],
         };
         let links = commits.iter().map(link).collect();
         self.answer("build_chain", Outcome::Chain { primary: sha(primary), moved: Vec::new(), links })

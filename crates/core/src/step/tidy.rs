@@ -91,7 +91,7 @@ impl Turn<'_> {
             _ => None,
         });
         let trials = floor.queues.iter().flat_map(|q| {
-            q.runs.values().map(|trial| trial.run).chain(q.base_check.as_ref().map(|check| check.run))
+            q.runs.values().map(|trial| trial.run).chain(q.base_checks().map(|check| check.run))
         });
         let tidy = Tidy {
             project: project.clone(),

@@ -9,7 +9,8 @@ use crate::effect::{
 };
 use crate::event::NoteKind;
 use crate::ids::{EntryId, QueueId, RunId, Sha};
-use crate::planner::{Alarm, Input, Order, TrialId, Verdict};
+use crate::planner::{Alarm, Input, Link, Order, TrialId, Verdict};
+use crate::policy::CheckCommits;
 use crate::state::{Entry, EntryState, Landing, Queue, TrialRun};
 use crate::verdict::Green;
 
@@ -22,6 +23,8 @@ struct Evidence<'a> {
     conflict: Option<&'a Conflict>,
     report: Option<&'a CiReport>,
     reason: Option<&'a str>,
+    /// Commits inside of the last link of what was built that have to pass, too.
+    inner: &'a [Link],
 }
 
 impl Turn<'_> {
@@ -50,7 +53,7 @@ impl Turn<'_> {
     fn carry_out(&mut self, onto: &QueueId, order: Order, evidence: &Evidence<'_>) {
         match order {
             Order::Build { trial, base, list, purpose: _ } => self.build(onto, trial, base, &list),
-            Order::Test { trial, commit } => self.test(onto, trial, commit),
+            Order::Test { trial, commit } => self.test(onto, trial, commit, evidence.inner),
             Order::Cancel { trial } => {
                 if let Some(run) = self.queue_of(onto).runs.remove(&trial) {
                     self.act(Action::CancelCi { project: onto.project.clone(), run: run.run });
@@ -108,7 +111,8 @@ impl Turn<'_> {
 
     fn build(&mut self, onto: &QueueId, trial: TrialId, base: Sha, list: &[EntryId]) {
         let list = list.iter().filter_map(|id| self.chain_entry(*id)).collect();
-        let method = self.policy(&onto.project).merge_method;
+        let policy = self.policy(&onto.project);
+        let (method, each_commit) = (policy.merge_method, policy.check_commits == CheckCommits::Each);
         let removed = self.queue_of(onto).removed.clone();
         let has_landed = |e: &&Entry| matches!(e.state, EntryState::Merged { .. }) && e.queue() == *onto;
         let landed = self.floor.entries.iter().rev().filter(has_landed).map(|e| e.head.clone());
@@ -122,6 +126,7 @@ impl Turn<'_> {
             list,
             removed,
             landed,
+            each_commit,
         });
     }
 
@@ -146,8 +151,16 @@ impl Turn<'_> {
                 } else if list.len() == links.len() {
                     self.tell_what_is_left_out(list, links);
                     self.reuse_verdicts(onto, list, links);
+                    let inner: Vec<Vec<Link>> = links.iter().map(|link| self.unproven(onto, link)).collect();
+                    let entries = list.iter().zip(&inner).filter(|(_, inner)| !inner.is_empty());
+                    let entries: Vec<EntryId> = entries.map(|(entry, _)| entry.entry).collect();
+                    if !entries.is_empty() {
+                        self.plan(onto, &Input::Unproven { trial, entries });
+                    }
                     let chain = links.iter().map(|l| l.link.clone()).collect();
-                    self.plan(onto, &Input::Built { trial, chain });
+                    let inner = inner.last().map_or(&[][..], |inner| inner);
+                    let evidence = Evidence { inner, ..Evidence::default() };
+                    self.plan_with(onto, &Input::Built { trial, chain }, &evidence);
                 }
             }
             Outcome::ChainConflict { primary, moved, entry, with_base, conflict } => {
@@ -170,6 +183,18 @@ impl Turn<'_> {
             }
             _ => {}
         }
+    }
+
+    /// What of a link would land on the first-parent line beside its last commit, where the project wants each
+    /// commit there to have passed, and nobody knows that it did.
+    fn unproven(&self, onto: &QueueId, link: &ChainLink) -> Vec<Link> {
+        let policy = self.policy(&onto.project);
+        if policy.check_commits == CheckCommits::Last {
+            return Vec::new();
+        }
+        let queue = self.floor.queues.get(onto);
+        let known = |l: &Link| queue.is_some_and(|q| q.green_tree(&policy, &l.commit, &l.tree).is_some());
+        link.inner.iter().filter(|l| !known(l)).cloned().collect()
     }
 
     /// A branch was begun on commits that are not wanted any more: it lands without them.
@@ -204,15 +229,24 @@ impl Turn<'_> {
 
     // ---- checking ------------------------------------------------------------------------------
 
-    fn test(&mut self, onto: &QueueId, trial: TrialId, commit: Sha) {
+    /// `inner`: commits that are checked before it, in the same run.
+    fn test(&mut self, onto: &QueueId, trial: TrialId, commit: Sha, inner: &[Link]) {
         let run = RunId(self.number(|c| &mut c.run));
-        let now = self.now;
+        let (now, policy) = (self.now, self.policy(&onto.project));
         let queue = self.queue_of(onto);
         let view = queue.plan.trials().find(|t| t.id == trial);
         let built = view.and_then(|t| Some((t.built?.tree.clone(), *t.list.last()?)));
         let Some((tree, tip)) = built else { return };
-        queue.runs.insert(trial, TrialRun { run, commit: commit.clone(), tree, tip, since: now });
-        self.run_checks(onto, tip, run, commit, CiPurpose::Trial(trial));
+        let mut each = inner.to_vec();
+        // What is known to be green is not run again.
+        let known = queue.green_tree(&policy, &commit, &tree).filter(|_| !inner.is_empty());
+        if known.is_none() && !inner.is_empty() {
+            each.push(Link { commit: commit.clone(), tree: tree.clone() });
+        }
+        let names = each.iter().map(|link| link.commit.clone()).collect();
+        let row = TrialRun { run, commit: commit.clone(), tree, tip, since: now, each, known };
+        queue.runs.insert(trial, row);
+        self.run_each(onto, tip, run, commit, CiPurpose::Trial(trial), names);
     }
 
     pub(super) fn run_checks(
@@ -223,9 +257,21 @@ impl Turn<'_> {
         commit: Sha,
         purpose: CiPurpose,
     ) {
+        self.run_each(onto, entry, run, commit, purpose, Vec::new());
+    }
+
+    fn run_each(
+        &mut self,
+        onto: &QueueId,
+        entry: EntryId,
+        run: RunId,
+        commit: Sha,
+        purpose: CiPurpose,
+        each: Vec<Sha>,
+    ) {
         let Some(entry) = self.floor.entries.get(&entry) else { return };
         let (job, issue, source) = (entry.job, entry.issue, CommitSource::Queue);
-        let about = self.about_entry(entry);
+        let about = CiAbout { each, ..self.about_entry(entry) };
         self.act(Action::RunCi {
             job,
             project: onto.project.clone(),
@@ -246,6 +292,7 @@ impl Turn<'_> {
             branch: Some(entry.branch.clone()),
             pr: entry.pr,
             target: entry.target.clone(),
+            each: Vec::new(),
         }
     }
 
@@ -256,14 +303,19 @@ impl Turn<'_> {
         if queue.runs.get(&trial).is_none_or(|r| r.run != run) {
             return;
         }
-        let TrialRun { commit, tree, tip, .. } = queue.runs.remove(&trial).expect("just seen");
+        let TrialRun { commit, tree, tip, each, known, .. } = queue.runs.remove(&trial).expect("just seen");
         let issue = self.floor.entries.get(&tip).and_then(|e| e.issue);
         let text = format!("run {run} on candidate {}: {}", commit.short(), describe(report));
         self.note(NoteKind::CiResult, &onto.project, issue, text);
         if let Some(green) = Green::judge(&policy, &commit, run, report) {
             let queue = self.queue_of(onto);
-            queue.took(report.duration_ms);
-            queue.remember(green.with_tree(&tree));
+            // One check is what is told of, however many there were in the run.
+            queue.took(report.duration_ms / each.len().max(1) as u64);
+            for link in &each {
+                let passed = Green::judge(&policy, &link.commit, run, report);
+                passed.into_iter().for_each(|green| queue.remember(green.with_tree(&link.tree)));
+            }
+            queue.remember(known.unwrap_or(green).with_tree(&tree));
             self.act(Action::PostStatus {
                 project: onto.project.clone(),
                 commit,

@@ -97,6 +97,10 @@ impl Turn<'_> {
     /// Changes a job's state. `within` is how long it may stay there before somebody is told.
     pub(super) fn enter(&mut self, id: JobId, state: JobState, within: Duration) {
         let now = self.now;
+        let was_parked = self.job(id).is_some_and(|j| matches!(j.state, JobState::Parked { .. }));
+        if was_parked && !matches!(state, JobState::Parked { .. }) {
+            self.unpark_job(id);
+        }
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let name = state.name();
         if job.state.name() != name {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{About, Floor, Issue, Job, JobState, SessionAsk, Standing};
+use shopfloor_core::state::{About, BaseCheck, Floor, Issue, Job, JobState, SessionAsk, Standing, Who};
 use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -123,6 +123,7 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
             let at = job.deadline.map(output::clock).unwrap_or_default();
             format!("parked until {at}: the checks could not run, and are tried again")
         }
+        JobState::Parked { head, .. } => waits_for_the_primary(floor, job, head),
         JobState::Reviewing { head } => match (floor.review_standing(job, head), job.pr) {
             (Standing::Objected { objection, .. }, Some(pr)) => format!(
                 "{}, who asked for changes of {}; the reviewer approves: `shopfloor pr review {pr}`",
@@ -162,6 +163,23 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Ended { .. } => return job.reason.clone(),
     };
     Some(text)
+}
+
+/// What a head waits for that is red and may not be to blame.
+fn waits_for_the_primary(floor: &Floor, job: &Job, head: &Sha) -> String {
+    let queue = floor.queues.get(&job.queue());
+    let parked = queue.and_then(|q| q.parked.iter().find(|p| p.who == Who::Job(job.id)));
+    let (Some(queue), Some(parked)) = (queue, parked) else { return "the primary branch".into() };
+    let on = parked.on.as_ref().map_or("?", Sha::short);
+    let run = |check: &&BaseCheck| !check.red && (parked.red || Some(&check.head) == parked.on.as_ref());
+    let run = queue.base_checks().find(run).map(|check| format!("CI run {} of ", check.run)).unwrap_or_default();
+    let head = head.short();
+    match parked.red {
+        false => format!("{run}the primary branch itself at {on}, which {head} stands on: {head} failed twice"),
+        true => format!(
+            "{run}the primary branch to be mended: {head} failed twice, and so did {on}, which it stands on"
+        ),
+    }
 }
 
 /// What a session's terminal asks a person.

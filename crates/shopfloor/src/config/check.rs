@@ -226,6 +226,17 @@ fn ci(source: &Source<'_>, ci: &Ci) -> Checked {
         deadline(source, &["ci", "steps", &index, "timeout"], step.timeout)?;
     }
     deadline(source, &["ci", "timeout"], ci.timeout)?;
+    if ci.min_time >= ci.timeout {
+        return Err(source
+            .at_key(
+                &["ci", "min_time"],
+                format!(
+                    "`min_time` in [ci] is {}, and `timeout` is {}: nothing could ever pass",
+                    ci.min_time, ci.timeout
+                ),
+            )
+            .hint("write what the checks take at least, or leave the line out"));
+    }
     count(source, &["ci", "infra_retries"], ci.infra_retries, 0..=100)?;
     for (index, pattern) in ci.skip_paths.iter().enumerate() {
         if let Err(why) = SkipPaths::new(std::slice::from_ref(pattern)) {

@@ -29,10 +29,14 @@ pub struct Ci {
     /// (networks, registries, a full disk): such a run is repeated and costs the agent nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub infra: Vec<String>,
-    /// Whether a branch that a person queued is checked by itself before it is tried as it would land: "always",
-    /// "when-idle" (if nothing else of the queue is being checked) or "never".
+    /// Whether a head is checked by itself, an agent's before it is reviewed and a person's before it is tried as it
+    /// would land: "always", "when-idle" (only if the merge queue wants no run just then) or "never". What is not is
+    /// checked all the same as it would land, before it does.
     #[schemars(with = "String", extend("enum" = ["always", "when-idle", "never"]))]
     pub heads: HeadChecks,
+    /// What the checks take at least: a pass that comes sooner is not believed, and counts as a failure of the machinery,
+    /// not of the change. "0s" believes every pass.
+    pub min_time: Span,
     /// Times checks that could not run are run again.
     pub infra_retries: u32,
     /// Before the first of those; doubles with each.
@@ -57,6 +61,7 @@ impl Default for Ci {
             skip_paths: Vec::new(),
             infra: Vec::new(),
             heads: Policy::default().head_checks,
+            min_time: Span(Policy::default().ci_min_time),
             infra_retries: Policy::default().infra_retries_max,
             infra_cooldown: Span(Policy::default().infra_cooldown),
         }

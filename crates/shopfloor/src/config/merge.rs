@@ -4,7 +4,7 @@ use super::duration::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::Target;
-use shopfloor_core::policy::{MergeBatch, MergeMethod, Policy, TargetPolicy};
+use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod, Policy, TargetPolicy};
 use std::collections::BTreeMap;
 
 /// Review of pull requests by a second agent.
@@ -52,6 +52,11 @@ pub struct Merge {
     /// first-parent line ("strict"), or only the last ("tip").
     #[schemars(with = "String", extend("enum" = ["strict", "tip"]))]
     pub batch: MergeBatch,
+    /// Which commits of a branch that lands by "rebase" must have passed: only the last ("last"), so that its inner
+    /// commits land on the first-parent line unchecked, or every one ("each"), all in the run of its candidate. By
+    /// "squash" and "merge" there are no others on that line.
+    #[schemars(with = "String", extend("enum" = ["last", "each"]))]
+    pub check_commits: CheckCommits,
     /// Attempts to land one pull request (conflicts, failing checks), before a human is asked.
     #[schemars(range(min = 1))]
     pub rounds: u32,
@@ -117,6 +122,7 @@ impl Default for Merge {
             method: policy.merge_method,
             people: policy.merge_people,
             batch: policy.merge_batch,
+            check_commits: policy.check_commits,
             rounds: policy.merge_rounds_max,
             slots: policy.merge_slots as u32,
             alarm: Span(policy.merge_alarm),

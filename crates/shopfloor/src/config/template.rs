@@ -136,9 +136,12 @@ kind = "local"
 # skip_paths = []
 # What in a failing step's output says that the machine or the network failed, not the change.
 # infra = []
-# Whether a branch that a person queued is checked by itself before it is tried as it would land: "always",
-# "when-idle" (if nothing else of the queue is being checked) or "never".
+# Whether a head is checked by itself, an agent's before it is reviewed and a person's before it is tried as it would
+# land: "always", "when-idle" (only if the merge queue wants no run just then) or "never": then the checks run once,
+# as part of the merge. Nothing lands that did not pass as it lands.
 # heads = "always"
+# What the checks take at least. A pass that comes sooner is not believed: the runner is broken, not the change good.
+# min_time = "0s"
 
 [agents.dev]
 # Who implements issues. "demo" is a scripted agent inside Shopfloor: it uses no AI, needs no
@@ -174,6 +177,9 @@ method = "squash"
 # Changes that are checked together land as one merge commit, so that every first-parent commit of the primary branch
 # has passed ("strict"). "tip": one after another, and only the last commit has passed.
 # batch = "strict"
+# Of a branch that lands by "rebase", only the last commit is checked ("last"): its inner commits become commits of the
+# primary branch unchecked. "each" checks every one of them in the same run, and a red one fails the branch.
+# check_commits = "last"
 # Merge candidates that are checked at the same time; several changes land with one run of the checks.
 # slots = 1
 # How long a change may wait in the merge queue before somebody is told.

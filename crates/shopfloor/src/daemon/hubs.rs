@@ -111,6 +111,7 @@ fn waiting(job: &Job) -> Option<(Name, Known)> {
         job.state,
         JobState::Checking { .. }
             | JobState::Retrying { .. }
+            | JobState::Parked { .. }
             | JobState::Reviewing { .. }
             | JobState::Merging { .. }
     );

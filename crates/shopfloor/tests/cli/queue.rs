@@ -21,7 +21,7 @@ fn sha(digit: &str) -> Sha {
 /// The candidate is built and being checked.
 fn testing(floor: &TestFloor) {
     let link = Link { commit: sha("c"), tree: Tree(sha("d")) };
-    let link = ChainLink { link, head_tree: Tree(sha("e")), left_out: 0 };
+    let link = ChainLink { link, head_tree: Tree(sha("e")), left_out: 0, inner: vec![] };
     let (primary, moved) = (HEAD.parse().unwrap(), Vec::new());
     floor.perform("build_chain", Outcome::Chain { primary, moved, links: vec![link] });
 }
@@ -33,6 +33,7 @@ fn checked(floor: &TestFloor, verdict: CiVerdict) {
         excerpt: "it broke".into(),
         log: "/nowhere/log".into(),
         steps_run: 1,
+        at: None,
         duration_ms: 60_000,
         checks: floor.checks(),
     };

@@ -135,7 +135,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
             }
             Action::StartSession(start) => started(start.epoch),
             Action::PublishBranch { .. } => {
-                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new() }
+                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new(), base: None }
             }
             Action::OpenPr { .. } => {
                 let new = NewPr {
@@ -156,6 +156,7 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                 excerpt: String::new(),
                 log: String::new(),
                 steps_run: 1,
+                at: None,
                 duration_ms: 1,
                 checks: engine.floor().policy(&project).checks,
             }),

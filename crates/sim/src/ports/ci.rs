@@ -17,6 +17,13 @@ impl Ci for FakeCi {
                 world.say(format!("checks run {} on c{commit}: cancelled", request.run));
                 return Ok(report(CiVerdict::Cancelled, request.run));
             }
+            let each: Vec<u32> = match request.about.each.as_slice() {
+                [] => vec![commit],
+                several => {
+                    world.saw("each commit checked");
+                    several.iter().map(commit_of).collect()
+                }
+            };
             let luck = world.rng.below(1000);
             let rough = world.weather.transient > 0;
             let (verdict, seen) = if !world.policy.has_checks {
@@ -27,7 +34,7 @@ impl Ci for FakeCi {
                 (CiVerdict::TimedOut, "ci timeout")
             } else if rough && luck < 60 {
                 (CiVerdict::Red, "ci flaky")
-            } else if world.git.is_red(commit) && !world.is(Mutation::LyingChecks) {
+            } else if each.iter().any(|c| world.git.is_red(*c)) && !world.is(Mutation::LyingChecks) {
                 (CiVerdict::Red, "ci red")
             } else {
                 (CiVerdict::Green, "ci green")
@@ -37,12 +44,15 @@ impl Ci for FakeCi {
                 world.saw("red candidate");
             }
             let passed = match verdict {
-                CiVerdict::Green => !world.git.is_red(commit),
+                CiVerdict::Green => !each.iter().any(|c| world.git.is_red(*c)),
                 CiVerdict::NoChecks => world.policy.allow_no_checks,
                 _ => false,
             };
+            if matches!(verdict, CiVerdict::Red | CiVerdict::TimedOut) {
+                *world.red_runs.entry(commit).or_default() += 1;
+            }
             if passed {
-                world.green.push(GreenRun { commit, run: request.run });
+                world.green.extend(each.into_iter().map(|commit| GreenRun { commit, run: request.run }));
             }
             world.say(format!("checks run {} on c{commit}: {verdict:?}", request.run));
             Ok(report(verdict, request.run))
@@ -67,6 +77,7 @@ fn report(verdict: CiVerdict, run: RunId) -> CiReport {
         step: Some("test".into()),
         excerpt: "…".into(),
         log: format!("log-{run}"),
+        at: None,
         steps_run: u32::from(!matches!(verdict, CiVerdict::NoChecks | CiVerdict::Cancelled)),
         duration_ms: 1,
         checks: String::new(),

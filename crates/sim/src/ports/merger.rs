@@ -1,6 +1,6 @@
 //! The merge queue's repository on the model of git.
 
-use crate::git::{commit_of, sha};
+use crate::git::{Git, commit_of, sha};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, Conflict, EntryBranch, LandedEntry, LandingStep, MovedBranch,
@@ -28,10 +28,33 @@ fn join(world: &mut World, method: MergeMethod, onto: u32, head: u32) -> Result<
         return Ok(onto);
     }
     Ok(match method {
-        MergeMethod::Rebase if git.is_ancestor(onto, head) => head,
+        MergeMethod::Rebase if line(git, onto, head).is_some() => head,
+        // One with merges in it has no linear form.
+        MergeMethod::Rebase if git.is_ancestor(onto, head) => git.derive(vec![onto, head], content),
         MergeMethod::Merge => git.derive(vec![onto, head], content),
         MergeMethod::Rebase | MergeMethod::Squash => git.derive(vec![onto], content),
     })
+}
+
+/// The commits from `below` to `link`, oldest first, if each has only the one before it as a parent.
+fn line(git: &Git, below: u32, link: u32) -> Option<Vec<u32>> {
+    let (mut line, mut at) = (Vec::new(), link);
+    while at != below {
+        line.push(at);
+        at = match git.commits[at as usize].parents.as_slice() {
+            [only] => *only,
+            _ => return None,
+        };
+    }
+    line.reverse();
+    Some(line)
+}
+
+/// What a link adds to the first-parent line beside its last commit.
+fn between(world: &mut World, below: u32, link: u32) -> Vec<Link> {
+    let mut line = line(&world.git, below, link).unwrap_or_default();
+    line.pop();
+    line.into_iter().map(|commit| Link { commit: sha(commit), tree: world.git.tree(commit) }).collect()
 }
 
 /// The first-parent commits after `below`, made again on top of `onto`.
@@ -96,12 +119,13 @@ impl Merger for FakeMerger {
                         if commit == onto {
                             world.saw("nothing to merge");
                         }
-                        onto = commit;
+                        let below = std::mem::replace(&mut onto, commit);
                         let one = if world.is(Mutation::OneNameForAllTrees) { Some(0) } else { None };
                         let (tree, head_tree) =
                             (world.git.tree(one.unwrap_or(commit)), world.git.tree(one.unwrap_or(head)));
                         let link = Link { commit: sha(commit), tree };
-                        links.push(ChainLink { link, head_tree, left_out: 0 });
+                        let inner = if request.each_commit { between(world, below, commit) } else { Vec::new() };
+                        links.push(ChainLink { link, head_tree, left_out: 0, inner });
                     }
                     Err(files) => {
                         world.saw("conflict");

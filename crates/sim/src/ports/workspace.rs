@@ -147,6 +147,13 @@ impl Workspace for FakeWorkspace {
         })
     }
 
+    fn stands_on(&self, _tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
+        self.0.call("stands_on", |world| {
+            let git = &world.git;
+            Ok(Some(sha(git.merge_base(git.primary(), commit_of(head)))))
+        })
+    }
+
     fn push(&self, _tree: &Tree, branch: &str) -> PortResult<Sha> {
         self.0.call("push", |world| {
             let git = &mut world.git;

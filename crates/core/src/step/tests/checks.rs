@@ -20,8 +20,9 @@ fn check(verdict: CiVerdict, state: &str, told: &[&str]) {
 #[test]
 fn each_verdict_has_its_consequence() {
     check(CiVerdict::Green, "working", &["CI passed"]);
-    check(CiVerdict::Red, "working", &["CI failed"]);
-    check(CiVerdict::TimedOut, "working", &["CI timeout"]);
+    // What is red is run once more before anybody is told.
+    check(CiVerdict::Red, "checking", &[]);
+    check(CiVerdict::TimedOut, "checking", &[]);
     check(CiVerdict::Infra, "retrying", &[]);
     check(CiVerdict::NoChecks, "finishing", &[]);
 }
@@ -63,16 +64,16 @@ fn a_change_of_paths_that_need_no_checks_is_green_only_if_the_project_says_so() 
 #[test]
 fn fixes_are_counted_and_a_green_run_counts_anew() {
     let mut scene = checking();
-    scene.ci(CiVerdict::Red);
-    scene.checking(Phase::AwaitingCi, 2).ci(CiVerdict::TimedOut);
+    scene.red();
+    scene.checking(Phase::AwaitingCi, 2).ci(CiVerdict::Red).ci(CiVerdict::TimedOut);
     assert_eq!(scene.job().ci_fixes, 2);
     scene.checking(Phase::AwaitingCi, 3).ci(CiVerdict::Green);
     assert_eq!(scene.job().ci_fixes, 0);
     for head in 4..=6 {
-        scene.checking(Phase::AwaitingCi, head).ci(CiVerdict::Red);
+        scene.checking(Phase::AwaitingCi, head).red();
         assert_eq!(scene.state(), "working");
     }
-    scene.checking(Phase::AwaitingCi, 7).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 7).red();
     assert!(scene.reason().contains("CI failed 4 times"), "{}", scene.reason());
 }
 
@@ -81,7 +82,11 @@ fn back_and_forth_between_green_and_red_has_an_end() {
     let mut scene = checking();
     let mut runs = 1;
     loop {
-        scene.ci(if runs % 2 == 0 { CiVerdict::Red } else { CiVerdict::Green });
+        if runs % 2 == 0 {
+            scene.red();
+        } else {
+            scene.ci(CiVerdict::Green);
+        }
         scene.checking(Phase::AwaitingCi, runs + 1);
         if scene.state() != "checking" {
             break;
@@ -89,7 +94,8 @@ fn back_and_forth_between_green_and_red_has_an_end() {
         runs += 1;
         assert!(runs < 100);
     }
-    assert_eq!(runs, 40);
+    // Every second is red and was run twice.
+    assert_eq!((runs, scene.job().ci_runs), (27, 41));
 }
 
 #[test]
@@ -114,7 +120,7 @@ fn an_empty_or_unpushable_branch_is_the_agents_to_sort_out() {
     scene.signal(DEV, Phase::AwaitingCi);
     scene.answer(
         "publish_branch",
-        Outcome::Branch { head: sha(1), ahead: 1, dirty: 0, note, same_as: Vec::new() },
+        Outcome::Branch { head: sha(1), ahead: 1, dirty: 0, note, same_as: Vec::new(), base: None },
     );
     assert_eq!(scene.unread().len(), 2);
     assert!(!scene.has("open_pr"));
@@ -129,7 +135,7 @@ fn a_verdict_that_is_not_waited_for_is_kept_but_moves_nothing() {
     scene.ci(CiVerdict::Green);
     assert_eq!(scene.state(), "checking");
     assert_eq!(scene.job().green.as_ref().map(|g| g.commit()), Some(&sha(1)));
-    scene.ci(CiVerdict::Red);
+    scene.red();
     assert_eq!(scene.unread(), ["CI failed"]);
 }
 

@@ -59,7 +59,7 @@ fn configured_times_are_taken_as_they_are() {
 #[test]
 fn checks_that_time_out_are_told_to_the_agent_and_put_on_record() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::TimedOut);
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::TimedOut).ci(CiVerdict::TimedOut);
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["CI timeout"]));
     assert_eq!(scene.noted(NoteKind::Escalation), 1);
     assert_eq!(recorded(&scene), [format!("ci_timeout {}", sha(1).short())]);
@@ -120,7 +120,7 @@ fn nothing_due_nothing_done() {
 fn time_that_passed_while_nobody_was_there_counts_against_no_agent() {
     let day = Duration::from_secs(24 * 3600);
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     assert_eq!(scene.unread().len(), 1);
     scene.now = scene.now + day;
     scene.event(Event::Resumed).event(Event::Tick);

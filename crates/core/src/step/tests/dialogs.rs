@@ -127,7 +127,7 @@ fn an_answer_that_was_refused_leaves_a_question_with_another_number() {
 #[test]
 fn a_message_that_cannot_be_typed_is_told_of_after_a_moment() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     let held = |why: Option<&str>| Event::MessageHeld {
         message: MessageId(1),
         epoch: DEV,

@@ -68,7 +68,7 @@ fn quiet_for_long_hands_it_back_and_what_was_typed_before_counts_no_more() {
 #[test]
 fn deadlines_that_would_kill_wait_for_the_person() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red).taken();
+    scene.checking(Phase::AwaitingCi, 1).red().taken();
     scene.wait(3 * HOUR).wait(100 * HOUR);
     assert_eq!(scene.state(), "working");
     assert_eq!(scene.noted(NoteKind::MessageUndelivered), 0);

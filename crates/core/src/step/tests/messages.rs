@@ -5,7 +5,7 @@ use super::*;
 /// The agent works and has a message it has not read.
 fn told() -> Scene {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     assert_eq!(scene.unread(), ["CI failed"]);
     scene
 }
@@ -65,7 +65,7 @@ fn what_was_taken_and_not_answered_is_the_successors_however_often() {
         scene.event(Event::MessageTaken { message: MessageId(id), epoch: Epoch(epoch + 1) });
     }
     // Answered by a signal: whoever comes next is not told again.
-    scene.checking(Phase::AwaitingCi, 2).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 2).red();
     let unread = scene.unread();
     assert_eq!(unread, ["CI failed"], "only what is new");
 }

@@ -58,7 +58,7 @@ fn what_a_person_took_off_it_does_not_come_back() {
         other => panic!("{other:?}"),
     }
     let link = Link { commit: sha(21), tree: Tree(sha(1_021)) };
-    let links = vec![ChainLink { link, head_tree: Tree(sha(2_021)), left_out: 2 }];
+    let links = vec![ChainLink { link, head_tree: Tree(sha(2_021)), left_out: 2, inner: vec![] }];
     scene.answer("build_chain", Outcome::Chain { primary: sha(9), moved: Vec::new(), links });
     assert!(scene.notes.iter().any(|n| n.text.contains("2 commits that were taken off")));
     scene.ci(CiVerdict::Green).answer("publish", Outcome::Published);

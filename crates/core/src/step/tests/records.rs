@@ -72,7 +72,7 @@ fn each_successor_resumes_from_the_newest_point() {
             |s| {
                 s.checking(Phase::AwaitingCi, 2);
                 checkpoint(s, 2, &["a.rs"]);
-                s.ci(CiVerdict::Red);
+                s.red();
             },
             "awaiting_ci",
             WorkPhase::Implementation,

@@ -277,7 +277,7 @@ fn an_approval_holds_for_the_same_change_and_for_no_other() {
         };
         let moved = vec![crate::effect::MovedBranch { entry: list[0].entry, head: Some(sha(2)) }];
         let link = Link { commit: sha(20), tree: Tree(sha(1_020)) };
-        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)), left_out: 0 }];
+        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)), left_out: 0, inner: vec![] }];
         scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved, links });
         let Some(Action::PublishBranch { reviewed, .. }) = scene.pending.last() else {
             panic!("{:?}", scene.names())

@@ -80,7 +80,7 @@ fn a_first_prompt_is_a_message_with_receipts() {
 #[test]
 fn a_prompt_dies_with_its_session_and_what_is_in_the_prompt_counts_when_it_is_taken() {
     let mut scene = Scene::typed();
-    scene.moved(1, DEV, Stage::TurnStarted).checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.moved(1, DEV, Stage::TurnStarted).checking(Phase::AwaitingCi, 1).red();
     scene.exited(DEV, None).end_session().wait(Duration::from_secs(1)).start_typed();
     let waiting = scene.unread();
     assert_eq!(waiting, ["CI failed", "do it"]);
@@ -121,7 +121,7 @@ fn who_never_got_its_first_prompt_is_told_nothing_else() {
 #[test]
 fn what_is_in_the_way_is_said_when_time_is_up() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     let why = Some("the composer holds a draft".to_owned());
     scene.event(Event::MessageHeld { message: MessageId(1), epoch: DEV, why, for_good: false });
     scene.wait(HOUR / 2);
@@ -131,7 +131,7 @@ fn what_is_in_the_way_is_said_when_time_is_up() {
 #[test]
 fn a_dialog_is_told_once_and_waited_for() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     let dialog = || State::Dialog { kind: DialogKind::Permission };
     scene.status(DEV, dialog()).status(DEV, dialog());
     assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
@@ -375,7 +375,7 @@ fn the_work_record_follows_tools_phases_and_checks() {
     }
     scene.checking(Phase::AwaitingCi, 1);
     assert_eq!(phase(&scene), WorkPhase::Testing);
-    scene.ci(CiVerdict::Red);
+    scene.red();
     assert_eq!(phase(&scene), WorkPhase::Implementation);
     let record = scene.floor.records.iter().next().expect("a record");
     assert!(

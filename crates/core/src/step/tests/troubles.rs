@@ -78,7 +78,7 @@ fn what_fails_and_is_not_wanted_any_more_is_told_from_what_is() {
 #[test]
 fn a_message_whose_bell_cannot_be_rung_is_not_given_up() {
     let mut scene = Scene::working(Policy::default());
-    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.checking(Phase::AwaitingCi, 1).red();
     assert_eq!(scene.unread(), ["CI failed"]);
     let ring = scene.take("ring_inbox");
     scene.event(Event::TroubleSeen {

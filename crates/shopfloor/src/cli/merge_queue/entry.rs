@@ -4,7 +4,7 @@ use crate::cli::{now, output, view};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Role, Sha, agent_name};
 use shopfloor_core::planner::{Standing, TrialId};
-use shopfloor_core::state::{Entry, EntryState, Floor};
+use shopfloor_core::state::{Entry, EntryState, Floor, Who};
 use std::time::Duration;
 
 /// An entry as `--json` shows it.
@@ -127,7 +127,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         return format!("{branch} to land first ({})", state.unwrap_or("not queued"));
     }
     let Some(queue) = floor.queues.get(&entry.queue()) else { return "the queue".into() };
-    if queue.parked.iter().any(|p| p.entry == entry.id) {
+    if queue.is_parked(Who::Entry(entry.id)) {
         return match &queue.base_check {
             Some(check) if check.red => "the primary branch, which fails the checks, to be mended".into(),
             _ => "the checks of the primary branch itself".into(),
@@ -160,7 +160,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
 /// and if as many of those before it fail as usual, and are run a second time.
 fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<(Duration, Duration)> {
     let queue = floor.queues.get(&entry.queue())?;
-    if queue.paused.is_some() || queue.lost.is_some() || queue.parked.iter().any(|p| p.entry == entry.id) {
+    if queue.paused.is_some() || queue.lost.is_some() || queue.is_parked(Who::Entry(entry.id)) {
         return None;
     }
     let (short, long) = queue.checks_take()?;

@@ -28,6 +28,8 @@ struct QueueView {
     publishing_names: Option<String>,
     /// How many of a hundred changes fail, as estimated.
     failure_percent: u32,
+    /// Commits land on the first-parent line that were not checked by themselves: by "rebase", all but a branch's last.
+    unchecked_commits: bool,
     /// How long the checks take, on average.
     checks_seconds: Option<u64>,
     /// Nothing is tried until then, since the checks could not be run.
@@ -95,6 +97,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
             .map(|p| p.entries.iter().filter_map(|(entry, _)| issue(entry)).collect()),
         publishing_names: queue.publishing.as_ref().map(|p| names(floor, p.entries.iter().map(|(e, _)| e))),
         failure_percent: (queue.plan.rate().chance() * 100.0).round() as u32,
+        unchecked_commits: floor.policy(&queue.project).lands_unchecked_commits(),
         checks_seconds: queue.checks_ms.map(|ms| ms / 1000),
         held_until: queue.plan.held_until().map(output::moment),
     }
@@ -117,6 +120,9 @@ fn print(queue: &QueueView) {
     output::line(format!("  branch          {primary}{red}"));
     output::line(format!("  waiting         {}", queue.waiting));
     output::line(format!("  slots           {} of {} in use", queue.trials.len(), queue.slots));
+    if queue.unchecked_commits {
+        output::line("  inner commits   not checked: by \"rebase\", only a branch's last is; check_commits = \"each\" checks all");
+    }
     for trial in &queue.trials {
         let what = match (&trial.run, trial.running_seconds) {
             (Some(run), Some(seconds)) => {

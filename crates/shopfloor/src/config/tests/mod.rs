@@ -22,6 +22,7 @@ log_max = 2048
 skip_paths = ["docs/**", "*.md"]
 infra = ["the lab is closed"]
 heads = "never"
+min_time = "3s"
 infra_retries = 4
 infra_cooldown = "2m"
 [agents.dev]
@@ -41,6 +42,7 @@ diff_kb = 8
 method = "rebase"
 people = "squash"
 batch = "tip"
+check_commits = "each"
 rounds = 4
 slots = 3
 alarm = "30m"

@@ -2,7 +2,7 @@
 
 use super::*;
 use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
 use std::time::Duration;
 
 #[test]
@@ -35,6 +35,7 @@ fn every_key_reaches_its_place() {
             allow_no_checks: false,
             checks: shopfloor_adapters::ci::digest(&config.ci_steps()),
             may_skip_checks: true,
+            ci_min_time: Duration::from_secs(3),
             infra_retries_max: 4,
             infra_cooldown: minutes(2),
             merge_method: MergeMethod::Rebase,
@@ -43,6 +44,7 @@ fn every_key_reaches_its_place() {
             head_checks: HeadChecks::Never,
             targets: Vec::new(),
             merge_signed: false,
+            check_commits: CheckCommits::Each,
             merge_slots: 3,
             merge_alarm: minutes(30),
             max_jobs: 7,
