@@ -316,7 +316,9 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
         JobState::NeedsHuman { .. } => true,
         JobState::Parked { .. } => {
             let queue = floor.queues.get(&job.queue());
-            queue.is_some_and(|q| q.base_check.as_ref().is_some_and(|c| c.red) && q.is_parked(Who::Job(job.id)))
+            queue.is_some_and(|q| {
+                q.base_check.as_ref().is_some_and(|c| c.red) && q.is_parked(Who::Job(job.id))
+            })
         }
         JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
         _ => false,

@@ -99,7 +99,8 @@ impl<'a> Links<'a> {
     /// What is on the first-parent line between that and the tip, oldest first.
     fn between(&self, below: &Sha) -> GitResult<Vec<Link>> {
         let range = format!("{below}..{}", self.tip.0);
-        let call = self.repo.call("log").args(["--first-parent", "--reverse", "--format=%H %T", &range, "--"]);
+        let call =
+            self.repo.call("log").args(["--first-parent", "--reverse", "--format=%H %T", &range, "--"]);
         let (command, text) = (call.shown(), call.text()?);
         let link = |line: &str| -> GitResult<Link> {
             let (commit, tree) = line.split_once(' ').unwrap_or((line, ""));

@@ -81,7 +81,16 @@ impl Plan {
             self.join_line(&list);
         }
         orders.push(Order::Build { trial: id, base: base.clone(), list: list.clone(), purpose });
-        self.trials.push(Trial { id, purpose, list, landed: 0, base, detached: false, chain: None, unproven: Vec::new() });
+        self.trials.push(Trial {
+            id,
+            purpose,
+            list,
+            landed: 0,
+            base,
+            detached: false,
+            chain: None,
+            unproven: Vec::new(),
+        });
     }
 
     /// The trials whose answer matters only if a red one was a flake: the longest first.

@@ -223,12 +223,8 @@ impl Turn<'_> {
         self.fail_parked(onto, &check.head, &words);
         // Those that are known to have stood on a red one are tried on top of this.
         let queue = self.queue_of(onto);
-        let freed: Vec<Who> = queue
-            .parked
-            .iter()
-            .filter(|p| p.red && queue.waits_for(p, &check.head))
-            .map(|p| p.who)
-            .collect();
+        let freed: Vec<Who> =
+            queue.parked.iter().filter(|p| p.red && queue.waits_for(p, &check.head)).map(|p| p.who).collect();
         for who in freed {
             self.free(onto, who, &check.head);
         }
@@ -351,7 +347,9 @@ impl Turn<'_> {
         }
         self.unpark(onto, |_| true);
         for id in jobs {
-            let Some(JobState::Parked { goal, head }) = self.job(id).map(|j| j.state.clone()) else { continue };
+            let Some(JobState::Parked { goal, head }) = self.job(id).map(|j| j.state.clone()) else {
+                continue;
+            };
             if let Some(job) = self.floor.jobs.edit(&id) {
                 job.red = None;
             }

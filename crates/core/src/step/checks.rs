@@ -136,7 +136,9 @@ impl Turn<'_> {
             (None, CiVerdict::Infra | CiVerdict::Cancelled) => {
                 (StatusState::Error, "the checks could not run".to_owned())
             }
-            (None, _) if again => (StatusState::Failure, format!("{}; it is run once more", describe(report))),
+            (None, _) if again => {
+                (StatusState::Failure, format!("{}; it is run once more", describe(report)))
+            }
             (None, _) => (StatusState::Failure, describe(report)),
         };
         if let (Some(green), Some(job)) = (&green, self.floor.jobs.edit(&id)) {
@@ -217,7 +219,8 @@ pub(super) fn cooldown(policy: &Policy, retries: u32) -> Duration {
 /// A report in a line.
 pub(super) fn describe(report: &CiReport) -> String {
     let step = report.step.as_deref().unwrap_or("checks");
-    let at = report.at.as_ref().map(|at| format!(" at an inner commit of the branch, {at}")).unwrap_or_default();
+    let at =
+        report.at.as_ref().map(|at| format!(" at an inner commit of the branch, {at}")).unwrap_or_default();
     match report.verdict {
         CiVerdict::Green => "checks passed".into(),
         CiVerdict::Red => format!("step {step:?} failed{at}"),

@@ -30,7 +30,8 @@ impl Turn<'_> {
             HeadChecks::Never => false,
             // The room for runs is the whole floor's.
             HeadChecks::WhenIdle => {
-                let checking = self.floor.entries.iter().any(|e| matches!(e.state, EntryState::Checking { .. }));
+                let checking =
+                    self.floor.entries.iter().any(|e| matches!(e.state, EntryState::Checking { .. }));
                 !checking && !self.floor.queues.iter().any(|queue| queue.wants_a_run())
             }
         }
@@ -147,7 +148,10 @@ impl Turn<'_> {
         self.note_job(
             NoteKind::QueueState,
             id,
-            format!("{} is red on a primary branch that is red itself{on}: it waits until that is mended", head.short()),
+            format!(
+                "{} is red on a primary branch that is red itself{on}: it waits until that is mended",
+                head.short()
+            ),
         );
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if job.memo.waits_told.replace(head.clone()).as_ref() != Some(&head) {

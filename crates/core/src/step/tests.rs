@@ -193,7 +193,10 @@ impl Scene {
     fn branch_like(&mut self, head: u32, same_as: &[u32]) -> &mut Self {
         let (head, ahead) = (sha(head), u32::from(head > 0));
         let same_as = same_as.iter().map(|head| sha(*head)).collect();
-        self.answer("publish_branch", Outcome::Branch { head, ahead, dirty: 0, note: None, same_as, base: self.base.clone() })
+        self.answer(
+            "publish_branch",
+            Outcome::Branch { head, ahead, dirty: 0, note: None, same_as, base: self.base.clone() },
+        )
     }
 
     /// From a signal to the run of the checks.

@@ -95,8 +95,9 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
         Action::RunCi { project, run, purpose: CiPurpose::Trial(trial), about, .. } => {
             queue(project, &about.target).is_some_and(|q| q.runs.get(trial).is_some_and(|r| r.run == *run))
         }
-        Action::RunCi { project, run, purpose: CiPurpose::Base, about, .. } => queue(project, &about.target)
-            .is_some_and(|q| q.base_checks().any(|c| c.run == *run)),
+        Action::RunCi { project, run, purpose: CiPurpose::Base, about, .. } => {
+            queue(project, &about.target).is_some_and(|q| q.base_checks().any(|c| c.run == *run))
+        }
         Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
             let expected = EntryState::Checking { run: *run, again_at: None };
             floor.entries.get(entry).is_some_and(|e| e.state == expected)

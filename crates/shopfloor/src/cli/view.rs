@@ -172,10 +172,13 @@ fn waits_for_the_primary(floor: &Floor, job: &Job, head: &Sha) -> String {
     let (Some(queue), Some(parked)) = (queue, parked) else { return "the primary branch".into() };
     let on = parked.on.as_ref().map_or("?", Sha::short);
     let run = |check: &&BaseCheck| !check.red && (parked.red || Some(&check.head) == parked.on.as_ref());
-    let run = queue.base_checks().find(run).map(|check| format!("CI run {} of ", check.run)).unwrap_or_default();
+    let run =
+        queue.base_checks().find(run).map(|check| format!("CI run {} of ", check.run)).unwrap_or_default();
     let head = head.short();
     match parked.red {
-        false => format!("{run}the primary branch itself at {on}, which {head} stands on: {head} failed twice"),
+        false => {
+            format!("{run}the primary branch itself at {on}, which {head} stands on: {head} failed twice")
+        }
         true => format!(
             "{run}the primary branch to be mended: {head} failed twice, and so did {on}, which it stands on"
         ),

@@ -175,7 +175,14 @@ pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
-    let branch = Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new(), base: None };
+    let branch = Outcome::Branch {
+        head: head.clone(),
+        ahead: 1,
+        dirty: 0,
+        note: None,
+        same_as: Vec::new(),
+        base: None,
+    };
     floor.perform("publish_branch", branch);
     let new = shopfloor_store::forge::NewPr {
         title: "Say hello".into(),

@@ -134,9 +134,14 @@ fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                 Outcome::WorktreeReady { path: "/nowhere".into(), head: head.clone(), notes: Vec::new() }
             }
             Action::StartSession(start) => started(start.epoch),
-            Action::PublishBranch { .. } => {
-                Outcome::Branch { head: head.clone(), ahead: 1, dirty: 0, note: None, same_as: Vec::new(), base: None }
-            }
+            Action::PublishBranch { .. } => Outcome::Branch {
+                head: head.clone(),
+                ahead: 1,
+                dirty: 0,
+                note: None,
+                same_as: Vec::new(),
+                base: None,
+            },
             Action::OpenPr { .. } => {
                 let new = NewPr {
                     title: format!("Change {n}"),

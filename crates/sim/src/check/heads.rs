@@ -14,7 +14,10 @@ const WAITS: &str = "7 every wait has a deadline";
 
 /// The commit that an agent is told to mend.
 fn told_red(message: &Message) -> Option<Sha> {
-    let text = message.text.strip_prefix("CI failed\nCommit ").or(message.text.strip_prefix("CI timeout\nCommit "))?;
+    let text = message
+        .text
+        .strip_prefix("CI failed\nCommit ")
+        .or(message.text.strip_prefix("CI timeout\nCommit "))?;
     text.split(':').next()?.to_owned().try_into().ok()
 }
 
@@ -27,14 +30,20 @@ impl Checker {
             let commit = commit_of(&head);
             let runs = world.red_runs.get(&commit).copied().unwrap_or(0);
             if runs < 2 {
-                world.broken(BLAME, format!("job {} is told of c{commit}, which was red {runs} times", message.job));
+                world.broken(
+                    BLAME,
+                    format!("job {} is told of c{commit}, which was red {runs} times", message.job),
+                );
             }
             let job = floor.jobs.get(&message.job);
             let base = job.and_then(|j| j.base.as_ref()).map(commit_of);
             // Where that could not be found out, it says so.
             let known = !message.text.contains("is not known");
             if let Some(base) = base.filter(|base| world.git.is_red(*base) && known) {
-                world.broken(BLAME, format!("job {} is blamed for c{commit} on c{base}, which is red", message.job));
+                world.broken(
+                    BLAME,
+                    format!("job {} is blamed for c{commit} on c{base}, which is red", message.job),
+                );
             }
         }
     }
@@ -42,7 +51,8 @@ impl Checker {
     /// 7: a job that is parked waits for a check that runs, or for a primary branch that is known to be red.
     pub(super) fn no_parked_job_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
         let mut forgotten = Vec::new();
-        let waits = |id: &JobId| floor.jobs.get(id).is_some_and(|j| matches!(j.state, JobState::Parked { .. }));
+        let waits =
+            |id: &JobId| floor.jobs.get(id).is_some_and(|j| matches!(j.state, JobState::Parked { .. }));
         for queue in floor.queues.iter() {
             for parked in &queue.parked {
                 if let Who::Job(job) = parked.who
@@ -59,7 +69,8 @@ impl Checker {
                 forgotten.push(format!("job {} waits for the primary branch, and nobody knows", job.id));
                 continue;
             };
-            let is_run = |run| outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run));
+            let is_run =
+                |run| outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run));
             let runs = queue.base_checks().any(|check| !check.red && is_run(check.run));
             let red = queue.plan.base().is_some_and(|base| queue.is_red(base));
             if !runs && !red && queue.plan.base().is_some() {

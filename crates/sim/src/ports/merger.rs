@@ -124,7 +124,8 @@ impl Merger for FakeMerger {
                         let (tree, head_tree) =
                             (world.git.tree(one.unwrap_or(commit)), world.git.tree(one.unwrap_or(head)));
                         let link = Link { commit: sha(commit), tree };
-                        let inner = if request.each_commit { between(world, below, commit) } else { Vec::new() };
+                        let inner =
+                            if request.each_commit { between(world, below, commit) } else { Vec::new() };
                         links.push(ChainLink { link, head_tree, left_out: 0, inner });
                     }
                     Err(files) => {

@@ -111,7 +111,10 @@ fn a_red_base_holds_the_job_and_blames_nobody_until_it_is_mended() {
     assert_eq!((scene.state(), scene.job().ci_fixes), ("working", 0));
     assert_eq!(scene.unread(), ["CI waits", "CI passed"]);
     assert!(last_message(&scene).contains("as part of the merge"), "{}", last_message(&scene));
-    assert!(queue(&scene).parked.is_empty() && may_merge(&scene.floor, scene.job()).is_err(), "no review yet");
+    assert!(
+        queue(&scene).parked.is_empty() && may_merge(&scene.floor, scene.job()).is_err(),
+        "no review yet"
+    );
     // On top of the mended one it is checked, whatever is known of its head.
     scene.checking(Phase::AwaitingReview, 1);
     assert_eq!((scene.state(), scene.has("run_ci")), ("reviewing", false));
@@ -169,10 +172,14 @@ fn heads_and_entries_wait_for_one_check_of_the_base() {
     scene.checking(Phase::AwaitingReview, 1).ci(CiVerdict::Green).primary(10);
     scene.chain(&[20]).ci(CiVerdict::Red).chain(&[20]).ci(CiVerdict::Red);
     scene.issue(2, &["backlog"], &[]).done("edit_labels");
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.start_session();
     let base = scene.take("run_ci");
-    scene.signal(Epoch(2), Phase::AwaitingCi).branch(2).answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
+    scene
+        .signal(Epoch(2), Phase::AwaitingCi)
+        .branch(2)
+        .answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
     scene.red();
     assert!(!scene.has("run_ci"), "the base is being checked already");
     assert_eq!(queue(&scene).parked.len(), 2);
@@ -265,7 +272,8 @@ fn a_primary_branch_that_stays_red_is_told_of_again() {
 fn who_is_parked_is_read_as_older_programs_wrote_it() {
     let old: Parked = serde_json::from_str(r#"{"entry":7,"reason":"r","message":"m"}"#).expect("it is read");
     assert_eq!((old.who, old.on, old.red), (Who::Entry(crate::ids::EntryId(7)), None, false));
-    let new = Parked { who: Who::Job(JOB), reason: "r".into(), message: "m".into(), on: Some(sha(1)), red: true };
+    let new =
+        Parked { who: Who::Job(JOB), reason: "r".into(), message: "m".into(), on: Some(sha(1)), red: true };
     let text = serde_json::to_string(&new).expect("it is written");
     assert_eq!(serde_json::from_str::<Parked>(&text).expect("and read"), new);
 }
@@ -319,7 +327,8 @@ fn when_idle_a_head_is_checked_only_if_the_queue_wants_no_room() {
     scene.ci(CiVerdict::Green).primary(10);
     assert_eq!(status(&scene, 1), "preparing");
     scene.issue(2, &["backlog"], &[]).done("edit_labels");
-    scene.answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.start_session();
     scene.signal(Epoch(2), Phase::AwaitingReview).branch(2);
     scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });

@@ -90,7 +90,12 @@ fn a_head_that_is_its_own_candidate_was_checked_already() {
     assert!(scene.has("run_ci"));
     let mut scene = merging();
     let tree = Tree(sha(77));
-    let link = ChainLink { link: Link { commit: sha(20), tree: tree.clone() }, head_tree: tree, left_out: 0, inner: vec![] };
+    let link = ChainLink {
+        link: Link { commit: sha(20), tree: tree.clone() },
+        head_tree: tree,
+        left_out: 0,
+        inner: vec![],
+    };
     scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] });
     assert!(!scene.has("run_ci"));
     match scene.take("publish") {
@@ -107,7 +112,12 @@ fn verdicts_of_other_checks_are_not_reused() {
     let policy = Policy { checks: "other".into(), ..Policy::default() };
     scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
     let tree = Tree(sha(77));
-    let link = ChainLink { link: Link { commit: sha(20), tree: tree.clone() }, head_tree: tree, left_out: 0, inner: vec![] };
+    let link = ChainLink {
+        link: Link { commit: sha(20), tree: tree.clone() },
+        head_tree: tree,
+        left_out: 0,
+        inner: vec![],
+    };
     let built = Outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] };
     // The first was ordered before, and is of no use.
     scene.answer("build_chain", built.clone());

@@ -121,7 +121,9 @@ fn print(queue: &QueueView) {
     output::line(format!("  waiting         {}", queue.waiting));
     output::line(format!("  slots           {} of {} in use", queue.trials.len(), queue.slots));
     if queue.unchecked_commits {
-        output::line("  inner commits   not checked: by \"rebase\", only a branch's last is; check_commits = \"each\" checks all");
+        output::line(
+            "  inner commits   not checked: by \"rebase\", only a branch's last is; check_commits = \"each\" checks all",
+        );
     }
     for trial in &queue.trials {
         let what = match (&trial.run, trial.running_seconds) {

@@ -2,7 +2,9 @@
 
 use super::*;
 use shopfloor_core::ids::Role;
-use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{
+    CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy,
+};
 use std::time::Duration;
 
 #[test]
