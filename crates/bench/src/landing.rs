@@ -30,10 +30,17 @@ pub fn measure(report: &mut Report) {
 fn land(slots: usize, bad: &impl Fn(u64) -> bool) -> u64 {
     let mut plan = Plan::default();
     let alarm_after = Duration::from_secs(86_400);
-    let terms = |slots| Terms { slots, alarm_after, paused: slots == 0, strict: true };
+    let terms = |slots| Terms {
+        slots,
+        alarm_after,
+        paused: slots == 0,
+        strict: true,
+        each: false,
+        least: Priority(0),
+    };
     let mut now = 0;
     let mut inputs: VecDeque<Input> = (1..=ENTRIES)
-        .map(|n| Input::Entered { entry: EntryId(n), priority: Priority(0), at: Time(n) })
+        .map(|n| Input::Entered { entry: EntryId(n), priority: Priority(0), at: Time(n), alone: false })
         .collect();
     // Nothing is begun before all are there.
     for input in inputs.drain(..) {

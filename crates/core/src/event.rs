@@ -5,7 +5,7 @@ use crate::effect::{Action, Outcome, Verdict};
 use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha, Target};
 use crate::phase::PhaseReport;
-use crate::planner::Tree;
+use crate::planner::{Priority, Tree};
 use crate::policy::Policy;
 use crate::state::{AnswerEnd, SessionStatus, WorkPhase};
 use crate::time::Time;
@@ -87,7 +87,14 @@ pub enum Event {
     /// Somebody, or a program, wants people to look at something.
     Escalated { project: ProjectName, text: String },
     /// A person wants an issue's change in the merge queue, again or sooner.
-    MergeAsked { project: ProjectName, issue: IssueNumber, urgent: bool },
+    MergeAsked {
+        project: ProjectName,
+        issue: IssueNumber,
+        urgent: bool,
+        /// Never together with others.
+        #[serde(default)]
+        alone: bool,
+    },
     /// A person wants it out of the merge queue.
     MergeRefused { project: ProjectName, issue: IssueNumber },
     /// A person wants a branch that no job carries in the merge queue, again or sooner.
@@ -122,6 +129,9 @@ pub enum Event {
         #[serde(default)]
         target: Option<Target>,
         why: Option<String>,
+        /// Only what is below that.
+        #[serde(default)]
+        below: Option<Priority>,
     },
     /// Numbers that are in use already though the store does not know it: it was put back from a copy.
     NumbersSeen { epoch: Epoch, run: RunId },
@@ -151,6 +161,9 @@ pub struct BranchAsk {
     /// Whose approval of this head is on record.
     pub approved_by: Option<String>,
     pub urgent: bool,
+    /// Never together with others.
+    #[serde(default)]
+    pub alone: bool,
     /// The branch it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,

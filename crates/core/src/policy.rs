@@ -26,6 +26,8 @@ pub enum MergeBatch {
     /// Every commit of the primary branch's first-parent line: what was only checked together lands as one.
     #[default]
     Strict,
+    /// The same, and every entry has a run and a commit of its own.
+    Each,
     /// The last commit of what lands together.
     Tip,
 }

@@ -293,7 +293,7 @@ fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
 /// Only a person can get it going again.
 fn stands_still(floor: &Floor, entry: &Entry) -> bool {
     let queue = floor.queues.get(&entry.queue());
-    let held = queue.is_some_and(|q| q.paused.is_some() || waits_for_the_primary(q, entry));
+    let held = queue.is_some_and(|q| q.holds(entry.priority).is_some() || waits_for_the_primary(q, entry));
     (held || floor.waits_for_nobody(entry)) && entry.state == EntryState::Queued
 }
 

@@ -187,7 +187,7 @@ impl Checker {
             let Some(entries) = step.entries else { continue };
             let policy = entries.first().and_then(|id| Some(floor.policy(&floor.entries.get(id)?.project)));
             let strict = policy.is_some_and(|p| {
-                p.merge_batch == MergeBatch::Strict
+                p.merge_batch != MergeBatch::Tip
                     && (p.merge_method != MergeMethod::Rebase || p.check_commits == CheckCommits::Each)
             });
             let mut at = step.new;

@@ -7,6 +7,7 @@ use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
 use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{Floor, JobState, Session};
 use shopfloor_core::step::{may_merge, may_queue};
 use std::collections::BTreeSet;
@@ -167,6 +168,7 @@ impl World {
             by: "person".into(),
             approved_by: Some("person".into()),
             urgent: self.rng.permille(200),
+            alone: self.rng.permille(100),
             target: None,
             after: Vec::new(),
         }
@@ -218,8 +220,9 @@ impl World {
             Whim::Pause | Whim::Resume => {
                 let why = (whim == Whim::Pause).then(|| "a release".to_owned());
                 self.saw("queue paused");
-                self.say(format!("person holds the queue: {why:?}"));
-                return Some(Event::QueuePaused { project: project.clone(), target: None, why });
+                let below = self.rng.permille(300).then_some(Priority::URGENT);
+                self.say(format!("person holds the queue: {why:?}, below {below:?}"));
+                return Some(Event::QueuePaused { project: project.clone(), target: None, why, below });
             }
             Whim::TakeJob => {
                 let live: Vec<IssueNumber> = floor.live_jobs(project).map(|job| job.issue).collect();
@@ -244,13 +247,13 @@ impl World {
             }
             Whim::AskToMerge => {
                 let issue = self.some_open_issue()?;
-                let urgent = self.rng.permille(500);
+                let (urgent, alone) = (self.rng.permille(500), self.rng.permille(200));
                 let job = floor.job_of(project, issue)?;
                 if may_merge(floor, job).is_ok() {
                     self.saw(if job.is_live() { "person asked to merge" } else { "job revived" });
                 }
                 self.say(format!("person wants #{issue} merged"));
-                return Some(Event::MergeAsked { project: project.clone(), issue, urgent });
+                return Some(Event::MergeAsked { project: project.clone(), issue, urgent, alone });
             }
             Whim::RefuseToMerge => {
                 let queued = floor.entries.iter().filter(|e| e.state.is_live());
@@ -353,7 +356,7 @@ impl World {
                 JobState::NeedsHuman { .. } if may_merge(floor, job).is_ok() && self.rng.permille(500) => {
                     self.saw("person asked to merge");
                     let (project, issue) = (project.clone(), job.issue);
-                    return Some(Event::MergeAsked { project, issue, urgent: false });
+                    return Some(Event::MergeAsked { project, issue, urgent: false, alone: false });
                 }
                 JobState::NeedsHuman { .. } if self.rng.permille(800) => {
                     self.saw("question answered");

@@ -25,7 +25,11 @@ pub fn policy(rng: &mut Rng) -> Policy {
         keep_logs: Duration::from_secs(24 * 3600),
         ..Policy::default()
     };
-    let merge_batch = if policy.merge_slots == 2 { MergeBatch::Tip } else { MergeBatch::Strict };
+    let merge_batch = match policy.merge_slots {
+        2 => MergeBatch::Tip,
+        4 => MergeBatch::Each,
+        _ => MergeBatch::Strict,
+    };
     let head_checks = match policy.max_jobs {
         2 => HeadChecks::Never,
         4 => HeadChecks::WhenIdle,

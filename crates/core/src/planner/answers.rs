@@ -14,7 +14,7 @@ impl Plan {
         }
         self.take_back(now);
         match input {
-            Input::Entered { entry, priority, at } => {
+            Input::Entered { entry, priority, at, alone } => {
                 self.entries.entry(*entry).or_insert(Waiting {
                     priority: *priority,
                     at: *at,
@@ -25,6 +25,7 @@ impl Plan {
                     aside: 0,
                     ran_without: false,
                     back: None,
+                    alone: *alone,
                 });
             }
             Input::Prioritised { entry, priority } => {
@@ -32,6 +33,7 @@ impl Plan {
                     entry.priority = *priority;
                 }
             }
+            Input::Alone { entry } => self.set_alone(*entry, orders),
             Input::Removed { entry } => {
                 if !self.is_landing(*entry) {
                     self.forget(*entry, orders);
@@ -93,6 +95,20 @@ impl Plan {
         self.line.retain(|e| *e != entry);
         self.known.retain(|k| !k.list.contains(&entry));
         self.cancel(orders, |t| t.rest().contains(&entry));
+    }
+
+    /// What is being tried with others of it is of no use any more.
+    fn set_alone(&mut self, id: EntryId, orders: &mut Vec<Order>) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if std::mem::replace(&mut entry.alone, true) || self.is_landing(id) {
+            return;
+        }
+        let landing = self.landing().to_vec();
+        let with_others =
+            |list: &[EntryId]| list.contains(&id) && list.strip_prefix(&landing[..]) != Some(&[id]);
+        self.line.retain(|e| *e != id);
+        self.known.retain(|k| !with_others(&k.list));
+        self.cancel(orders, |t| with_others(t.rest()));
     }
 
     /// Cancels trials. An entry whose confirmation is cancelled is under suspicion no more.
@@ -272,8 +288,12 @@ impl Plan {
         }
         let Some(old) = self.base.clone() else { return };
         let in_line = |list: &[EntryId]| self.line.starts_with(list);
-        let ahead =
-            self.trials.iter().filter(|t| t.lands() && in_line(t.rest())).map(|t| t.rest().len()).max();
+        let tried = || self.trials.iter().filter(|t| t.lands() && in_line(t.rest()));
+        let ahead = tried().map(|t| t.rest().len()).max();
+        // It would have to be tried again.
+        let delays = |list: &[EntryId]| {
+            tried().any(|t| t.rest().iter().any(|e| self.is_urgent(*e) && !list.contains(e)))
+        };
         let best = self
             .known
             .iter()
@@ -281,7 +301,8 @@ impl Plan {
                 Finding::Green { chain, on, .. } => Some((&k.list, chain, on)),
                 Finding::Red { .. } => None,
             })
-            .filter(|(list, ..)| in_line(list) || ahead.is_none_or(|n| n <= list.len()))
+            .filter(|(list, ..)| self.may_land(terms, list))
+            .filter(|(list, ..)| in_line(list) || (ahead.is_none_or(|n| n <= list.len()) && !delays(list)))
             .max_by_key(|(list, ..)| (list.len(), in_line(list)));
         let Some((list, chain, on)) = best else { return };
         let Some(Link { commit: tip, .. }) = chain.last().cloned() else { return };
@@ -315,6 +336,36 @@ impl Plan {
         self.line.splice(0..0, list.iter().copied());
         self.publishing = Some(Publication { list, tip });
         orders.push(Order::Publish { old, on, steps });
+    }
+
+    /// Whether a green list may be published as it is.
+    fn may_land(&self, terms: &Terms, list: &[EntryId]) -> bool {
+        let is = |entry: &EntryId, what: fn(&Terms, &Waiting) -> bool| {
+            self.entries.get(entry).is_some_and(|e| what(terms, e))
+        };
+        list.iter().all(|e| is(e, Terms::admits))
+            && (list.len() == 1 || !list.iter().any(|e| is(e, |_, e| e.alone)))
+            && (1..list.len()).all(|len| !self.has_to_end(terms, list, len) || self.is_green(&list[..len]))
+    }
+
+    fn is_green(&self, list: &[EntryId]) -> bool {
+        self.finding(list).is_some_and(Finding::is_green)
+    }
+
+    /// Whether the first `len` of a list have to be green by themselves before more of it lands.
+    pub(super) fn has_to_end(&self, terms: &Terms, list: &[EntryId], len: usize) -> bool {
+        let alone = |at: usize| list.get(at).and_then(|e| self.entries.get(e)).is_some_and(|e| e.alone);
+        terms.each || alone(len - 1) || alone(len)
+    }
+
+    /// How much of a list is known to be green, as far as that may land.
+    pub(super) fn proven(&self, terms: &Terms, list: &[EntryId]) -> usize {
+        let landing = self.landing().len();
+        let missing = (landing + 1..=list.len())
+            .find(|len| self.has_to_end(terms, list, *len) && !self.is_green(&list[..*len]));
+        let end = missing.map_or(list.len(), |len| len - 1);
+        let known = self.known.iter().filter(|k| k.result.is_green() && list[..end].starts_with(&k.list));
+        known.map(|k| k.list.len()).max().unwrap_or(0)
     }
 
     /// How a green list lands: cut wherever a part of it is known to be green by itself.
@@ -366,13 +417,13 @@ impl Plan {
 
     /// If the first red list is one entry longer than a green one, that entry did it: it
     /// is put aside to be tried once more.
-    pub(super) fn suspect_the_first_red(&mut self) -> bool {
-        let green = self.green_ahead();
+    pub(super) fn suspect_the_first_red(&mut self, terms: &Terms) -> bool {
+        let green = self.green_ahead(terms);
         let reds = self.known.iter().filter_map(|k| match k.result {
             Finding::Red { trial, infra } => Some((&k.list, trial, infra)),
             Finding::Green { .. } => None,
         });
-        let candidates = self.candidates();
+        let candidates = self.candidates(terms);
         let one_more = |list: &[EntryId]| list.len() == green + 1 && candidates.starts_with(list);
         let Some((list, red, infra)) = reds.into_iter().find(|(list, ..)| one_more(list)) else {
             return false;
@@ -385,9 +436,7 @@ impl Plan {
     }
 
     /// How much of the line is known to be green, or is being published.
-    pub(super) fn green_ahead(&self) -> usize {
-        let green = |k: &&Known| k.result.is_green() && self.line.starts_with(&k.list);
-        let known = self.known.iter().filter(green).map(|k| k.list.len()).max();
-        known.unwrap_or(0).max(self.landing().len())
+    pub(super) fn green_ahead(&self, terms: &Terms) -> usize {
+        self.proven(terms, &self.line).max(self.landing().len())
     }
 }

@@ -7,7 +7,7 @@
 //! the culprit, without it. The most useful lists of all paths get the slots.
 
 use super::rate::LIST_MAX;
-use super::{Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialId};
+use super::{Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialId, Waiting};
 use crate::ids::EntryId;
 use crate::time::Time;
 
@@ -37,11 +37,20 @@ impl Plan {
         if self.base.is_none() || self.hold_until.is_some_and(|until| now < until) {
             return;
         }
+        if self.urgent_goes_first(terms) && self.start_lists(terms, 1, orders) > 0 {
+            self.overtake_the_suspects(terms);
+        }
         self.start_confirmations(terms, orders);
-        let doubtful: Vec<TrialId> = self.doubtful();
+        self.start_lists(terms, usize::MAX, orders);
+    }
+
+    /// At most so many. Says how many.
+    fn start_lists(&mut self, terms: &Terms, most: usize, orders: &mut Vec<Order>) -> usize {
+        let doubtful: Vec<TrialId> = self.doubtful(terms);
         let free = terms.slots.saturating_sub(self.trials.len());
         let mut give_way = doubtful.into_iter();
-        let wanted = self.wanted(terms.slots, free + give_way.len());
+        let mut begun = 0;
+        let wanted = self.wanted(terms, most.min(free + give_way.len()));
         for (n, (list, usefulness)) in wanted.into_iter().enumerate() {
             if n >= free {
                 if usefulness < URGENT_MIN || terms.slots < self.trials.len() {
@@ -51,23 +60,32 @@ impl Plan {
                 self.cancel(orders, |t| t.id == id);
             }
             self.begin(Purpose::Land, list, orders);
+            begun += 1;
         }
+        begun
+    }
+
+    /// Those under suspicion that are not being tried once more.
+    pub(super) fn unconfirmed(&self, terms: &Terms) -> Vec<EntryId> {
+        let is_suspect = |e: &Waiting| matches!(e.place, Place::Suspect { .. }) && terms.admits(e);
+        let suspects = self.entries.iter().filter(|(_, e)| is_suspect(e)).map(|(id, _)| *id);
+        suspects
+            .filter(|id| !self.trials.iter().any(|t| t.purpose == Purpose::Confirm { entry: *id }))
+            .collect()
     }
 
     fn start_confirmations(&mut self, terms: &Terms, orders: &mut Vec<Order>) {
-        let suspects = self.entries.iter().filter(|(_, e)| matches!(e.place, Place::Suspect { .. }));
-        let alone = suspects
-            .map(|(id, _)| *id)
-            .filter(|id| !self.trials.iter().any(|t| t.purpose == Purpose::Confirm { entry: *id }));
-        for entry in alone.collect::<Vec<_>>() {
+        for entry in self.unconfirmed(terms) {
             if self.trials.len() >= terms.slots {
-                let Some(id) = self.doubtful().first().copied() else { return };
+                let Some(id) = self.doubtful(terms).first().copied() else { return };
                 if self.trials.len() > terms.slots {
                     return;
                 }
                 self.cancel(orders, |t| t.id == id);
             }
-            let mut list = self.line[..self.green_ahead()].to_vec();
+            let alone = self.entries.get(&entry).is_some_and(|e| e.alone);
+            let below = if alone { self.landing().len() } else { self.green_ahead(terms) };
+            let mut list = self.line[..below].to_vec();
             list.push(entry);
             self.begin(Purpose::Confirm { entry }, list, orders);
         }
@@ -94,26 +112,29 @@ impl Plan {
     }
 
     /// The trials whose answer matters only if a red one was a flake: the longest first.
-    fn doubtful(&self) -> Vec<TrialId> {
+    fn doubtful(&self, terms: &Terms) -> Vec<TrialId> {
         let mut doubtful: Vec<&Trial> =
-            self.trials.iter().filter(|t| t.lands() && self.is_doubtful(t.rest())).collect();
+            self.trials.iter().filter(|t| t.lands() && self.is_doubtful(terms, t.rest())).collect();
         doubtful.sort_by_key(|t| std::cmp::Reverse((t.rest().len(), t.id)));
         doubtful.into_iter().map(|t| t.id).collect()
     }
 
-    fn is_doubtful(&self, list: &[EntryId]) -> bool {
+    fn is_doubtful(&self, terms: &Terms, list: &[EntryId]) -> bool {
         let mut line = self.line.iter();
+        // One with somebody who may not land now is known when it has ended, and may be in the line again.
+        if list.iter().any(|e| self.entries.get(e).is_some_and(|e| !terms.admits(e))) {
+            return false;
+        }
         !list.iter().all(|e| line.any(|l| l == e))
             || self.known.iter().any(|k| !k.result.is_green() && list.starts_with(&k.list))
     }
 
     /// Up to `room` lists to try, the most useful first.
-    fn wanted(&self, slots: usize, room: usize) -> Vec<(Vec<EntryId>, f64)> {
-        let chunk = self.rate.chunk(slots);
-        let mut candidates = self.candidates();
+    fn wanted(&self, terms: &Terms, room: usize) -> Vec<(Vec<EntryId>, f64)> {
+        let mut candidates = self.candidates(terms);
         candidates.truncate(LIST_MAX);
         let mut paths =
-            vec![Path { chance: 1.0, green: self.green_ahead(), list: candidates, forked: false }];
+            vec![Path { chance: 1.0, green: self.green_ahead(terms), list: candidates, forked: false }];
         let mut wanted: Vec<(Vec<EntryId>, f64)> = Vec::new();
         while wanted.len() < room {
             let tried = |list: &[EntryId]| {
@@ -124,7 +145,7 @@ impl Plan {
                 .iter()
                 .enumerate()
                 .filter_map(|(n, p)| {
-                    let (usefulness, want) = self.next_on(p, chunk, room - wanted.len(), &tried)?;
+                    let (usefulness, want) = self.next_on(terms, p, room - wanted.len(), &tried)?;
                     Some((n, usefulness, want))
                 })
                 // The first of equals: the line itself before what branches off.
@@ -155,22 +176,25 @@ impl Plan {
 
     fn next_on(
         &self,
+        terms: &Terms,
         path: &Path,
-        chunk: usize,
         room: usize,
         tried: &impl Fn(&[EntryId]) -> bool,
     ) -> Option<(f64, Want)> {
         let bad = self.rate.chance();
         let good = |n: usize| (1.0 - bad).powi(n as i32);
         let list = &path.list;
-        let known = self.known.iter().filter(|k| k.result.is_green());
-        let known = known.filter(|k| list.starts_with(&k.list)).map(|k| k.list.len()).max();
-        let green = known.map_or(path.green, |len| len.max(path.green));
+        let green = self.proven(terms, list).max(path.green);
         let is_red = |len: &usize| matches!(self.finding(&list[..*len]), Some(Finding::Red { .. }));
         let red = (green + 1..=list.len()).find(is_red);
         let end = red.unwrap_or(list.len());
         let mut marks = vec![green];
-        marks.extend((green + 1..=end).filter(|len| red == Some(*len) || tried(&list[..*len])));
+        let is_known = |len: &usize| self.finding(&list[..*len]).is_some() || tried(&list[..*len]);
+        marks.extend((green + 1..=end).filter(is_known));
+        let has_to_end = |len: &usize| self.has_to_end(terms, list, *len) && !marks.contains(len);
+        if let Some(len) = (green + 1..=end).find(has_to_end) {
+            return Some((path.chance * good(len - 1 - green), Want::Try(vec![len])));
+        }
         if red.is_some() {
             let lengths = split(&marks, room);
             if !lengths.is_empty() {
@@ -186,8 +210,9 @@ impl Plan {
             return Some((path.chance * culprits[0].0, Want::Fork(culprits)));
         }
         let longest = *marks.last().expect("it begins with one");
-        let extend = (longest < list.len())
-            .then(|| (path.chance * good(longest - green), Want::Try(vec![list.len().min(longest + chunk)])));
+        let to = self.urgent_end(list, longest, list.len().min(longest + self.rate.chunk(terms.slots)));
+        let extend =
+            (longest < list.len()).then(|| (path.chance * good(longest - green), Want::Try(vec![to])));
         // To look inside a chunk is of use if that is the first with something bad in it.
         let inside = marks
             .windows(2)

@@ -25,7 +25,11 @@
 //!   the checks cannot be run leaves the queue only if they can be run without it.
 //!   An entry that conflicts only with entries not yet landed waits for them; it is sent back only
 //!   when it conflicts with the primary branch itself.
-//! * Newcomers go behind what is being tried, whatever their priority: they restart nothing.
+//! * Newcomers go behind what is being tried, whatever their priority: they restart nothing. But an urgent one waits
+//!   for nothing else: where what is being tried turns out red, it is first, and the rest is narrowed down behind it.
+//! * An entry that is *alone* is tried on top of the primary branch itself and published by itself. With
+//!   [`Terms::each`] every entry has a run of its own, on top of those before it, and is a step by itself.
+//! * Nothing below [`Terms::least`] is begun or published, nor waited for by what is not below it.
 //! * A trial is cancelled when its answer can no longer matter. One that most probably does not
 //!   matter (it extends a red list) goes on until its slot is wanted.
 //! * The order is priority, then age; whoever is overtaken rises, so that nobody starves. One with which the
@@ -67,8 +71,11 @@ mod choose;
 mod order;
 mod rate;
 mod unrunnable;
+mod urgent;
+mod words;
 
 pub use rate::FailureRate;
+pub use words::{Alarm, Input, Order, Purpose, Step};
 
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
@@ -108,6 +115,22 @@ pub struct Link {
 #[serde(transparent)]
 pub struct Priority(pub u8);
 
+impl Priority {
+    /// Its issue has the label.
+    pub const LABELLED: Priority = Priority(1);
+    /// Asked for by a person, just now.
+    pub const URGENT: Priority = Priority(2);
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            0 => "normal",
+            1 => "priority",
+            _ => "urgent",
+        }
+    }
+}
+
 /// How the checks ended, as the planner cares: a timeout is red.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -116,178 +139,6 @@ pub enum Verdict {
     Red,
     /// The machinery failed, not the change.
     Infra,
-}
-
-/// What the planner is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "input", rename_all = "snake_case")]
-pub enum Input {
-    /// A branch at a head. A branch that moves is another entry.
-    Entered {
-        entry: EntryId,
-        priority: Priority,
-        at: Time,
-    },
-    Prioritised {
-        entry: EntryId,
-        priority: Priority,
-    },
-    /// The entry was withdrawn. Too late if [`Plan::is_landing`].
-    Removed {
-        entry: EntryId,
-    },
-    /// Where the primary branch is seen. Nothing is tried before it is known.
-    Primary {
-        head: Sha,
-    },
-    /// `commit` has that tree and is green, as a check outside of the queue found.
-    Green {
-        tree: Tree,
-        commit: Sha,
-    },
-    /// Comes before [`Input::Built`]: the links of these entries bring commits that have to pass, too, and of which
-    /// nobody knows that they do. So a link's tree alone proves nothing.
-    Unproven {
-        trial: TrialId,
-        entries: Vec<EntryId>,
-    },
-    /// The answer to [`Order::Build`]: one link for each entry of the list, in its order. An entry
-    /// that brings nothing new has the commit of the one before it.
-    Built {
-        trial: TrialId,
-        chain: Vec<Link>,
-    },
-    /// The other answer: entry `at` conflicts with what is before it. `with_base`: with the
-    /// base alone, too.
-    Conflicted {
-        trial: TrialId,
-        at: EntryId,
-        with_base: bool,
-    },
-    /// The answer to [`Order::Test`]. With [`Verdict::Infra`] also to [`Order::Build`].
-    Finished {
-        trial: TrialId,
-        verdict: Verdict,
-    },
-    /// What was ordered for it is of no use: the list is tried again if it is still wanted.
-    Dropped {
-        trial: TrialId,
-    },
-    /// The answers to [`Order::Publish`], by the last link of what was ordered. `head`: where the primary
-    /// branch is now.
-    Published {
-        tip: Sha,
-        head: Sha,
-    },
-    Refused {
-        tip: Sha,
-        head: Sha,
-    },
-    /// It can never be published. Its entries are forgotten; the base is where it was.
-    Unpublishable {
-        tip: Sha,
-    },
-    /// What counts as green has changed: every verdict is void, also those on trees.
-    ChecksChanged,
-    /// Time has passed, or the slots have changed.
-    Tick,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "purpose", rename_all = "snake_case")]
-pub enum Purpose {
-    /// To land the list, or to learn how much of it can.
-    Land,
-    /// To hear a second time about one entry, the list's last.
-    Confirm { entry: EntryId },
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case")]
-pub enum Order {
-    /// Put the entries on top of `base`, one after another. The trial holds a slot from here on.
-    Build {
-        trial: TrialId,
-        base: Sha,
-        list: Vec<EntryId>,
-        purpose: Purpose,
-    },
-    /// Run the checks on the commit that was built.
-    Test {
-        trial: TrialId,
-        commit: Sha,
-    },
-    /// Stop it; no answer is wanted.
-    Cancel {
-        trial: TrialId,
-    },
-    /// Move the primary branch on from `old` by these steps. `on`: what the first link was put on, which
-    /// is `old` or has the same tree.
-    Publish {
-        old: Sha,
-        on: Sha,
-        steps: Vec<Step>,
-    },
-    /// Red twice. `on`: what it was put on top of the second time, itself green as far as known
-    /// (`on_base`: as far as the base may be taken for green); `confirmed` has the log. The entry is
-    /// forgotten.
-    Fail {
-        entry: EntryId,
-        on: Sha,
-        on_base: bool,
-        /// The entries before it in the list.
-        #[serde(default)]
-        behind: Vec<EntryId>,
-        red: TrialId,
-        confirmed: TrialId,
-    },
-    /// Wherever it is, the checks cannot be run, while others' can. The entry is forgotten.
-    Unrunnable {
-        entry: EntryId,
-        trial: TrialId,
-    },
-    /// The entry conflicts with the primary branch at `with`. The entry is forgotten.
-    Conflict {
-        entry: EntryId,
-        with: Sha,
-    },
-    /// A red that did not come again; `entry`, if one was under suspicion. For the record.
-    Flake {
-        trial: TrialId,
-        entry: Option<EntryId>,
-    },
-    Alarm(Alarm),
-}
-
-/// Entries that land together: only the last link's tree was checked, or is that of a commit that was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    pub entries: Vec<(EntryId, Link)>,
-    /// The commit that was checked. (Or the base itself, if nothing changes.)
-    pub tested: Sha,
-}
-
-impl Step {
-    pub fn last(&self) -> &Link {
-        &self.entries.last().expect("a step has entries").1
-    }
-
-    /// Whether it is one commit on top of `below`. An entry that brings nothing new adds none.
-    pub fn is_single(&self, below: &Sha) -> bool {
-        let last = &self.last().commit;
-        self.entries.iter().all(|(_, link)| link.commit == *below || link.commit == *last)
-    }
-}
-
-/// What somebody should look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "alarm", rename_all = "snake_case")]
-pub enum Alarm {
-    /// The entry waits longer than it should. Said once.
-    Waiting { entry: EntryId, since: Time },
-    /// Nothing can be run, whatever is in it: found so many times in a row; the next try is at `until`.
-    Infra { times: u32, until: Time },
 }
 
 /// What the project allows. It may change from step to step.
@@ -301,6 +152,17 @@ pub struct Terms {
     pub paused: bool,
     /// Every step of the primary branch was checked; else only the last of each publication.
     pub strict: bool,
+    /// And every step is one entry.
+    pub each: bool,
+    /// Entries below that are not tried and do not land. What is being tried with them comes to its end, and is known
+    /// then.
+    pub least: Priority,
+}
+
+impl Terms {
+    fn admits(&self, waiting: &Waiting) -> bool {
+        self.least <= waiting.priority
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -342,6 +204,9 @@ struct Waiting {
     /// When it was taken back: from then on it waits behind the others.
     #[serde(default)]
     back: Option<Time>,
+    /// Never with others.
+    #[serde(default)]
+    alone: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -471,17 +336,19 @@ impl Plan {
     pub fn step(&mut self, now: Time, terms: &Terms, input: &Input) -> Vec<Order> {
         let mut orders = Vec::new();
         self.take_in(now, terms, input, &mut orders);
+        self.keep_the_line(terms);
         if !terms.paused {
             self.publish(terms, &mut orders);
         }
         loop {
             self.shorten_the_line();
-            self.release_the_deferred();
-            if !self.suspect_the_first_red() {
+            self.release_the_deferred(terms);
+            if !self.suspect_the_first_red(terms) {
                 break;
             }
         }
         if !terms.paused {
+            self.put_the_urgent_first(terms);
             self.start_trials(now, terms, &mut orders);
         }
         self.alarm(now, terms, &mut orders);

@@ -7,7 +7,7 @@
 //! The line (what is being tried) is not sorted again. An entry leaves it when it is decided or under
 //! suspicion, and its end is taken back when no trial has it any more.
 
-use super::{Place, Plan, Waiting};
+use super::{Place, Plan, Terms, Waiting};
 use crate::ids::EntryId;
 use crate::time::Time;
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ const OVERTAKEN_PER_LEVEL: u32 = 8;
 const DEFERRALS_MAX: u32 = 2;
 
 impl Waiting {
-    fn level(&self) -> u32 {
+    pub(super) fn level(&self) -> u32 {
         let priority = if self.back.is_some() { 0 } else { u32::from(self.priority.0) };
         priority + self.overtaken / OVERTAKEN_PER_LEVEL
     }
@@ -50,15 +50,23 @@ impl Plan {
 
     /// What lists are made of: the line, then those that may join it. If somebody is waited for, that
     /// is only those whom it waits for in turn.
-    pub(super) fn candidates(&self) -> Vec<EntryId> {
-        let waited_for = self.entries.values().filter(|e| e.is_patient()).filter_map(|e| match &e.place {
+    ///
+    /// One that is alone is among them only where nothing but what lands is before it; nobody passes it.
+    pub(super) fn candidates(&self, terms: &Terms) -> Vec<EntryId> {
+        let admitted = |id: &EntryId| self.entries.get(id).is_some_and(|e| terms.admits(e));
+        let patient = self.entries.values().filter(|e| e.is_patient() && terms.admits(e));
+        let waited_for = patient.filter_map(|e| match &e.place {
             Place::Behind { entries } => Some(entries),
             _ => None,
         });
         let waited_for: Vec<&Vec<EntryId>> = waited_for.collect();
         let may_join = |id: &EntryId| waited_for.is_empty() || waited_for.iter().any(|w| w.contains(id));
-        let joining = self.waiting().into_iter().filter(may_join);
-        self.line.iter().copied().chain(joining).collect()
+        let joining = self.waiting().into_iter().filter(admitted).filter(may_join);
+        let mut candidates: Vec<EntryId> = self.line.iter().copied().chain(joining).collect();
+        let alone = |id: &EntryId| self.entries.get(id).is_some_and(|e| e.alone);
+        let not_yet = (self.landing().len() + 1..candidates.len()).find(|at| alone(&candidates[*at]));
+        candidates.truncate(not_yet.unwrap_or(candidates.len()));
+        candidates
     }
 
     /// The entries of a list that are not in the line yet join it.
@@ -77,6 +85,21 @@ impl Plan {
         }
     }
 
+    /// Those that may not land now leave the line; what is being tried with them is known when it has ended. What was
+    /// being tried meanwhile is in it again when all of it may.
+    pub(super) fn keep_the_line(&mut self, terms: &Terms) {
+        let landing = self.landing().to_vec();
+        self.line.retain(|id| landing.contains(id) || self.entries.get(id).is_some_and(|e| terms.admits(e)));
+        let may_join =
+            |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued && terms.admits(e));
+        let back = self.trials.iter().filter(|t| t.lands() && t.rest().iter().all(may_join));
+        let longest =
+            back.map(|t| t.rest()).filter(|list| list.starts_with(&self.line)).max_by_key(|l| l.len());
+        if let Some(list) = longest.map(<[EntryId]>::to_vec) {
+            self.join_line(&list);
+        }
+    }
+
     /// The end of the line that nothing speaks of any more goes back to those that wait.
     pub(super) fn shorten_the_line(&mut self) {
         let spoken_of = |id: &EntryId| {
@@ -89,8 +112,9 @@ impl Plan {
     }
 
     /// Entries that waited for others are free when each of those is decided or put aside.
-    pub(super) fn release_the_deferred(&mut self) {
-        let in_play = |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued);
+    pub(super) fn release_the_deferred(&mut self, terms: &Terms) {
+        let in_play =
+            |id: &EntryId| self.entries.get(id).is_some_and(|e| e.place == Place::Queued && terms.admits(e));
         let is_free =
             |e: &Waiting| matches!(&e.place, Place::Behind { entries } if !entries.iter().any(in_play));
         let free: Vec<EntryId> = self.entries.iter().filter(|(_, e)| is_free(e)).map(|(id, _)| *id).collect();

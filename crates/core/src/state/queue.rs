@@ -66,6 +66,9 @@ pub struct Entry {
     pub requested_at: Time,
     #[serde(default)]
     pub priority: Priority,
+    /// It is never tried or landed together with others.
+    #[serde(default)]
+    pub alone: bool,
     /// Times in a row that it could not be tried, through no fault of its own as far as is known.
     pub infra_retries: u32,
     /// When it landed or left the queue.
@@ -222,6 +225,9 @@ pub struct Queue {
     pub plan: Plan,
     /// Why nothing is tried or published.
     pub paused: Option<String>,
+    /// Only what is below that is held, if it is paused.
+    #[serde(default)]
+    pub below: Option<Priority>,
     /// It was asked where the primary branch is: nothing is begun or published before the answer.
     pub finding: bool,
     /// Somebody moved it since that was asked.
@@ -266,6 +272,7 @@ impl Queue {
             target: id.target,
             plan: Plan::default(),
             paused: None,
+            below: None,
             finding: false,
             touched: false,
             accepts: false,
@@ -291,9 +298,26 @@ impl Queue {
         Terms {
             slots: policy.merge_slots.max(1),
             alarm_after: policy.merge_alarm,
-            paused: self.paused.is_some() || self.lost.is_some() || self.finding,
-            strict: policy.merge_batch == MergeBatch::Strict || policy.check_commits == CheckCommits::Each,
+            paused: self.lost.is_some() || self.finding || (self.paused.is_some() && self.below.is_none()),
+            strict: policy.merge_batch != MergeBatch::Tip || policy.check_commits == CheckCommits::Each,
+            each: policy.merge_batch == MergeBatch::Each,
+            least: self.paused.as_ref().and(self.below).unwrap_or_default(),
         }
+    }
+
+    /// Why an entry of that priority is not tried until a person says so.
+    pub fn holds(&self, priority: Priority) -> Option<&str> {
+        self.paused.as_deref().filter(|_| self.below.is_none_or(|least| priority < least))
+    }
+
+    /// Why it is paused, and for whom.
+    pub fn pause(&self) -> Option<String> {
+        let why = self.paused.as_deref()?;
+        Some(match self.below {
+            Some(Priority::LABELLED) => format!("{why} (only priority and urgent changes land)"),
+            Some(least) => format!("{why} (only {} changes land)", least.name()),
+            None => why.to_owned(),
+        })
     }
 
     /// The primary branch was there, and is to be without that.

@@ -296,8 +296,8 @@ impl Turn<'_> {
         for parked in free {
             let Who::Entry(id) = parked.who else { continue };
             let Some(entry) = self.floor.entries.get(&id) else { continue };
-            let (priority, at) = (entry.priority, entry.requested_at);
-            self.plan(onto, &Input::Entered { entry: id, priority, at });
+            let (priority, at, alone) = (entry.priority, entry.requested_at, entry.alone);
+            self.plan(onto, &Input::Entered { entry: id, priority, at, alone });
         }
     }
 

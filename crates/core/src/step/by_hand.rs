@@ -6,7 +6,6 @@ use super::Turn;
 use super::checks::{cooldown, describe};
 use super::finish::ENDED_JOBS_MAX;
 use super::heads::HEAD_RUNS_MAX;
-use super::queue::URGENT;
 use super::trials::says_nothing;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged, StatusState, Verdict};
 use crate::event::{BranchAsk, NoteKind};
@@ -86,9 +85,7 @@ impl Turn<'_> {
         if let Some(entry) = self.floor.queued_by_hand(project, &ask.branch) {
             let (id, queue) = (entry.id, entry.queue());
             if entry.head == ask.head && entry.target == ask.target {
-                if ask.urgent {
-                    self.prioritise(id, URGENT);
-                }
+                self.hurry(id, ask.urgent, ask.alone);
                 self.unpark(&queue, |parked| parked.who == Who::Entry(id));
                 return;
             }
@@ -100,7 +97,7 @@ impl Turn<'_> {
     fn enter_by_hand(&mut self, project: &ProjectName, ask: &BranchAsk) {
         let id = EntryId(self.number(|c| &mut c.entry));
         let issue = ask.pr.map(|(_, issue)| issue);
-        let asked = if ask.urgent { URGENT } else { Priority::default() };
+        let asked = if ask.urgent { Priority::URGENT } else { Priority::default() };
         let priority = issue.map_or(asked, |issue| asked.max(self.labelled_priority(project, issue)));
         let green = self.verdict_on(project, ask);
         let checked = green.is_some();
@@ -124,6 +121,7 @@ impl Turn<'_> {
             state: EntryState::Queued,
             requested_at: self.now,
             priority,
+            alone: ask.alone,
             infra_retries: 0,
             decided_at: None,
             left_out: 0,

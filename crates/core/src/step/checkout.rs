@@ -36,6 +36,7 @@ impl Turn<'_> {
                     // Whoever may push to the primary branch needs nobody's approval of it.
                     approved_by: Some(by.clone()),
                     urgent: false,
+                    alone: false,
                     target: None,
                     after: Vec::new(),
                 };

@@ -151,7 +151,9 @@ impl Turn<'_> {
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());
             }
-            Event::MergeAsked { project, issue, urgent } => self.merge_asked(project, *issue, *urgent),
+            Event::MergeAsked { project, issue, urgent, alone } => {
+                self.merge_asked(project, *issue, *urgent, *alone);
+            }
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
@@ -167,8 +169,8 @@ impl Turn<'_> {
                 self.trouble_seen(project, lane, what, *issue, why);
             }
             Event::TroubleOver { project, lane } => self.trouble_over(project, lane),
-            Event::QueuePaused { project, target, why } => {
-                self.queue_paused(&QueueId::new(project, target.as_ref()), why.as_deref());
+            Event::QueuePaused { project, target, why, below } => {
+                self.queue_paused(&QueueId::new(project, target.as_ref()), why.as_deref(), *below);
             }
             Event::NumbersSeen { epoch, run } => {
                 self.number_from(|c| &mut c.epoch, epoch.0);

@@ -15,9 +15,6 @@ use std::time::Duration;
 /// An approved change that does not land within this is reported. It is not the check's own limit:
 /// the queue may be long.
 const LAND_WITHIN: Duration = Duration::from_secs(6 * 3600);
-const LABELLED: Priority = Priority(1);
-/// Asked for by a person, just now.
-pub(super) const URGENT: Priority = Priority(2);
 
 /// The head that a person may have queued for this job, or why there is none: the queue takes what is
 /// green, or need not be by itself, and approved, whoever asks.
@@ -55,10 +52,10 @@ pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
 impl Turn<'_> {
     /// Queues the approved, green head.
     pub(super) fn enqueue(&mut self, id: JobId, head: Sha) {
-        self.enqueue_with(id, head, Priority::default());
+        self.enqueue_with(id, head, Priority::default(), false);
     }
 
-    fn enqueue_with(&mut self, id: JobId, head: Sha, priority: Priority) {
+    fn enqueue_with(&mut self, id: JobId, head: Sha, priority: Priority, alone: bool) {
         let entry = EntryId(self.number(|c| &mut c.entry));
         let Some(job) = self.job(id) else { return };
         let Some(pr) = job.pr else { return };
@@ -86,6 +83,7 @@ impl Turn<'_> {
             state: EntryState::Queued,
             requested_at: self.now,
             priority,
+            alone,
             infra_retries: 0,
             decided_at: None,
             left_out: 0,
@@ -102,13 +100,13 @@ impl Turn<'_> {
     /// Into the plan, unless others have to land before it.
     pub(super) fn enter_plan(&mut self, id: EntryId) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        let (queue, priority, at) = (entry.queue(), entry.priority, entry.requested_at);
+        let (queue, priority, at, alone) = (entry.queue(), entry.priority, entry.requested_at, entry.alone);
         if let Some(branch) = self.floor.waits_for_branch(entry) {
             let text = format!("it lands after {branch}");
             self.note_entry(NoteKind::QueueState, id, text);
             return;
         }
-        self.plan(&queue, &Input::Entered { entry: id, priority, at });
+        self.plan(&queue, &Input::Entered { entry: id, priority, at, alone });
     }
 
     /// Something has landed: what waited for it may be tried.
@@ -128,7 +126,11 @@ impl Turn<'_> {
 
     pub(super) fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {
         let issue = self.floor.issues.get(&(project.clone(), issue));
-        if issue.is_some_and(|i| i.labels.contains("priority")) { LABELLED } else { Priority::default() }
+        if issue.is_some_and(|i| i.labels.contains("priority")) {
+            Priority::LABELLED
+        } else {
+            Priority::default()
+        }
     }
 
     /// A label may have come or gone.
@@ -138,7 +140,7 @@ impl Turn<'_> {
             e.issue == Some(issue)
                 && e.project == *project
                 && e.state.is_live()
-                && e.priority < URGENT
+                && e.priority < Priority::URGENT
                 && e.priority != labelled
         };
         let entry = self.floor.entries.iter().find(differs).map(|e| e.id);
@@ -154,15 +156,30 @@ impl Turn<'_> {
         self.plan(&queue, &Input::Prioritised { entry: id, priority });
     }
 
+    /// For one that is in the queue already.
+    pub(super) fn hurry(&mut self, id: EntryId, urgent: bool, alone: bool) {
+        if urgent {
+            self.prioritise(id, Priority::URGENT);
+        }
+        let Some(entry) = self.floor.entries.edit(&id).filter(|e| alone && !e.alone) else { return };
+        entry.alone = true;
+        let queue = entry.queue();
+        self.plan(&queue, &Input::Alone { entry: id });
+    }
+
     // ---- what people ask for -------------------------------------------------------------------
 
-    pub(super) fn merge_asked(&mut self, project: &ProjectName, issue: IssueNumber, urgent: bool) {
+    pub(super) fn merge_asked(
+        &mut self,
+        project: &ProjectName,
+        issue: IssueNumber,
+        urgent: bool,
+        alone: bool,
+    ) {
         let Some(job) = self.floor.job_of(project, issue) else { return };
         let (id, queue) = (job.id, job.queue());
         if let JobState::Merging { entry } = job.state {
-            if urgent {
-                self.prioritise(entry, URGENT);
-            }
+            self.hurry(entry, urgent, alone);
             self.unpark(&queue, |parked| parked.who == Who::Entry(entry));
             return;
         }
@@ -174,8 +191,8 @@ impl Turn<'_> {
                 if let Some(job) = self.floor.jobs.edit(&id) {
                     job.merge_rounds = 0;
                 }
-                let priority = if urgent { URGENT } else { Priority::default() };
-                self.enqueue_with(id, head, priority);
+                let priority = if urgent { Priority::URGENT } else { Priority::default() };
+                self.enqueue_with(id, head, priority, alone);
             }
             Err(why) => self.stale(id, format!("a person asked to merge it, but {why}")),
         }
@@ -208,7 +225,7 @@ impl Turn<'_> {
         self.ask(id, &question, &Ask::default());
     }
 
-    pub(super) fn queue_paused(&mut self, onto: &QueueId, why: Option<&str>) {
+    pub(super) fn queue_paused(&mut self, onto: &QueueId, why: Option<&str>, below: Option<Priority>) {
         let project = &onto.project;
         if self.floor.projects.get(project).is_none() {
             return;
@@ -220,11 +237,12 @@ impl Turn<'_> {
             self.note(NoteKind::QueueState, project, None, text);
         }
         let queue = self.queue_of(onto);
-        if queue.paused.as_deref() == why {
+        let below = why.and(below).filter(|least| *least > Priority::default());
+        if (queue.paused.as_deref(), queue.below) == (why, below) {
             return;
         }
-        queue.paused = why.map(str::to_owned);
-        let text = why.map_or_else(|| "goes on".to_owned(), |why| format!("paused: {why}"));
+        (queue.paused, queue.below) = (why.map(str::to_owned), below);
+        let text = queue.pause().map_or_else(|| "goes on".to_owned(), |why| format!("paused: {why}"));
         let of = onto.target.as_ref().map(|target| format!("of {}: ", target.branch())).unwrap_or_default();
         self.note(NoteKind::QueueState, project, None, format!("{of}{text}"));
         self.plan(onto, &Input::Tick);
@@ -247,7 +265,9 @@ impl Turn<'_> {
             self.queue_of(onto).greens.clear();
             self.plan(onto, &Input::ChecksChanged);
             self.forget_all_bases(onto);
-        } else if before.merge_slots != now.merge_slots || before.merge_alarm != now.merge_alarm {
+        } else if (before.merge_slots, before.merge_alarm, before.merge_batch)
+            != (now.merge_slots, now.merge_alarm, now.merge_batch)
+        {
             self.plan(onto, &Input::Tick);
         }
     }
@@ -277,9 +297,9 @@ impl Turn<'_> {
         let entries: Vec<Entry> = self.floor.entries.iter().filter(unknown).cloned().collect();
         for entry in entries {
             let (id, queue) = (entry.id, entry.queue());
-            let Entry { priority, requested_at, .. } = entry;
+            let Entry { priority, requested_at, alone, .. } = entry;
             self.set_entry(id, EntryState::Queued);
-            self.plan(&queue, &Input::Entered { entry: id, priority, at: requested_at });
+            self.plan(&queue, &Input::Entered { entry: id, priority, at: requested_at, alone });
             self.find_primary(&queue);
         }
     }

@@ -6,6 +6,7 @@ mod checks;
 mod deadlines;
 mod dialogs;
 mod finish;
+mod freeze;
 mod heads;
 mod hold;
 mod issues;

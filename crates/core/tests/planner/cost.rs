@@ -2,6 +2,7 @@
 
 use crate::rng::Rng;
 use crate::world::{Fate, Truth, World};
+use shopfloor_core::planner::{Priority, TrialId};
 use shopfloor_core::time::Time;
 
 const ENTRIES: u64 = 50;
@@ -14,36 +15,69 @@ struct Cost {
     runs: f64,
 }
 
-/// Everything is in the queue at the start. Building and publishing take no time.
-fn play(seed: u64, slots: usize, truth: Truth, jitter: u64) -> (World, Cost) {
-    let mut world = World::new(seed, slots, truth);
-    let mut lengths = Rng::new(seed ^ 0x5eed);
-    let mut ends: Vec<(u64, shopfloor_core::planner::TrialId)> = Vec::new();
-    for entry in 1..=ENTRIES {
-        // Nobody is taken up before all are there.
-        world.terms.slots = if entry == ENTRIES { slots } else { 0 };
-        world.enter(entry, 0);
+/// Runs of the checks on a virtual clock. Building and publishing take no time.
+struct Clock {
+    lengths: Rng,
+    jitter: u64,
+    ends: Vec<(u64, TrialId)>,
+}
+
+impl Clock {
+    fn new(seed: u64, jitter: u64) -> Clock {
+        Clock { lengths: Rng::new(seed ^ 0x5eed), jitter, ends: Vec::new() }
     }
-    while !world.waiting.is_empty() {
+
+    /// What happens next, unless that is later than `until`.
+    fn step(&mut self, world: &mut World, until: u64) -> bool {
         if world.publishing.is_some() {
             world.publish();
-        } else if let Some(at) = world.running.iter().position(|r| r.commit.is_none()) {
-            world.build(at);
-        } else {
-            ends.retain(|(_, trial)| world.running.iter().any(|r| r.trial == *trial));
-            for run in &world.running {
-                if !ends.iter().any(|(_, trial)| *trial == run.trial) {
-                    ends.push((run.since.0 + RUN - jitter + lengths.below(2 * jitter + 1), run.trial));
-                }
-            }
-            ends.sort_unstable();
-            let (end, trial) = ends.remove(0);
-            world.now = Time(end.max(world.now.0));
-            let at = world.running.iter().position(|r| r.trial == trial).expect("it runs");
-            world.finish(at);
+            return true;
         }
+        if let Some(at) = world.running.iter().position(|r| r.commit.is_none()) {
+            world.build(at);
+            return true;
+        }
+        self.ends.retain(|(_, trial)| world.running.iter().any(|r| r.trial == *trial));
+        for run in &world.running {
+            if !self.ends.iter().any(|(_, trial)| *trial == run.trial) {
+                let length = RUN - self.jitter + self.lengths.below(2 * self.jitter + 1);
+                self.ends.push((run.since.0 + length, run.trial));
+            }
+        }
+        self.ends.sort_unstable();
+        if self.ends.first().is_none_or(|(end, _)| *end > until) {
+            world.now = Time(world.now.0.max(until));
+            return false;
+        }
+        let (end, trial) = self.ends.remove(0);
+        world.now = Time(end.max(world.now.0));
+        let at = world.running.iter().position(|r| r.trial == trial).expect("it runs");
+        world.finish(at);
+        true
     }
-    let cost = Cost { minutes: world.now.0 as f64 / 60_000.0, runs: f64::from(world.counts.runs) };
+}
+
+/// Entries 1 to `many`. Nobody is taken up before all are there.
+fn full(seed: u64, slots: usize, truth: Truth, many: u64) -> World {
+    let mut world = World::new(seed, 0, truth);
+    for entry in 1..=many {
+        world.terms.slots = if entry == many { slots } else { 0 };
+        world.enter(entry, 0);
+    }
+    world
+}
+
+/// Everything is in the queue at the start.
+fn play(seed: u64, slots: usize, truth: Truth, jitter: u64) -> (World, Cost) {
+    play_many(full(seed, slots, truth, ENTRIES), seed, jitter)
+}
+
+fn play_many(mut world: World, seed: u64, jitter: u64) -> (World, Cost) {
+    let mut clock = Clock::new(seed, jitter);
+    while !world.waiting.is_empty() {
+        assert!(clock.step(&mut world, u64::MAX), "nothing runs");
+    }
+    let cost = Cost { minutes: world.now.0 as f64 / RUN as f64, runs: f64::from(world.counts.runs) };
     (world, cost)
 }
 
@@ -117,5 +151,59 @@ fn it_stays_ahead_of_one_after_another_when_things_go_wrong() {
     ];
     for (what, most, cost) in worlds {
         assert!(cost.minutes < most, "{what}: {:.1} minutes", cost.minutes);
+    }
+}
+
+/// What the issue asks for: in check-times of wall, and runs for each change that landed.
+#[test]
+fn sixty_four_changes_with_four_slots() {
+    const SEEDS: u64 = 200;
+    let mut walls = Vec::new();
+    let mut runs = Vec::new();
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed * 77 + 5);
+        let bad = (1..=64).filter(|_| rng.permille(50)).collect();
+        let truth = Truth { bad, ..Truth::default() };
+        let (world, cost) = play_many(full(seed, 4, truth, 64), seed, 0);
+        let landed = world.fates.values().filter(|fate| **fate == Fate::Landed).count();
+        walls.push(cost.minutes);
+        runs.push(cost.runs / landed as f64);
+    }
+    let (wall, wall_p90) = mean_and_p90(&mut walls);
+    let (run, run_p90) = mean_and_p90(&mut runs);
+    println!(
+        "wall {wall:.2} (p90 {wall_p90:.2}) check-times, {run:.2} (p90 {run_p90:.2}) runs a landed change"
+    );
+    assert!(wall <= 10.0, "{wall} check-times");
+    assert!(run <= 1.3, "{run} runs a landed change");
+}
+
+fn mean_and_p90(values: &mut [f64]) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (values.iter().sum::<f64>() / values.len() as f64, values[values.len() * 9 / 10])
+}
+
+/// Whatever runs when it comes, and however that ends: it waits for no more than that, and for its own run.
+#[test]
+fn an_urgent_change_is_first_within_one_running_check() {
+    for seed in 0..600 {
+        let mut rng = Rng::new(seed);
+        let rate = *rng.pick(&[0, 50, 100, 200]).expect("not empty");
+        let bad = (1..=100).filter(|_| rng.permille(rate)).collect();
+        let slots = rng.range(1, 6) as usize;
+        let mut world = full(seed, slots, Truth { bad, ..Truth::default() }, 100);
+        world.terms.each = seed % 3 == 1;
+        let mut clock = Clock::new(seed, if seed % 2 == 0 { 0 } else { RUN / 4 });
+        let comes = rng.below(6 * RUN);
+        while clock.step(&mut world, comes) {}
+        world.now = Time(comes);
+        world.enter(101, Priority::URGENT.0);
+        while world.waiting.contains(&101) {
+            assert!(clock.step(&mut world, u64::MAX), "nothing runs");
+        }
+        let longest = if seed % 2 == 0 { RUN } else { RUN + RUN / 4 };
+        let took = world.now.0 - comes;
+        assert_eq!(world.fates[&101], Fate::Landed);
+        assert!(took <= 2 * longest, "seed {seed}: landed after {took} ms, checks of {longest} ms at most");
     }
 }

@@ -2,7 +2,7 @@
 //! [`World`] checks each order and each step; here is what drives it, and what holds at the end.
 
 use crate::rng::Rng;
-use crate::world::{FOREIGN, Fate, Truth, World};
+use crate::world::{FOREIGN, Fate, Running, Truth, World};
 use shopfloor_core::ids::EntryId;
 use shopfloor_core::planner::{Input, Plan, Priority, TrialId, Verdict};
 use shopfloor_core::time::Time;
@@ -18,10 +18,21 @@ struct Trouble {
     crashes: u32,
     stale: u32,
     slots: u32,
+    freezes: u32,
+    alone: u32,
 }
 
-const ALL: Trouble =
-    Trouble { removals: 15, priorities: 40, foreign: 15, dropped: 15, crashes: 60, stale: 40, slots: 10 };
+const ALL: Trouble = Trouble {
+    removals: 15,
+    priorities: 40,
+    foreign: 15,
+    dropped: 15,
+    crashes: 60,
+    stale: 40,
+    slots: 10,
+    freezes: 15,
+    alone: 10,
+};
 
 fn truth(rng: &mut Rng, entries: u64) -> Truth {
     let pairs = |rng: &mut Rng, n: u64| {
@@ -60,6 +71,8 @@ fn play(seed: u64, trouble: Trouble) -> World {
     let truth = truth(&mut rng, entries);
     let mut world = World::new(seed ^ 0xabcd, slots, truth);
     world.terms.strict = !seed.is_multiple_of(4);
+    world.terms.each = seed % 4 == 1;
+    let solitary = *rng.pick(&[0, 0, 100, 500]).expect("not empty");
     let mut come = 0;
     let mut foreign = 0;
     for event in 0.. {
@@ -72,20 +85,26 @@ fn play(seed: u64, trouble: Trouble) -> World {
         let may = |rng: &mut Rng, permille: u32| event < 2_000 && rng.permille(permille);
         let waiting: Vec<u64> = world.waiting.iter().copied().collect();
         // Whether it is them or the machinery, nobody can know: a person who was told takes them out.
-        let alone = come == entries && waiting.iter().all(|e| world.truth.unrunnable.contains(e));
-        if alone && world.plan.held_until().is_some() && world.counts.alarms > 0 {
+        let stuck = come == entries && waiting.iter().all(|e| world.truth.unrunnable.contains(e));
+        if stuck && world.plan.held_until().is_some() && world.counts.alarms > 0 {
             world.remove(waiting[0]);
         } else if come < entries && rng.permille(150) {
             come += 1;
-            world.enter(come, rng.below(4) as u8);
+            world.enter_as(come, rng.below(4) as u8, rng.permille(solitary));
         } else if may(&mut rng, trouble.removals) {
             if let Some(entry) = rng.pick(&waiting) {
                 world.remove(*entry);
             }
         } else if may(&mut rng, trouble.priorities) {
             if let Some(entry) = rng.pick(&waiting) {
-                let priority = Priority(rng.below(4) as u8);
-                world.tell(Input::Prioritised { entry: EntryId(*entry), priority });
+                world.prioritise(*entry, rng.below(4) as u8);
+            }
+        } else if may(&mut rng, trouble.freezes) || is_all_held(&world) {
+            let least = Priority(if event < 2_000 { rng.below(4) as u8 } else { 0 });
+            freeze(&mut world, least);
+        } else if may(&mut rng, trouble.alone) {
+            if let Some(entry) = rng.pick(&waiting) {
+                world.make_alone(*entry);
             }
         } else if may(&mut rng, trouble.foreign) {
             world.push_foreign(foreign);
@@ -132,6 +151,25 @@ fn play(seed: u64, trouble: Trouble) -> World {
         assert!(*fate != Fate::Landed || !bad, "{entry} is bad and landed");
     }
     world
+}
+
+/// A person says below what nothing lands. What is being tried with such comes to its end, unless what lands now makes
+/// it useless.
+fn freeze(world: &mut World, least: Priority) {
+    world.terms.least = least;
+    let waits = |e: &u64| world.waiting.contains(e) && !world.plan.is_landing(EntryId(*e));
+    let is_held = |run: &&Running| run.list.iter().any(|e| waits(e) && !world.is_admitted(*e));
+    let held: Vec<TrialId> = world.running.iter().filter(is_held).map(|run| run.trial).collect();
+    let landing = world.publishing.is_some();
+    world.tell(Input::Tick);
+    let goes_on = |trial: &TrialId| world.running.iter().any(|run| run.trial == *trial);
+    assert!(landing != world.publishing.is_some() || held.iter().all(goes_on), "a freeze cancels {held:?}");
+}
+
+/// A person has to say that they may land.
+fn is_all_held(world: &World) -> bool {
+    let nobody = !world.waiting.iter().any(|e| world.is_admitted(*e));
+    nobody && !world.waiting.is_empty() && world.running.is_empty() && world.publishing.is_none()
 }
 
 #[test]
@@ -181,5 +219,53 @@ fn nobody_starves() {
         // Three levels of eight, and what was being tried already.
         let overtaken: Vec<u32> = world.overtaken.get(&1).copied().into_iter().collect();
         assert!(overtaken.iter().all(|n| *n <= 24 + 2 * 12), "{overtaken:?}, seed {seed}");
+    }
+}
+
+/// However many keep coming, and whatever they are, each that may land is decided before long.
+#[test]
+fn whatever_keeps_coming_each_that_may_land_is_decided() {
+    const ENTRIES: u64 = 250;
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let slots = rng.range(1, 6) as usize;
+        let pairs = |rng: &mut Rng, many: u64| {
+            (0..many).map(|_| (rng.range(1, ENTRIES - 8), rng.range(1, 8))).map(|(a, n)| (a, a + n)).collect()
+        };
+        let rate = *rng.pick(&[0, 50, 200]).expect("not empty");
+        let truth = Truth {
+            bad: (1..=ENTRIES).filter(|_| rng.permille(rate)).collect(),
+            conflict: pairs(&mut rng, 20),
+            clash: pairs(&mut rng, 10),
+            ..Truth::default()
+        };
+        let mut world = World::new(seed, slots, truth);
+        world.terms.each = seed % 3 == 1;
+        let solitary = *rng.pick(&[0, 50, 300]).expect("not empty");
+        // For how many events each was free to land.
+        let mut waited = std::collections::BTreeMap::<u64, u32>::new();
+        let mut come = 0;
+        while come < ENTRIES {
+            while world.waiting.len() < 12 {
+                come += 1;
+                let priority = *rng.pick(&[0, 0, 1, 2, 2, 2]).expect("not empty");
+                world.enter_as(come, priority, rng.permille(solitary));
+            }
+            if rng.permille(10) || is_all_held(&world) {
+                freeze(&mut world, Priority(rng.below(3) as u8));
+            }
+            for entry in world.waiting.iter().filter(|e| world.is_admitted(**e)) {
+                *waited.entry(*entry).or_default() += 1;
+            }
+            let starved = waited.iter().find(|(_, events)| **events > 500);
+            assert_eq!(starved, None, "seed {seed}: {:?}", world.plan);
+            waited.retain(|entry, _| world.waiting.contains(entry));
+            if world.publishing.is_some() {
+                world.publish();
+            } else if !world.running.is_empty() {
+                let at = rng.below(world.running.len() as u64) as usize;
+                if world.running[at].commit.is_none() { world.build(at) } else { world.finish(at) }
+            }
+        }
     }
 }

@@ -176,14 +176,21 @@ fn what_somebody_else_pushes_voids_every_verdict_but_trees_stay_known() {
 }
 
 fn terms() -> Terms {
-    Terms { slots: 1, alarm_after: Duration::from_secs(3600), paused: false, strict: true }
+    Terms {
+        slots: 1,
+        alarm_after: Duration::from_secs(3600),
+        paused: false,
+        strict: true,
+        each: false,
+        least: Priority(0),
+    }
 }
 
 /// A plan whose first trial is under way with one entry.
 fn testing() -> Plan {
     let mut plan = Plan::default();
     let base = "0".repeat(40).parse().unwrap();
-    let entered = Input::Entered { entry: EntryId(1), priority: Priority(0), at: Time(0) };
+    let entered = Input::Entered { entry: EntryId(1), priority: Priority(0), at: Time(0), alone: false };
     for input in [Input::Primary { head: base }, entered] {
         plan.step(Time(0), &terms(), &input);
     }

@@ -100,6 +100,9 @@ pub struct World {
     built: Option<Running>,
     pub publishing: Option<(Sha, Sha, Vec<Step>)>,
     pub waiting: BTreeSet<u64>,
+    pub priorities: BTreeMap<u64, Priority>,
+    /// Those that are never with others.
+    pub alone: BTreeSet<u64>,
     pub fates: BTreeMap<u64, Fate>,
     /// For each entry: how many younger ones landed before it.
     pub overtaken: BTreeMap<u64, u32>,
@@ -135,7 +138,14 @@ impl World {
             rng: Rng::new(seed),
             truth,
             plan: Plan::default(),
-            terms: Terms { slots, alarm_after: Duration::from_secs(3600), paused: false, strict: true },
+            terms: Terms {
+                slots,
+                alarm_after: Duration::from_secs(3600),
+                paused: false,
+                strict: true,
+                each: false,
+                least: Priority(0),
+            },
             now: Time(0),
             commits: BTreeMap::from([(primary.clone(), Vec::new())]),
             primary: primary.clone(),
@@ -146,6 +156,8 @@ impl World {
             built: None,
             publishing: None,
             waiting: BTreeSet::new(),
+            priorities: BTreeMap::new(),
+            alone: BTreeSet::new(),
             fates: BTreeMap::new(),
             overtaken: BTreeMap::new(),
             counts: Counts::default(),
@@ -155,8 +167,37 @@ impl World {
     }
 
     pub fn enter(&mut self, entry: u64, priority: u8) {
+        self.enter_as(entry, priority, false);
+    }
+
+    pub fn enter_as(&mut self, entry: u64, priority: u8, alone: bool) {
         self.waiting.insert(entry);
-        self.tell(Input::Entered { entry: EntryId(entry), priority: Priority(priority), at: self.now });
+        self.priorities.insert(entry, Priority(priority));
+        if alone {
+            self.alone.insert(entry);
+        }
+        let (entry, priority) = (EntryId(entry), Priority(priority));
+        self.tell(Input::Entered { entry, priority, at: self.now, alone });
+    }
+
+    pub fn prioritise(&mut self, entry: u64, priority: u8) {
+        self.priorities.insert(entry, Priority(priority));
+        self.tell(Input::Prioritised { entry: EntryId(entry), priority: Priority(priority) });
+    }
+
+    pub fn make_alone(&mut self, entry: u64) {
+        self.alone.insert(entry);
+        self.tell(Input::Alone { entry: EntryId(entry) });
+    }
+
+    /// Whether it may be tried and land now.
+    pub fn is_admitted(&self, entry: u64) -> bool {
+        self.terms.least <= self.priorities[&entry]
+    }
+
+    fn is_landing(&self, entry: u64) -> bool {
+        let steps = self.publishing.iter().flat_map(|(_, _, steps)| steps);
+        steps.flat_map(|step| &step.entries).any(|(e, _)| e.0 == entry)
     }
 
     pub fn remove(&mut self, entry: u64) {
@@ -285,6 +326,12 @@ impl World {
                 assert!(self.running.len() < self.terms.slots, "more trials than slots");
                 assert_eq!(Some(&base), self.believed.as_ref(), "built on an old base");
                 assert!(!list.is_empty() && list.iter().all(|e| self.waiting.contains(e)), "{list:?}");
+                // What lands is not tried any more, it is what is tried on.
+                let undecided = list.iter().skip_while(|e| self.is_landing(**e));
+                let undecided: Vec<u64> = undecided.copied().collect();
+                assert!(undecided.iter().all(|e| self.is_admitted(*e)), "{list:?} is below the threshold");
+                let behind = undecided.iter().skip(1).find(|e| self.alone.contains(e));
+                assert_eq!(behind, None, "{list:?}: one that is alone is tried behind others");
                 self.running.push(Running { trial, purpose, base, list, commit: None, since: self.now });
             }
             Order::Test { trial, commit } => {
@@ -307,7 +354,15 @@ impl World {
                 assert_eq!(Some(&old), self.believed.as_ref());
                 assert_eq!(self.commits[&old], self.commits[&on]);
                 let mut content = self.commits[&old].clone();
+                let landing: Vec<u64> =
+                    steps.iter().flat_map(|step| step.entries.iter().map(|(e, _)| e.0)).collect();
+                assert!(landing.iter().all(|e| self.is_admitted(*e)), "{landing:?} is below the threshold");
+                let alone = landing.iter().any(|e| self.alone.contains(e));
+                assert!(!alone || landing.len() == 1, "{landing:?}: one that is alone lands with others");
                 for step in &steps {
+                    // One that brings nothing new has no commit of its own.
+                    let shared = self.terms.each && !step.is_single(&old) && step.entries.len() > 1;
+                    assert!(!shared, "{landing:?}: two share a commit");
                     for (entry, link) in &step.entries {
                         content.push(entry.0);
                         assert_eq!(self.commits[&link.commit], content);
@@ -370,7 +425,8 @@ impl World {
             !idle
                 || held
                 || self.plan.aside_until().is_some()
-                || self.waiting.is_empty()
+                || !self.waiting.iter().any(|e| self.is_admitted(*e))
+                || self.terms.paused
                 || self.terms.slots == 0,
             "work, but nothing is wanted: {:?}",
             self.plan

@@ -113,7 +113,7 @@ impl ProjectView {
             primary_branch: project.policy.primary_branch.clone(),
             paused: project.pause.as_ref().map(|pause| pause.why.clone()).or_else(|| project.paused.clone()),
             since: project.pause.as_ref().map(|pause| pause.since),
-            queue_paused: queues().find_map(|q| Some(of(q, q.paused.clone()?))),
+            queue_paused: queues().find_map(|q| Some(of(q, q.pause()?))),
             queue_frozen: queues().find_map(|q| Some(q.lost.as_ref()?.tell_of(q.target.as_ref()))),
             held: staff
                 .into_iter()

@@ -148,7 +148,8 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
                 Some((position, e)) => {
                     let stands = floor.queues.get(&job.queue()).and_then(|q| {
                         let lost = q.lost.as_ref().map(|lost| lost.tell_of(q.target.as_ref()));
-                        lost.or(q.paused.as_ref().map(|why| format!("it is paused: {}", one_line(why, 200))))
+                        let paused = q.holds(e.priority).and(q.pause());
+                        lost.or(paused.map(|why| format!("it is paused: {}", one_line(&why, 200))))
                     });
                     let stands = stands.map(|why| format!("; {why}")).unwrap_or_default();
                     format!("the merge queue: position {position}, {}{stands}", floor.entry_status(e))

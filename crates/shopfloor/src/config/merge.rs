@@ -49,8 +49,8 @@ pub struct Merge {
     #[schemars(with = "String", extend("enum" = ["squash", "merge", "rebase"]))]
     pub people: MergeMethod,
     /// What of changes that are checked together must have passed: every commit of the primary branch's
-    /// first-parent line ("strict"), or only the last ("tip").
-    #[schemars(with = "String", extend("enum" = ["strict", "tip"]))]
+    /// first-parent line ("strict"), the same with a run and a commit for each change ("each"), or only the last ("tip").
+    #[schemars(with = "String", extend("enum" = ["strict", "each", "tip"]))]
     pub batch: MergeBatch,
     /// Which commits of a branch that lands by "rebase" must have passed: only the last ("last"), so that its inner
     /// commits land on the first-parent line unchecked, or every one ("each"), all in the run of its candidate. By

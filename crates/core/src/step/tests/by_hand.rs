@@ -20,6 +20,7 @@ pub(super) fn ask() -> BranchAsk {
         by: "alice".into(),
         approved_by: Some("bob".into()),
         urgent: false,
+        alone: false,
         target: None,
         after: Vec::new(),
     }

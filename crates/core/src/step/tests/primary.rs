@@ -12,7 +12,7 @@ fn rewound(scene: &mut Scene, head: u32) -> &mut Scene {
 }
 
 fn resume(scene: &mut Scene) -> &mut Scene {
-    scene.event(Event::QueuePaused { project: project(), target: None, why: None })
+    scene.event(Event::QueuePaused { project: project(), target: None, why: None, below: None })
 }
 
 fn known(action: &Action) -> Option<Sha> {
@@ -133,7 +133,7 @@ fn one_that_is_gone_stops_the_queue() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     gone(&mut scene, "publish");
     let mut scene = Scene::merging(Policy::default(), 1);
-    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()) });
+    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
     scene.pending.clear();
     touched(&mut scene).answer("find_primary", Outcome::NoPrimary);
     assert!(queue(&scene).lost.is_some());

@@ -46,7 +46,7 @@ pub(super) fn status(scene: &Scene, id: u64) -> &'static str {
 }
 
 /// Several jobs, green and queued in the order of their numbers, with a base at 10.
-fn queued(policy: Policy, jobs: u64) -> Scene {
+pub(super) fn queued(policy: Policy, jobs: u64) -> Scene {
     let policy = Policy { max_jobs: jobs as usize, review_required: false, ..policy };
     let mut scene = Scene::new(policy);
     for number in 1..=jobs {
@@ -441,7 +441,7 @@ fn slots_are_trials_at_once() {
 fn a_label_or_a_person_makes_it_sooner() {
     // One is being tried; of the others the labelled one is next.
     let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 1);
-    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()) });
+    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
     let order = |scene: &Scene| queue(scene).plan.order();
     for number in 2..=4 {
         scene.floor.projects.edit(&project()).expect("project").policy.max_jobs = 4;
@@ -458,7 +458,7 @@ fn a_label_or_a_person_makes_it_sooner() {
     assert_eq!(order(&scene), [1, 2, 3, 4].map(EntryId));
     scene.issue(3, &["in-progress", "priority"], &[]);
     assert_eq!(order(&scene), [1, 3, 2, 4].map(EntryId));
-    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(4), urgent: true });
+    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(4), urgent: true, alone: false });
     assert_eq!(order(&scene), [1, 4, 3, 2].map(EntryId));
     scene.issue(3, &["in-progress"], &[]);
     assert_eq!(order(&scene), [1, 4, 2, 3].map(EntryId));
@@ -470,6 +470,7 @@ fn a_paused_queue_begins_and_publishes_nothing() {
         project: project(),
         target: None,
         why: why.map(str::to_owned),
+        below: None,
     };
     let mut scene = merging();
     scene.chain(&[20]).event(pause(Some("a release"))).ci(CiVerdict::Green);
@@ -484,7 +485,7 @@ fn a_paused_queue_begins_and_publishes_nothing() {
 #[test]
 fn taken_out_by_a_person_and_put_back() {
     let refuse = Event::MergeRefused { project: project(), issue: IssueNumber(1) };
-    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false };
+    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false, alone: false };
     let mut scene = merging();
     scene.chain(&[20]).event(refuse.clone());
     assert_eq!(
@@ -501,7 +502,7 @@ fn taken_out_by_a_person_and_put_back() {
 
 #[test]
 fn only_what_is_green_and_approved_may_be_put_in() {
-    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false };
+    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false, alone: false };
     let check = |mut scene: Scene, why: &str| {
         assert!(may_merge(&scene.floor, scene.job()).expect_err(why).contains(why), "{why}");
         let before = scene.floor.entries.len();
@@ -523,7 +524,7 @@ fn a_blocked_change_that_is_green_and_approved_goes_on() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.impossible("publish").settle();
     assert_eq!(scene.state(), "blocked");
-    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false });
+    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false, alone: false });
     assert_eq!(scene.state(), "merging");
     scene.chain(&[20]).answer("publish", Outcome::Published).settle();
     assert_eq!(scene.state(), "merged");
@@ -531,7 +532,7 @@ fn a_blocked_change_that_is_green_and_approved_goes_on() {
 
 #[test]
 fn what_failed_or_conflicted_can_be_queued_again() {
-    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false };
+    let ask = Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: false, alone: false };
     let mut scene = red_twice();
     scene.ci(CiVerdict::Green);
     assert_eq!((status(&scene, 1), scene.state()), ("failed", "working"));
@@ -547,7 +548,7 @@ fn what_failed_or_conflicted_can_be_queued_again() {
 #[test]
 fn one_that_waits_too_long_is_reported_once() {
     let mut scene = merging();
-    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()) });
+    scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
     let alarms = |scene: &Scene| scene.notes.iter().filter(|n| n.text.contains("waits in the merge")).count();
     scene.wait(Duration::from_secs(3600));
     assert_eq!(alarms(&scene), 0);

@@ -27,7 +27,7 @@ fn one(context: &Context, floor: &Floor, project: &Project, id: &QueueId) -> Che
         .and_then(|git| hub::primary(&git, &hub, branch, known).map_err(|e| e.to_string()));
     match (found, known) {
         (Err(why), _) => Check::warn(name, format!("the hub cannot be read: {why}")),
-        (Ok(Some((head, true))), _) => match queue.and_then(|q| q.paused.as_ref()) {
+        (Ok(Some((head, true))), _) => match queue.and_then(|q| q.pause()) {
             Some(why) => Check::warn(name, format!("paused: {why}"))
                 .hint("`shopfloor merge-queue resume` lets it go on"),
             None => Check::ok(name, format!("{branch} is at {}", head.short())),

@@ -14,6 +14,8 @@ use shopfloor_store::forge::{NewReview, PrState, PrSummary};
 #[derive(Clone, Default)]
 pub struct Wish {
     pub urgent: bool,
+    /// Never together with others.
+    pub alone: bool,
     pub approve: Approve,
     pub pr: Option<PrNumber>,
     /// Though one of its commits says that it is not done.
@@ -114,6 +116,7 @@ pub fn ask(
         by: body::author(),
         approved_by,
         urgent: wish.urgent,
+        alone: wish.alone,
         target: wish.target,
         after: found.after,
     };

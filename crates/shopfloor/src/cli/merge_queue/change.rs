@@ -4,10 +4,11 @@ use super::branch::{self, Wish};
 use super::target;
 use crate::cli::approval::CommitName;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use shopfloor_adapters::git::hub;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, QueueId};
+use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{End, Floor, Job, JobState};
 use shopfloor_core::step::may_merge;
 use std::str::FromStr;
@@ -24,9 +25,12 @@ use std::str::FromStr;
 pub struct AddArgs {
     /// An issue's number, or a branch
     change: Change,
-    /// Before those that were queued earlier
-    #[arg(long)]
+    /// Before those that were queued earlier: it waits for nothing but the checks that run already
+    #[arg(long, visible_alias = "urgent")]
     priority: bool,
+    /// Never together with others: it is checked on top of the primary branch itself, and lands by itself
+    #[arg(long)]
+    alone: bool,
     /// Approve the head of a branch that no job carries; it is on record as yours. With a commit: only if that is
     /// the head
     #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
@@ -58,8 +62,15 @@ pub struct RetryArgs {
 }
 
 /// Hold the queue: nothing is tried and nothing lands until `resume`
+///
+/// With --below, what is urgent (or has the label `priority`) goes on, and the rest waits. What is being checked comes
+/// to its end; it is known then, and lands when it may.
 #[derive(Args)]
 pub struct PauseArgs {
+    /// Hold only what is below that: `priority` lets issues with that label and what is urgent land, `urgent` only what
+    /// a person queued with --urgent
+    #[arg(long, value_name = "LEVEL")]
+    below: Option<Level>,
     /// Why, for whoever wonders
     #[arg(default_value = "by hand")]
     reason: String,
@@ -74,6 +85,21 @@ pub struct ResumeArgs {
     /// Only the queue of that target, or of the primary branch by its name; else all of the project
     #[arg(long, value_name = "TARGET")]
     to: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Level {
+    Priority,
+    Urgent,
+}
+
+impl From<Level> for Priority {
+    fn from(level: Level) -> Priority {
+        match level {
+            Level::Priority => Priority::LABELLED,
+            Level::Urgent => Priority::URGENT,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -115,7 +141,8 @@ impl Change {
 pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
     let approve = args.approve.clone().into();
     let target = target::named(context, args.to.as_deref())?;
-    let wish = Wish { urgent: args.priority, approve, pr: args.pr, unfinished: args.unfinished, target };
+    let (urgent, alone) = (args.priority, args.alone);
+    let wish = Wish { urgent, alone, approve, pr: args.pr, unfinished: args.unfinished, target };
     ask(context, &args.change, wish)
 }
 
@@ -155,14 +182,14 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
         return Err(CliError::failed(format!("issue #{issue} is merged already"))
             .hint(format!("`shopfloor explain {issue}` says when and as what")));
     }
-    let urgent = wish.urgent;
+    let Wish { urgent, alone, .. } = wish;
     if !matches!(job.state, JobState::Merging { .. }) {
         may_merge(engine.floor(), job).map_err(|why| {
             CliError::failed(format!("issue #{issue} cannot be queued: {why}"))
                 .hint(format!("`shopfloor explain {issue}` says what it waits for"))
         })?;
     }
-    context.submit(&Event::MergeAsked { project: project.clone(), issue, urgent })?;
+    context.submit(&Event::MergeAsked { project: project.clone(), issue, urgent, alone })?;
     show(context, &project, issue)
 }
 
@@ -211,7 +238,8 @@ fn show(context: &Context, project: &ProjectName, issue: IssueNumber) -> CliResu
 }
 
 pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
-    hold(context, args.to.as_deref(), Some(shopfloor_core::text::one_line(&args.reason, 200)))
+    let why = shopfloor_core::text::one_line(&args.reason, 200);
+    hold(context, args.to.as_deref(), Some(why), args.below.map(Priority::from))
 }
 
 pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
@@ -226,21 +254,34 @@ pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
                 .hint(format!("put it back first: `git push shopfloor {branch}`")));
         }
     }
-    hold(context, args.to.as_deref(), None)
+    hold(context, args.to.as_deref(), None, None)
 }
 
-fn hold(context: &Context, to: Option<&str>, why: Option<String>) -> CliResult<Exit> {
+fn hold(
+    context: &Context,
+    to: Option<&str>,
+    why: Option<String>,
+    below: Option<Priority>,
+) -> CliResult<Exit> {
     let engine = context.engine()?;
     let queues = target::meant(context, engine.floor(), to)?;
     let project = context.project()?.name;
     for QueueId { project, target } in queues.clone() {
-        context.submit(&Event::QueuePaused { project, target, why: why.clone() })?;
+        context.submit(&Event::QueuePaused { project, target, why: why.clone(), below })?;
     }
     if context.json {
         let branches: Vec<String> = queues.iter().map(QueueId::branch_in_words).collect();
-        output::json(&serde_json::json!({ "project": project, "paused": why, "queues": branches }));
+        let below = below.map(Priority::name);
+        output::json(&serde_json::json!({
+            "project": project,
+            "paused": why,
+            "paused_below": below,
+            "queues": branches,
+        }));
     } else {
-        let text = why.map_or_else(|| "goes on".to_owned(), |why| format!("is paused: {why}"));
+        let engine = context.engine()?;
+        let mut paused = queues.iter().filter_map(|id| engine.floor().queues.get(id)?.pause());
+        let text = paused.next().map_or_else(|| "goes on".to_owned(), |why| format!("is paused: {why}"));
         let of = to.map(|to| format!(" for {to}")).unwrap_or_default();
         output::line(format!("the merge queue of {project}{of} {text}"));
     }

@@ -27,6 +27,8 @@ pub struct EntryView {
     requested_at: String,
     pub status: &'static str,
     priority: u8,
+    /// Never tried or landed together with others.
+    alone: bool,
     head: Sha,
     /// Who approved it.
     approved_by: Option<String>,
@@ -64,6 +66,7 @@ impl EntryView {
             requested_at: output::moment(entry.requested_at),
             status: floor.entry_status(entry),
             priority: entry.priority.0,
+            alone: entry.alone,
             head: entry.head.clone(),
             approved_by: match &entry.by_hand {
                 Some(by) => by.approved_by.clone(),
@@ -145,14 +148,19 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         Some(Standing::Behind(entries)) => {
             format!("{}, with which it conflicts", names(floor, &entries))
         }
+        Some(Standing::InLine | Standing::Waiting) | None if entry.alone => "its turn, alone".into(),
         Some(Standing::InLine | Standing::Waiting) | None => "its turn".into(),
     };
     if let Some(lost) = &queue.lost {
         return format!("people: {}", lost.tell());
     }
-    match &queue.paused {
-        Some(why) => format!("the paused queue ({}); then {what}", shopfloor_core::text::one_line(why, 80)),
-        None => what,
+    let Some(why) = queue.holds(entry.priority) else { return what };
+    let why = shopfloor_core::text::one_line(why, 80);
+    match queue.below {
+        Some(least) => {
+            format!("the paused queue ({why}): it is not {}; then {what}", least.name())
+        }
+        None => format!("the paused queue ({why}); then {what}"),
     }
 }
 
@@ -160,7 +168,8 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
 /// and if as many of those before it fail as usual, and are run a second time.
 fn estimate(floor: &Floor, entry: &Entry, position: usize) -> Option<(Duration, Duration)> {
     let queue = floor.queues.get(&entry.queue())?;
-    if queue.paused.is_some() || queue.lost.is_some() || queue.is_parked(Who::Entry(entry.id)) {
+    if queue.holds(entry.priority).is_some() || queue.lost.is_some() || queue.is_parked(Who::Entry(entry.id))
+    {
         return None;
     }
     let (short, long) = queue.checks_take()?;

@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
         ["POSITION", "PROJECT", "ISSUE", "PR", "BRANCH", "STATUS", "REQUESTED", "ABOUT", "WAITS FOR"];
     output::table(&header, &rows);
     for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
-        if let Some(why) = &queue.paused {
+        if let Some(why) = queue.pause() {
             output::line(format!("{} is paused: {why}", queue.id()));
         }
         if let Some(lost) = &queue.lost {

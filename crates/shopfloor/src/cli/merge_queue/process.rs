@@ -9,7 +9,7 @@ use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::{lock, process};
 use shopfloor_core::ids::EntryId;
-use shopfloor_core::state::{EntryState, Floor};
+use shopfloor_core::state::{Entry, EntryState, Floor};
 use shopfloor_engine::{Stop, Until, is_decided};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
@@ -18,9 +18,17 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     let project = context.project()?.name;
     let engine = context.engine()?;
     let floor = engine.floor();
+    let held = |e: &Entry| floor.queues.get(&e.queue()).is_some_and(|q| q.holds(e.priority).is_some());
     let queues = floor.queue_ids(&project).into_iter();
-    let next = queues.filter_map(|queue| Some((floor.queue_order(&queue).first()?.id, queue))).next();
-    let Some((next, queue)) = next else {
+    // The first of each; where only some are held, the first that is not.
+    let firsts = queues.filter_map(|queue| {
+        let order = floor.queue_order(&queue);
+        let next = order.iter().find(|e| !held(e)).or(order.first())?;
+        Some((next.id, held(next), queue))
+    });
+    let firsts: Vec<_> = firsts.collect();
+    let next = firsts.iter().find(|(_, held, _)| !held).or(firsts.first()).cloned();
+    let Some((next, held, queue)) = next else {
         if context.json {
             output::json(&serde_json::Value::Null);
         } else {
@@ -28,7 +36,7 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         }
         return Ok(Exit::Fine);
     };
-    if let Some(why) = floor.queues.get(&queue).and_then(|q| q.paused.clone()) {
+    if let Some(why) = floor.queues.get(&queue).filter(|_| held).and_then(|q| q.pause()) {
         return Err(CliError::failed(format!("the merge queue is paused: {why}"))
             .hint("`shopfloor merge-queue resume` lets it go on"));
     }

@@ -4,7 +4,7 @@ use super::entry::names;
 use crate::cli::{CliResult, Context, Exit, now, output};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, QueueId, RunId, Sha};
-use shopfloor_core::planner::{Purpose, TrialId};
+use shopfloor_core::planner::{Priority, Purpose, TrialId};
 use shopfloor_core::state::{Floor, Queue};
 
 #[derive(Serialize)]
@@ -14,6 +14,11 @@ struct QueueView {
     branch: String,
     /// Why it is held.
     paused: Option<String>,
+    /// Only what is below that is held: `priority` or `urgent`.
+    paused_below: Option<&'static str>,
+    /// Whom it is held for, in words.
+    #[serde(skip)]
+    pause: Option<String>,
     /// Why it stands still until somebody puts the primary branch right.
     frozen: Option<String>,
     /// Where the primary branch was last seen.
@@ -85,6 +90,8 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
         project: queue.project.clone(),
         branch: floor.policy(&queue.project).branch_of(queue.target.as_ref()).to_owned(),
         paused: queue.paused.clone(),
+        paused_below: queue.below.map(Priority::name),
+        pause: queue.pause(),
         frozen: queue.lost.as_ref().map(|lost| lost.tell_of(queue.target.as_ref())),
         primary: queue.plan.base().cloned(),
         primary_red: queue.base_check.as_ref().is_some_and(|c| c.red),
@@ -104,7 +111,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
 }
 
 fn print(queue: &QueueView) {
-    let state = match (&queue.frozen, &queue.paused) {
+    let state = match (&queue.frozen, &queue.pause) {
         (Some(why), _) => format!("frozen: {why}"),
         (None, Some(why)) => format!("paused: {why}"),
         (None, None) => "works".to_owned(),
