@@ -17,6 +17,8 @@ mod daemon;
 mod doctor_agents;
 #[path = "factory/floor.rs"]
 mod floor;
+#[path = "factory/freeze.rs"]
+mod freeze;
 #[path = "factory/generic.rs"]
 mod generic;
 #[path = "factory/hand_events.rs"]
@@ -39,6 +41,8 @@ mod kills;
 mod limits;
 #[path = "factory/matrix.rs"]
 mod matrix;
+#[path = "factory/missed.rs"]
+mod missed;
 #[path = "factory/newcomer.rs"]
 mod newcomer;
 #[path = "factory/people.rs"]
@@ -71,6 +75,8 @@ mod stacks;
 mod staff;
 #[path = "factory/stories.rs"]
 mod stories;
+#[path = "factory/storm.rs"]
+mod storm;
 #[path = "factory/strict.rs"]
 mod strict;
 #[path = "factory/targets.rs"]

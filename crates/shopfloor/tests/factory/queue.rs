@@ -1,5 +1,5 @@
-//! The merge queue on real git, with the daemon killed again and again: many branches at once, some of which
-//! conflict, fail or flake. The agents' part up to the queue is played by the test.
+//! The merge queue on real git: branches of which some conflict, fail or flake. The agents' part up to the queue is
+//! played by the test. `storm.rs` kills the daemon in the middle of it.
 
 use crate::floor::{Floor, wait_for};
 use shopfloor_core::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId};
@@ -9,8 +9,6 @@ use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::state::{End, JobState};
 use shopfloor_core::time::Time;
 use shopfloor_store::forge::NewPr;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whoever is sent back gives up at once.
@@ -27,36 +25,40 @@ max_jobs = 60
 respawns = 0
 "#;
 
-/// Red if something is broken, and the first time it sees something flaky.
+/// Red if something is broken or two are there that do not go together, and the first time it sees something flaky.
 fn check(floor: &Floor) -> String {
     let seen = floor.path("flakes");
     std::fs::create_dir_all(&seen).expect("a folder");
     format!(
-        "#!/bin/sh\nset -u\nfor f in flaky-*.txt; do\n  [ -e \"$f\" ] || continue\n  mkdir \"{}/$f\" 2>/dev/null && exit 1\ndone\n! grep -rn BROKEN --include='*.txt' .\n",
+        "#!/bin/sh\nset -u\nfor f in flaky-*.txt; do\n  [ -e \"$f\" ] || continue\n  mkdir \"{}/$f\" 2>/dev/null && exit 1\ndone\nfor f in pair-*-1.txt; do\n  [ -e \"$f\" ] && [ -e \"${{f%-1.txt}}-2.txt\" ] && exit 1\ndone\n! grep -rn BROKEN --include='*.txt' .\n",
         seen.display()
     )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+pub enum Kind {
     Good,
     Broken,
     Flaky,
     /// Edits what its neighbour edits.
     Rival,
+    /// Good without its neighbour, and red with it.
+    Pair,
 }
 
-fn kind(n: u64) -> Kind {
+pub fn kind(n: u64) -> Kind {
     match n % 10 {
         3 => Kind::Broken,
         5 => Kind::Flaky,
         7 | 8 => Kind::Rival,
+        1 | 2 => Kind::Pair,
         _ => Kind::Good,
     }
 }
 
-fn file(n: u64) -> String {
+pub fn file(n: u64) -> String {
     match kind(n) {
+        Kind::Pair => format!("pair-{}-{}.txt", n / 10, n % 10),
         Kind::Flaky => format!("flaky-{n}.txt"),
         Kind::Rival => format!("rivals-{}.txt", n / 10),
         Kind::Good | Kind::Broken => format!("file-{n}.txt"),
@@ -68,8 +70,8 @@ fn now() -> Time {
 }
 
 /// A floor whose checks are those, known to the store.
-fn floor() -> Floor {
-    let floor = Floor::new(AGENT);
+pub fn floor(method: &str) -> Floor {
+    let floor = Floor::new(&AGENT.replace("[merge]\n", &format!("[merge]\nmethod = \"{method}\"\n")));
     std::fs::write(floor.path("repo/check.sh"), check(&floor)).expect("written");
     for n in 0..6 {
         std::fs::write(floor.path(&format!("repo/rivals-{n}.txt")), "nobody\n").expect("written");
@@ -82,11 +84,16 @@ fn floor() -> Floor {
 }
 
 /// Makes a branch in the hub and carries its issue into the merge queue.
-fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
+pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
     let issue = floor.issue(&format!("Change {n}"), "");
     let branch = format!("fix/issue-{issue}");
     let content = if kind(n) == Kind::Broken { "BROKEN".into() } else { format!("change {n}") };
     floor.git(&["checkout", "--quiet", "-B", "work", "shopfloor/main"]);
+    // Two commits, so that it matters how they land.
+    let note = format!("note-{n}.md");
+    std::fs::write(floor.path("repo").join(&note), "what is to come\n").expect("written");
+    floor.git(&["add", &note]);
+    floor.git(&["commit", "--quiet", "-m", &format!("note {n}")]);
     std::fs::write(floor.path("repo").join(file(n)), format!("{content}\n")).expect("written");
     floor.git(&["add", "-A", &file(n)]);
     floor.git(&["commit", "--quiet", "-m", &format!("change {n}")]);
@@ -187,84 +194,9 @@ fn started(epoch: Epoch) -> Outcome {
     }
 }
 
-/// Runs the factory until it is idle, or kills it after it printed so many lines. Whether it was killed.
-fn up_killed_after(floor: &Floor, lines: usize) -> bool {
-    let mut child = floor
-        .command(&["up", "--until-idle", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the binary runs");
-    let out = BufReader::new(child.stdout.take().expect("piped"));
-    let read = out.lines().take(lines).count();
-    if read < lines {
-        child.wait().expect("waited");
-        return false;
-    }
-    child.kill().expect("killed, or gone by itself");
-    child.wait().expect("waited");
-    true
-}
-
-/// `lines`: the daemon lives for at most so many.
-fn storm(changes: u64, kills: usize, lines: usize) {
-    let floor = floor();
-    let mut issues: Vec<IssueNumber> = (0..changes).map(|n| enqueue(&floor, n)).collect();
-    let mut roll = 7_u64;
-    let mut killed = 0;
-    while killed < kills {
-        roll = roll.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        if !up_killed_after(&floor, 1 + (roll >> 33) as usize % lines) {
-            // All is done and not enough were killed: more comes, with a pair of rivals in it.
-            let next = issues.len() as u64;
-            issues.extend((next..next + 10).map(|n| enqueue(&floor, n)));
-            continue;
-        }
-        killed += 1;
-        if killed % 7 == 0 {
-            // A human pushes in between.
-            floor.git_insists(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
-            std::fs::write(floor.path("repo/human.txt"), format!("{killed}\n")).expect("written");
-            floor.git_insists(&["add", "human.txt"]);
-            floor.git_insists(&["commit", "--quiet", "-m", &format!("human {killed}")]);
-            floor.git_insists(&["push", "--quiet", "shopfloor", "main"]);
-        }
-    }
-    let (_, text) = floor.until_idle();
-    floor.assert_history_green();
-    let subjects = floor.hub(&["log", "--format=%s", "main"]);
-    let mut rivals = std::collections::BTreeMap::new();
-    for (n, issue) in (0..).zip(&issues) {
-        let times = subjects.lines().filter(|s| s.starts_with(&format!("Change {n} ("))).count();
-        let end = floor.job(*issue).end();
-        assert_eq!(end == Some(End::Merged), times == 1, "{n}: {end:?}, landed {times} times\n{text}");
-        match kind(n) {
-            Kind::Good | Kind::Flaky => {
-                assert_eq!(times, 1, "{n} landed once\n{text}");
-                assert_eq!(floor.landed(&file(n)), format!("change {n}"));
-            }
-            Kind::Broken => assert_eq!(times, 0, "{n} did not land"),
-            Kind::Rival => *rivals.entry(n / 10).or_insert(0) += times,
-        }
-    }
-    assert!(rivals.values().all(|landed| *landed == 1), "of two rivals one lands: {rivals:?}");
-}
-
-#[test]
-fn many_branches_land_once_however_often_the_daemon_is_killed() {
-    storm(10, 8, 4);
-}
-
-/// What the promise is about, at full size.
-#[test]
-#[ignore = "takes minutes; run it after changing the queue"]
-fn fifty_branches_and_two_hundred_kills() {
-    storm(50, 200, 2);
-}
-
 #[test]
 fn the_next_change_is_processed_in_the_foreground() {
-    let floor = floor();
+    let floor = floor("squash");
     let (first, second) = (enqueue(&floor, 0), enqueue(&floor, 3));
     let said = floor.ok(&["merge-queue", "process"]);
     assert!(said.contains(&format!("#{first} fix/issue-{first}: merged")), "{said}");
@@ -277,7 +209,7 @@ fn the_next_change_is_processed_in_the_foreground() {
     assert!(String::from_utf8_lossy(&output.stdout).contains(": failed: "));
     assert_eq!(floor.job(second).merged, None);
     // Beside a daemon it watches.
-    let third = enqueue(&floor, 1);
+    let third = enqueue(&floor, 4);
     floor.ok(&["up", "--detach"]);
     floor.run(&["merge-queue", "process"]);
     wait_for("it is merged", || floor.job(third).end() == Some(End::Merged));

@@ -26,19 +26,19 @@ fn merged(output: Output) {
 }
 
 /// It is in the primary branch, once.
-fn landed_once(floor: &Floor, branch: &str) {
+pub fn landed_once(floor: &Floor, branch: &str) {
     let subjects = floor.hub(&["log", "--first-parent", "--format=%s", "main"]);
     let times = subjects.lines().filter(|s| s.starts_with(&format!("{branch}: "))).count();
     assert_eq!(times, 1, "{branch}\n{subjects}");
 }
 
-fn daemon(floor: &Floor) -> Pid {
+pub fn daemon(floor: &Floor) -> Pid {
     let holder = std::fs::read_to_string(floor.home().join("daemon.lock")).expect("the lock file");
     let pid = holder.split_whitespace().next().expect("a pid");
     Pid::from_raw(pid.parse().expect("a pid")).expect("a pid")
 }
 
-fn is_gone(pid: Pid) -> bool {
+pub fn is_gone(pid: Pid) -> bool {
     // Its parent is gone, so whoever adopted it has to reap it: that may take a while.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.map_or(true, |stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
