@@ -4,7 +4,7 @@ use crate::install;
 use crate::sh::{self, Res, Steps, cargo};
 use std::process::Command;
 
-pub fn run(quick: bool) -> Res<()> {
+pub fn run(quick: bool, queue: bool) -> Res<()> {
     let mut steps = Steps::default();
     steps.step("checking for git and tmux", || {
         install::ensure("git")?;
@@ -19,6 +19,9 @@ pub fn run(quick: bool) -> Res<()> {
     bench.arg("--out").arg(sh::root().join("bench.json"));
     if quick {
         bench.arg("--quick");
+    }
+    if queue {
+        bench.arg("--queue");
     }
     steps.step("measuring", || sh::run(&mut bench))?;
     steps.print();

@@ -23,12 +23,13 @@ Shopfloor's developer commands.
   cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
   cargo xtask test [--no-clients]        format, clippy and every test; fetches agent clients with npm, once
   cargo xtask lint                       format and clippy only
-  cargo xtask bench [--quick]            measure; prints a table and writes bench.json
+  cargo xtask bench [--quick] [--queue]  measure; prints a table and writes bench.json
 
   --keep         keep the demo's scratch folder
   --jobs N       issues worked on at the same time in the demo (default 2)
   --no-clients   without the tests that run real agent clients; says which those are
   --quick        fewer rounds, for a first impression
+  --queue        only the merge queue
 ";
 
 fn main() -> ExitCode {
@@ -86,9 +87,9 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
             test::lint()
         }
         "bench" => {
-            let quick = flags.take("--quick");
+            let (quick, queue) = (flags.take("--quick"), flags.take("--queue"));
             flags.none_left()?;
-            bench::run(quick)
+            bench::run(quick, queue)
         }
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -1,21 +1,32 @@
-//! How long 50 changes take to land with checks of 60 s, on a virtual clock: what the planner orders, against
-//! one after another. Building and publishing take no time.
+//! How long changes take to land, on a virtual clock: what the planner orders, against one after another. Building and
+//! publishing take no time. And what the planner itself takes, on the real one.
 
 use crate::report::Report;
+use crate::stats;
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::{Input, Link, Order, Plan, Priority, Terms, Tree, TrialId, Verdict};
 use shopfloor_core::time::Time;
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
 
-const ENTRIES: u64 = 50;
 const RUN_MS: u64 = 60_000;
+/// What is measured over chance is the mean of so many worlds.
+const SEEDS: u64 = 200;
 
 pub fn measure(report: &mut Report) {
+    fifty(report);
+    sixty_four(report);
+    urgent(report);
+    planning(report);
+}
+
+fn fifty(report: &mut Report) {
+    const ENTRIES: u64 = 50;
     for failing in [0, 5] {
-        let bad = |entry: u64| failing > 0 && entry % (ENTRIES / failing) == 7;
+        let bad: BTreeSet<u64> =
+            (1..=ENTRIES).filter(|n| failing > 0 && n % (ENTRIES / failing) == 7).collect();
         for slots in [1, 2, 4] {
-            let minutes = land(slots, &bad) as f64 / 60_000.0;
+            let minutes = World::new(ENTRIES, slots, &bad).land().at as f64 / RUN_MS as f64;
             // One after another, each that is red once more.
             let before = ENTRIES + failing;
             let share = failing * 100 / ENTRIES;
@@ -26,60 +37,182 @@ pub fn measure(report: &mut Report) {
     }
 }
 
-/// When all are decided.
-fn land(slots: usize, bad: &impl Fn(u64) -> bool) -> u64 {
-    let mut plan = Plan::default();
-    let alarm_after = Duration::from_secs(86_400);
-    let terms = |slots| Terms {
+fn sixty_four(report: &mut Report) {
+    let mut walls = Vec::new();
+    let mut runs = Vec::new();
+    for seed in 0..SEEDS {
+        let bad = some_of(64, 50, seed);
+        let landed = World::new(64, 4, &bad).land();
+        walls.push(landed.at as f64 / RUN_MS as f64);
+        runs.push(landed.runs as f64 / (64 - bad.len()) as f64);
+    }
+    let note = |p90: f64| format!("64 changes, 5 % failing, 4 slots; mean of {SEEDS}, p90 {p90:.2}");
+    let (wall, p90) = mean_and_p90(walls);
+    report.add("landing 64, check-times", wall, "", note(p90));
+    let (each, p90) = mean_and_p90(runs);
+    report.add("landing 64, runs a landed change", each, "", note(p90));
+}
+
+fn urgent(report: &mut Report) {
+    let mut times = Vec::new();
+    for seed in 0..SEEDS {
+        let bad = some_of(100, 50, seed);
+        let mut world = World::new(100, 4, &bad);
+        let comes = seed * 7_919 % (4 * RUN_MS);
+        times.push((world.land_with_urgent(comes) - comes) as f64 / RUN_MS as f64);
+    }
+    let worst = times.iter().copied().fold(0.0, f64::max);
+    let (mean, p90) = mean_and_p90(times);
+    let note = format!(
+        "check-times until one landed that came to 100, its own run included; mean of {SEEDS}, p90 {p90:.2}, longest {worst:.2}"
+    );
+    report.add("an urgent change", mean, "", note);
+}
+
+fn planning(report: &mut Report) {
+    let bad = some_of(200, 50, 1);
+    let mut world = World::new(200, 4, &bad);
+    world.land();
+    let times = world.steps;
+    let longest = times.iter().max().copied().unwrap_or_default();
+    let note = format!(
+        "{} steps with up to 200 entries, 5 % failing: the longest; median {:.3} ms",
+        times.len(),
+        stats::ms(stats::percentile(&times, 50))
+    );
+    report.add("planning 200", stats::ms(longest), "ms", note);
+}
+
+/// About so many of a thousand.
+fn some_of(entries: u64, permille: u64, seed: u64) -> BTreeSet<u64> {
+    let roll = |n: u64| {
+        let mut x = (seed * 1_000 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
+    };
+    (1..=entries).filter(|n| roll(*n) % 1_000 < permille).collect()
+}
+
+fn mean_and_p90(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (values.iter().sum::<f64>() / values.len() as f64, values[values.len() * 9 / 10])
+}
+
+struct Landed {
+    /// When all were decided.
+    at: u64,
+    runs: u32,
+}
+
+struct World<'a> {
+    plan: Plan,
+    slots: usize,
+    bad: &'a BTreeSet<u64>,
+    now: u64,
+    runs: u32,
+    inputs: VecDeque<Input>,
+    lists: BTreeMap<TrialId, Vec<EntryId>>,
+    ends: BTreeMap<(u64, TrialId), Verdict>,
+    landed: BTreeSet<EntryId>,
+    /// How long each step of the planner took.
+    steps: Vec<Duration>,
+}
+
+impl World<'_> {
+    /// Nothing is begun before all are there.
+    fn new(entries: u64, slots: usize, bad: &BTreeSet<u64>) -> World<'_> {
+        let mut world = World {
+            plan: Plan::default(),
+            slots,
+            bad,
+            now: 0,
+            runs: 0,
+            inputs: VecDeque::new(),
+            lists: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            landed: BTreeSet::new(),
+            steps: Vec::new(),
+        };
+        for n in 1..=entries {
+            world.plan.step(Time(0), &terms(0), &entered(n, Priority::default(), n));
+        }
+        world.inputs.push_back(Input::Primary { head: sha(0, 0) });
+        world
+    }
+
+    fn land(&mut self) -> Landed {
+        while self.step(u64::MAX) {}
+        Landed { at: self.now, runs: self.runs }
+    }
+
+    /// When one landed that is urgent and came at that time.
+    fn land_with_urgent(&mut self, comes: u64) -> u64 {
+        const URGENT: u64 = 1_000;
+        while self.step(comes) {}
+        self.now = comes;
+        self.inputs.push_back(entered(URGENT, Priority::URGENT, comes));
+        while !self.landed.contains(&EntryId(URGENT)) && self.step(u64::MAX) {}
+        self.now
+    }
+
+    /// What happens next, unless that is later.
+    fn step(&mut self, until: u64) -> bool {
+        let Some(input) = self.inputs.pop_front() else {
+            let Some(next) = self.ends.first_entry().filter(|e| e.key().0 <= until) else { return false };
+            let ((at, trial), verdict) = next.remove_entry();
+            self.now = at;
+            self.inputs.push_back(Input::Finished { trial, verdict });
+            return true;
+        };
+        let begin = Instant::now();
+        let orders = self.plan.step(Time(self.now), &terms(self.slots), &input);
+        self.steps.push(begin.elapsed());
+        orders.into_iter().for_each(|order| self.obey(order));
+        true
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Build { trial, base, list, .. } => {
+                let mut commit = base;
+                let chain = list.iter().map(|entry| {
+                    commit = sha(entry.0, number(&commit));
+                    Link { commit: commit.clone(), tree: Tree(commit.clone()) }
+                });
+                self.inputs.push_back(Input::Built { trial, chain: chain.collect() });
+                self.lists.insert(trial, list);
+            }
+            Order::Test { trial, .. } => {
+                self.runs += 1;
+                let red = self.lists[&trial].iter().any(|e| self.bad.contains(&e.0));
+                let verdict = if red { Verdict::Red } else { Verdict::Green };
+                self.ends.insert((self.now + RUN_MS, trial), verdict);
+            }
+            Order::Cancel { trial } => self.ends.retain(|(_, t), _| *t != trial),
+            Order::Publish { steps, .. } => {
+                let tip = steps.last().expect("a publication has steps").last().commit.clone();
+                self.landed
+                    .extend(steps.iter().flat_map(|step| step.entries.iter().map(|(entry, _)| *entry)));
+                self.inputs.push_back(Input::Published { head: tip.clone(), tip });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn terms(slots: usize) -> Terms {
+    Terms {
         slots,
-        alarm_after,
+        alarm_after: Duration::from_secs(86_400),
         paused: slots == 0,
         strict: true,
         each: false,
-        least: Priority(0),
-    };
-    let mut now = 0;
-    let mut inputs: VecDeque<Input> = (1..=ENTRIES)
-        .map(|n| Input::Entered { entry: EntryId(n), priority: Priority(0), at: Time(n), alone: false })
-        .collect();
-    // Nothing is begun before all are there.
-    for input in inputs.drain(..) {
-        plan.step(Time(0), &terms(0), &input);
+        least: Priority::default(),
     }
-    inputs.push_back(Input::Primary { head: sha(0, 0) });
-    let mut lists: BTreeMap<TrialId, Vec<EntryId>> = BTreeMap::new();
-    let mut ends: BTreeMap<(u64, TrialId), Verdict> = BTreeMap::new();
-    loop {
-        let Some(input) = inputs.pop_front() else {
-            let Some(((at, trial), verdict)) = ends.pop_first() else { return now };
-            now = at;
-            inputs.push_back(Input::Finished { trial, verdict });
-            continue;
-        };
-        for order in plan.step(Time(now), &terms(slots), &input) {
-            match order {
-                Order::Build { trial, base, list, .. } => {
-                    let mut commit = base;
-                    let chain = list.iter().map(|entry| {
-                        commit = sha(entry.0, number(&commit));
-                        Link { commit: commit.clone(), tree: Tree(commit.clone()) }
-                    });
-                    inputs.push_back(Input::Built { trial, chain: chain.collect() });
-                    lists.insert(trial, list);
-                }
-                Order::Test { trial, .. } => {
-                    let red = lists[&trial].iter().any(|e| bad(e.0));
-                    ends.insert((now + RUN_MS, trial), if red { Verdict::Red } else { Verdict::Green });
-                }
-                Order::Cancel { trial } => ends.retain(|(_, t), _| *t != trial),
-                Order::Publish { steps, .. } => {
-                    let tip = steps.last().expect("a publication has steps").last().commit.clone();
-                    inputs.push_back(Input::Published { head: tip.clone(), tip });
-                }
-                _ => {}
-            }
-        }
-    }
+}
+
+fn entered(entry: u64, priority: Priority, at: u64) -> Input {
+    Input::Entered { entry: EntryId(entry), priority, at: Time(at), alone: false }
 }
 
 /// A commit's name says what it is made of.

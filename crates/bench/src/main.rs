@@ -71,6 +71,8 @@ struct Args {
     binary: PathBuf,
     out: PathBuf,
     quick: bool,
+    /// Only the merge queue.
+    queue: bool,
 }
 
 fn main() -> ExitCode {
@@ -84,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Args> {
-    let (mut binary, mut out, mut quick) = (None, None, false);
+    let (mut binary, mut out, mut quick, mut queue) = (None, None, false, false);
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().map(PathBuf::from).context("a path is missing");
@@ -92,7 +94,8 @@ fn arguments() -> Result<Args> {
             Some("--binary") => binary = Some(value()?),
             Some("--out") => out = Some(value()?),
             Some("--quick") => quick = true,
-            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick]"),
+            Some("--queue") => queue = true,
+            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick] [--queue]"),
         }
     }
     let binary = binary.context("--binary FILE is missing: the shopfloor program to measure")?;
@@ -100,6 +103,7 @@ fn arguments() -> Result<Args> {
         binary: std::path::absolute(binary)?,
         out: out.context("--out FILE is missing: where the JSON goes")?,
         quick,
+        queue,
     })
 }
 
@@ -108,41 +112,46 @@ fn run(args: &Args) -> Result<()> {
     let mut report = Report::new(args.quick);
     let base = args.binary.parent().and_then(Path::parent).context("the binary is in no folder")?;
 
-    eprintln!("store commits …");
-    commits::measure(&scratch(base)?, &scale, &mut report)?;
-
     eprintln!("clean merges …");
     merges::measure(&scratch(base)?, &scale, &mut report)?;
     landing::measure(&mut report);
+    if !args.queue {
+        the_rest(args, base, &scale, &mut report)?;
+    }
+    report.print();
+    report.write(&args.out)
+}
+
+fn the_rest(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
+    eprintln!("store commits …");
+    commits::measure(&scratch(base)?, scale, report)?;
 
     eprintln!("commands and daemon with {} identities …", scale.identities);
     let crowded = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
     fill::identities(&crowded, scale.identities)?;
-    daemon::measure(&crowded, &scale, &mut report)?;
+    daemon::measure(&crowded, scale, report)?;
     drop(crowded);
 
     eprintln!("phase to reaction, {} rounds …", scale.phase_rounds);
     let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
-    phase::measure(&quiet, &scale, &mut report)?;
+    phase::measure(&quiet, scale, report)?;
     eprintln!("hooks, {} calls each …", scale.hook_calls);
-    hook::measure(&quiet, &scale, &mut report)?;
+    hook::measure(&quiet, scale, report)?;
     drop(quiet);
 
     eprintln!("{} live sessions, {} s …", scale.sessions, scale.sessions_watched.as_secs());
     let busy = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
-    sessions::measure(&busy, &scale, &mut report)?;
+    sessions::measure(&busy, scale, report)?;
     drop(busy);
     eprintln!("{} dialogs …", scale.dialogs);
     let asking = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
-    dialogs::measure(&asking, &scale, &mut report)?;
+    dialogs::measure(&asking, scale, report)?;
     drop(asking);
     eprintln!("rescue snapshots …");
     let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
-    rescue::measure(&large, &scale, &mut report)?;
+    rescue::measure(&large, scale, report)?;
     drop(large);
-
-    report.print();
-    report.write(&args.out)
+    Ok(())
 }
 
 /// A fresh folder on the disk the build is on: the temporary folder is often in memory, where

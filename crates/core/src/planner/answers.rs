@@ -277,6 +277,8 @@ impl Plan {
     }
 
     pub(super) fn finding(&self, list: &[EntryId]) -> Option<&Finding> {
+        #[cfg(test)]
+        super::effort::spend(self.known.len());
         self.known.iter().find(|k| k.list == list).map(|k| &k.result)
     }
 

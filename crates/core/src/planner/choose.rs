@@ -181,6 +181,8 @@ impl Plan {
         room: usize,
         tried: &impl Fn(&[EntryId]) -> bool,
     ) -> Option<(f64, Want)> {
+        #[cfg(test)]
+        super::effort::spend(path.list.len());
         let bad = self.rate.chance();
         let good = |n: usize| (1.0 - bad).powi(n as i32);
         let list = &path.list;

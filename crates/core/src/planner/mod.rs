@@ -68,6 +68,8 @@
 
 mod answers;
 mod choose;
+#[cfg(test)]
+mod effort;
 mod order;
 mod rate;
 mod unrunnable;

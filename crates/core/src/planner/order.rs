@@ -42,6 +42,8 @@ impl Plan {
 
     /// Those that could join the line, the next one first.
     pub(super) fn waiting(&self) -> Vec<EntryId> {
+        #[cfg(test)]
+        super::effort::spend(self.entries.len());
         let free = |id: &EntryId, e: &Waiting| e.place == Place::Queued && !self.line.contains(id);
         let mut waiting: Vec<_> = self.entries.iter().filter(|(id, e)| free(id, e)).collect();
         waiting.sort_by_key(|(id, e)| (Reverse(e.is_patient()), Reverse(e.level()), e.since(), **id));

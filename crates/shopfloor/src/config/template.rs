@@ -175,7 +175,8 @@ method = "squash"
 # The same, for branches that people queue.
 # people = "merge"
 # Changes that are checked together land as one merge commit, so that every first-parent commit of the primary branch
-# has passed ("strict"). "tip": one after another, and only the last commit has passed.
+# has passed ("strict"). "each": no two together, every change has a run and a commit of its own. "tip": one after
+# another, and only the last commit has passed.
 # batch = "strict"
 # Of a branch that lands by "rebase", only the last commit is checked ("last"): its inner commits become commits of the
 # primary branch unchecked. "each" checks every one of them in the same run, and a red one fails the branch.
