@@ -126,10 +126,10 @@ mod tests {
         Queued { action, ..ring(id, 0, 0) }
     }
 
-    /// Runs below 100 are of heads, those below 200 of trials, others of urgent ones.
+    /// Runs below 100 are of heads, those below 200 of trials, below 300 of urgent ones, others of urgent heads.
     fn urgency(action: &Action) -> Option<Urgency> {
         let Action::RunCi { run, .. } = action else { return None };
-        let urgencies = [Urgency::Head, Urgency::Trial, Urgency::UrgentTrial];
+        let urgencies = [Urgency::Head, Urgency::Trial, Urgency::UrgentTrial, Urgency::UrgentHead];
         Some(urgencies[(run.0 / 100) as usize])
     }
 
@@ -167,6 +167,10 @@ mod tests {
         let begun = |free| ids(&runnable(outbox(), &BTreeSet::new(), Time(5), free));
         assert_eq!(begun(1), [201]);
         assert_eq!(begun(4), [201, 101, 102, 1]);
+        // Of a hundred heads, the urgent one is the next, once nothing that is about to land waits.
+        let mut outbox: Vec<Queued> = (1..100).map(check).collect();
+        outbox.extend([check(301), check(101)]);
+        assert_eq!(ids(&runnable(outbox, &BTreeSet::new(), Time(5), 3)), [101, 301, 1]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ mod hand_sessions;
 mod hand_verify;
 #[path = "factory/hand_worktree.rs"]
 mod hand_worktree;
+#[path = "factory/heads.rs"]
+mod heads;
 #[path = "factory/kills.rs"]
 mod kills;
 #[path = "factory/limits.rs"]

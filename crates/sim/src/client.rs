@@ -376,7 +376,8 @@ impl World {
             return;
         }
         let pieces = std::mem::take(&mut client.composer);
-        if client.stand == Stand::Turn && queues {
+        // Behind what waits already, nothing is taken out of turn.
+        if client.stand == Stand::Turn && (queues || !client.waiting.is_empty()) {
             client.waiting.push(pieces);
             let event = client.prompt_hook();
             let now = self.now;

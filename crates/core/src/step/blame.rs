@@ -191,6 +191,7 @@ impl Turn<'_> {
         self.note(NoteKind::CiResult, &onto.project, None, text);
         match first {
             Some(who) if check.attempt < BASE_RUNS_MAX => {
+                take_check(self.queue_of(onto), run);
                 self.check_base(onto, who, check.head, check.attempt + 1);
             }
             _ if says_nothing(report, &policy.checks) => {

@@ -146,8 +146,8 @@ impl Turn<'_> {
             job.ci_fixes = 0;
             self.head_is_green(id, commit);
         }
-        // What is not concluded yet is nobody's to read.
-        if !again {
+        // What is not concluded yet is nobody's to read, and what is not waited for any more is concluded from no more.
+        if green.is_some() || (current.is_some() && !again) {
             self.record_checks(id, commit, report);
         }
         self.act(Action::PostStatus { project, commit: commit.clone(), run, state, text: text.clone() });

@@ -78,6 +78,9 @@ impl Turn<'_> {
             self.escalate_job(id, &format!("not ended ({reason}): its publication is under way"));
             return;
         }
+        if end == End::Cancelled {
+            self.stop_its_run(id);
+        }
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         job.reason = Some(reason.to_owned());
         let (project, issue) = (job.project.clone(), job.issue);
@@ -121,8 +124,20 @@ impl Turn<'_> {
         self.enter(id, JobState::Finishing { end, remaining: names(&actions) }, FINISH_WITHIN);
     }
 
+    /// A person ended it: what its head's checks would say matters to nobody.
+    fn stop_its_run(&mut self, id: JobId) {
+        let run = self.job(id).and_then(|job| match job.state {
+            JobState::Checking { run, .. } => Some((job.project.clone(), run)),
+            _ => None,
+        });
+        if let Some((project, run)) = run {
+            self.act(Action::CancelCi { project, run });
+        }
+    }
+
     /// Ends a job whose change has landed.
     pub(super) fn finish_merged(&mut self, id: JobId) {
+        self.stop_its_run(id);
         let Some(job) = self.job(id).cloned() else { return };
         let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
             return;

@@ -144,38 +144,42 @@ impl Turn<'_> {
     /// to mend just that.
     pub(super) fn tell_why_it_waits(&mut self, id: JobId, parked: &Parked) {
         let Some(JobState::Parked { head, .. }) = self.job(id).map(|j| j.state.clone()) else { return };
+        let branch = self.lands_on(id);
         let on = parked.on.as_ref().map_or_else(String::new, |on| format!(" ({on})"));
-        self.note_job(
-            NoteKind::QueueState,
-            id,
-            format!(
-                "{} is red on a primary branch that is red itself{on}: it waits until that is mended",
-                head.short()
-            ),
+        let text = format!(
+            "{} is red, and so is what it stands on of {branch}{on}: it waits until that is mended",
+            head.short()
         );
+        self.note_job(NoteKind::QueueState, id, text);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         if job.memo.waits_told.replace(head.clone()).as_ref() != Some(&head) {
-            self.inform(id, &format!("CI waits\nCommit {head} failed the checks twice ({}), and so did the commit of the primary branch it stands on{on}. That is held against nobody: wait until the primary branch is mended, then it goes on by itself. Only if your issue is to mend it: go on, commit and signal awaiting_ci again.", parked.reason));
+            self.inform(id, &format!("CI waits\nCommit {head} failed the checks twice ({}), and so did the commit of {branch} it stands on{on}. That is held against nobody: wait until {branch} is mended, then it goes on by itself. Only if your issue is to mend it: go on, commit and signal awaiting_ci again.", parked.reason));
         }
     }
 
     /// The primary branch is green at `base`: what stands on a red one is checked on top of that, as it would land.
     pub(super) fn goes_on_unchecked(&mut self, id: JobId, base: &Sha) {
         let Some(JobState::Parked { goal, head }) = self.job(id).map(|j| j.state.clone()) else { return };
-        let text = format!("the primary branch is mended at {}: {} goes on", base.short(), head.short());
+        let branch = self.lands_on(id);
+        let text = format!("{branch} is mended at {}: {} goes on", base.short(), head.short());
         self.note_job(NoteKind::QueueState, id, text);
         self.is_unchecked(id, &head);
         let message = format!(
-            "CI passed\nNot commit {head} by itself: it stands on a commit of the primary branch that fails the checks, too. The primary branch is mended at {base}, and your change is checked on top of it as part of the merge; you are told if it fails there. Signal awaiting_review when it is ready to be reviewed."
+            "CI passed\nNot commit {head} by itself: it stands on a commit of {branch} that fails the checks, too. That is mended at {base}, and your change is checked on top of it as part of the merge; you are told if it fails there. Signal awaiting_review when it is ready to be reviewed."
         );
         self.passed(id, goal, head, &message);
     }
 
+    fn lands_on(&self, id: JobId) -> String {
+        self.job(id).map(|j| j.queue().branch_in_words()).unwrap_or_default()
+    }
+
     pub(super) fn parked_due(&mut self, id: JobId, state: JobState) {
-        self.escalate_job(
-            id,
-            "it still waits for the primary branch, which it stands on, to be mended or to be known to be green",
+        let branch = self.lands_on(id);
+        let text = format!(
+            "it still waits for {branch}, on which it stands, to be mended or to be known to be green"
         );
+        self.escalate_job(id, &text);
         self.enter(id, state, PARKED_WITHIN);
     }
 }

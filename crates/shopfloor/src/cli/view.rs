@@ -170,7 +170,8 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
 fn waits_for_the_primary(floor: &Floor, job: &Job, head: &Sha) -> String {
     let queue = floor.queues.get(&job.queue());
     let parked = queue.and_then(|q| q.parked.iter().find(|p| p.who == Who::Job(job.id)));
-    let (Some(queue), Some(parked)) = (queue, parked) else { return "the primary branch".into() };
+    let branch = job.queue().branch_in_words();
+    let (Some(queue), Some(parked)) = (queue, parked) else { return branch };
     let on = parked.on.as_ref().map_or("?", Sha::short);
     let run = |check: &&BaseCheck| !check.red && (parked.red || Some(&check.head) == parked.on.as_ref());
     let run =
@@ -178,11 +179,11 @@ fn waits_for_the_primary(floor: &Floor, job: &Job, head: &Sha) -> String {
     let head = head.short();
     match parked.red {
         false => {
-            format!("{run}the primary branch itself at {on}, which {head} stands on: {head} failed twice")
+            format!("{run}{branch} itself at {on}, which {head} stands on: {head} failed twice")
         }
-        true => format!(
-            "{run}the primary branch to be mended: {head} failed twice, and so did {on}, which it stands on"
-        ),
+        true => {
+            format!("{run}{branch} to be mended: {head} failed twice, and so did {on}, which it stands on")
+        }
     }
 }
 

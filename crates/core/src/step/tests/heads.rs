@@ -5,7 +5,7 @@ use super::queue::{queue, status};
 use super::*;
 use crate::effect::CiPurpose;
 use crate::policy::HeadChecks;
-use crate::state::{Parked, Who};
+use crate::state::{Parked, Urgency, Who};
 use crate::step::{is_wanted, may_merge};
 
 /// A head that stands on 10, where the primary branch is, and is red twice.
@@ -278,6 +278,16 @@ fn who_is_parked_is_read_as_older_programs_wrote_it() {
     assert_eq!(serde_json::from_str::<Parked>(&text).expect("and read"), new);
 }
 
+#[test]
+fn a_person_who_ends_the_job_ends_the_run_of_its_head() {
+    let mut scene = Scene::working(Policy::default());
+    scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
+    scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
+    assert!(scene.has("cancel_ci"));
+    scene.ci(CiVerdict::Cancelled).settle();
+    assert_eq!(scene.state(), "cancelled");
+}
+
 // ---- heads that are not checked by themselves --------------------------------------------------
 
 fn heads(head_checks: HeadChecks) -> Policy {
@@ -333,4 +343,34 @@ fn when_idle_a_head_is_checked_only_if_the_queue_wants_no_room() {
     scene.signal(Epoch(2), Phase::AwaitingReview).branch(2);
     scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
     assert_eq!((status(&scene, 2), scene.has("run_ci")), ("queued", false));
+}
+
+#[test]
+fn what_is_about_to_land_is_run_before_heads_and_what_is_urgent_before_the_rest() {
+    let policy = Policy { max_jobs: 2, review_required: false, ..Policy::default() };
+    let mut scene = Scene::working(policy);
+    let urgency = |scene: &Scene| {
+        let run = scene.pending.iter().rev().find(|a| a.name() == "run_ci").expect("a run");
+        scene.floor.urgency(run)
+    };
+    scene.base = Some(sha(10));
+    scene.checking(Phase::AwaitingReview, 1);
+    assert_eq!(urgency(&scene), Some(Urgency::Head));
+    scene.ci(CiVerdict::Green).primary(10).chain(&[20]);
+    assert_eq!(urgency(&scene), Some(Urgency::Trial));
+    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: true });
+    assert_eq!(urgency(&scene), Some(Urgency::UrgentTrial));
+    scene.issue(2, &["backlog", "priority"], &[]).done("edit_labels");
+    scene
+        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.start_session();
+    scene.signal(Epoch(2), Phase::AwaitingCi).branch(2);
+    scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
+    assert_eq!(urgency(&scene), Some(Urgency::UrgentHead));
+    // What a red head stands on is asked for by others as well.
+    scene.pending.retain(|a| !matches!(a, Action::RunCi { purpose: CiPurpose::Trial(_), .. }));
+    scene.red();
+    assert_eq!(urgency(&scene), Some(Urgency::Trial));
+    assert!(Urgency::UrgentTrial < Urgency::Trial && Urgency::Trial < Urgency::UrgentHead);
+    assert!(Urgency::UrgentHead < Urgency::Head);
 }

@@ -305,6 +305,10 @@ fn values_that_nothing_could_work_with_are_refused_at_their_key() {
         "`skip_paths` in [ci] has a pattern that cannot be used: \"/docs\": it must be relative: it is looked for in the worktree",
     );
     check_ci(
+        "min_time = \"30m\"\nno_checks = true",
+        "`min_time` in [ci] is 30m, and `timeout` is 30m: nothing could ever pass",
+    );
+    check_ci(
         "infra = [\"x\"]\nno_checks = true",
         "a text in `infra` of [ci] is too short: it would be found everywhere",
     );
