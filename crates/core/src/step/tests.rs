@@ -5,6 +5,7 @@ mod by_hand;
 mod checks;
 mod deadlines;
 mod dialogs;
+mod each;
 mod finish;
 mod freeze;
 mod heads;

@@ -358,7 +358,7 @@ fn what_is_about_to_land_is_run_before_heads_and_what_is_urgent_before_the_rest(
     assert_eq!(urgency(&scene), Some(Urgency::Head));
     scene.ci(CiVerdict::Green).primary(10).chain(&[20]);
     assert_eq!(urgency(&scene), Some(Urgency::Trial));
-    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: true });
+    scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: true, alone: false });
     assert_eq!(urgency(&scene), Some(Urgency::UrgentTrial));
     scene.issue(2, &["backlog", "priority"], &[]).done("edit_labels");
     scene
