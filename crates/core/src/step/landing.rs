@@ -183,6 +183,7 @@ impl Turn<'_> {
             landed.extend(self.landed(*entry, std::mem::replace(&mut on, commit), commit));
         }
         self.plan(onto, &Input::Published { tip, head: new.clone() });
+        self.enter_those_behind(onto);
         self.sync_after(onto, &landed, new);
         let whole = |l: &LandedEntry| self.floor.entries.get(&l.entry).is_some_and(|e| e.left_out == 0);
         let landed: Vec<LandedEntry> = landed.into_iter().filter(whole).collect();

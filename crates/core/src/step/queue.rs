@@ -110,7 +110,7 @@ impl Turn<'_> {
     }
 
     /// Something has landed: what waited for it may be tried.
-    fn enter_those_behind(&mut self, onto: &QueueId) {
+    pub(super) fn enter_those_behind(&mut self, onto: &QueueId) {
         let waits = |e: &&Entry| {
             e.state == EntryState::Queued
                 && !e.after.is_empty()
@@ -404,9 +404,8 @@ impl Turn<'_> {
         self.set_entry(id, EntryState::Merged { commit: commit.clone() });
         let entry = self.floor.entries.edit(&id)?;
         entry.landed_on = Some(on.clone());
-        let (job, head, queue) = (entry.job, entry.head.clone(), entry.queue());
+        let (job, head) = (entry.job, entry.head.clone());
         self.note_entry(NoteKind::MergeComplete, id, commit.to_string());
-        self.enter_those_behind(&queue);
         let Some(job) = job else {
             self.retire(id, commit);
             return Some(LandedEntry { entry: id, head, commit: commit.clone() });
