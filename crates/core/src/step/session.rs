@@ -139,6 +139,8 @@ impl Turn<'_> {
         if let Some(job) = self.floor.jobs.edit(&id) {
             job.review_session = Some(epoch);
             job.review_attempts += 1;
+            // An earlier one may have been put off, for another head.
+            job.reviewer_put_off = false;
         }
     }
 

@@ -140,3 +140,20 @@ fn a_paused_project_starts_reminds_and_kills_nothing() {
     scene.event(Event::WorkResumed { project: None });
     assert!(scene.floor.projects.get(&other).unwrap().pause.is_none());
 }
+
+/// It was put off while the floor was paused, and then a person had it and the first head was settled by a person: what
+/// was put off is of no use once another reviewer is there.
+#[test]
+fn a_reviewer_that_was_put_off_is_not_started_beside_a_later_one() {
+    let mut scene = Scene::working(Policy::default());
+    scene.event(Event::WorkPaused { project: None, why: "lunch".into() });
+    scene.checking(Phase::AwaitingReview, 1).ci(CiVerdict::Green).taken();
+    scene.event(Event::WorkResumed { project: None });
+    assert!(!scene.has("start_session"), "a person has it");
+    scene.review(1, 1, Verdict::RequestChanges);
+    scene.checking(Phase::AwaitingReview, 2).ci(CiVerdict::Green);
+    assert_eq!((scene.state(), scene.has("start_session")), ("reviewing", true));
+    scene.start_session();
+    scene.handed_back();
+    assert!(!scene.has("start_session"), "there is one already");
+}
