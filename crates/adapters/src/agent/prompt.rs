@@ -193,7 +193,7 @@ pub fn protocol(
 
 /// How a message comes, and what is done after it.
 fn messages(delivery: DeliveryMode) -> String {
-    const LINES: &str = "`CI passed`, `CI failed`, `CI timeout`, `Review: APPROVE`, `Review: REQUEST_CHANGES`, `Review: DISCUSS`, `no review, escalating`, `MERGE_CONFLICT`, `MERGE_FAILED`, `PR not merged yet`, `PHASE missing`, `Continue`, `ISSUE edited`, `BRANCH moved`, `PHASE not understood`, `Answer: …`";
+    const LINES: &str = "`CI passed`, `CI failed`, `CI timeout`, `CI waits`, `Review: APPROVE`, `Review: REQUEST_CHANGES`, `Review: DISCUSS`, `no review, escalating`, `MERGE_CONFLICT`, `MERGE_FAILED`, `PR not merged yet`, `PHASE missing`, `Continue`, `ISSUE edited`, `BRANCH moved`, `PHASE not understood`, `Answer: …`";
     match delivery {
         DeliveryMode::Inbox => format!(
             "Then run `shopfloor inbox wait`: it blocks until there is a message for you and prints it. Its first line says what it is: {LINES}. Act on it, signal the phase it calls for, and wait again."

@@ -143,14 +143,14 @@ fn what_a_link_adds_to_the_first_parent_line_is_told() {
             let inner: Vec<String> =
                 links[0].inner.iter().map(|l| show(floor, &l.commit, "feature")).collect();
             match method {
-                MergeMethod::Rebase => assert_eq!(inner, ["1", "2"]),
+                MergeMethod::Rebase => assert_eq!(inner, ["1\n", "2\n"]),
                 MergeMethod::Merge | MergeMethod::Squash => assert!(inner.is_empty(), "{inner:?}"),
             }
             for link in &links[0].inner {
                 let tree = floor.git_in(&floor.queue(), &["rev-parse", &format!("{}^{{tree}}", link.commit)]);
                 assert_eq!(
-                    (tree.as_str(), show(floor, &link.commit, "other").as_str()),
-                    (link.tree.0.as_str(), "1")
+                    (tree.trim(), show(floor, &link.commit, "other").as_str()),
+                    (link.tree.0.as_str(), "1\n")
                 );
             }
         }
