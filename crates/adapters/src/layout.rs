@@ -178,6 +178,11 @@ impl Layout {
         self.root.join(format!("escalations-{project}.jsonl"))
     }
 
+    /// The folders of a project's commands about what landed or did not.
+    pub fn told(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("told")
+    }
+
     /// The folders of a project's CI runs.
     pub fn ci_runs(&self, project: &ProjectName) -> PathBuf {
         self.project(project).join("ci")

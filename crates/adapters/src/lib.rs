@@ -11,6 +11,7 @@ pub mod git;
 pub mod hand;
 pub mod host;
 pub mod layout;
+pub mod notices;
 pub mod phase_file;
 pub mod seed_files;
 pub mod setup;

@@ -11,6 +11,8 @@ mod ci_each;
 mod client_settings;
 #[path = "host/files.rs"]
 mod files;
+#[path = "host/notices.rs"]
+mod notices;
 #[path = "host/process.rs"]
 mod process;
 #[path = "host/spool.rs"]

@@ -10,10 +10,12 @@
 
 mod outcome;
 mod subject;
+mod told;
 
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
 };
+pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
     EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target,
@@ -226,6 +228,13 @@ pub enum Action {
         marker: String,
         body: String,
     },
+    /// The same on a pull request.
+    CommentPr {
+        project: ProjectName,
+        pr: PrNumber,
+        marker: String,
+        body: String,
+    },
     CloseIssue {
         project: ProjectName,
         issue: IssueNumber,
@@ -323,6 +332,8 @@ pub enum Action {
         issue: Option<IssueNumber>,
         merged: Merged,
     },
+    /// Run the project's command about the end of an entry: at most once, whatever happens meanwhile.
+    Tell(Telling),
     Tidy(Tidy),
     /// Take the user's own commits on their primary branch in.
     TakeCheckout {
@@ -511,8 +522,11 @@ impl Action {
             | Action::PostReview { project, .. }
             | Action::EditLabels { project, .. }
             | Action::Comment { project, .. }
+            | Action::CommentPr { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
+            // One after another, as they landed; one that hangs holds up no more than the next of them.
+            Action::Tell(telling) => format!("told:{}", telling.project),
             // All queues of a project share a repository.
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
@@ -546,7 +560,10 @@ impl Action {
     /// Whether it is what is left to be done when something has landed, and no job's to do.
     pub fn follows_a_landing(&self, of: &ProjectName) -> bool {
         match self {
-            Action::VerifyLanded { project, .. } | Action::RetireBranch { project, .. } => project == of,
+            Action::VerifyLanded { project, .. }
+            | Action::RetireBranch { project, .. }
+            | Action::CommentPr { project, .. } => project == of,
+            Action::Tell(telling) => telling.project == *of,
             _ => false,
         }
     }
@@ -570,6 +587,7 @@ impl Action {
             Action::PostReview { .. } => "post_review",
             Action::EditLabels { .. } => "edit_labels",
             Action::Comment { .. } => "comment",
+            Action::CommentPr { .. } => "comment_pr",
             Action::CloseIssue { .. } => "close_issue",
             Action::Escalate { .. } => "escalate",
             Action::ClosePr { .. } => "close_pr",
@@ -581,6 +599,7 @@ impl Action {
             Action::FindMerged { .. } => "find_merged",
             Action::ReleaseWorktree { .. } => "release_worktree",
             Action::RetireBranch { .. } => "retire_branch",
+            Action::Tell(_) => "tell",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
             Action::TakeCheckout { .. } => "take_checkout",

@@ -155,9 +155,12 @@ pub struct BranchAsk {
     pub tree: Tree,
     pub title: String,
     /// Its pull request and the issue that is for, if there is one.
-    pub pr: Option<(PrNumber, IssueNumber)>,
+    pub pr: Option<(PrNumber, Option<IssueNumber>)>,
     /// Who asks.
     pub by: String,
+    /// Who made its newest commit.
+    #[serde(default)]
+    pub author: Option<String>,
     /// Whose approval of this head is on record.
     pub approved_by: Option<String>,
     pub urgent: bool,

@@ -131,6 +131,11 @@ pub struct Policy {
     /// How long an entry may wait in the merge queue before somebody is told.
     #[serde(default = "merge_alarm")]
     pub merge_alarm: Duration,
+    /// The project has a command for what landed, and one for what did not.
+    #[serde(default)]
+    pub tells_landed: bool,
+    #[serde(default)]
+    pub tells_not_landed: bool,
     /// Jobs at work at once.
     pub max_jobs: usize,
     /// Jobs at work at once on the whole floor, if that is limited.
@@ -319,6 +324,8 @@ impl Default for Policy {
             merge_signed: false,
             merge_slots: one(),
             merge_alarm: merge_alarm(),
+            tells_landed: false,
+            tells_not_landed: false,
             max_jobs: 1,
             floor_max_jobs: None,
             ci_fixes_max: 3,

@@ -61,7 +61,7 @@ pub use job::{Asked, End, Goal, Job, JobState, RedHead, SameChange, Stage};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{
-    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, TrialRun, Who,
+    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};

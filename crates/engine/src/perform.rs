@@ -111,6 +111,11 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.comment(project, *issue, marker, body)?;
             Ok(Outcome::Done)
         }
+        Action::CommentPr { project, pr, marker, body } => {
+            ports.forge.comment_pr(project, *pr, marker, body)?;
+            Ok(Outcome::Done)
+        }
+        Action::Tell(telling) => Ok(Outcome::Told(ports.notices.run(telling)?)),
         Action::CloseIssue { project, issue } => {
             ports.forge.close_issue(project, *issue)?;
             Ok(Outcome::Done)
@@ -202,7 +207,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::Tidy(tidy) => {
             let rescues = ports.workspace.prune_rescues(tidy)?;
-            let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)?;
+            let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)? + ports.notices.prune(tidy)?;
             ports.workspace.keep_up(&tidy.project, tidy.idle)?;
             Ok(Outcome::Tidied { rescues, folders })
         }

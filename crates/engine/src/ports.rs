@@ -8,8 +8,9 @@ pub use crate::tree::{Owner, Tree};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{
-    BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommitSource, Conflict, EntryBranch,
-    LandedEntry, LandingStep, MovedBranch, ProcessId, Review, StartSession, StatusState, Taken, Tidy,
+    BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
+    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, StartSession, StatusState, Taken,
+    Telling, Tidy,
 };
 use shopfloor_core::event::Observation;
 use shopfloor_core::ids::{
@@ -339,6 +340,8 @@ pub trait Forge: Send + Sync {
     ) -> PortResult<u64>;
     /// Posts once per marker.
     fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()>;
+    /// The same on a pull request.
+    fn comment_pr(&self, project: &ProjectName, pr: PrNumber, marker: &str, body: &str) -> PortResult<()>;
     fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()>;
     /// The open pull request of that branch, made if there is none, with this head.
     fn open_pr(&self, project: &ProjectName, pr: &NewPr<'_>) -> PortResult<PrNumber>;
@@ -487,6 +490,15 @@ pub trait Escalations: Send + Sync {
     fn record(&self, escalation: &Escalation<'_>) -> PortResult<()>;
 }
 
+/// A project's own commands about what became of its changes.
+pub trait Notices: Send + Sync {
+    /// Runs the command for that end. Once it was begun it is not begun again, however it ended: then this says
+    /// what is known of it.
+    fn run(&self, telling: &Telling) -> PortResult<CommandEnd>;
+    /// Deletes what is kept of commands, as far as `tidy` allows. How many.
+    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
+}
+
 /// All ports of a floor.
 #[derive(Clone)]
 pub struct Ports {
@@ -497,4 +509,5 @@ pub struct Ports {
     pub forge: Arc<dyn Forge>,
     pub agents: Arc<dyn Agents>,
     pub escalations: Arc<dyn Escalations>,
+    pub notices: Arc<dyn Notices>,
 }

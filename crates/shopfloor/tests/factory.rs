@@ -85,6 +85,8 @@ mod strict;
 mod targets;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/told.rs"]
+mod told;
 #[path = "factory/weather.rs"]
 mod weather;
 #[path = "factory/worktrees.rs"]

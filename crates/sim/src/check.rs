@@ -4,6 +4,7 @@ mod heads;
 mod people;
 mod reviews;
 mod sessions;
+mod told;
 
 use crate::git::commit_of;
 use crate::world::{Shared, World};
@@ -74,6 +75,7 @@ impl Checker {
         self.no_commit_is_lost(world);
         self.one_owner(world, floor);
         self.nothing_is_done_twice(world);
+        self.ends_are_told_once(world, floor);
         self.messages_are_accounted_for(world, floor, entries);
         self.who_waits_is_waited_for(world, floor, entries);
         self.everything_told_has_a_cause(world, floor);
@@ -442,6 +444,7 @@ impl Checker {
 
     /// 7: what is left at the end waits for a person, and a person was told.
     pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        self.every_end_is_told(world, floor);
         self.nothing_on_the_forge_was_missed(world, floor, project);
         self.nothing_is_left_on_its_way(world, floor);
         for job in floor.jobs.iter() {

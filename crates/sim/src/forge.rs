@@ -27,6 +27,8 @@ pub struct Pr {
     pub branch: String,
     pub head: Sha,
     pub open: bool,
+    /// Marker of each comment, in order.
+    pub comments: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -166,6 +166,7 @@ impl World {
             title: "by hand".into(),
             pr: None,
             by: "person".into(),
+            author: None,
             approved_by: Some("person".into()),
             urgent: self.rng.permille(200),
             alone: self.rng.permille(100),

@@ -18,6 +18,8 @@ pub fn policy(rng: &mut Rng) -> Policy {
         allow_no_checks: !has_checks && rng.permille(600),
         merge_method: method,
         merge_slots: rng.range(1, 4) as usize,
+        tells_landed: true,
+        tells_not_landed: true,
         max_jobs: rng.range(1, 5) as usize,
         // Within what a run takes, with the idle days at its end.
         rescue_keep: 2,

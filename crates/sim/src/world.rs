@@ -9,7 +9,8 @@ use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
 use crate::rng::Rng;
 use crate::trouble::Stir;
-use shopfloor_core::ids::{Epoch, RunId, Sha};
+use shopfloor_core::effect::EntryEnd;
+use shopfloor_core::ids::{EntryId, Epoch, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult};
@@ -41,6 +42,8 @@ pub enum Mutation {
     PruneTheOnlyCopy,
     /// A reviewer's result of one head is taken for the next one's.
     TakesAnyResult,
+    /// That a command was begun is forgotten.
+    ForgetsTheCommand,
     /// Every change has the same name, so an approval of one holds for all.
     EveryChangeIsTheSame,
 }
@@ -101,6 +104,9 @@ pub struct World {
     pub cancelled: BTreeSet<RunId>,
     /// Sessions that were ended, in order.
     pub ended: Vec<Epoch>,
+    /// Commands about the end of an entry that are on record as begun, and how often each was.
+    pub begun: BTreeSet<(EntryId, EntryEnd)>,
+    pub told: BTreeMap<(EntryId, EntryEnd), u32>,
     /// Calls until the daemon dies, if it is to.
     pub crash_in: Option<u64>,
     /// How many places there were where it could have died.
@@ -141,6 +147,8 @@ impl World {
             red_runs: BTreeMap::new(),
             cancelled: BTreeSet::new(),
             ended: Vec::new(),
+            begun: BTreeSet::new(),
+            told: BTreeMap::new(),
             crash_in: None,
             crash_points: 0,
             attempt: 0,

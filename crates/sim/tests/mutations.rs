@@ -55,6 +55,11 @@ fn comments_without_markers_are_caught() {
 }
 
 #[test]
+fn a_command_that_is_begun_again_is_caught() {
+    check(Mutation::ForgetsTheCommand, "4 effects are idempotent");
+}
+
+#[test]
 fn a_second_pull_request_is_caught() {
     check(Mutation::SecondPr, "4 effects are idempotent");
 }

@@ -57,6 +57,7 @@ const COVERAGE: &[&str] = &[
     "branch by hand failed",
     "branch by hand conflicted",
     "branch by hand cancelled",
+    "told by a command",
     "foreign push noticed",
     "published before",
     "nothing to merge",

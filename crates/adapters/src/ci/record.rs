@@ -74,7 +74,7 @@ pub(crate) fn remove_process(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn load<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::read(path) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),

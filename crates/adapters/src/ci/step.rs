@@ -45,12 +45,22 @@ pub(crate) struct StepPlace<'a> {
 }
 
 pub(crate) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
-    let deadline = Instant::now() + step.timeout;
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &step.run]);
+    run_command(place, shell, step.timeout, log)
+}
+
+pub(crate) fn run_command(
+    place: &StepPlace<'_>,
+    mut command: Command,
+    timeout: Duration,
+    log: &mut RunLog,
+) -> io::Result<StepEnd> {
+    let deadline = Instant::now() + timeout;
     let (output, child_end) = pipe_with(PipeFlags::CLOEXEC)?;
     // Only our end: a child that finds its output non-blocking may lose some.
     fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
-    let mut child = Command::new("sh")
-        .args(["-euc", &step.run])
+    let mut child = command
         .env_clear()
         .envs(place.env.iter().map(|(name, value)| (name, value)))
         .current_dir(place.tree)

@@ -114,7 +114,7 @@ impl Forge for LocalForge {
 
     fn abandoned_pull(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
         let closed = self.db().prs(project, Some(PrState::Closed)).map_err(port_error)?;
-        Ok(closed.iter().rfind(|pr| pr.issue == issue).map(|pr| pr.number))
+        Ok(closed.iter().rfind(|pr| pr.issue == Some(issue)).map(|pr| pr.number))
     }
 
     fn edit_labels(
@@ -132,6 +132,11 @@ impl Forge for LocalForge {
         self.db().comment(project, issue, AUTHOR, &body, Some(marker)).map_err(port_error).map(drop)
     }
 
+    fn comment_pr(&self, project: &ProjectName, pr: PrNumber, marker: &str, body: &str) -> PortResult<()> {
+        let body = text::head(body, POST_BYTES_MAX);
+        self.db().comment_pr(project, pr, AUTHOR, &body, Some(marker)).map_err(port_error).map(drop)
+    }
+
     fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()> {
         self.db().close_issue(project, issue).map_err(port_error)
     }
@@ -144,7 +149,7 @@ impl Forge for LocalForge {
             body: pull_body(&issue.body, pr.issue),
             branch: pr.branch.to_owned(),
             head: pr.head.clone(),
-            issue: pr.issue,
+            issue: Some(pr.issue),
             author: DEV_ACCOUNT.to_owned(),
         };
         db.open_pr(project, &new).map_err(port_error)
@@ -243,7 +248,7 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
         ChangeKind::Pr => {
             let pr = db.pr(project, PrNumber(change.number))?;
             // The one it was opened for, and those its text names.
-            let mut fixes = BTreeSet::from([pr.issue]);
+            let mut fixes = BTreeSet::from_iter(pr.issue);
             fixes.extend(hints::fixes(&pr.body));
             Ok(Observation::Pr {
                 number: pr.number,

@@ -20,6 +20,8 @@ pub struct HubBranch {
     pub tree: Tree,
     /// The first line of its newest commit.
     pub subject: String,
+    /// `Name <mail>` of who made it.
+    pub author: String,
     /// The first line of one of its commits that says itself that it is not for others yet.
     pub unfinished: Option<String>,
     /// Branches that its commits say it depends on.
@@ -88,7 +90,8 @@ pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBra
     let unfinished = subjects.into_iter().find(|subject| is_unfinished(subject));
     let unfinished = unfinished.map(|subject| text::one_line(subject, 200));
     let (tree, subject) = (Tree(head_commit.tree.clone()), head_commit.subject());
-    Ok(HubBranch { head, tree, subject, unfinished, after: hints::after(&log.replace('\0', "\n")) })
+    let (author, after) = (head_commit.author_name(), hints::after(&log.replace('\0', "\n")));
+    Ok(HubBranch { head, tree, subject, author, unfinished, after })
 }
 
 fn changes_nothing(hub: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {

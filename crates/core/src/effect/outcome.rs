@@ -1,6 +1,6 @@
 //! What came of an action: the answers that ports give, as the core takes them in.
 
-use super::{ChainLink, Conflict, JobHead, MovedBranch};
+use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch};
 use crate::ids::{EntryId, PrNumber, Role, Sha};
 use crate::planner::{Link, Tree};
 use serde::{Deserialize, Serialize};
@@ -259,6 +259,8 @@ pub enum Outcome {
     Landed {
         incomplete: Vec<EntryId>,
     },
+    /// The project's command about the end of an entry has ended.
+    Told(CommandEnd),
     Checkout {
         updated: bool,
         note: String,

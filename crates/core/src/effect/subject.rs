@@ -9,6 +9,7 @@ impl Action {
         match self {
             Action::RingInbox { .. } => None,
             Action::StartSession(start) => Some(&start.project),
+            Action::Tell(telling) => Some(&telling.project),
             Action::PrepareWorktree { project, .. }
             | Action::EndSession { project, .. }
             | Action::Checkpoint { project, .. }
@@ -22,6 +23,7 @@ impl Action {
             | Action::PostReview { project, .. }
             | Action::EditLabels { project, .. }
             | Action::Comment { project, .. }
+            | Action::CommentPr { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::Escalate { project, .. }
             | Action::ClosePr { project, .. }
@@ -55,6 +57,7 @@ impl Action {
             | Action::Escalate { issue, .. }
             | Action::ReleaseWorktree { issue, .. } => Some(*issue),
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
+            Action::Tell(telling) => telling.issue,
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! The merge queue's records: a branch on its way through it, and the queue of a project.
 
 use super::Floor;
+use crate::effect::CommandEnd;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, QueueId, RunId, Sha, Target};
 use crate::planner::{Link, Plan, Priority, Standing, Step, Terms, Tree, TrialId};
 use crate::policy::{CheckCommits, MergeBatch, Policy};
@@ -86,6 +87,12 @@ pub struct Entry {
     /// Branches that it lands after. It is not in the plan before they have landed.
     #[serde(default)]
     pub after: Vec<String>,
+    /// What it was last tried on, or landed on.
+    #[serde(default)]
+    pub stood_on: Option<StoodOn>,
+    /// How the project's command about its end went.
+    #[serde(default)]
+    pub command: Option<CommandEnd>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
@@ -95,11 +102,25 @@ impl Entry {
     }
 }
 
+/// What a candidate was on top of, and the run that decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoodOn {
+    pub base: Option<Sha>,
+    /// Branches that were in it and not in the primary branch, the first first.
+    pub behind: Vec<String>,
+    pub run: Option<RunId>,
+    /// Empty: `run` names it.
+    pub log: String,
+}
+
 /// What is known of a branch that no job carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByHand {
     /// Who queued it.
     pub by: String,
+    /// Who made its newest commit.
+    #[serde(default)]
+    pub author: Option<String>,
     pub title: String,
     /// Who approved its head.
     pub approved_by: Option<String>,

@@ -96,7 +96,7 @@ impl Turn<'_> {
 
     fn enter_by_hand(&mut self, project: &ProjectName, ask: &BranchAsk) {
         let id = EntryId(self.number(|c| &mut c.entry));
-        let issue = ask.pr.map(|(_, issue)| issue);
+        let issue = ask.pr.and_then(|(_, issue)| issue);
         let asked = if ask.urgent { Priority::URGENT } else { Priority::default() };
         let priority = issue.map_or(asked, |issue| asked.max(self.labelled_priority(project, issue)));
         let green = self.verdict_on(project, ask);
@@ -109,6 +109,7 @@ impl Turn<'_> {
             pr: ask.pr.map(|(pr, _)| pr),
             by_hand: Some(ByHand {
                 by: ask.by.clone(),
+                author: ask.author.clone(),
                 title: ask.title.clone(),
                 approved_by: ask.approved_by.clone(),
                 green,
@@ -128,6 +129,8 @@ impl Turn<'_> {
             landed_on: None,
             target: ask.target.clone(),
             after: ask.after.clone(),
+            stood_on: None,
+            command: None,
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);
@@ -214,13 +217,13 @@ impl Turn<'_> {
         } else if says_nothing(report, &policy.checks) || report.verdict == CiVerdict::Skipped {
             self.check_entry_later(id, run, &text);
         } else {
-            self.entry_head_is_red(id, &queue, &text, report);
+            self.entry_head_is_red(id, &queue, run, &text, report);
         }
     }
 
     /// The same rule as for a candidate: a second run, and nobody is blamed on top of a primary branch that fails
     /// itself. What waited for that is tried again in the queue when it is mended.
-    fn entry_head_is_red(&mut self, id: EntryId, onto: &QueueId, text: &str, report: &CiReport) {
+    fn entry_head_is_red(&mut self, id: EntryId, onto: &QueueId, run: RunId, text: &str, report: &CiReport) {
         let Some(by) = self.floor.entries.edit(&id).and_then(|e| e.by_hand.as_mut()) else { return };
         by.reds += 1;
         // Where nothing was run, a second time tells no more.
@@ -230,6 +233,8 @@ impl Turn<'_> {
             return;
         }
         by.reds = 0;
+        let base = self.queue_of(onto).plan.base().cloned();
+        self.stands_on(id, base.as_ref(), &[], Some(run), Some(report));
         let log = if report.log.is_empty() { String::new() } else { format!("; the log: {}", report.log) };
         let reason = format!("its head does not pass the checks: {text}{log}");
         let Some(base) = self.queue_of(onto).plan.base().cloned().filter(|_| ran) else {

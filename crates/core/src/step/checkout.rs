@@ -33,6 +33,7 @@ impl Turn<'_> {
                     title: title.clone(),
                     pr: None,
                     by: by.clone(),
+                    author: None,
                     // Whoever may push to the primary branch needs nobody's approval of it.
                     approved_by: Some(by.clone()),
                     urgent: false,

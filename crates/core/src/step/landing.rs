@@ -103,6 +103,12 @@ impl Turn<'_> {
             step.entries.iter().map(move |(entry, link)| (*entry, commit(link)))
         });
         let landed: Vec<(EntryId, Sha)> = landed.collect();
+        let runs = steps.iter().zip(&greens).map(|(step, green)| (step, green.run()));
+        for (step, run) in runs.collect::<Vec<_>>() {
+            for (entry, _) in &step.entries {
+                self.stands_on(*entry, Some(old), &[], Some(run), None);
+            }
+        }
         let tested = steps.last().map_or(old, |step| &step.tested).clone();
         let queue = self.queue_of(onto);
         queue.publishing = Some(Publishing {
@@ -179,7 +185,10 @@ impl Turn<'_> {
         }
         let mut on = old;
         let mut landed = Vec::new();
-        for (entry, commit) in &entries {
+        let before: Vec<EntryId> = entries.iter().map(|(entry, _)| *entry).collect();
+        for (at, (entry, commit)) in entries.iter().enumerate() {
+            let run = self.floor.entries.get(entry).and_then(|e| e.stood_on.as_ref()?.run);
+            self.stands_on(*entry, Some(on), &before[..at], run, None);
             landed.extend(self.landed(*entry, std::mem::replace(&mut on, commit), commit));
         }
         self.plan(onto, &Input::Published { tip, head: new.clone() });

@@ -36,6 +36,7 @@ mod session_end;
 mod staff;
 mod status;
 mod tidy;
+mod told;
 mod trials;
 mod trouble;
 mod turn;
@@ -51,7 +52,7 @@ pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 pub use trouble::{READ_FORGE, is_wanted, read_lane};
 
-use crate::effect::{Action, CiAbout, CiPurpose, Outcome, StartSession, Tidy};
+use crate::effect::{Action, CiAbout, CiPurpose, Outcome, StartSession, Telling, Tidy};
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, QueueId, Role, branch_for};
 use crate::policy::Policy;
@@ -350,8 +351,10 @@ impl Turn<'_> {
                     self.checkout_taken(project, taken);
                 }
             }
+            Action::Tell(telling) => self.told(telling, outcome),
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
+            | Action::CommentPr { .. }
             | Action::CancelCi { .. }
             | Action::Tidy(_) => {}
             Action::RetireBranch { project, branch, merged, .. } => {
@@ -435,7 +438,9 @@ impl Turn<'_> {
                 self.note(NoteKind::Escalation, project, None, reason);
                 self.finishing_done_by_pr(project, *pr, action);
             }
-            Action::PostStatus { project, .. }
+            Action::Tell(Telling { project, .. })
+            | Action::CommentPr { project, .. }
+            | Action::PostStatus { project, .. }
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }
             | Action::CancelCi { project, .. }

@@ -2,7 +2,7 @@
 //! published when, the planner decides; see `trials.rs`.
 
 use super::Turn;
-use crate::effect::{Action, Conflict, LandedEntry};
+use crate::effect::{Action, Conflict, EntryEnd, LandedEntry};
 use crate::event::NoteKind;
 use crate::ids::{EntryId, IssueNumber, JobId, ProjectName, QueueId, Sha, in_words};
 use crate::phase::Ask;
@@ -90,6 +90,8 @@ impl Turn<'_> {
             landed_on: None,
             target: queue.target.clone(),
             after: row.map(|issue| issue.hints.after.clone()).unwrap_or_default(),
+            stood_on: None,
+            command: None,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
@@ -362,6 +364,8 @@ impl Turn<'_> {
         let (job, branch, onto) = (*job, branch.clone(), in_words(target.as_ref()));
         let Conflict { files, hunks } = conflict;
         self.set_entry(id, EntryState::Conflicted { files: files.clone() });
+        self.stands_on(id, Some(with), &[], None, None);
+        self.tell_end(id, EntryEnd::Conflicted);
         let Some(job) = job else {
             let text = format!(
                 "conflicts with {onto} at {} in {}: merge that into the branch, push it, and `shopfloor merge-queue add {branch}` again",
@@ -392,6 +396,7 @@ impl Turn<'_> {
         let Some(job) = self.floor.entries.get(&id).map(|e| e.job) else { return };
         self.set_entry(id, EntryState::Failed { reason: reason.to_owned() });
         self.note_entry(NoteKind::MergeFailed, id, reason);
+        self.tell_end(id, EntryEnd::Failed);
         let Some(job) = job else { return };
         let next = format!("take the primary branch in and mend what fails on top of it: {reason}");
         let tests = format!("failed on top of the primary branch: {}", one_line(reason, 200));
@@ -406,6 +411,7 @@ impl Turn<'_> {
         entry.landed_on = Some(on.clone());
         let (job, head) = (entry.job, entry.head.clone());
         self.note_entry(NoteKind::MergeComplete, id, commit.to_string());
+        self.tell_end(id, EntryEnd::Landed);
         let Some(job) = job else {
             self.retire(id, commit);
             return Some(LandedEntry { entry: id, head, commit: commit.clone() });
@@ -440,6 +446,7 @@ impl Turn<'_> {
         let job = entry.job;
         self.leave(id, EntryState::Failed { reason: reason.to_owned() });
         self.note_entry(NoteKind::MergeFailed, id, reason);
+        self.tell_end(id, EntryEnd::Failed);
         let Some(job) = job else { return };
         match self.job(job).and_then(|j| j.end_wanted.clone()) {
             Some((end, why)) => self.finish(job, end, &why),

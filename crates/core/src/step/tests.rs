@@ -25,6 +25,7 @@ mod staff;
 mod statuses;
 mod targets;
 mod tidy;
+mod told;
 mod troubles;
 
 use super::{Step, step};

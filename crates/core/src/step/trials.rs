@@ -11,7 +11,7 @@ use crate::event::NoteKind;
 use crate::ids::{EntryId, QueueId, RunId, Sha};
 use crate::planner::{Alarm, Input, Link, Order, TrialId, Verdict};
 use crate::policy::CheckCommits;
-use crate::state::{Entry, EntryState, Landing, Queue, TrialRun};
+use crate::state::{Entry, EntryState, Landing, Queue, StoodOn, TrialRun};
 use crate::verdict::Green;
 
 /// Branches that have landed, of which the rest of a stack may still come.
@@ -22,6 +22,7 @@ const LANDED_MAX: usize = 50;
 struct Evidence<'a> {
     conflict: Option<&'a Conflict>,
     report: Option<&'a CiReport>,
+    run: Option<RunId>,
     reason: Option<&'a str>,
     /// Commits inside of the last link of what was built that have to pass, too.
     inner: &'a [Link],
@@ -62,12 +63,15 @@ impl Turn<'_> {
             Order::Publish { old, on, steps } => self.land(onto, Landing { old, steps }, &on),
             Order::Fail { entry, on, on_base, behind, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
-                let reason = format!("{reason} ({})", self.stood_on(&on, &behind, evidence.report));
+                self.stands_on(entry, Some(&on), &behind, evidence.run, evidence.report);
+                let stood_on = self.floor.entries.get(&entry).and_then(|e| e.stood_on.as_ref());
+                let reason = format!("{reason} ({})", stood_on.map(StoodOn::tell).unwrap_or_default());
                 self.blame(onto, entry, &on, on_base, reason, evidence.report);
             }
             Order::Unrunnable { entry, .. } => {
                 let why = evidence.report.map(describe).or(evidence.reason.map(str::to_owned));
                 let why = why.unwrap_or_default();
+                self.stands_on(entry, None, &[], evidence.run, evidence.report);
                 self.entry_impossible(entry, &format!("its checks cannot be run, and others' can: {why}"));
             }
             Order::Conflict { entry, with } => {
@@ -92,19 +96,6 @@ impl Turn<'_> {
                 self.note(NoteKind::Escalation, &onto.project, None, text);
             }
         }
-    }
-
-    /// What a candidate was on top of, and where its log is.
-    fn stood_on(&self, on: &Sha, behind: &[EntryId], report: Option<&CiReport>) -> String {
-        let name = |id: &EntryId| self.floor.entries.get(id).map(|e| e.branch.clone());
-        let names: Vec<String> = behind.iter().filter_map(name).collect();
-        let with = match names.is_empty() {
-            true => String::new(),
-            false => format!(", with {}", crate::text::one_line(&names.join(", "), 200)),
-        };
-        let log = report.map(|r| r.log.as_str()).filter(|log| !log.is_empty());
-        let log = log.map(|log| format!("; the log: {log}")).unwrap_or_default();
-        format!("on top of {}{with}{log}", on.short())
     }
 
     // ---- building ------------------------------------------------------------------------------
@@ -332,7 +323,7 @@ impl Turn<'_> {
             if verdict == Verdict::Red {
                 self.queue_of(onto).took(report.duration_ms);
             }
-            let evidence = Evidence { report: Some(report), ..Evidence::default() };
+            let evidence = Evidence { report: Some(report), run: Some(run), ..Evidence::default() };
             self.plan_with(onto, &Input::Finished { trial, verdict }, &evidence);
         }
     }

@@ -9,7 +9,7 @@ use shopfloor_core::effect::Verdict;
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
 use shopfloor_core::state::{Job, Project};
 use shopfloor_core::text::one_line;
-use shopfloor_store::forge::{ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
+use shopfloor_store::forge::{Comment, ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
 
 /// List, show and review pull requests
 #[derive(Args)]
@@ -72,7 +72,8 @@ struct ListedPr {
     state: PrState,
     branch: String,
     head: Sha,
-    issue: IssueNumber,
+    /// `null`: it is for none.
+    issue: Option<IssueNumber>,
     merged_commit: Option<Sha>,
     author: String,
     created_at: String,
@@ -86,13 +87,15 @@ struct ShownPr {
     state: PrState,
     branch: String,
     head: Sha,
-    issue: IssueNumber,
+    /// `null`: it is for none.
+    issue: Option<IssueNumber>,
     merged_commit: Option<Sha>,
     author: String,
     body: String,
     created_at: String,
     updated_at: String,
     reviews: Vec<ShownReview>,
+    comments: Vec<ShownComment>,
     statuses: Vec<ShownStatus>,
     /// Commands that show the change.
     diff: String,
@@ -108,6 +111,13 @@ struct ShownReview {
     created_at: String,
     /// When its author's approval took it back.
     dismissed_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ShownComment {
+    author: String,
+    body: String,
+    created_at: String,
 }
 
 #[derive(Serialize)]
@@ -149,7 +159,7 @@ fn list(context: &Context, project: &Project, forge: &mut ForgeDb, state: Which)
                 format!("#{}", pr.number),
                 one_line(&pr.title, view::TITLE_CHARS),
                 pr.state.as_str().to_owned(),
-                format!("#{}", pr.issue),
+                view::or_dash(pr.issue.map(|issue| format!("#{issue}"))),
                 pr.branch.clone(),
                 pr.head.short().to_owned(),
             ]
@@ -205,6 +215,11 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
         created_at: output::moment(r.created_at),
         dismissed_at: r.dismissed_at.map(output::moment),
     };
+    let comment = |c: Comment| ShownComment {
+        author: c.author,
+        body: c.body,
+        created_at: output::moment(c.created_at),
+    };
     let status = |s: Status| ShownStatus {
         context: s.context,
         state: s.state.as_str(),
@@ -225,6 +240,7 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
         created_at: output::moment(pr.created_at),
         updated_at: output::moment(pr.updated_at),
         reviews: pr.reviews.into_iter().map(review).collect(),
+        comments: pr.comments.into_iter().map(comment).collect(),
         statuses: pr.statuses.into_iter().map(status).collect(),
         diff,
     }
@@ -233,12 +249,8 @@ fn shown(pr: Pr, diff: String) -> ShownPr {
 fn print_human(pr: &Pr, diff: &str) {
     output::line(format!("#{} {}", pr.number, one_line(&pr.title, usize::MAX)));
     let author = one_line(&pr.author, 80);
-    output::line(format!(
-        "  {}, by {author}, for issue #{}, branch {}",
-        pr.state.as_str(),
-        pr.issue,
-        pr.branch
-    ));
+    let issue = pr.issue.map(|issue| format!(", for issue #{issue}")).unwrap_or_default();
+    output::line(format!("  {}, by {author}{issue}, branch {}", pr.state.as_str(), pr.branch));
     output::line(format!("  head {}", pr.head));
     if let Some(commit) = &pr.merged_commit {
         output::line(format!("  merged as {commit}"));
@@ -266,6 +278,12 @@ fn print_human(pr: &Pr, diff: &str) {
             review.head.short()
         ));
         output::quoted(&review.text);
+    }
+    for comment in &pr.comments {
+        output::line("");
+        let (author, at) = (one_line(&comment.author, 80), output::timestamp(comment.created_at));
+        output::line(format!("  {author}, {at}"));
+        output::quoted(&comment.body);
     }
 }
 

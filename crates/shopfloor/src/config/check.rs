@@ -4,7 +4,7 @@ use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
 use super::source::{Source, title};
-use super::{Agent, Agents, Ci, FloorConfig, ProjectConfig, Runtime, Worktree};
+use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::ids::ProjectName;
@@ -160,6 +160,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     count(source, &["merge", "rounds"], config.merge.rounds, 1..=1000)?;
     count(source, &["merge", "slots"], config.merge.slots, 1..=64)?;
     deadline(source, &["merge", "alarm"], config.merge.alarm)?;
+    merge_commands(source, &config.merge)?;
     count(source, &["limits", "max_jobs"], limits.max_jobs, 1..=1000)?;
     count(source, &["limits", "ci_fixes"], limits.ci_fixes, 0..=1000)?;
     count(source, &["limits", "respawns"], limits.respawns, 0..=1000)?;
@@ -197,6 +198,24 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
         count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])
+}
+
+fn merge_commands(source: &Source<'_>, merge: &Merge) -> Checked {
+    for (key, command) in [("on_landed", &merge.on_landed), ("on_not_landed", &merge.on_not_landed)] {
+        let Some(command) = command else { continue };
+        let program = command.first().map_or("", String::as_str);
+        let at = |why: &str| source.at_key(&["merge", key], format!("`{key}` in [merge] {why}"));
+        if program.trim().is_empty() {
+            return Err(at("names no program")
+                .hint(format!("write a program and its arguments: {key} = [\"notify-send\", \"merged\"]")));
+        }
+        // What is in the checkout changes with what lands, and that is others' work.
+        if program.contains('/') && !Path::new(program).is_absolute() {
+            return Err(at("names a program by a part of its path")
+                .hint("write the whole path: it is run in an empty folder, not in the checkout"));
+        }
+    }
+    deadline(source, &["merge", "command_timeout"], merge.command_timeout)
 }
 
 fn ci(source: &Source<'_>, ci: &Ci) -> Checked {

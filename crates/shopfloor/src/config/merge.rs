@@ -65,6 +65,15 @@ pub struct Merge {
     pub slots: u32,
     /// How long a change may wait in the merge queue before somebody is told.
     pub alarm: Span,
+    /// A program and its arguments, run once when a change has landed: by its whole path, or found on PATH. What
+    /// landed is in variables (SHOPFLOOR_BRANCH, SHOPFLOOR_COMMIT, SHOPFLOOR_AUTHOR, …), not in the arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_landed: Option<Vec<String>>,
+    /// The same when one did not: SHOPFLOOR_OUTCOME says failed or conflicted, SHOPFLOOR_REASON why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_not_landed: Option<Vec<String>>,
+    /// For one run of either; then it is ended.
+    pub command_timeout: Span,
     /// Other branches than the primary one that work lands on, by name. Each has a queue of its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, MergeTarget>,
@@ -128,6 +137,9 @@ impl Default for Merge {
             alarm: Span(policy.merge_alarm),
             targets: BTreeMap::new(),
             signing: None,
+            on_landed: None,
+            on_not_landed: None,
+            command_timeout: Span::mins(5),
         }
     }
 }

@@ -35,6 +35,8 @@ impl ProjectConfig {
             merge_signed: self.merge.signing.is_some(),
             merge_slots: self.merge.slots as usize,
             merge_alarm: self.merge.alarm.0,
+            tells_landed: self.merge.on_landed.is_some(),
+            tells_not_landed: self.merge.on_not_landed.is_some(),
             max_jobs: limits.max_jobs as usize,
             floor_max_jobs: None,
             ci_fixes_max: limits.ci_fixes,

@@ -31,6 +31,7 @@ use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, hub, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
 use shopfloor_adapters::layout::Layout;
+use shopfloor_adapters::notices::Commands;
 use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
@@ -213,6 +214,7 @@ fn ports(
             moment: crate::cli::output::moment,
             redactor: projects.redactor_lookup(),
         }),
+        notices: Arc::new(Commands { layout: layout.clone(), configs: projects.notice_lookup() }),
     })
 }
 

@@ -14,6 +14,7 @@ use shopfloor_adapters::ci::own::OwnSteps;
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
+use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
@@ -320,6 +321,22 @@ impl Projects {
                 include: worktree.include,
                 ports: worktree.ports.range(),
                 env: clean_env(projects.around.all(), &project.config.ci.pass_env),
+                redactor: project.redactor,
+                checkout: project.checkout,
+            })
+        })
+    }
+
+    pub fn notice_lookup(&self) -> NoticeConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let merge = project.config.merge;
+            Some(NoticeConfig {
+                on_landed: merge.on_landed.unwrap_or_default(),
+                on_not_landed: merge.on_not_landed.unwrap_or_default(),
+                timeout: merge.command_timeout.0,
+                env: clean_env(projects.around.all(), &[]),
                 redactor: project.redactor,
                 checkout: project.checkout,
             })

@@ -189,7 +189,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         body: String::new(),
         branch: "fix/issue-1".into(),
         head: head.clone(),
-        issue: shopfloor_core::ids::IssueNumber(1),
+        issue: Some(shopfloor_core::ids::IssueNumber(1)),
         author: "shopfloor-dev".into(),
     };
     let pr = floor.forge().open_pr(&name("demo"), &new).unwrap();

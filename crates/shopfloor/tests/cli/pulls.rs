@@ -16,7 +16,7 @@ fn with_pr() -> TestFloor {
         body: "Fixes #1\u{1b}[2J".into(),
         branch: "fix/issue-1".into(),
         head: HEAD.parse().unwrap(),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         author: "shopfloor-dev".into(),
     };
     floor.forge().open_pr(&name("demo"), &new).unwrap();

@@ -312,7 +312,7 @@ fn its_pull_request_is_heeded_and_closed() {
         body: String::new(),
         branch: "alice/fix".into(),
         head,
-        issue,
+        issue: Some(issue),
         author: "alice".into(),
     };
     let pr: PrNumber = floor.forge().open_pr(&floor.project, &new).expect("a pull request");

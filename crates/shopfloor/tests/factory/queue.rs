@@ -155,7 +155,7 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                     body: String::new(),
                     branch: branch.clone(),
                     head: head.clone(),
-                    issue,
+                    issue: Some(issue),
                     author: "shopfloor-dev".into(),
                 };
                 let pr = floor.forge().open_pr(&project, &new).expect("a pull request");

@@ -19,7 +19,7 @@ fn pull(floor: &Floor, issue: IssueNumber, branch: &str, file: &str) -> PrNumber
         body: "Done so far".into(),
         branch: branch.into(),
         head,
-        issue,
+        issue: Some(issue),
         author: "alice".into(),
     };
     floor.forge().open_pr(&floor.project, &new).expect("a pull request")

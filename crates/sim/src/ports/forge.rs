@@ -176,6 +176,18 @@ impl Forge for FakeForge {
         })
     }
 
+    fn comment_pr(&self, _project: &ProjectName, pr: PrNumber, marker: &str, _body: &str) -> PortResult<()> {
+        self.0.call("comment_pr", |world| {
+            if let Some(pr) = world.forge.prs.get_mut(&pr)
+                && !pr.comments.iter().any(|m| m == marker)
+            {
+                pr.comments.push(marker.to_owned());
+                world.saw("told on a pull request");
+            }
+            Ok(())
+        })
+    }
+
     fn close_issue(&self, _project: &ProjectName, number: IssueNumber) -> PortResult<()> {
         self.0.call("close_issue", |world| {
             if let Some(issue) = world.forge.issues.get_mut(&number) {
@@ -202,7 +214,10 @@ impl Forge for FakeForge {
                     let number = PrNumber(1000 + world.forge.prs.len() as u64);
                     let (branch, head) = (new.branch.to_owned(), new.head.clone());
                     world.say(format!("PR {number} of {branch} at {}", short(&head)));
-                    world.forge.prs.insert(number, Pr { issue: new.issue, branch, head, open: true });
+                    world.forge.prs.insert(
+                        number,
+                        Pr { issue: new.issue, branch, head, open: true, comments: Vec::new() },
+                    );
                     number
                 }
             };

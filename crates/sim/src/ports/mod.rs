@@ -6,9 +6,10 @@ mod forge;
 mod merger;
 mod workspace;
 
-use crate::world::Shared;
+use crate::world::{Mutation, Shared};
+use shopfloor_core::effect::{CommandEnd, Telling, Tidy};
 use shopfloor_engine::ports::{
-    Escalation, Escalations, Outfit, PortResult, Ports, Setup, SetupFailure, Tree,
+    Escalation, Escalations, Notices, Outfit, PortResult, Ports, Setup, SetupFailure, Tree,
 };
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub fn ports(world: &Shared) -> Ports {
         forge: Arc::new(forge::FakeForge(world.clone())),
         agents: Arc::new(agents::FakeAgents(world.clone())),
         escalations: Arc::new(Record(world.clone())),
+        notices: Arc::new(FakeNotices(world.clone())),
     }
 }
 
@@ -31,6 +33,30 @@ struct Record(Shared);
 impl Escalations for Record {
     fn record(&self, _: &Escalation<'_>) -> PortResult<()> {
         self.0.call("escalate", |_| Ok(()))
+    }
+}
+
+/// The project's commands about what became of its changes, with the record that one was begun.
+struct FakeNotices(Shared);
+
+impl Notices for FakeNotices {
+    fn run(&self, telling: &Telling) -> PortResult<CommandEnd> {
+        self.0.call("tell", |world| {
+            let key = (telling.entry, telling.end);
+            let forgets = world.is(Mutation::ForgetsTheCommand);
+            if world.begun.insert(key) || forgets {
+                // Between the record and the start.
+                world.crash_point("tell", "crash inside a port call");
+                *world.told.entry(key).or_default() += 1;
+                world.saw("told by a command");
+                world.say(format!("command: entry {} {}", telling.entry, telling.end.as_str()));
+            }
+            Ok(CommandEnd { trouble: None, log: String::new() })
+        })
+    }
+
+    fn prune(&self, _: &Tidy) -> PortResult<u32> {
+        self.0.call("prune_notices", |_| Ok(0))
     }
 }
 

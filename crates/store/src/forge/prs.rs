@@ -16,7 +16,9 @@ impl ForgeDb {
         let title = title("pull request title", &new.title)?;
         let body = body("pull request body", &new.body)?;
         let tx = write(&mut self.conn)?;
-        issues::require(&tx, project, new.issue)?;
+        if let Some(issue) = new.issue {
+            issues::require(&tx, project, issue)?;
+        }
         let open = tx
             .query_row(
                 "SELECT number FROM forge_prs WHERE project = ?1 AND branch = ?2 AND state = 'open'",
@@ -64,6 +66,7 @@ impl ForgeDb {
             created_at: summary.created_at,
             updated_at: summary.updated_at,
             reviews: last_reviews(&tx, project, number, usize::MAX)?,
+            comments: comments_of(&tx, project, number)?,
             statuses: statuses_of(&tx, project, &summary.head)?,
             head: summary.head,
         })
@@ -82,6 +85,49 @@ impl ForgeDb {
         ))?;
         let rows = query.query_map(params![project.as_str(), state.map(PrState::as_str)], summary)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Where the branch of an open pull request is now: its reviews are of the commits they were of.
+    pub fn move_pr(&mut self, project: &ProjectName, number: PrNumber, head: &Sha) -> ForgeResult<()> {
+        let now = (self.clock)();
+        let tx = write(&mut self.conn)?;
+        read(&tx, project, number)?;
+        let moved = tx.execute(
+            "UPDATE forge_prs SET head = ?3, updated_at = ?4
+             WHERE project = ?1 AND number = ?2 AND state = 'open' AND head <> ?3",
+            params![project.as_str(), to_sql(number.0), head.as_str(), to_sql(now.0)],
+        )?;
+        if moved > 0 {
+            changed(&tx, project, ChangeKind::Pr, number.0, 0)?;
+        }
+        Ok(tx.commit()?)
+    }
+
+    /// Says something of a pull request, once for each marker; its id. It is no change to act upon.
+    pub fn comment_pr(
+        &mut self,
+        project: &ProjectName,
+        pr: PrNumber,
+        author: &str,
+        text: &str,
+        marker: Option<&str>,
+    ) -> ForgeResult<u64> {
+        let now = (self.clock)();
+        let text = body("comment", text)?;
+        let tx = write(&mut self.conn)?;
+        read(&tx, project, pr)?;
+        tx.execute(
+            "INSERT INTO forge_pr_comments (project, pr, author, body, marker, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+            params![project.as_str(), to_sql(pr.0), author, text, marker, to_sql(now.0)],
+        )?;
+        let id = tx.query_row(
+            "SELECT max(id) FROM forge_pr_comments WHERE project = ?1 AND pr = ?2 AND marker IS ?3",
+            params![project.as_str(), to_sql(pr.0), marker],
+            |row| from_sql(row, 0),
+        )?;
+        tx.commit()?;
+        Ok(id)
     }
 
     /// Closes a pull request, as merged if a commit carries it. A merge is the stronger word: it
@@ -255,7 +301,7 @@ fn insert(
             body,
             new.branch,
             new.head.as_str(),
-            to_sql(new.issue.0),
+            new.issue.map(|issue| to_sql(issue.0)),
             to_sql(now.0),
             new.author
         ],
@@ -276,7 +322,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<PrSummary> {
         state: stored(row, 2, PrState::parse)?,
         branch: row.get(3)?,
         head: stored_sha(row, 4)?,
-        issue: IssueNumber(from_sql(row, 5)?),
+        issue: optional_from_sql(row, 5)?.map(IssueNumber),
         merged_commit: match row.get_ref(6)? {
             rusqlite::types::ValueRef::Null => None,
             _ => Some(stored_sha(row, 6)?),
@@ -314,6 +360,22 @@ fn review(row: &Row<'_>) -> rusqlite::Result<Review> {
         created_at: Time(from_sql(row, 5)?),
         dismissed_at: optional_from_sql(row, 6)?.map(Time),
     })
+}
+
+fn comments_of(conn: &Connection, project: &ProjectName, pr: PrNumber) -> ForgeResult<Vec<Comment>> {
+    let mut query = conn.prepare_cached(
+        "SELECT id, author, body, created_at FROM forge_pr_comments
+         WHERE project = ?1 AND pr = ?2 ORDER BY id",
+    )?;
+    let rows = query.query_map(params![project.as_str(), to_sql(pr.0)], |row| {
+        Ok(Comment {
+            id: from_sql(row, 0)?,
+            author: row.get(1)?,
+            body: row.get(2)?,
+            created_at: Time(from_sql(row, 3)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn statuses_of(conn: &Connection, project: &ProjectName, commit: &Sha) -> ForgeResult<Vec<Status>> {

@@ -151,7 +151,8 @@ pub struct NewPr {
     pub body: String,
     pub branch: String,
     pub head: Sha,
-    pub issue: IssueNumber,
+    /// What it is for; a person's may be for none.
+    pub issue: Option<IssueNumber>,
     pub author: String,
 }
 
@@ -162,7 +163,8 @@ pub struct Pr {
     pub state: PrState,
     pub branch: String,
     pub head: Sha,
-    pub issue: IssueNumber,
+    /// What it is for; a person's may be for none.
+    pub issue: Option<IssueNumber>,
     pub merged_commit: Option<Sha>,
     pub author: String,
     pub body: String,
@@ -170,6 +172,7 @@ pub struct Pr {
     pub updated_at: Time,
     /// Oldest first.
     pub reviews: Vec<Review>,
+    pub comments: Vec<Comment>,
     /// Of the head, by context.
     pub statuses: Vec<Status>,
 }
@@ -182,7 +185,8 @@ pub struct PrSummary {
     pub state: PrState,
     pub branch: String,
     pub head: Sha,
-    pub issue: IssueNumber,
+    /// What it is for; a person's may be for none.
+    pub issue: Option<IssueNumber>,
     pub merged_commit: Option<Sha>,
     pub author: String,
     pub created_at: Time,

@@ -36,7 +36,7 @@ fn pr(branch: &str, head: char) -> NewPr {
         body: "Fixes #1".into(),
         branch: branch.into(),
         head: sha(head),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         author: "shopfloor-dev".into(),
     }
 }
@@ -238,7 +238,7 @@ fn a_branch_has_one_open_pull_request() {
     assert_eq!(open.iter().map(|p| p.branch.as_str()).collect::<Vec<_>>(), ["other"]);
     assert_eq!(forge.prs(&app(), None).unwrap().len(), 3);
     let mut orphan = pr("x", 'a');
-    orphan.issue = IssueNumber(99);
+    orphan.issue = Some(IssueNumber(99));
     assert!(matches!(forge.open_pr(&app(), &orphan), Err(ForgeError::NoSuchIssue(_))));
 }
 
@@ -341,4 +341,32 @@ fn a_migrated_forge_works() {
     assert_eq!(forge.comments(&app(), IssueNumber(1), 10).unwrap().len(), 3);
     assert_eq!(forge.create_issue(&app(), &issue("New")).unwrap(), IssueNumber(4));
     assert_eq!(forge.pr(&app(), PrNumber(3)).unwrap().reviews.len(), 1);
+}
+
+#[test]
+fn a_persons_pull_request_needs_no_issue_follows_its_branch_and_is_told_things_once() {
+    let (_dir, mut forge) = forge();
+    let mut cursor = 0;
+    let new = NewPr { issue: None, author: "ann".into(), ..pr("ann/fix", 'a') };
+    let number = forge.open_pr(&app(), &new).unwrap();
+    assert_eq!(forge.pr_summary(&app(), number).unwrap().issue, None);
+    assert_eq!(changes(&mut forge, &mut cursor), [("pr", number.0)]);
+    forge.move_pr(&app(), number, &sha('a')).unwrap();
+    assert_eq!(changes(&mut forge, &mut cursor), []);
+    forge.move_pr(&app(), number, &sha('b')).unwrap();
+    assert_eq!(changes(&mut forge, &mut cursor), [("pr", number.0)]);
+    let say = |forge: &mut ForgeDb, text: &str, marker: Option<&str>| {
+        forge.comment_pr(&app(), number, "shopfloor", text, marker).unwrap()
+    };
+    let first = say(&mut forge, "one", Some("m"));
+    assert_eq!(say(&mut forge, "again", Some("m")), first);
+    assert_ne!(say(&mut forge, "two", None), say(&mut forge, "three", None));
+    assert_eq!(changes(&mut forge, &mut cursor), []);
+    forge.close_pr(&app(), number, None).unwrap();
+    forge.move_pr(&app(), number, &sha('c')).unwrap();
+    let shown = forge.pr(&app(), number).unwrap();
+    assert_eq!(shown.head, sha('b'));
+    let said: Vec<&str> = shown.comments.iter().map(|c| c.body.as_str()).collect();
+    assert_eq!(said, ["one", "two", "three"]);
+    assert!(forge.comment_pr(&app(), PrNumber(99), "a", "b", None).is_err());
 }

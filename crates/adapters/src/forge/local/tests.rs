@@ -272,7 +272,7 @@ fn a_pull_request_is_for_its_issue_and_those_it_names() {
         body: "Fixes #1, closes #7".into(),
         branch: "theirs".into(),
         head: sha('a'),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         author: "alice".into(),
     };
     let number = person.open_pr(&app(), &new).unwrap();

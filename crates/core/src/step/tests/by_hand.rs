@@ -18,6 +18,7 @@ pub(super) fn ask() -> BranchAsk {
         title: "A fix".into(),
         pr: None,
         by: "alice".into(),
+        author: Some("Ann <ann@x>".into()),
         approved_by: Some("bob".into()),
         urgent: false,
         alone: false,
@@ -226,7 +227,7 @@ fn asked_twice_it_is_queued_once_and_sooner() {
 
 #[test]
 fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
-    let with_pr = || BranchAsk { pr: Some((PR, IssueNumber(7))), ..ask() };
+    let with_pr = || BranchAsk { pr: Some((PR, Some(IssueNumber(7)))), ..ask() };
     let refuse = Event::BranchRefused { project: project(), branch: BRANCH.into() };
     let closed = Observation::Pr { number: PR, open: false, branch: String::new(), fixes: vec![] };
     // While its head is checked: that is stopped.
@@ -257,7 +258,7 @@ fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
 
 #[test]
 fn one_that_landed_closes_what_it_was_for() {
-    let mut scene = asked(Policy::default(), BranchAsk { pr: Some((PR, IssueNumber(7))), ..ask() });
+    let mut scene = asked(Policy::default(), BranchAsk { pr: Some((PR, Some(IssueNumber(7)))), ..ask() });
     scene.ci(CiVerdict::Green).primary(10).chain(&[30]).ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(10), sha(30))));
     let action = Action::Publish {

@@ -375,7 +375,7 @@ fn several_land_together_in_the_order_of_their_approval() {
 }
 
 /// The commits that steps land as: each with the tree of that link.
-fn landing(scene: &mut Scene, commits: &[(u32, u32)]) {
+pub(super) fn landing(scene: &mut Scene, commits: &[(u32, u32)]) {
     landing_again(scene, commits, &[]);
 }
 

@@ -6,6 +6,7 @@ use crate::cli::{CliResult, Context, Exit, output};
 use serde::Serialize;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::{Entry, Floor};
+use shopfloor_core::text::one_line;
 use shopfloor_store::sqlite::NoteFilter;
 
 const NOTES: usize = 20;
@@ -41,6 +42,17 @@ pub fn run(context: &Context, floor: &Floor, entry: &Entry) -> CliResult<Exit> {
     output::line(format!("{} at {}: {}{place}", entry.branch, entry.head.short(), shown.status));
     let what = if shown.position.is_some() { "waits for" } else { "what became of it" };
     output::line(format!("  {what}: {}", shown.waits_for));
+    if let Some(by) = &entry.by_hand {
+        let author = by.author.as_ref().map(|author| format!("; its newest commit is by {author}"));
+        output::line(format!(
+            "  queued by {}{}",
+            one_line(&by.by, 80),
+            one_line(&author.unwrap_or_default(), 200)
+        ));
+    }
+    if let Some(command) = &shown.command {
+        output::line(format!("  the project's command: {}", one_line(command, 200)));
+    }
     if shown.position.is_some() {
         output::line(format!("  estimate: {}", shown.estimate()));
     }

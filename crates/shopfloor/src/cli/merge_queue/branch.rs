@@ -114,6 +114,7 @@ pub fn ask(
         title: found.subject,
         pr: pr.as_ref().map(|pr| (pr.number, pr.issue)),
         by: body::author(),
+        author: Some(found.author).filter(|author| !author.is_empty()),
         approved_by,
         urgent: wish.urgent,
         alone: wish.alone,

@@ -2,9 +2,9 @@
 
 use crate::cli::{now, output, view};
 use serde::Serialize;
-use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Role, Sha, agent_name};
+use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Role, RunId, Sha, agent_name};
 use shopfloor_core::planner::{Standing, TrialId};
-use shopfloor_core::state::{Entry, EntryState, Floor, Who};
+use shopfloor_core::state::{Entry, EntryState, Floor, StoodOn, Who};
 use std::time::Duration;
 
 /// An entry as `--json` shows it.
@@ -41,6 +41,16 @@ pub struct EntryView {
     pub decided_at: Option<String>,
     /// The commit it landed as.
     pub commit: Option<Sha>,
+    /// Who made the newest commit of a person's branch.
+    author: Option<String>,
+    /// What it was last tried on, or landed on: a commit, the branches in it that were not in the primary branch,
+    /// and the run of the checks that decided.
+    base: Option<Sha>,
+    behind: Vec<String>,
+    run: Option<RunId>,
+    log: Option<String>,
+    /// How the project's command about its end went: `ran`, or what went wrong.
+    pub command: Option<String>,
 }
 
 impl EntryView {
@@ -50,6 +60,7 @@ impl EntryView {
             _ => None,
         };
         let estimate = position.and_then(|at| estimate(floor, entry, at));
+        let stood_on = entry.stood_on.clone().unwrap_or_default();
         EntryView {
             entry: entry.id,
             position,
@@ -77,6 +88,12 @@ impl EntryView {
             estimate_seconds_max: estimate.map(|(_, long)| long.as_secs()),
             decided_at: entry.decided_at.map(output::moment),
             commit,
+            author: entry.by_hand.as_ref().and_then(|by| by.author.clone()),
+            base: stood_on.base,
+            behind: stood_on.behind,
+            run: stood_on.run,
+            log: Some(stood_on.log).filter(|log| !log.is_empty()),
+            command: entry.command.as_ref().map(|c| c.trouble.clone().unwrap_or_else(|| "ran".to_owned())),
         }
     }
 
@@ -88,6 +105,12 @@ impl EntryView {
             (short, long) => format!("{short} to {long}"),
         }))
     }
+}
+
+/// What it stood on, where that does not say so itself.
+fn on_top(entry: &Entry) -> String {
+    let told = entry.stood_on.as_ref().map(StoodOn::tell).filter(|told| !told.is_empty());
+    told.map(|told| format!(" ({told})")).unwrap_or_default()
 }
 
 /// What people call it: by its issue or, if it is a person's branch, by that.
@@ -111,9 +134,10 @@ pub fn queue(floor: &Floor, project: Option<&ProjectName>) -> Vec<EntryView> {
 
 fn waits_for(floor: &Floor, entry: &Entry) -> String {
     match &entry.state {
-        EntryState::Merged { commit } => return format!("landed as {}", commit.short()),
+        EntryState::Merged { commit } => return format!("landed as {}{}", commit.short(), on_top(entry)),
         EntryState::Conflicted { files } => {
-            return format!("conflicts in {}", shopfloor_core::text::one_line(&files.join(", "), 120));
+            let files = shopfloor_core::text::one_line(&files.join(", "), 120);
+            return format!("conflicts in {files}{}", on_top(entry));
         }
         EntryState::Failed { reason } | EntryState::Cancelled { reason } => {
             return shopfloor_core::text::one_line(reason, 160);

@@ -158,8 +158,14 @@ impl<'a> Work<'a> {
         }
         // What its tree is matters when it is on the hub, not for whether it may be asked for.
         let tree = planner::Tree(state.head.clone());
-        let found =
-            HubBranch { head: state.head, tree, subject: String::new(), unfinished: None, after: Vec::new() };
+        let found = HubBranch {
+            head: state.head,
+            tree,
+            subject: String::new(),
+            author: String::new(),
+            unfinished: None,
+            after: Vec::new(),
+        };
         branch::ask(self.context, &self.project, &self.branch, found, wish).map(|_| ())
     }
 

@@ -46,6 +46,9 @@ check_commits = "each"
 rounds = 4
 slots = 3
 alarm = "30m"
+on_landed = ["notify-send", "merged"]
+on_not_landed = ["/usr/local/bin/tell", "--loud"]
+command_timeout = "1m"
 [sessions]
 handback = "20m"
 

@@ -49,6 +49,8 @@ fn every_key_reaches_its_place() {
             check_commits: CheckCommits::Each,
             merge_slots: 3,
             merge_alarm: minutes(30),
+            tells_landed: true,
+            tells_not_landed: true,
             max_jobs: 7,
             floor_max_jobs: None,
             ci_fixes_max: 0,

@@ -273,6 +273,10 @@ fn values_that_nothing_could_work_with_are_refused_at_their_key() {
     };
     check("[limits]\nmax_jobs = 0", "`max_jobs` in [limits] is 0: it must be from 1 to 1000");
     check("[merge]\nslots = 65", "`slots` in [merge] is 65: it must be from 1 to 64");
+    check("[merge]\non_landed = []", "`on_landed` in [merge] names no program");
+    let relative = "`on_not_landed` in [merge] names a program by a part of its path";
+    check("[merge]\non_not_landed = [\"./tell.sh\"]", relative);
+    check("[merge]\ncommand_timeout = \"0s\"", "`command_timeout` must be longer than nothing");
     check("[review]\nrounds = 0", "`rounds` in [review] is 0: it must be from 1 to 1000");
     check("[limits]\nidle = \"0s\"", "`idle` must be longer than nothing");
     check("[agents.dev]\nruntime = \"generic\"\ncommand = []", "`command` in [agents.dev] names no program");
