@@ -76,6 +76,7 @@ fn merge(merger: &GitMerger, project: &ProjectName, base: &Sha, number: u64, hea
         branch: format!("change-{}", number - 1),
         head: head.clone(),
         method: None,
+        message: None,
         title: "a change".into(),
     };
     let lock = QueueLock::acquire(merger, project)?;

@@ -251,6 +251,12 @@ pub enum Action {
         about: String,
         at: Time,
     },
+    /// The branch of an open pull request is there now.
+    MovePr {
+        project: ProjectName,
+        pr: PrNumber,
+        head: Sha,
+    },
     ClosePr {
         project: ProjectName,
         pr: PrNumber,
@@ -419,6 +425,9 @@ pub struct ChainEntry {
     pub branch: String,
     pub head: Sha,
     pub title: String,
+    /// What the commit it lands as says beside that; `None`: what its own commits say.
+    #[serde(default)]
+    pub message: Option<String>,
     /// Another way to join than the chain's.
     #[serde(default)]
     pub method: Option<MergeMethod>,
@@ -523,6 +532,7 @@ impl Action {
             | Action::EditLabels { project, .. }
             | Action::Comment { project, .. }
             | Action::CommentPr { project, .. }
+            | Action::MovePr { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::ClosePr { project, .. } => format!("forge:{project}"),
             // One after another, as they landed; one that hangs holds up no more than the next of them.
@@ -590,6 +600,7 @@ impl Action {
             Action::CommentPr { .. } => "comment_pr",
             Action::CloseIssue { .. } => "close_issue",
             Action::Escalate { .. } => "escalate",
+            Action::MovePr { .. } => "move_pr",
             Action::ClosePr { .. } => "close_pr",
             Action::FindPrimary { .. } => "find_primary",
             Action::BuildChain { .. } => "build_chain",

@@ -154,6 +154,9 @@ pub struct BranchAsk {
     pub head: Sha,
     pub tree: Tree,
     pub title: String,
+    /// What its commit is to say beside that; `None`: what its own commits say.
+    #[serde(default)]
+    pub message: Option<String>,
     /// Its pull request and the issue that is for, if there is one.
     pub pr: Option<(PrNumber, Option<IssueNumber>)>,
     /// Who asks.
@@ -216,6 +219,8 @@ pub enum Observation {
         open: bool,
         #[serde(default)]
         branch: String,
+        #[serde(default)]
+        head: Option<Sha>,
         /// The issues it says it is for.
         #[serde(default)]
         fixes: Vec<IssueNumber>,

@@ -353,7 +353,13 @@ mod tests {
     #[test]
     fn a_crash_within_a_page_skips_nothing() {
         let observations = (1..=3)
-            .map(|n| Observation::Pr { number: PrNumber(n), open: true, branch: "b".into(), fixes: vec![] })
+            .map(|n| Observation::Pr {
+                number: PrNumber(n),
+                open: true,
+                branch: "b".into(),
+                head: None,
+                fixes: vec![],
+            })
             .collect();
         let project = "p".parse().unwrap();
         let cursors: Vec<u64> = page(&project, 4, Changes { cursor: 7, observations })

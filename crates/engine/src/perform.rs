@@ -115,6 +115,12 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forge.comment_pr(project, *pr, marker, body)?;
             Ok(Outcome::Done)
         }
+        Action::MovePr { project, pr, head } => {
+            // First the commit: what the pull request names can be looked at.
+            ports.workspace.pin_pr(project, *pr, head)?;
+            ports.forge.move_pr(project, *pr, head)?;
+            Ok(Outcome::Done)
+        }
         Action::Tell(telling) => Ok(Outcome::Told(ports.notices.run(telling)?)),
         Action::CloseIssue { project, issue } => {
             ports.forge.close_issue(project, *issue)?;

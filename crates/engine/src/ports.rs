@@ -345,6 +345,8 @@ pub trait Forge: Send + Sync {
     fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()>;
     /// The open pull request of that branch, made if there is none, with this head.
     fn open_pr(&self, project: &ProjectName, pr: &NewPr<'_>) -> PortResult<PrNumber>;
+    /// An open pull request is at that head; one that is closed stays as it was.
+    fn move_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()>;
     fn close_pr(&self, project: &ProjectName, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()>;
     /// Posts once per marker.
     fn post_review(

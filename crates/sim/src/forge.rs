@@ -23,7 +23,8 @@ pub struct Issue {
 
 #[derive(Clone, Debug)]
 pub struct Pr {
-    pub issue: IssueNumber,
+    /// A person's is for none.
+    pub issue: Option<IssueNumber>,
     pub branch: String,
     pub head: Sha,
     pub open: bool,

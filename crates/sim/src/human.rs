@@ -1,12 +1,12 @@
 //! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
 
-use crate::forge::{Changed, Issue, Review};
+use crate::forge::{Changed, Issue, Pr, Review};
 use crate::git::{Written, commit_of, sha};
 use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
 use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{Floor, JobState, Session};
 use shopfloor_core::step::{may_merge, may_queue};
@@ -159,12 +159,14 @@ impl World {
         let commit = self.git.commit(vec![primary], content, true);
         self.git.hub.insert(branch.clone(), commit);
         self.say(format!("person pushes c{commit} to {branch}"));
+        let pr = self.rng.permille(400).then(|| self.open_own_pr(&branch, commit));
         BranchAsk {
             branch,
             head: sha(commit),
             tree: self.git.tree(commit),
             title: "by hand".into(),
-            pr: None,
+            message: None,
+            pr: pr.map(|pr| (pr, None)),
             by: "person".into(),
             author: None,
             approved_by: Some("person".into()),
@@ -175,10 +177,35 @@ impl World {
         }
     }
 
-    fn move_branch(&mut self) {
+    fn open_own_pr(&mut self, branch: &str, head: u32) -> PrNumber {
+        let number = PrNumber(1000 + self.forge.prs.len() as u64);
+        let (branch, head) = (branch.to_owned(), sha(head));
+        self.forge.prs.insert(number, Pr { issue: None, branch, head, open: true, comments: Vec::new() });
+        self.forge_changed(Changed::Pr(number));
+        self.saw("person opened a pull request");
+        number
+    }
+
+    /// Withdraws a pull request of their own.
+    fn close_own_pr(&mut self) {
+        let own = self.forge.prs.iter().filter(|(_, pr)| pr.open && pr.issue.is_none());
+        let own: Vec<PrNumber> = own.map(|(number, _)| *number).collect();
+        let Some(number) = self.rng.pick(&own).copied() else { return };
+        if let Some(pr) = self.forge.prs.get_mut(&number) {
+            pr.open = false;
+        }
+        self.forge_changed(Changed::Pr(number));
+        self.say(format!("person closes PR {number}"));
+    }
+
+    fn move_branch(&mut self, project: &ProjectName) -> Option<Event> {
+        if self.rng.permille(250) {
+            self.close_own_pr();
+            return None;
+        }
         let branches = self.git.hub.iter().filter(|(name, _)| name.starts_with("people/"));
         let branches: Vec<(String, u32)> = branches.map(|(name, at)| (name.clone(), *at)).collect();
-        let Some((branch, at)) = self.rng.pick(&branches).cloned() else { return };
+        let (branch, at) = self.rng.pick(&branches).cloned()?;
         if self.rng.permille(300) {
             // Their own work, thrown away as far as it did not land.
             let (primary, mut mine) = (self.git.primary(), at);
@@ -188,13 +215,16 @@ impl World {
             }
             self.git.hub.remove(&branch);
             self.say(format!("person deletes {branch}"));
-            return;
+            return None;
         }
         let mut content = self.git.content(at).clone();
         content.insert(905, self.git.write(Written { at_attempt: self.attempt, ..Written::default() }));
         let commit = self.git.commit(vec![at], content, true);
         self.git.hub.insert(branch.clone(), commit);
         self.say(format!("person pushes c{commit} to {branch}"));
+        // Nobody may have been there to notice.
+        let noticed = self.rng.permille(700);
+        noticed.then(|| Event::BranchTouched { project: project.clone(), branch, head: Some(sha(commit)) })
     }
 
     fn review_pr(&mut self, verdict: Verdict) {
@@ -276,7 +306,7 @@ impl World {
                 }
                 return Some(Event::BranchAsked { project: project.clone(), ask });
             }
-            Whim::MoveBranch => self.move_branch(),
+            Whim::MoveBranch => return self.move_branch(project),
             Whim::CloseIssue => {
                 let number = self.some_open_issue()?;
                 self.forge.issues.get_mut(&number)?.open = false;

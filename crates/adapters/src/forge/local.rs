@@ -155,6 +155,10 @@ impl Forge for LocalForge {
         db.open_pr(project, &new).map_err(port_error)
     }
 
+    fn move_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        self.db().move_pr(project, pr, head).map_err(port_error)
+    }
+
     fn close_pr(&self, project: &ProjectName, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()> {
         self.db().close_pr(project, pr, merged).map_err(port_error)
     }
@@ -254,6 +258,7 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 number: pr.number,
                 open: pr.state == PrState::Open,
                 branch: pr.branch,
+                head: Some(pr.head),
                 fixes: fixes.into_iter().collect(),
             })
         }

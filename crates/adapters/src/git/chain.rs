@@ -6,13 +6,12 @@
 
 use super::commit::{Commit, Stamp, factory};
 use super::conflict::Clash;
-use super::message::{squash_message, title};
+use super::message::{merge_message, squash_message};
 use super::run::{GitError, GitResult, Repo, parse_sha};
 use shopfloor_core::effect::{ChainEntry, ChainLink};
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::{Link, Tree};
 use shopfloor_core::policy::MergeMethod;
-use shopfloor_core::text;
 
 /// A chain under way.
 pub(super) struct Links<'a> {
@@ -187,8 +186,15 @@ impl<'a> Links<'a> {
     pub(super) fn brings_something(&self, branch: &str, head: &Sha) -> GitResult<bool> {
         let (branch, head) = (branch.to_owned(), head.clone());
         let commit = Commit::read(self.repo, &head)?;
-        let entry =
-            ChainEntry { entry: EntryId(0), pr: None, branch, head, title: String::new(), method: None };
+        let entry = ChainEntry {
+            entry: EntryId(0),
+            pr: None,
+            branch,
+            head,
+            title: String::new(),
+            message: None,
+            method: None,
+        };
         Ok(!matches!(self.joined(&self.base, &entry, &commit)?, Joined::Nothing))
     }
 
@@ -312,7 +318,7 @@ impl<'a> Links<'a> {
         tree: Sha,
     ) -> GitResult<Joined> {
         let committed = head.committed.clone().later(&onto.1.committed);
-        let message = format!("{}\n\nMerges {}.\n", title(entry), text::one_line(&entry.branch, 200));
+        let message = merge_message(entry);
         let parents = vec![onto.0.clone(), entry.head.clone()];
         self.ours(tree, parents, committed, None, message)
     }
@@ -360,7 +366,7 @@ impl<'a> Links<'a> {
         };
         let author = own.first().map(|commit| commit.author.clone());
         let committed = head.committed.clone().later(&onto.1.committed);
-        let message = squash_message(&title(entry), &own);
+        let message = squash_message(entry, &own);
         self.ours(tree, vec![onto.0.clone()], committed, author, message)
     }
 

@@ -6,7 +6,7 @@ use super::commit::Commit;
 use super::refs;
 use super::run::{Git, GitError, Repo, branch_ref};
 use shopfloor_core::hints;
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::planner::Tree;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::text;
@@ -143,6 +143,12 @@ pub fn file(git: &Git, hub: &Path, branch: &str, path: &str) -> Result<Option<St
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(PortError::permanent(Final::Config, format!("{path} of {branch} is not UTF-8"))),
     }
+}
+
+/// Keeps a pull request's head, as forges do: whatever becomes of its branch, it can be looked at.
+pub fn pin_pr(git: &Git, hub: &Path, pr: PrNumber, head: &Sha) -> Result<(), GitError> {
+    let name = format!("refs/pull/{pr}/head");
+    git.bare(hub).call("update-ref").args([name.as_str(), head.as_str()]).run().map(drop)
 }
 
 /// The files that change when the branch moves.

@@ -1,4 +1,5 @@
-//! What the queue's own commits say: a title, what the commits behind them say, and who is to be credited.
+//! What the commits say that the merge queue makes: the words of the pull request or of the commits that went into
+//! them, and who is to be credited.
 
 use super::commit::Commit;
 use shopfloor_core::effect::ChainEntry;
@@ -57,11 +58,22 @@ fn trailer(line: &str) -> Option<(String, String)> {
     plain.then(|| (key.to_owned(), text::one_line(value, 200)))
 }
 
-/// The title, what each commit says, and who is to be credited.
-pub(super) fn squash_message(title: &str, commits: &[Commit]) -> String {
-    let mut message = format!("{title}\n");
+/// What its pull request says, if that says something.
+fn own_words(entry: &ChainEntry) -> String {
+    let words = entry.message.as_deref().map(|words| text::head(&text::neutralise(words), BODY_BYTES_MAX));
+    words.map(|words| format!("\n{}\n", words.trim())).unwrap_or_default()
+}
+
+pub(super) fn merge_message(entry: &ChainEntry) -> String {
+    format!("{}\n{}\nMerges {}.\n", title(entry), own_words(entry), text::one_line(&entry.branch, 200))
+}
+
+/// The title, what its pull request or else each commit says, and who is to be credited.
+pub(super) fn squash_message(entry: &ChainEntry, commits: &[Commit]) -> String {
+    let mut message = format!("{}\n", title(entry));
     let parts: Vec<Message> = commits.iter().map(Message::of).collect();
     match parts.as_slice() {
+        _ if entry.message.is_some() => message.push_str(&own_words(entry)),
         [] => {}
         [only] if only.body.is_empty() => {}
         [only] => message.push_str(&format!("\n{}\n", only.body)),

@@ -246,6 +246,7 @@ impl Floor {
             branch: branch(issue),
             head: head.clone(),
             method: None,
+            message: None,
             title: "-m Add it\n\x1b[31mnow".into(),
         }
     }

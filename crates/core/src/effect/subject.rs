@@ -24,6 +24,7 @@ impl Action {
             | Action::EditLabels { project, .. }
             | Action::Comment { project, .. }
             | Action::CommentPr { project, .. }
+            | Action::MovePr { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::Escalate { project, .. }
             | Action::ClosePr { project, .. }

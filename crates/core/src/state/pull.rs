@@ -34,6 +34,9 @@ pub struct Pull {
     /// As the forge shows it. Empty until it was shown: a review may be seen first.
     #[serde(default)]
     pub branch: String,
+    /// Where its branch is, as far as that was looked at.
+    #[serde(default)]
+    pub head: Option<Sha>,
     /// The issues it says it is for.
     #[serde(default)]
     pub fixes: Vec<IssueNumber>,
@@ -48,11 +51,12 @@ record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number)
 
 impl Pull {
     pub fn new(project: ProjectName, number: PrNumber) -> Pull {
-        Pull { project, number, branch: String::new(), fixes: Vec::new(), reviews: Vec::new() }
+        Pull { project, number, branch: String::new(), head: None, fixes: Vec::new(), reviews: Vec::new() }
     }
 
-    pub fn is_shown(&mut self, branch: &str, fixes: &[IssueNumber]) {
+    pub fn is_shown(&mut self, branch: &str, head: Option<&Sha>, fixes: &[IssueNumber]) {
         self.branch = branch.to_owned();
+        self.head = head.cloned();
         self.fixes = fixes.to_vec();
     }
 

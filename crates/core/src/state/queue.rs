@@ -122,6 +122,9 @@ pub struct ByHand {
     #[serde(default)]
     pub author: Option<String>,
     pub title: String,
+    /// What its commit is to say beside that; `None`: what its own commits say.
+    #[serde(default)]
+    pub message: Option<String>,
     /// Who approved its head.
     pub approved_by: Option<String>,
     /// The verdict on its head.

@@ -111,6 +111,7 @@ impl Turn<'_> {
                 by: ask.by.clone(),
                 author: ask.author.clone(),
                 title: ask.title.clone(),
+                message: ask.message.clone(),
                 approved_by: ask.approved_by.clone(),
                 green,
                 refused: None,
@@ -316,8 +317,10 @@ impl Turn<'_> {
         pr: PrNumber,
         head: &Sha,
         verdict: Verdict,
+        agent: bool,
     ) {
-        if verdict != Verdict::Approve {
+        // An agent's is advice: a person has approved what is queued.
+        if verdict == Verdict::RequestChanges && !agent {
             self.refused_on_the_forge(project, pr, Some(head), "a review asked for changes");
         }
     }

@@ -31,6 +31,7 @@ impl Turn<'_> {
                     head: head.clone(),
                     tree: tree.clone(),
                     title: title.clone(),
+                    message: None,
                     pr: None,
                     by: by.clone(),
                     author: None,

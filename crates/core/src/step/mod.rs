@@ -246,8 +246,9 @@ impl Turn<'_> {
             Observation::Pr { number, open: false, .. } => {
                 self.pr_closed(project, *number);
             }
-            Observation::Pr { number, open: true, branch, fixes } => {
-                self.floor.pull(project, *number).is_shown(branch, fixes);
+            Observation::Pr { number, open: true, branch, head, fixes } => {
+                self.floor.pull(project, *number).is_shown(branch, head.as_ref(), fixes);
+                self.pull_of_queued(project, *number, branch);
             }
         }
     }
@@ -355,6 +356,7 @@ impl Turn<'_> {
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
             | Action::CommentPr { .. }
+            | Action::MovePr { .. }
             | Action::CancelCi { .. }
             | Action::Tidy(_) => {}
             Action::RetireBranch { project, branch, merged, .. } => {
@@ -440,6 +442,7 @@ impl Turn<'_> {
             }
             Action::Tell(Telling { project, .. })
             | Action::CommentPr { project, .. }
+            | Action::MovePr { project, .. }
             | Action::PostStatus { project, .. }
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }

@@ -6,7 +6,7 @@ use super::Turn;
 use crate::effect::{Action, JobHead};
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, PrNumber, ProjectName, Sha};
-use crate::state::{End, Goal, Job, JobState};
+use crate::state::{End, Goal, Job, JobState, Pull};
 use crate::verdict::Green;
 
 /// Labels by which people say what is to become of an issue. They stay when its job ends.
@@ -68,6 +68,7 @@ impl Turn<'_> {
             if let Some(entry) = entry.map(|e| e.id) {
                 self.branch_moved(entry, head);
             }
+            self.pull_follows(project, branch, head);
             return;
         };
         let (id, known) = (job.id, job.head.clone());
@@ -88,6 +89,26 @@ impl Turn<'_> {
             }
             // Whoever works there pushes; the next signal has it looked at.
             _ => {}
+        }
+    }
+
+    /// A pull request that no job carries is where its branch is. Of a branch that is gone, what it was stays.
+    fn pull_follows(&mut self, project: &ProjectName, branch: &str, head: Option<&Sha>) {
+        let elsewhere = |p: &&Pull| {
+            p.project == *project && p.branch == branch && p.head.is_some() && p.head.as_ref() != head
+        };
+        let Some(pr) = self.floor.pulls.iter().find(elsewhere).map(|p| p.number) else { return };
+        self.floor.pull(project, pr).head = head.cloned();
+        if let Some(head) = head {
+            self.act(Action::MovePr { project: project.clone(), pr, head: head.clone() });
+        }
+    }
+
+    /// A person may open it when the branch is queued already.
+    pub(super) fn pull_of_queued(&mut self, project: &ProjectName, pr: PrNumber, branch: &str) {
+        let id = self.floor.queued_by_hand(project, branch).filter(|e| e.pr.is_none()).map(|e| e.id);
+        if let Some(entry) = id.and_then(|id| self.floor.entries.edit(&id)) {
+            entry.pr = Some(pr);
         }
     }
 

@@ -65,7 +65,7 @@ impl Turn<'_> {
         // A pull request may be seen before its job knows its number.
         let expected = self.floor.live_jobs(project).any(|j| j.pr.is_none_or(|known| known == pr));
         if job.is_none() {
-            self.reviewed_by_hand(project, pr, &review.head, review.verdict);
+            self.reviewed_by_hand(project, pr, &review.head, review.verdict, review.agent);
         }
         let key = (project.clone(), pr);
         if self.floor.pulls.get(&key).is_none() && !expected {

@@ -125,7 +125,9 @@ impl Turn<'_> {
         let entry = self.floor.entries.get(&id)?;
         let (branch, head) = (entry.branch.clone(), entry.head.clone());
         let method = entry.by_hand.as_ref().map(|_| self.floor.policy(&entry.project).merge_people);
-        Some(ChainEntry { entry: id, pr: entry.pr, branch, head, title: self.floor.title(entry), method })
+        let (title, message) =
+            (self.floor.title(entry), entry.by_hand.as_ref().and_then(|by| by.message.clone()));
+        Some(ChainEntry { entry: id, pr: entry.pr, branch, head, title, message, method })
     }
 
     pub(super) fn chain_built(

@@ -1,6 +1,6 @@
 //! Watches branches of the hubs, by events of the kernel: git's files are read when they were written, and
-//! no process is started for it. The primary branches are watched, and the branches that wait: of jobs, and
-//! those that people queued.
+//! no process is started for it. The primary branches are watched, and the branches that wait: of jobs, those
+//! that people queued, and those with a pull request.
 //! What the factory itself does there is known beforehand; anything else is news.
 
 use shopfloor_adapters::git::hub;
@@ -8,7 +8,7 @@ use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
-use shopfloor_core::state::{Entry, EntryState, Floor, Job, JobState, Queue};
+use shopfloor_core::state::{Entry, EntryState, Floor, Job, JobState, Pull, Queue};
 use shopfloor_engine::{Handle, Input};
 use std::collections::BTreeMap;
 use std::io;
@@ -60,7 +60,8 @@ impl HubWatch {
     }
 
     pub fn reconcile(&mut self, floor: &Floor) {
-        let mut wanted: BTreeMap<Name, Known> = floor.entries.iter().filter_map(queued).collect();
+        let mut wanted: BTreeMap<Name, Known> = floor.pulls.iter().filter_map(pulled).collect();
+        wanted.extend(floor.entries.iter().filter_map(queued));
         wanted.extend(floor.jobs.iter().filter_map(waiting));
         for project in floor.projects.iter() {
             for queue in floor.queue_ids(&project.name) {
@@ -117,6 +118,12 @@ fn waiting(job: &Job) -> Option<(Name, Known)> {
     );
     let head = job.head.clone().filter(|_| waits)?;
     Some(((job.project.clone(), job.branch.clone()), Known::Waiting(head)))
+}
+
+/// The branch of an open pull request, where it was seen.
+fn pulled(pull: &Pull) -> Option<(Name, Known)> {
+    let name = (pull.project.clone(), pull.branch.clone());
+    Some((name, Known::Waiting(pull.head.clone()?)))
 }
 
 /// The branch that a person queued, until it lands.

@@ -31,8 +31,9 @@ impl World {
             Changed::Issue(number) => issue_observation(number, &self.forge.issues[&number]),
             Changed::Pr(number) => {
                 let pr = &self.forge.prs[&number];
-                let (branch, fixes) = (pr.branch.clone(), vec![pr.issue]);
-                Observation::Pr { number, open: pr.open, branch, fixes }
+                let (branch, fixes) = (pr.branch.clone(), pr.issue.into_iter().collect());
+                let head = Some(pr.head.clone());
+                Observation::Pr { number, open: pr.open, branch, head, fixes }
             }
             Changed::Review(at) => {
                 let review = &self.forge.reviews[at];
@@ -120,7 +121,7 @@ impl Forge for FakeForge {
 
     fn abandoned_pull(&self, _project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
         self.0.call("abandoned_pull", |world| {
-            let given_up = |pr: &crate::forge::Pr| pr.issue == issue && !pr.open;
+            let given_up = |pr: &crate::forge::Pr| pr.issue == Some(issue) && !pr.open;
             Ok(world.forge.prs.iter().rfind(|(_, pr)| given_up(pr)).map(|(number, _)| *number))
         })
     }
@@ -216,13 +217,25 @@ impl Forge for FakeForge {
                     world.say(format!("PR {number} of {branch} at {}", short(&head)));
                     world.forge.prs.insert(
                         number,
-                        Pr { issue: new.issue, branch, head, open: true, comments: Vec::new() },
+                        Pr { issue: Some(new.issue), branch, head, open: true, comments: Vec::new() },
                     );
                     number
                 }
             };
             world.forge_changed(Changed::Pr(number));
             Ok(number)
+        })
+    }
+
+    fn move_pr(&self, _project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        self.0.call("move_pr", |world| {
+            let open = world.forge.prs.get_mut(&pr).filter(|row| row.open && row.head != *head);
+            if let Some(row) = open {
+                row.head = head.clone();
+                world.saw("pull request follows its branch");
+                world.forge_changed(Changed::Pr(pr));
+            }
+            Ok(())
         })
     }
 

@@ -278,5 +278,14 @@ fn a_pull_request_is_for_its_issue_and_those_it_names() {
     let number = person.open_pr(&app(), &new).unwrap();
     let seen = forge.changes(&app(), cursor).unwrap().observations;
     let fixes = vec![IssueNumber(1), IssueNumber(7)];
-    assert_eq!(seen, [Observation::Pr { number, open: true, branch: "theirs".into(), fixes }]);
+    assert_eq!(
+        seen,
+        [Observation::Pr {
+            number,
+            open: true,
+            branch: "theirs".into(),
+            head: Some(new.head.clone()),
+            fixes
+        }]
+    );
 }

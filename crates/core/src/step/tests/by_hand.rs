@@ -16,6 +16,7 @@ pub(super) fn ask() -> BranchAsk {
         head: sha(1),
         tree: Tree(sha(2_020)),
         title: "A fix".into(),
+        message: None,
         pr: None,
         by: "alice".into(),
         author: Some("Ann <ann@x>".into()),
@@ -229,7 +230,8 @@ fn asked_twice_it_is_queued_once_and_sooner() {
 fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
     let with_pr = || BranchAsk { pr: Some((PR, Some(IssueNumber(7)))), ..ask() };
     let refuse = Event::BranchRefused { project: project(), branch: BRANCH.into() };
-    let closed = Observation::Pr { number: PR, open: false, branch: String::new(), fixes: vec![] };
+    let closed =
+        Observation::Pr { number: PR, open: false, branch: String::new(), head: None, fixes: vec![] };
     // While its head is checked: that is stopped.
     let mut scene = asked(Policy::default(), with_pr());
     scene.event(refuse.clone());
@@ -254,6 +256,43 @@ fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
         scene.answer("publish", outcome);
         assert_eq!(status(&scene, 1), end);
     }
+}
+
+#[test]
+fn a_word_that_decides_nothing_or_an_agents_takes_nothing_out() {
+    let mut scene = asked(Policy::default(), BranchAsk { pr: Some((PR, None)), ..ask() });
+    scene.review(1, 1, Verdict::Discuss).review_by("agent", 2, 1, Verdict::RequestChanges);
+    assert_eq!(status(&scene, 1), "testing");
+}
+
+#[test]
+fn a_pull_request_follows_its_branch_and_is_known_to_what_is_queued() {
+    let shown = |head: u32, open: bool| Observation::Pr {
+        number: PR,
+        open,
+        branch: BRANCH.into(),
+        head: Some(sha(head)),
+        fixes: vec![],
+    };
+    let touched = |head| Event::BranchTouched { project: project(), branch: BRANCH.into(), head };
+    // Opened after it was queued: closing it withdraws it still.
+    let mut scene = asked(Policy::default(), ask());
+    scene.observe(shown(1, true));
+    assert_eq!(entry(&scene, 1).pr, Some(PR));
+    scene.event(touched(Some(sha(1))));
+    assert!(!scene.has("move_pr"));
+    scene.event(touched(Some(sha(5))));
+    assert_eq!(status(&scene, 1), "cancelled");
+    match scene.take("move_pr") {
+        Action::MovePr { pr: PR, head, .. } => assert_eq!(head, sha(5)),
+        other => panic!("{other:?}"),
+    }
+    // Seen again, it is where it was followed to; gone, it stays as it was.
+    scene.event(touched(Some(sha(5)))).event(touched(None)).event(touched(None));
+    assert!(!scene.has("move_pr"));
+    let mut scene = asked(Policy::default(), ask());
+    scene.observe(shown(1, true)).observe(shown(1, false));
+    assert_eq!(status(&scene, 1), "cancelled");
 }
 
 #[test]

@@ -23,7 +23,13 @@ impl Scene {
 
     fn pull(&mut self, number: u64, branch: &str, fixes: &[u64], open: bool) -> &mut Self {
         let fixes = fixes.iter().map(|n| IssueNumber(*n)).collect();
-        self.observe(Observation::Pr { number: PrNumber(number), open, branch: branch.into(), fixes })
+        self.observe(Observation::Pr {
+            number: PrNumber(number),
+            open,
+            branch: branch.into(),
+            head: None,
+            fixes,
+        })
     }
 
     fn newest(&self) -> &Job {

@@ -16,6 +16,7 @@ fn ask(branch: &str, head: u32, pr: Option<PrNumber>) -> BranchAsk {
         head: sha(head),
         tree: Tree(sha(2_020 + head)),
         title: "A fix".into(),
+        message: None,
         pr: pr.map(|pr| (pr, None)),
         by: "alice".into(),
         author: Some("Ann <ann@x>".into()),

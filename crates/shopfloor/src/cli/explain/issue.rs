@@ -162,7 +162,9 @@ fn concerns(
         Action::EditLabels { project: p, issue: i, .. }
         | Action::Comment { project: p, issue: i, .. }
         | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
-        Action::ClosePr { project: p, pr, .. } | Action::CommentPr { project: p, pr, .. } => my_pr(p, *pr),
+        Action::ClosePr { project: p, pr, .. }
+        | Action::MovePr { project: p, pr, .. }
+        | Action::CommentPr { project: p, pr, .. } => my_pr(p, *pr),
         Action::Tell(telling) => telling.project == *project && telling.issue == Some(issue),
         Action::BuildChain { list, .. } => list.iter().any(|e| my_entry(e.entry)),
         Action::BuildLanding { steps, .. } => steps.iter().flat_map(|s| &s.list).any(|e| my_entry(e.entry)),

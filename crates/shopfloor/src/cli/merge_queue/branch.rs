@@ -1,14 +1,20 @@
 //! A branch that no job carries: what the hub and the forge say of it, for the merge queue to decide on.
 
 use crate::cli::approval::Approve;
+use crate::cli::pr::create;
 use crate::cli::{CliError, CliResult, Context, Exit, body, output};
+use shopfloor_adapters::forge::local::{AUTHOR, DEV_ACCOUNT, REVIEW_ACCOUNT};
 use shopfloor_adapters::git::hub::{self, BranchProblem};
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_core::state::{Entry, EntryState, Floor, Project};
 use shopfloor_core::step::{Hindrance, may_queue};
-use shopfloor_store::forge::{NewReview, PrState, PrSummary};
+use shopfloor_core::text;
+use shopfloor_store::forge::{NewReview, PrState, PrSummary, Review};
+
+/// Of a pull request's text that becomes a commit's message.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// What a person asks for, beside the branch.
 #[derive(Clone, Default)]
@@ -70,7 +76,8 @@ pub fn add(context: &Context, project: &Project, name: &str, wish: Wish) -> CliR
 pub fn submit(context: &Context, project: &Project, name: &str, wish: Wish) -> CliResult<Sha> {
     let approves = wish.approve.is_given();
     let (ask, pr) = ask(context, project, name, look(context, project, name, wish.target.as_ref())?, wish)?;
-    if approves && let Some(pr) = &pr {
+    // Nobody reviews their own; that they approve it is on record in the queue.
+    if approves && let Some(pr) = pr.as_ref().filter(|pr| pr.author != body::author()) {
         let text = "Approved when it was queued.".to_owned();
         let (head, verdict, author) = (ask.head.clone(), Verdict::Approve, body::author());
         let review = NewReview { head, verdict, text, author, marker: None };
@@ -107,11 +114,13 @@ pub fn ask(
         true => (Some(body::author()), None),
         false => approval(context, engine.floor(), project, name, &found.head, pr.as_ref())?,
     };
+    let (title, message) = words(context, project, pr.as_ref(), found.subject)?;
     let ask = BranchAsk {
         branch: name.to_owned(),
         head: found.head,
         tree: found.tree,
-        title: found.subject,
+        title,
+        message,
         pr: pr.as_ref().map(|pr| (pr.number, pr.issue)),
         by: body::author(),
         author: Some(found.author).filter(|author| !author.is_empty()),
@@ -135,8 +144,8 @@ fn pull_request(
 ) -> CliResult<Option<PrSummary>> {
     let mut forge = context.forge()?;
     let Some(number) = named else {
-        let open = forge.prs(&project.name, Some(PrState::Open))?;
-        return Ok(open.into_iter().find(|pr| pr.branch == branch));
+        let open = create::open(&mut forge, project, branch)?;
+        return open.map(|pr| create::follow(context, project, &mut forge, pr)).transpose();
     };
     let pr = forge.pr_summary(&project.name, number)?;
     if pr.branch != branch {
@@ -145,7 +154,23 @@ fn pull_request(
     if pr.state != PrState::Open {
         return Err(CliError::failed(format!("pull request #{number} is {}", pr.state.as_str())));
     }
-    Ok(Some(pr))
+    create::follow(context, project, &mut forge, pr).map(Some)
+}
+
+/// What the change is called, and what its commit says: the words of a person's pull request, else those of its
+/// commits. What the factory writes on its own is about the issue.
+fn words(
+    context: &Context,
+    project: &Project,
+    pr: Option<&PrSummary>,
+    subject: String,
+) -> CliResult<(String, Option<String>)> {
+    let Some(pr) = pr.filter(|pr| pr.author != DEV_ACCOUNT && pr.author != AUTHOR) else {
+        return Ok((subject, None));
+    };
+    let body = context.forge()?.pr(&project.name, pr.number)?.body;
+    let message = text::head(text::neutralise(&body).trim(), MESSAGE_BYTES_MAX);
+    Ok((text::one_line(&pr.title, 200), Some(message).filter(|message| !message.is_empty())))
 }
 
 /// Who approved this very head, and who asked for changes to it since: the newest word counts. An approval
@@ -160,10 +185,18 @@ fn approval(
 ) -> CliResult<(Option<String>, Option<String>)> {
     if let Some(pr) = pr {
         let reviews = context.forge()?.reviews(&project.name, pr.number, usize::MAX)?;
-        if let Some(newest) = reviews.into_iter().rfind(|r| r.head == *head) {
-            return Ok(match newest.verdict {
-                Verdict::Approve => (Some(newest.author), None),
-                _ => (None, Some(newest.author)),
+        let by_agent = |r: &Review| [AUTHOR, REVIEW_ACCOUNT].contains(&r.author.as_str());
+        let asks = |r: &&Review| r.verdict == Verdict::RequestChanges && r.dismissed_at.is_none();
+        let objection = reviews.iter().filter(|r| !by_agent(r)).rfind(asks);
+        // Whoever only says something decides nothing.
+        let decides = |r: &&Review| r.head == *head && r.verdict != Verdict::Discuss;
+        if let Some(newest) = reviews.iter().rfind(decides) {
+            // Only a person lifts what a person asked for.
+            let stands = objection.filter(|o| by_agent(newest) || newest.id < o.id);
+            return Ok(match (newest.verdict, stands) {
+                (Verdict::Approve, None) => (Some(newest.author.clone()), None),
+                (Verdict::Approve, Some(objection)) => (None, Some(objection.author.clone())),
+                _ => (None, Some(newest.author.clone())),
             });
         }
     }

@@ -1,5 +1,7 @@
 //! `shopfloor pr`: the pull requests of the embedded forge.
 
+pub(super) mod create;
+
 use super::approval::{Approve, CommitName};
 use super::body::{self, BodyArgs};
 use super::{CliError, CliResult, Context, Exit, output, view};
@@ -11,7 +13,7 @@ use shopfloor_core::state::{Job, Project};
 use shopfloor_core::text::one_line;
 use shopfloor_store::forge::{Comment, ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
 
-/// List, show and review pull requests
+/// Open, list, show and review pull requests
 #[derive(Args)]
 pub struct PrArgs {
     #[command(subcommand)]
@@ -20,6 +22,7 @@ pub struct PrArgs {
 
 #[derive(Subcommand)]
 enum PrCommand {
+    Create(create::CreateArgs),
     /// List pull requests
     List {
         #[arg(long, value_enum, default_value_t = Which::Open)]
@@ -133,6 +136,7 @@ pub fn run(context: &Context, args: PrArgs) -> CliResult<Exit> {
     let project = context.project()?;
     let mut forge = context.forge()?;
     match args.command {
+        PrCommand::Create(args) => create::run(context, &project, &mut forge, args),
         PrCommand::List { state } => list(context, &project, &mut forge, state),
         PrCommand::Show { number } => show(context, &project, &mut forge, number),
         PrCommand::Review(args) => review(context, &project, &mut forge, args),
@@ -185,6 +189,12 @@ fn listed(pr: PrSummary) -> ListedPr {
 }
 
 fn show(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
+    let pr = forge.pr_summary(&project.name, number).map_err(|e| missing(e.into()))?;
+    create::follow(context, project, forge, pr)?;
+    present(context, project, forge, number)
+}
+
+fn present(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
     let pr = forge.pr(&project.name, number).map_err(|e| missing(e.into()))?;
     let engine = context.engine()?;
     let carries = |job: &&Job| job.project == project.name && job.pr == Some(number);
@@ -294,6 +304,8 @@ fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: Revie
             .hint("a reviewing agent writes its verdict to $SHOPFLOOR_RESULT_FILE"));
     }
     let pr = forge.pr_summary(&project.name, args.number).map_err(|e| missing(e.into()))?;
+    // The branch of a person's may have moved since it was looked at: what is approved is where it is.
+    let pr = create::follow(context, project, forge, pr)?;
     if pr.state != PrState::Open {
         return Err(CliError::failed(format!("pull request #{} is {}", pr.number, pr.state.as_str())));
     }
@@ -313,7 +325,7 @@ fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: Revie
     forge.review(&project.name, args.number, &new)?;
     context.poke();
     if context.json {
-        return show(context, project, forge, args.number);
+        return present(context, project, forge, args.number);
     }
     output::line(format!("#{} at {}: {}", pr.number, pr.head.short(), verdict.as_str()));
     Ok(Exit::Fine)
@@ -327,7 +339,7 @@ fn close(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNu
     forge.close_pr(&project.name, number, None)?;
     context.poke();
     if context.json {
-        return show(context, project, forge, number);
+        return present(context, project, forge, number);
     }
     output::line(format!("#{number} closed"));
     Ok(Exit::Fine)
