@@ -18,7 +18,7 @@ pub use outcome::{
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target,
+    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target, TryId,
 };
 use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
@@ -290,6 +290,18 @@ pub enum Action {
         #[serde(default)]
         each_commit: bool,
     },
+    /// Put one branch on top of `base`, to see whether it would land.
+    BuildTry {
+        project: ProjectName,
+        id: TryId,
+        target: Option<Target>,
+        base: Sha,
+        method: MergeMethod,
+        entry: ChainEntry,
+        removed: Vec<Sha>,
+        landed: Vec<Sha>,
+        each_commit: bool,
+    },
     /// Make the commits that these steps land as on top of `old`, one for each. `tip` names what lands.
     BuildLanding {
         project: ProjectName,
@@ -383,6 +395,8 @@ pub enum CiPurpose {
     /// The head of a person's branch.
     Entry(EntryId),
     Trial(TrialId),
+    /// What would land, if somebody queued it.
+    Try(TryId),
     /// The primary branch itself, on which something failed.
     Base,
 }
@@ -393,6 +407,7 @@ impl CiPurpose {
         match self {
             CiPurpose::Head | CiPurpose::Entry(_) => "head",
             CiPurpose::Trial(_) => "trial",
+            CiPurpose::Try(_) => "try",
             CiPurpose::Base => "base",
         }
     }
@@ -540,6 +555,7 @@ impl Action {
             // All queues of a project share a repository.
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
+            | Action::BuildTry { project, .. }
             | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. } => format!("queue:{project}"),
             Action::RetireBranch { project, .. } => format!("branches:{project}"),
@@ -562,8 +578,19 @@ impl Action {
             | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. }
             | Action::CancelCi { project, .. } => project == of,
-            Action::RunCi { project, purpose, .. } => *purpose != CiPurpose::Head && project == of,
+            Action::RunCi { project, purpose, .. } => {
+                !matches!(purpose, CiPurpose::Head | CiPurpose::Try(_)) && project == of
+            }
             other => other.follows_a_landing(of),
+        }
+    }
+
+    /// Whether it is part of finding out whether that branch would land.
+    pub fn is_trying(&self, of: TryId) -> bool {
+        match self {
+            Action::BuildTry { id, .. } => *id == of,
+            Action::RunCi { purpose: CiPurpose::Try(id), .. } => *id == of,
+            _ => false,
         }
     }
 
@@ -604,6 +631,7 @@ impl Action {
             Action::ClosePr { .. } => "close_pr",
             Action::FindPrimary { .. } => "find_primary",
             Action::BuildChain { .. } => "build_chain",
+            Action::BuildTry { .. } => "build_try",
             Action::BuildLanding { .. } => "build_landing",
             Action::Publish { .. } => "publish",
             Action::VerifyLanded { .. } => "verify_landed",

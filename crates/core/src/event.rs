@@ -101,6 +101,10 @@ pub enum Event {
     BranchAsked { project: ProjectName, ask: BranchAsk },
     /// A person wants it out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
+    /// Somebody wants to know whether a branch would land.
+    TryAsked { project: ProjectName, ask: TryAsk },
+    /// Nobody does any more.
+    TryDropped { project: ProjectName, branch: String },
     /// A branch that waits, with its job or in the queue, is not where it was left; `None`: it is gone.
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// The primary branch of the user's checkout is not where the hub's is.
@@ -176,6 +180,22 @@ pub struct BranchAsk {
     /// Branches that it is to land after.
     #[serde(default)]
     pub after: Vec<String>,
+}
+
+/// A branch that somebody wants tried as it would land, as it was when they asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TryAsk {
+    pub branch: String,
+    pub head: Sha,
+    pub title: String,
+    /// The branch it is put on, `None` is the primary one, and where that was.
+    pub on: Option<Target>,
+    pub base: Sha,
+    pub issue: Option<IssueNumber>,
+    pub pr: Option<PrNumber>,
+    /// It is an agent's, and would land as those do.
+    pub of_agent: bool,
+    pub by: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -50,6 +50,10 @@ number_id!(
     EntryId
 );
 number_id!(
+    /// One trying of a branch that does not land.
+    TryId
+);
+number_id!(
     /// One message to an agent.
     MessageId
 );

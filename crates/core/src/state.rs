@@ -24,6 +24,7 @@ pub struct Floor {
     pub records: Table<WorkRecord>,
     pub pulls: Table<Pull>,
     pub staff: Table<Staff>,
+    pub tries: Table<Try>,
 }
 
 macro_rules! record {
@@ -53,6 +54,7 @@ mod record;
 mod session;
 mod stack;
 mod staff;
+mod tries;
 mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
@@ -61,11 +63,13 @@ pub use job::{Asked, End, Goal, Job, JobState, RedHead, SameChange, Stage};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{
-    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, StoodOn, TrialRun, Who,
+    BaseCheck, ByHand, Entry, EntryState, Landing, LostPrimary, Parked, Publishing, Queue, StoodOn, TrialRun,
+    Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 pub use staff::{Found, Outage, Staff};
+pub use tries::{Try, TryState};
 pub use urgency::Urgency;
 
 /// The last number given out of each kind.
@@ -78,6 +82,8 @@ pub struct Counters {
     pub run: u64,
     #[serde(default)]
     pub question: u64,
+    #[serde(default)]
+    pub tries: u64,
 }
 record!(Counters, "counters", (), |_| (), |_| "all".into());
 

@@ -8,7 +8,7 @@ use crate::perform::{Attempt, attempt};
 use crate::ports::{Changes, Ports};
 use shopfloor_core::effect::{Action, Outcome};
 use shopfloor_core::event::{Event, Note};
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::ids::{IssueNumber, ProjectName, TryId};
 use shopfloor_core::state::{Floor, Trouble};
 use shopfloor_core::step::{READ_FORGE, is_wanted, read_lane};
 use shopfloor_core::time::Time;
@@ -64,6 +64,14 @@ pub struct Capacity {
     pub tasks: usize,
 }
 
+/// What alone is worked on by whoever is no daemon.
+#[derive(Clone, Debug)]
+pub enum Only {
+    /// A project's merge queues.
+    Merge(ProjectName),
+    Try(TryId),
+}
+
 pub struct Conductor<S> {
     engine: Engine<S>,
     capacity: Capacity,
@@ -77,8 +85,8 @@ pub struct Conductor<S> {
     unread: BTreeMap<ProjectName, (u32, Time)>,
     /// When a deferred effect is due.
     effect_due: Option<Time>,
-    /// Only this project's merge queue is worked on; the rest is left to a daemon.
-    only_merge: Option<ProjectName>,
+    /// Only this is worked on; the rest is left to a daemon.
+    only: Option<Only>,
 }
 
 impl<S: Store> Conductor<S> {
@@ -91,15 +99,15 @@ impl<S: Store> Conductor<S> {
             read_wanted: BTreeSet::new(),
             unread: BTreeMap::new(),
             effect_due: None,
-            only_merge: None,
+            only: None,
         };
         conductor.want_all();
         conductor
     }
 
-    /// Leaves everything but a project's merge queue alone.
-    pub fn only_merge(&mut self, project: ProjectName) {
-        self.only_merge = Some(project);
+    /// Leaves everything else alone.
+    pub fn only(&mut self, only: Only) {
+        self.only = Some(only);
         self.read_wanted.clear();
     }
 
@@ -123,7 +131,7 @@ impl<S: Store> Conductor<S> {
     }
 
     fn want_all(&mut self) {
-        if self.only_merge.is_some() {
+        if self.only.is_some() {
             return;
         }
         self.read_wanted.extend(self.engine.floor().projects.iter().map(|p| p.name.clone()));
@@ -145,8 +153,10 @@ impl<S: Store> Conductor<S> {
                 tasks.push(Task::ReadForge { project, cursor });
             }
         }
-        if let Some(project) = &self.only_merge {
-            outbox.retain(|effect| effect.action.is_merging(project));
+        match &self.only {
+            Some(Only::Merge(project)) => outbox.retain(|effect| effect.action.is_merging(project)),
+            Some(Only::Try(id)) => outbox.retain(|effect| effect.action.is_trying(*id)),
+            None => {}
         }
         let free = self.capacity.checks.saturating_sub(self.checks.values().sum());
         let checks = Checks { free, running: self.checks.clone() };
@@ -221,7 +231,7 @@ impl<S: Store> Conductor<S> {
         }
         // Our own changes come back as observations: read them before the lane goes on.
         if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok())
-            && self.only_merge.is_none()
+            && self.only.is_none()
         {
             self.read_wanted.insert(project);
         }

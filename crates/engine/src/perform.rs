@@ -9,6 +9,7 @@ use crate::ports::{
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Sha};
+use shopfloor_core::planner::TrialId;
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -153,14 +154,15 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let (target, trial, method, each_commit) = (target.as_ref(), *trial, *method, *each_commit);
             let request =
                 BuildRequest { project, target, trial, base, method, list, removed, landed, each_commit };
-            Ok(match ports.merger.build(&lock, &request)? {
-                Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
-                Built::Conflict { primary, moved, entry, with_base, conflict } => {
-                    Outcome::ChainConflict { primary, moved, entry, with_base, conflict }
-                }
-                Built::Unmergeable { entry, why } => Outcome::Unmergeable { entry, why },
-                Built::NoPrimary => Outcome::NoPrimary,
-            })
+            Ok(chain(ports.merger.build(&lock, &request)?))
+        }
+        Action::BuildTry { project, target, base, method, entry, removed, landed, each_commit, .. } => {
+            let lock = QueueLock::acquire(&*ports.merger, project)?;
+            let (target, trial, method, each_commit) = (target.as_ref(), TrialId(0), *method, *each_commit);
+            let list = std::slice::from_ref(entry);
+            let request =
+                BuildRequest { project, target, trial, base, method, list, removed, landed, each_commit };
+            Ok(chain(ports.merger.build(&lock, &request)?))
         }
         Action::BuildLanding { project, old, steps, .. } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
@@ -224,6 +226,17 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
             Ok(Outcome::Checkout { updated, note })
         }
+    }
+}
+
+fn chain(built: Built) -> Outcome {
+    match built {
+        Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
+        Built::Conflict { primary, moved, entry, with_base, conflict } => {
+            Outcome::ChainConflict { primary, moved, entry, with_base, conflict }
+        }
+        Built::Unmergeable { entry, why } => Outcome::Unmergeable { entry, why },
+        Built::NoPrimary => Outcome::NoPrimary,
     }
 }
 

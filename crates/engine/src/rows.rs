@@ -16,6 +16,7 @@ pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.sessions, &mut rows);
     collect(&mut floor.agents, &mut rows);
     collect(&mut floor.entries, &mut rows);
+    collect(&mut floor.tries, &mut rows);
     collect(&mut floor.queues, &mut rows);
     collect(&mut floor.messages, &mut rows);
     collect(&mut floor.records, &mut rows);
@@ -42,6 +43,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "session" => place(&mut floor.sessions, row)?,
             "agent" => place(&mut floor.agents, row)?,
             "entry" => place(&mut floor.entries, row)?,
+            "try" => place(&mut floor.tries, row)?,
             "queue" => place(&mut floor.queues, row)?,
             "message" => place(&mut floor.messages, row)?,
             "record" => place(&mut floor.records, row)?,

@@ -3,11 +3,11 @@
 //! or a deferred effect is due.
 
 use crate::commit::Engine;
-use crate::conductor::{Capacity, Conductor, Report, Task, work};
+use crate::conductor::{Capacity, Conductor, Only, Report, Task, work};
 use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
-use shopfloor_core::ids::{EntryId, ProjectName, Role};
+use shopfloor_core::ids::{EntryId, ProjectName, Role, TryId};
 use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble, Who};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
@@ -61,6 +61,8 @@ pub enum Until {
     /// When the entry is through its project's merge queue, or waits for somebody to mend the primary
     /// branch. Nothing but that queue's work is done.
     Decided(ProjectName, EntryId),
+    /// When it is known whether that branch would land. Nothing else is done.
+    Tried(TryId),
 }
 
 /// Why the loop returned.
@@ -104,8 +106,10 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let (sender, inputs) = channel();
         let watches = watches(Handle(sender.clone()))?;
         let mut conductor = Conductor::new(engine, options.capacity);
-        if let Until::Decided(project, _) = &options.until {
-            conductor.only_merge(project.clone());
+        match &options.until {
+            Until::Decided(project, _) => conductor.only(Only::Merge(project.clone())),
+            Until::Tried(id) => conductor.only(Only::Try(*id)),
+            Until::Never | Until::Idle => {}
         }
         let bad_before = badly_ended(conductor.floor());
         let observer: Observer = Box::new(|_, _| {});
@@ -171,6 +175,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
             Until::Decided(project, entry) => {
                 is_decided(self.conductor.floor(), entry) && self.conductor.has_followed_up(&project)?
             }
+            Until::Tried(id) => !self.conductor.floor().tries.get(&id).is_some_and(|t| t.state.is_live()),
         };
         Ok(over.then(|| Stop::Idle { unfinished: self.unfinished() }))
     }

@@ -89,6 +89,8 @@ mod targets;
 mod terminals;
 #[path = "factory/told.rs"]
 mod told;
+#[path = "factory/tries.rs"]
+mod tries;
 #[path = "factory/weather.rs"]
 mod weather;
 #[path = "factory/worktrees.rs"]

@@ -5,6 +5,7 @@ mod people;
 mod reviews;
 mod sessions;
 mod told;
+mod tries;
 
 use crate::git::commit_of;
 use crate::world::{Shared, World};
@@ -76,6 +77,7 @@ impl Checker {
         self.one_owner(world, floor);
         self.nothing_is_done_twice(world);
         self.ends_are_told_once(world, floor);
+        self.a_try_is_only_that(world, floor, outbox);
         self.messages_are_accounted_for(world, floor, entries);
         self.who_waits_is_waited_for(world, floor, entries);
         self.everything_told_has_a_cause(world, floor);

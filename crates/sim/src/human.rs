@@ -5,7 +5,7 @@ use crate::git::{Written, commit_of, sha};
 use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
-use shopfloor_core::event::{BranchAsk, Event};
+use shopfloor_core::event::{BranchAsk, Event, TryAsk};
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
 use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{Floor, JobState, Session};
@@ -46,6 +46,8 @@ pub enum Whim {
     /// Pushes a branch of their own and wants it merged; pushes to it once more, or deletes it.
     QueueBranch,
     MoveBranch,
+    /// Wants to know whether a branch of their own would land.
+    TryBranch,
     /// Looks at what waits for a person, and sometimes acts.
     LookAround,
 }
@@ -177,6 +179,32 @@ impl World {
         }
     }
 
+    fn try_own_branch(&mut self, project: &ProjectName) -> Event {
+        // Perhaps of what is not the newest: with that it may conflict.
+        let moves = &self.git.moves;
+        let old = moves.get(moves.len().saturating_sub(3)).map_or(self.git.primary(), |moved| moved.new);
+        let (branch, bug) = (format!("tries/{}", self.git.commits.len()), self.rng.permille(300));
+        let mut content = self.git.content(old).clone();
+        let written = Written { bug, at_attempt: self.attempt, ..Written::default() };
+        content.insert(self.rng.below(4), self.git.write(written));
+        let commit = self.git.commit(vec![old], content, false);
+        self.git.hub.insert(branch.clone(), commit);
+        self.saw("person tried a branch");
+        self.say(format!("person tries c{commit} as {branch}"));
+        let ask = TryAsk {
+            branch,
+            head: sha(commit),
+            title: "tried".into(),
+            on: None,
+            base: sha(self.git.primary()),
+            issue: None,
+            pr: None,
+            of_agent: self.rng.permille(500),
+            by: "person".into(),
+        };
+        Event::TryAsked { project: project.clone(), ask }
+    }
+
     fn open_own_pr(&mut self, branch: &str, head: u32) -> PrNumber {
         let number = PrNumber(1000 + self.forge.prs.len() as u64);
         let (branch, head) = (branch.to_owned(), sha(head));
@@ -306,6 +334,7 @@ impl World {
                 }
                 return Some(Event::BranchAsked { project: project.clone(), ask });
             }
+            Whim::TryBranch => return Some(self.try_own_branch(project)),
             Whim::MoveBranch => return self.move_branch(project),
             Whim::CloseIssue => {
                 let number = self.some_open_issue()?;

@@ -88,6 +88,8 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::AskToMerge,
         Whim::RefuseToMerge,
         Whim::QueueBranch,
+        Whim::TryBranch,
+        Whim::TryBranch,
         Whim::QueueBranch,
     ];
     let mut plan = Vec::new();

@@ -30,6 +30,7 @@ impl Action {
             | Action::ClosePr { project, .. }
             | Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
+            | Action::BuildTry { project, .. }
             | Action::BuildLanding { project, .. }
             | Action::Publish { project, .. }
             | Action::VerifyLanded { project, .. }

@@ -16,6 +16,8 @@ pub enum Urgency {
     /// Of what would land, or of the primary branch that something failed on.
     Trial,
     UrgentHead,
+    /// Somebody waits to hear whether it would land.
+    Try,
     Head,
 }
 
@@ -43,6 +45,7 @@ impl Floor {
                     false => Urgency::Head,
                 }
             }
+            CiPurpose::Try(_) => Urgency::Try,
             CiPurpose::Entry(_) => Urgency::Head,
         })
     }

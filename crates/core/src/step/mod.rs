@@ -38,6 +38,7 @@ mod status;
 mod tidy;
 mod told;
 mod trials;
+mod tries;
 mod trouble;
 mod turn;
 
@@ -50,6 +51,7 @@ pub use by_hand::{Hindrance, may_queue};
 pub use overlap::{Overlap, overlap};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
+pub use tries::may_try;
 pub use trouble::{READ_FORGE, is_wanted, read_lane};
 
 use crate::effect::{Action, CiAbout, CiPurpose, Outcome, StartSession, Telling, Tidy};
@@ -158,6 +160,8 @@ impl Turn<'_> {
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
+            Event::TryAsked { project, ask } => self.try_asked(project, ask),
+            Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {
                 self.branch_touched(project, branch, head.as_ref());
             }
@@ -282,6 +286,7 @@ impl Turn<'_> {
                                 self.checks_finished(*job, *run, commit, report);
                             }
                         }
+                        CiPurpose::Try(id) => self.try_checked(*id, *run, report),
                         CiPurpose::Entry(entry) => self.entry_checked(*entry, *run, report),
                         CiPurpose::Trial(trial) => self.trial_checked(&queue, *trial, *run, report),
                         CiPurpose::Base => self.base_checked(&queue, *run, report),
@@ -352,6 +357,7 @@ impl Turn<'_> {
                     self.checkout_taken(project, taken);
                 }
             }
+            Action::BuildTry { id, .. } => self.try_built(*id, outcome),
             Action::Tell(telling) => self.told(telling, outcome),
             Action::RingInbox { .. }
             | Action::PostStatus { .. }
@@ -439,6 +445,9 @@ impl Turn<'_> {
             Action::ClosePr { project, pr, .. } => {
                 self.note(NoteKind::Escalation, project, None, reason);
                 self.finishing_done_by_pr(project, *pr, action);
+            }
+            Action::BuildTry { id, .. } | Action::RunCi { purpose: CiPurpose::Try(id), .. } => {
+                self.try_impossible(*id, &reason);
             }
             Action::Tell(Telling { project, .. })
             | Action::CommentPr { project, .. }

@@ -26,6 +26,7 @@ mod statuses;
 mod targets;
 mod tidy;
 mod told;
+mod tries;
 mod troubles;
 
 use super::{Step, step};

@@ -5,7 +5,7 @@ use super::Turn;
 use crate::effect::{Action, Outcome, Tidy};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, ProjectName, Role};
-use crate::state::{End, Job, JobState, Session, SessionState};
+use crate::state::{End, Job, JobState, Session, SessionState, TryState};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -93,6 +93,10 @@ impl Turn<'_> {
         let trials = floor.queues.iter().flat_map(|q| {
             q.runs.values().map(|trial| trial.run).chain(q.base_checks().map(|check| check.run))
         });
+        let tries = floor.tries.iter().filter_map(|t| match t.state {
+            TryState::Testing { run, .. } => Some(run),
+            _ => None,
+        });
         let tidy = Tidy {
             project: project.clone(),
             rescues_kept: policy.rescue_keep,
@@ -100,7 +104,7 @@ impl Turn<'_> {
             rescues_named: named.into_iter().collect(),
             sessions: floor.sessions.iter().filter(over).map(|s| s.epoch).take(SESSIONS_MAX).collect(),
             sessions_below: floor.sessions.iter().map(|s| s.epoch).min().unwrap_or(Epoch(0)),
-            runs_kept: checking.chain(trials).collect(),
+            runs_kept: checking.chain(trials).chain(tries).collect(),
             folders_before,
             idle: !floor.jobs.iter().any(Job::is_live),
         };

@@ -105,9 +105,7 @@ impl Turn<'_> {
         let policy = self.policy(&onto.project);
         let (method, each_commit) = (policy.merge_method, policy.check_commits == CheckCommits::Each);
         let removed = self.queue_of(onto).removed.clone();
-        let has_landed = |e: &&Entry| matches!(e.state, EntryState::Merged { .. }) && e.queue() == *onto;
-        let landed = self.floor.entries.iter().rev().filter(has_landed).map(|e| e.head.clone());
-        let landed = landed.take(LANDED_MAX).collect();
+        let landed = self.heads_landed(onto);
         self.act(Action::BuildChain {
             project: onto.project.clone(),
             target: onto.target.clone(),
@@ -119,6 +117,13 @@ impl Turn<'_> {
             landed,
             each_commit,
         });
+    }
+
+    /// Heads of branches that have landed there, of which the rest of a stack may still come.
+    pub(super) fn heads_landed(&self, onto: &QueueId) -> Vec<Sha> {
+        let has_landed = |e: &&Entry| matches!(e.state, EntryState::Merged { .. }) && e.queue() == *onto;
+        let landed = self.floor.entries.iter().rev().filter(has_landed).map(|e| e.head.clone());
+        landed.take(LANDED_MAX).collect()
     }
 
     pub(super) fn chain_entry(&self, id: EntryId) -> Option<ChainEntry> {

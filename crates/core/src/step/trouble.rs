@@ -8,7 +8,7 @@ use super::deadline::minutes;
 use crate::effect::{Action, CiPurpose};
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, ProjectName, QueueId, Target};
-use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble};
+use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble, Try, TryState};
 use crate::text::one_line;
 use crate::time::Time;
 use std::time::Duration;
@@ -101,6 +101,11 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
         Action::RunCi { run, purpose: CiPurpose::Entry(entry), .. } => {
             let expected = EntryState::Checking { run: *run, again_at: None };
             floor.entries.get(entry).is_some_and(|e| e.state == expected)
+        }
+        Action::BuildTry { id, .. } => floor.tries.get(id).is_some_and(|t| t.state == TryState::Building),
+        Action::RunCi { run, purpose: CiPurpose::Try(id), .. } => {
+            let testing = |t: &Try| matches!(t.state, TryState::Testing { run: known, .. } if known == *run);
+            floor.tries.get(id).is_some_and(testing)
         }
         Action::RunCi { job: None, purpose: CiPurpose::Head, .. } => false,
         _ => true,

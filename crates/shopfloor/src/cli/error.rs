@@ -20,6 +20,8 @@ pub enum Exit {
     Unfinished = 3,
     NoSuchThing = 4,
     Busy = 5,
+    /// Only a person can go on with it.
+    NeedsPerson = 6,
 }
 
 impl From<Exit> for ExitCode {

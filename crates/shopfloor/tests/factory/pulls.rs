@@ -47,6 +47,8 @@ fn a_persons_pull_request_is_approved_and_lands_in_its_own_words() {
     assert_eq!((&pr["author"], &pr["issue"], &pr["head"]), (&json!("alice"), &Value::Null, &json!(head)));
     assert_eq!(floor.hub(&["rev-parse", "refs/pull/1/head"]), head.to_string());
 
+    let agent = floor.command(&["pr", "close", "1"]).env("SHOPFLOOR_SESSION", "dev-demo-1").output();
+    assert_eq!(agent.expect("it runs").status.code(), Some(2));
     // Nobody approves their own; another's approval of the head is what the queue needs.
     let own = by(&floor, "alice", &["pr", "review", "1", "--approve"]);
     assert!(said(&own).contains("who cannot approve it"), "{}", said(&own));

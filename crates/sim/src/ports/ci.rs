@@ -2,7 +2,7 @@
 
 use crate::git::commit_of;
 use crate::world::{GreenRun, Mutation, Shared};
-use shopfloor_core::effect::{CiReport, CiVerdict, Tidy};
+use shopfloor_core::effect::{CiPurpose, CiReport, CiVerdict, Tidy};
 use shopfloor_core::ids::{ProjectName, RunId};
 use shopfloor_engine::ports::{Ci, CiRequest, PortResult};
 
@@ -48,10 +48,12 @@ impl Ci for FakeCi {
                 CiVerdict::NoChecks => world.policy.allow_no_checks,
                 _ => false,
             };
-            if matches!(verdict, CiVerdict::Red | CiVerdict::TimedOut) {
+            // What is only tried is no evidence, neither for what lands nor against anybody.
+            let counts = !matches!(request.purpose, CiPurpose::Try(_));
+            if counts && matches!(verdict, CiVerdict::Red | CiVerdict::TimedOut) {
                 *world.red_runs.entry(commit).or_default() += 1;
             }
-            if passed {
+            if counts && passed {
                 world.green.extend(each.into_iter().map(|commit| GreenRun { commit, run: request.run }));
             }
             world.say(format!("checks run {} on c{commit}: {verdict:?}", request.run));

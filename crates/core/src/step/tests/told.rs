@@ -23,6 +23,7 @@ fn ask(branch: &str, head: u32, pr: Option<PrNumber>) -> BranchAsk {
         approved_by: Some("bob".into()),
         urgent: false,
         target: None,
+        after: Vec::new(),
     }
 }
 

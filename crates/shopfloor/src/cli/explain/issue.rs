@@ -166,6 +166,9 @@ fn concerns(
         | Action::MovePr { project: p, pr, .. }
         | Action::CommentPr { project: p, pr, .. } => my_pr(p, *pr),
         Action::Tell(telling) => telling.project == *project && telling.issue == Some(issue),
+        Action::BuildTry { project: p, entry, .. } => {
+            p == project && job.is_some_and(|j| j.branch == entry.branch)
+        }
         Action::BuildChain { list, .. } => list.iter().any(|e| my_entry(e.entry)),
         Action::BuildLanding { steps, .. } => steps.iter().flat_map(|s| &s.list).any(|e| my_entry(e.entry)),
         Action::Publish { entries, .. } => entries.iter().any(|e| my_entry(*e)),

@@ -15,7 +15,7 @@ use shopfloor_core::ids::IssueNumber;
 /// through the merge queue.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// An issue's number, an agent (dev-project-7), a session (its name, or e12), or a branch that was queued
+    /// An issue's number, an agent (dev-project-7), a session (its name, or e12), or a branch that was queued or tried
     #[arg(value_name = "ISSUE|AGENT|BRANCH")]
     what: String,
 }
@@ -28,8 +28,8 @@ pub fn run(context: &Context, args: &ExplainArgs) -> CliResult<Exit> {
             let name = args.what.strip_prefix("refs/heads/").unwrap_or(&args.what);
             // Outside of a project, only an agent can be meant.
             let project = context.project().ok().map(|row| row.name);
-            match project.and_then(|project| branch::find(&floor, &project, name)) {
-                Some(entry) => branch::run(context, &floor, entry),
+            match project.filter(|project| branch::is_known(&floor, project, name)) {
+                Some(project) => branch::run(context, &floor, &project, name),
                 None => agent::run(context, &args.what),
             }
         }

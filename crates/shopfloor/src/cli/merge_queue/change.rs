@@ -120,7 +120,7 @@ impl FromStr for Change {
 }
 
 impl Change {
-    fn job<'f>(&self, floor: &'f Floor, project: &ProjectName) -> CliResult<&'f Job> {
+    pub(super) fn job<'f>(&self, floor: &'f Floor, project: &ProjectName) -> CliResult<&'f Job> {
         let found = match self {
             Change::Issue(issue) => floor.job_of(project, *issue),
             Change::Branch(branch) => {

@@ -1,9 +1,9 @@
 //! `shopfloor merge-queue list`: what is about to land, in order.
 
-use super::EntryView;
+use super::{EntryView, TryView};
 use crate::cli::{CliResult, Context, Exit, now, output, view};
 use clap::Args;
-use shopfloor_core::state::Entry;
+use shopfloor_core::state::{Entry, Try};
 
 /// List the branches on their way to the primary branch, or another target, in order
 #[derive(Args)]
@@ -52,6 +52,10 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
     let header =
         ["POSITION", "PROJECT", "ISSUE", "PR", "BRANCH", "STATUS", "REQUESTED", "ABOUT", "WAITS FOR"];
     output::table(&header, &rows);
+    let mine = |t: &&Try| project.as_ref().is_none_or(|p| t.project == *p) && (args.all || t.state.is_live());
+    for row in floor.tries.iter().rev().filter(mine) {
+        output::line(format!("tried: {}", TryView::new(floor, context, row).tell()));
+    }
     for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
         if let Some(why) = queue.pause() {
             output::line(format!("{} is paused: {why}", queue.id()));

@@ -11,8 +11,10 @@ mod revert;
 mod stats;
 mod status;
 mod target;
+mod try_branch;
 
 pub use entry::{EntryView, queue};
+pub use try_branch::TryView;
 
 use super::{CliResult, Context, Exit};
 use clap::{Args, Subcommand};
@@ -42,6 +44,7 @@ enum MergeQueueCommand {
     Retry(change::RetryArgs),
     Revert(revert::RevertArgs),
     Backport(backport::BackportArgs),
+    Try(try_branch::TryArgs),
     History(history::HistoryArgs),
     Stats(stats::StatsArgs),
 }
@@ -58,6 +61,7 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
         MergeQueueCommand::Revert(args) => revert::run(context, &args),
         MergeQueueCommand::Backport(args) => backport::run(context, &args),
+        MergeQueueCommand::Try(args) => try_branch::run(context, &args),
         MergeQueueCommand::History(args) => history::run(context, &args),
         MergeQueueCommand::Stats(args) => stats::run(context, &args),
     }

@@ -68,13 +68,15 @@ pub fn run(context: &Context) -> CliResult<Exit> {
                 }
                 break;
             }
-            Err(error) if error.exit == Exit::Busy => match follow(context, next)? {
-                Followed::Decided => break,
-                // Whoever it was, it is this process's turn now.
-                Followed::Ended => nobody = 0,
-                Followed::Nobody if nobody == TRIES_MAX => return Err(error),
-                Followed::Nobody => nobody += 1,
-            },
+            Err(error) if error.exit == Exit::Busy => {
+                match follow(context, &mut |floor| is_decided(floor, next))? {
+                    Followed::Decided => break,
+                    // Whoever it was, it is this process's turn now.
+                    Followed::Ended => nobody = 0,
+                    Followed::Nobody if nobody == TRIES_MAX => return Err(error),
+                    Followed::Nobody => nobody += 1,
+                }
+            }
             Err(error) => return Err(error),
         }
     }
@@ -88,17 +90,17 @@ enum News {
 }
 
 /// Times in a row that the floor is held and nobody is seen to hold it.
-const TRIES_MAX: u32 = 5;
+pub(super) const TRIES_MAX: u32 = 5;
 
-enum Followed {
+pub(super) enum Followed {
     Decided,
     Ended,
     /// Whoever held the floor is gone already.
     Nobody,
 }
 
-/// Sleeps until whoever holds the floor has decided the entry, or is gone.
-fn follow(context: &Context, entry: EntryId) -> CliResult<Followed> {
+/// Sleeps until whoever holds the floor has brought it so far, or is gone.
+pub(super) fn follow(context: &Context, decided: &mut dyn FnMut(&Floor) -> bool) -> CliResult<Followed> {
     let (written, news) = channel();
     let ended = written.clone();
     // Nobody listens any more once it is decided.
@@ -116,7 +118,7 @@ fn follow(context: &Context, entry: EntryId) -> CliResult<Followed> {
     let mut ended = false;
     loop {
         engine.refresh()?;
-        if is_decided(engine.floor(), entry) {
+        if decided(engine.floor()) {
             return Ok(Followed::Decided);
         }
         // Its last words were read just now.

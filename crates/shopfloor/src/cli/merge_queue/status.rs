@@ -1,11 +1,12 @@
 //! `shopfloor merge-queue status`: what is being tried, and how the queue is.
 
+use super::TryView;
 use super::entry::names;
 use crate::cli::{CliResult, Context, Exit, now, output};
 use serde::Serialize;
 use shopfloor_core::ids::{EntryId, IssueNumber, ProjectName, QueueId, RunId, Sha};
 use shopfloor_core::planner::{Priority, Purpose, TrialId};
-use shopfloor_core::state::{Floor, Queue};
+use shopfloor_core::state::{Floor, Queue, Try};
 
 #[derive(Serialize)]
 struct QueueView {
@@ -39,6 +40,8 @@ struct QueueView {
     checks_seconds: Option<u64>,
     /// Nothing is tried until then, since the checks could not be run.
     held_until: Option<String>,
+    /// What is tried on top of that branch without landing.
+    tries: Vec<TryView>,
 }
 
 #[derive(Serialize)]
@@ -61,7 +64,7 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     let mine = floor.projects.iter().filter(|p| project.as_ref().is_none_or(|only| p.name == *only));
     let queues = mine.flat_map(|project| floor.queue_ids(&project.name));
     let queue = |id: QueueId| floor.queues.get(&id).cloned().unwrap_or_else(|| Queue::new(id));
-    let views: Vec<QueueView> = queues.map(|id| view_of(floor, &queue(id))).collect();
+    let views: Vec<QueueView> = queues.map(|id| view_of(context, floor, &queue(id))).collect();
     if context.json {
         output::json(&views);
         return Ok(Exit::Fine);
@@ -72,7 +75,9 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     Ok(Exit::Fine)
 }
 
-fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
+fn view_of(context: &Context, floor: &Floor, queue: &Queue) -> QueueView {
+    let tried = |t: &&Try| t.project == queue.project && t.on == queue.target && t.state.is_live();
+    let tries = floor.tries.iter().filter(tried).map(|row| TryView::new(floor, context, row)).collect();
     let issue = |entry: &EntryId| floor.entries.get(entry).and_then(|e| e.issue);
     let trials = queue.plan.trials().map(|t| {
         let run = queue.runs.get(&t.id);
@@ -107,6 +112,7 @@ fn view_of(floor: &Floor, queue: &Queue) -> QueueView {
         unchecked_commits: floor.policy(&queue.project).lands_unchecked_commits(),
         checks_seconds: queue.checks_ms.map(|ms| ms / 1000),
         held_until: queue.plan.held_until().map(output::moment),
+        tries,
     }
 }
 
@@ -142,6 +148,9 @@ fn print(queue: &QueueView) {
         };
         let again = if trial.confirms { ", a second time" } else { "" };
         output::line(format!("    {}: {what}{again}", trial.names));
+    }
+    for tried in &queue.tries {
+        output::line(format!("  only tried      {}", tried.tell()));
     }
     if let Some(names) = &queue.publishing_names {
         output::line(format!("  publishing      {names}"));

@@ -332,6 +332,11 @@ fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: Revie
 }
 
 fn close(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
+    // It withdraws what somebody has approved.
+    if body::session().is_some() {
+        return Err(CliError::usage("an agent's session cannot close a pull request")
+            .hint("an agent that gives up signals failed"));
+    }
     let pr = forge.pr_summary(&project.name, number).map_err(|e| missing(e.into()))?;
     if pr.state == PrState::Merged {
         return Err(CliError::failed(format!("pull request #{number} is merged already")));
