@@ -10,7 +10,7 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
 use shopfloor_core::state::{Entry, EntryState, Floor, Job, JobState, Pull, Queue};
 use shopfloor_engine::{Handle, Input};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,11 @@ impl HubWatch {
     }
 
     pub fn reconcile(&mut self, floor: &Floor) {
-        let mut wanted: BTreeMap<Name, Known> = floor.pulls.iter().filter_map(pulled).collect();
+        // Whoever works on a branch pushes to it: that is no news before they say that they are done.
+        let carried = floor.jobs.iter().filter(|job| job.is_live());
+        let carried: BTreeSet<Name> = carried.map(|j| (j.project.clone(), j.branch.clone())).collect();
+        let pulls = floor.pulls.iter().filter_map(pulled).filter(|(name, _)| !carried.contains(name));
+        let mut wanted: BTreeMap<Name, Known> = pulls.collect();
         wanted.extend(floor.entries.iter().filter_map(queued));
         wanted.extend(floor.jobs.iter().filter_map(waiting));
         for project in floor.projects.iter() {
