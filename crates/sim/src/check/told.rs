@@ -33,7 +33,7 @@ impl Checker {
 
     /// At the end of a run. What was refused for good was said.
     pub(super) fn every_end_is_told(&self, world: &mut World, floor: &Floor) {
-        if !world.policy.tells_landed || world.weather.permanent > 0 {
+        if !world.policy.tells_landed || world.coverage.contains_key("fault permanent") {
             return;
         }
         let merged = floor.entries.iter().filter(|e| matches!(e.state, EntryState::Merged { .. }));
