@@ -12,6 +12,7 @@ fn telling_policy() -> Policy {
 
 fn ask(branch: &str, head: u32, pr: Option<PrNumber>) -> BranchAsk {
     BranchAsk {
+        alone: false,
         branch: branch.into(),
         head: sha(head),
         tree: Tree(sha(2_020 + head)),
