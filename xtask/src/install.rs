@@ -30,7 +30,19 @@ const MANAGERS: [Manager; 5] = [
     Manager { program: "brew", install: &["install"], refresh: None, root: false },
 ];
 
-/// Sees to it that a program is there. The package is called as the program is.
+/// Packages that are not called as the program that is wanted of them, by manager; "" is any other.
+const PACKAGES: [(&str, &str, &str); 3] = [
+    ("ssh-keygen", "apt-get", "openssh-client"),
+    ("ssh-keygen", "apk", "openssh-keygen"),
+    ("ssh-keygen", "", "openssh"),
+];
+
+fn package<'p>(program: &'p str, manager: &str) -> &'p str {
+    let known = |(of, by, _): &&(&str, &str, &str)| *of == program && [manager, ""].contains(by);
+    PACKAGES.iter().find(known).map_or(program, |(.., package)| package)
+}
+
+/// Sees to it that a program is there.
 pub fn ensure(program: &str) -> Res<()> {
     if on_path(program) {
         return Ok(());
@@ -40,11 +52,12 @@ pub fn ensure(program: &str) -> Res<()> {
             "{program} is missing and no package manager was found: install {program} yourself, then try again"
         ));
     };
+    let package = package(program, manager.program);
     let prefix: &[&str] = match (manager.root, is_root()) {
         (true, false) if on_path("sudo") => &["sudo"],
         (true, false) => {
             return Err(format!(
-                "{program} is missing. Installing it needs root, and there is no sudo: run `{} {} {program}` as root, then try again",
+                "{program} is missing. Installing it needs root, and there is no sudo: run `{} {} {package}` as root, then try again",
                 manager.program,
                 manager.install.join(" ")
             ));
@@ -58,7 +71,7 @@ pub fn ensure(program: &str) -> Res<()> {
         command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
         sh::run(&mut command)
     };
-    let install: Vec<&str> = manager.install.iter().copied().chain([program]).collect();
+    let install: Vec<&str> = manager.install.iter().copied().chain([package]).collect();
     let mut installed = call(&install);
     if installed.is_err()
         && let Some(refresh) = manager.refresh

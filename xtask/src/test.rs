@@ -24,9 +24,10 @@ fn lint_steps(steps: &mut Steps) -> Res<()> {
 /// Everything. Without `with_clients`, the tests that run real agent clients are skipped, and named.
 pub fn run(with_clients: bool) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("checking for git, tmux, rustfmt and clippy", || {
+    steps.step("checking for git, tmux, ssh-keygen, rustfmt and clippy", || {
         install::ensure("git")?;
         install::ensure("tmux")?;
+        install::ensure("ssh-keygen")?;
         install::ensure_components()
     })?;
     let clients = match with_clients {

@@ -132,6 +132,7 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         checkout,
         push_rescues: false,
         signing: None,
+        targets: Vec::new(),
     })
 }
 

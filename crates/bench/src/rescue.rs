@@ -23,6 +23,7 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
         checkout: floor.checkout(),
         push_rescues: false,
         signing: None,
+        targets: Vec::new(),
     };
     let known = project.clone();
     let git = Git::new("git", floor.environment());

@@ -28,7 +28,7 @@ impl Green {
     /// was not checked for its paths.
     pub fn judge(policy: &Policy, commit: &Sha, run: RunId, report: &CiReport) -> Option<Green> {
         let green = match report.verdict {
-            CiVerdict::Green => report.steps_run > 0 && !is_too_soon(policy, report, 1),
+            CiVerdict::Green => report.steps_run > 0 && !is_too_soon(policy, report),
             CiVerdict::NoChecks => policy.allow_no_checks,
             CiVerdict::Skipped => policy.may_skip_checks,
             CiVerdict::Red | CiVerdict::TimedOut | CiVerdict::Infra | CiVerdict::Cancelled => false,
@@ -62,15 +62,14 @@ impl Green {
     }
 }
 
-fn is_too_soon(policy: &Policy, report: &CiReport, commits: usize) -> bool {
-    let least = policy.ci_min_time * u32::try_from(commits).unwrap_or(u32::MAX);
-    report.verdict == CiVerdict::Green && Duration::from_millis(report.duration_ms) < least
+fn is_too_soon(policy: &Policy, report: &CiReport) -> bool {
+    report.verdict == CiVerdict::Green && Duration::from_millis(report.duration_ms) < policy.ci_min_time
 }
 
 /// The report as it is to be taken: checks that pass sooner than they can were not run, whatever their runner
-/// says. That is the machinery's fault and nobody else's. `commits`: how many were checked in the run.
-pub fn believed<'r>(policy: &Policy, report: &'r CiReport, commits: usize) -> Cow<'r, CiReport> {
-    if !is_too_soon(policy, report, commits) {
+/// says. That is the machinery's fault and nobody else's.
+pub fn believed<'r>(policy: &Policy, report: &'r CiReport) -> Cow<'r, CiReport> {
+    if !is_too_soon(policy, report) {
         return Cow::Borrowed(report);
     }
     let took = Duration::from_millis(report.duration_ms);
@@ -142,16 +141,15 @@ mod tests {
         let judge = |report: &CiReport| Green::judge(&policy, &sha("a"), RunId(1), report).is_some();
         let (soon, late) = (after(999, CiVerdict::Green), after(1_000, CiVerdict::Green));
         assert_eq!((judge(&soon), judge(&late)), (false, true));
-        let taken = believed(&policy, &soon, 1);
+        let taken = believed(&policy, &soon);
         assert_eq!(taken.verdict, CiVerdict::Infra);
-        assert_eq!(believed(&policy, &late, 2).verdict, CiVerdict::Infra, "each of them takes that");
         assert!(taken.excerpt.contains("min_time"), "{}", taken.excerpt);
         // What is not green is as it is, however soon; so is what was not run, and said so.
         for other in [CiVerdict::Red, CiVerdict::Skipped, CiVerdict::NoChecks] {
             let report = after(0, other);
-            assert_eq!(*believed(&policy, &report, 1), report);
+            assert_eq!(*believed(&policy, &report), report);
         }
-        assert_eq!(*believed(&Policy::default(), &soon, 1), soon, "off by default");
+        assert_eq!(*believed(&Policy::default(), &soon), soon, "off by default");
         let skipping = Policy { may_skip_checks: true, ..policy.clone() };
         assert!(Green::judge(&skipping, &sha("a"), RunId(1), &after(0, CiVerdict::Skipped)).is_some());
     }

@@ -281,7 +281,7 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
 pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
     let Some(entry) = floor.entries.get(&entry).filter(|e| e.state.is_live()) else { return true };
     let queue = floor.queues.get(&entry.queue());
-    queue.is_some_and(|q| waits_for_the_primary(q, entry)) || floor.waits_for_nobody(entry)
+    queue.is_some_and(|q| waits_for_the_primary(q, entry)) || waits_in_vain(floor, entry, &mut Vec::new())
 }
 
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
@@ -297,9 +297,30 @@ fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
 
 /// Only a person can get it going again.
 fn stands_still(floor: &Floor, entry: &Entry) -> bool {
+    stands_still_before(floor, entry, &mut Vec::new())
+}
+
+/// `seen`: what waits for it, so that a circle is noticed.
+fn stands_still_before(floor: &Floor, entry: &Entry, seen: &mut Vec<EntryId>) -> bool {
     let queue = floor.queues.get(&entry.queue());
     let held = queue.is_some_and(|q| q.holds(entry.priority).is_some() || waits_for_the_primary(q, entry));
-    (held || floor.waits_for_nobody(entry)) && entry.state == EntryState::Queued
+    (held || waits_in_vain(floor, entry, seen)) && entry.state == EntryState::Queued
+}
+
+/// It lands after another branch, which nobody is at, or which stands still itself.
+fn waits_in_vain(floor: &Floor, entry: &Entry, seen: &mut Vec<EntryId>) -> bool {
+    if floor.waits_for_branch(entry).is_none() {
+        return false;
+    }
+    if seen.contains(&entry.id) {
+        return true;
+    }
+    seen.push(entry.id);
+    match floor.is_at_it(entry) {
+        (Some(first), _) => stands_still_before(floor, first, seen),
+        (None, Some(job)) => waits_for_a_person(floor, job),
+        (None, None) => true,
+    }
 }
 
 /// Nothing but a person's word can move such a job, before a deadline of hours.

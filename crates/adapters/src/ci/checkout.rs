@@ -108,6 +108,14 @@ pub(super) fn subject(tree: &Path, commit: &Sha, path: &OsStr) -> Option<String>
     finished.status.success().then_some(finished.stdout)
 }
 
+/// A file as a branch of the repository has it; `None`: it cannot be had.
+pub(super) fn file(repository: &Path, branch: &str, name: &str, path: &OsStr) -> io::Result<Option<String>> {
+    let mut show = git(path);
+    show.arg("--git-dir").arg(repository).args(["cat-file", "blob", &format!("refs/heads/{branch}:{name}")]);
+    let finished = command::run(&mut show, GIT_TIMEOUT)?;
+    Ok(finished.status.success().then_some(finished.stdout))
+}
+
 /// Git without the user's or the machine's configuration, hooks or questions.
 pub(super) fn git(path: &OsStr) -> Command {
     let mut git = Command::new("git");

@@ -243,9 +243,9 @@ impl LocalCi {
             report.excerpt = format!("only {files} changed");
             return Ok(());
         }
-        let mut steps = config.steps.clone();
+        let mut steps = self.accepted(request, config, path)?;
         if let Some(own) = config.own.as_ref().filter(|_| request.purpose != CiPurpose::Base) {
-            match own.beside(place.tree, &config.steps) {
+            match own.beside(place.tree, &steps) {
                 Ok(more) if more.is_empty() => {}
                 Ok(more) => {
                     log.note("this commit changes the checks: those of the project are run, and its own")?;
@@ -308,6 +308,16 @@ impl LocalCi {
 }
 
 impl LocalCi {
+    /// The checks that count where it is to land: another branch than the primary one may have its own.
+    fn accepted(&self, request: &CiRequest<'_>, config: &CiConfig, path: &OsStr) -> io::Result<Vec<CiStep>> {
+        let (Some(target), Some(own)) = (&request.about.target, &config.own) else {
+            return Ok(config.steps.clone());
+        };
+        let hub = self.layout.hub(request.project);
+        let text = checkout::file(&hub, target.branch(), &own.file, path)?;
+        Ok(own.of_branch(text.as_deref()).unwrap_or_else(|| config.steps.clone()))
+    }
+
     /// What the commit changes, if all of it needs no checks. What cannot be told is checked.
     fn skippable(
         &self,

@@ -28,6 +28,12 @@ impl fmt::Debug for OwnSteps {
 }
 
 impl OwnSteps {
+    /// The steps that another branch than the primary one has accepted, by its own configuration; `None`: it has none
+    /// that can be used.
+    pub(super) fn of_branch(&self, text: Option<&str>) -> Option<Vec<CiStep>> {
+        (self.read)(text?).ok().filter(|steps| !steps.is_empty())
+    }
+
     /// The steps of the checked out commit that are not among the accepted ones. `Err`: why its configuration
     /// cannot be used.
     pub(super) fn beside(&self, tree: &Path, accepted: &[CiStep]) -> Result<Vec<CiStep>, String> {

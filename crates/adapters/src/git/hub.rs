@@ -24,7 +24,7 @@ pub struct HubBranch {
     pub author: String,
     /// The first line of one of its commits that says itself that it is not for others yet.
     pub unfinished: Option<String>,
-    /// Branches that its commits say it depends on.
+    /// Branches of the hub that its commits say it depends on, and that have not landed as they are.
     pub after: Vec<String>,
 }
 
@@ -90,8 +90,15 @@ pub fn branch(git: &Git, hub: &Path, primary: &str, name: &str) -> Result<HubBra
     let unfinished = subjects.into_iter().find(|subject| is_unfinished(subject));
     let unfinished = unfinished.map(|subject| text::one_line(subject, 200));
     let (tree, subject) = (Tree(head_commit.tree.clone()), head_commit.subject());
-    let (author, after) = (head_commit.author_name(), hints::after(&log.replace('\0', "\n")));
+    let (author, mut after) = (head_commit.author_name(), hints::after(&log.replace('\0', "\n")));
+    after.retain(|name| is_to_come(&hub, &on, name));
     Ok(HubBranch { head, tree, subject, author, unfinished, after })
+}
+
+/// Whether the hub has a branch of that name with something that is not in `on` yet.
+fn is_to_come(hub: &Repo, on: &Sha, name: &str) -> bool {
+    let head = refs::read(hub.path(), &format!("refs/heads/{name}"));
+    head.is_some_and(|head| !hub.is_ancestor(&head, on).unwrap_or(false))
 }
 
 fn changes_nothing(hub: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {
@@ -120,19 +127,27 @@ pub fn primary(
 /// What is read of one file.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// A file of a branch; `None`: there is no such branch, or no such file in it.
-pub fn file(git: &Git, hub: &Path, branch: &str, path: &str) -> Result<Option<String>, PortError> {
+/// A file of a branch.
+pub enum HubFile {
+    Text(String),
+    /// The branch has none.
+    Absent,
+    NoBranch,
+}
+
+pub fn file(git: &Git, hub: &Path, branch: &str, path: &str) -> Result<HubFile, PortError> {
     let name = branch_ref(branch)?;
     let hub = git.bare(hub);
     if !hub.path().exists() || hub.refs(&[&name])?[0].is_none() {
-        return Ok(None);
+        return Ok(HubFile::NoBranch);
     }
     let call = hub.call("ls-tree").args(["-z", &name, "--", path]);
     let listed = call.text()?;
-    // `<mode> <type> <object>`, a tab, the path. A link is no configuration.
-    let Some((entry, _)) = listed.split_once('\t').filter(|(entry, _)| entry.starts_with("100")) else {
-        return Ok(None);
-    };
+    // `<mode> <type> <object>`, a tab, the path.
+    let Some((entry, _)) = listed.split_once('\t') else { return Ok(HubFile::Absent) };
+    if !entry.starts_with("100") {
+        return Err(PortError::permanent(Final::Config, format!("{path} of {branch} is no plain file")));
+    }
     let object = entry.rsplit(' ').next().unwrap_or_default();
     let bytes = hub.call("cat-file").args(["blob", object]).run()?;
     if bytes.len() > FILE_BYTES_MAX {
@@ -140,7 +155,7 @@ pub fn file(git: &Git, hub: &Path, branch: &str, path: &str) -> Result<Option<St
         return Err(PortError::permanent(Final::Config, why));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
+        Ok(text) => Ok(HubFile::Text(text)),
         Err(_) => Err(PortError::permanent(Final::Config, format!("{path} of {branch} is not UTF-8"))),
     }
 }

@@ -66,10 +66,10 @@ impl GitWorkspace {
         full: &str,
         notes: &mut Vec<String>,
     ) -> PortResult<Worktree> {
-        if full == site.primary {
+        if site.is_landed_on(full) {
             return Err(PortError::permanent(
                 Final::Refused,
-                format!("{branch} is the primary branch: no agent works on it"),
+                format!("work lands on {branch}: no agent works on it"),
             ));
         }
         let worktree = match self.usable(site, tree, Some(full), notes)? {

@@ -18,7 +18,7 @@
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
-use shopfloor_core::ids::{ProjectName, Sha};
+use shopfloor_core::ids::{ProjectName, Sha, Target};
 use shopfloor_core::text;
 use std::ffi::OsString;
 use std::io::Write;
@@ -31,6 +31,8 @@ use std::sync::Arc;
 pub struct GitProject {
     pub name: ProjectName,
     pub primary_branch: String,
+    /// Other branches that work lands on.
+    pub targets: Vec<Target>,
     /// The user's own checkout.
     pub checkout: PathBuf,
     /// Whether snapshots are sent to origin as well.

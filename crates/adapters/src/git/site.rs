@@ -7,7 +7,7 @@ use super::GitProject;
 use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
 use super::worktree::Worktree;
 use super::{locks, refs, transfer};
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{Sha, Target};
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::path::Path;
 
@@ -21,6 +21,13 @@ pub(super) struct Site {
 }
 
 impl Site {
+    /// Whether work lands on the branch of that full name: only the merge queue moves it.
+    pub(super) fn is_landed_on(&self, full: &str) -> bool {
+        let others = self.project.targets.iter().map(Target::branch);
+        let all = others.chain([self.project.primary_branch.as_str()]);
+        full == self.primary || all.into_iter().any(|branch| full.strip_prefix("refs/heads/") == Some(branch))
+    }
+
     /// Where origin has the ref of that full name.
     pub(super) fn on_origin(&self, full: &str) -> Option<Sha> {
         refs::read(self.hub.path(), full)

@@ -106,13 +106,16 @@ impl Links<'_> {
         }
         let own = self.commits_without(onto, &entry.head, tips)?;
         let is_one = |list: &[(Sha, Vec<Sha>)], sha: &Sha| list.iter().any(|(known, _)| known == sha);
-        let parents = own.iter().flat_map(|(_, parents)| parents);
-        let mut begins: Vec<&Sha> = parents.filter(|p| is_one(names, p) && !is_one(&own, p)).collect();
+        let mut begins: Vec<Sha> = own.iter().flat_map(|(_, parents)| parents.iter().cloned()).collect();
+        begins.retain(|parent| !is_one(&own, parent));
         begins.sort_unstable();
         begins.dedup();
-        // Begun on several at once, it is joined as a whole.
-        let [from] = begins[..] else { return Ok(None) };
-        Ok(Some(Rest { from: from.clone(), own: own.clone() }))
+        // Begun on several at once, or with the primary branch merged into it since, it is joined as a whole: git
+        // knows what of both it has.
+        match &begins[..] {
+            [from] if is_one(names, from) => Ok(Some(Rest { from: from.clone(), own })),
+            _ => Ok(None),
+        }
     }
 
     pub(super) fn join_rest(

@@ -158,7 +158,7 @@ impl Workspace for GitWorkspace {
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
         let site = self.site_of(tree)?;
         let full = branch_ref(branch)?;
-        if full == site.primary {
+        if site.is_landed_on(&full) {
             return Err(PortError::permanent(Final::Refused, format!("only the merge queue moves {branch}")));
         }
         let worktree = self.open(tree)?;
@@ -309,7 +309,7 @@ impl Workspace for GitWorkspace {
         let site = self.site(proof.project())?;
         let full = branch_ref(branch)?;
         let target = proof.merged().target.as_ref();
-        if full == site.primary || target.is_some_and(|target| target.branch() == branch) {
+        if site.is_landed_on(&full) || target.is_some_and(|target| target.branch() == branch) {
             return Err(PortError::permanent(
                 Final::Refused,
                 format!("work lands on {branch}: it is not deleted"),
@@ -335,6 +335,10 @@ impl Workspace for GitWorkspace {
 
     fn is_merged(&self, project: &ProjectName, target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
         let site = self.site_onto(project, target)?;
+        // Nothing is in a target that is gone.
+        if target.is_some() && site.on_origin(&site.primary).is_none() {
+            return Ok(false);
+        }
         let primary = site.primary_now()?;
         Ok(*commit == primary
             || site.hub.commit(commit.as_str())?.is_some() && site.hub.is_ancestor(commit, &primary)?)

@@ -100,6 +100,7 @@ impl Floor {
             checkout,
             push_rescues: false,
             signing: None,
+            targets: Vec::new(),
         };
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         GitWorkspace::new(git(program, home), Layout::new(home.join("a floor")), projects)
@@ -122,6 +123,7 @@ impl Floor {
             checkout,
             push_rescues: false,
             signing: None,
+            targets: Vec::new(),
         };
         let known = project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));

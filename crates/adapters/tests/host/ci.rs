@@ -149,7 +149,8 @@ fn green_is_every_step_on_a_clean_checkout_in_a_clean_environment() {
             "SHOPFLOOR_CI",
             "SHOPFLOOR_CI_RUN",
             "SHOPFLOOR_HEAD",
-            "SHOPFLOOR_PURPOSE"
+            "SHOPFLOOR_PURPOSE",
+            "SHOPFLOOR_TARGET"
         ]
     );
     assert_eq!(floor.left(), ["log", "report.json"], "the checkout is gone");

@@ -1,6 +1,6 @@
 //! The merge queue's records: a branch on its way through it, and the queue of a project.
 
-use super::Floor;
+use super::{Floor, Job};
 use crate::effect::CommandEnd;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, QueueId, RunId, Sha, Target};
 use crate::planner::{Link, Plan, Priority, Standing, Step, Terms, Tree, TrialId};
@@ -460,7 +460,8 @@ impl Floor {
         let mut all = vec![QueueId::primary(project)];
         all.extend(policy.targets.iter().map(|target| QueueId::new(project, Some(&target.branch))));
         let live = self.entries.iter().filter(|e| e.project == *project && e.state.is_live());
-        for queue in live.map(Entry::queue) {
+        let jobs = self.live_jobs(project).map(Job::queue);
+        for queue in live.map(Entry::queue).chain(jobs) {
             if !all.contains(&queue) {
                 all.push(queue);
             }

@@ -10,23 +10,24 @@ impl Floor {
         entry.after.iter().filter(matters).find(|name| !self.has_landed(entry, name)).map(String::as_str)
     }
 
-    /// Whether the branch that has to land first is nobody's work just now: a person has to do something about it.
-    pub fn waits_for_nobody(&self, entry: &Entry) -> bool {
-        let Some(name) = self.waits_for_branch(entry) else { return false };
-        let queued = |e: &Entry| e.queue() == entry.queue() && e.branch == name && e.state.is_live();
-        let at_work = |j: &Job| j.project == entry.project && j.branch == name && j.is_live();
-        !self.entries.iter().any(queued) && !self.jobs.iter().any(at_work)
+    /// What has to land first, if somebody is at it: its entry, or the job that carries it.
+    pub fn is_at_it(&self, entry: &Entry) -> (Option<&Entry>, Option<&Job>) {
+        let Some(name) = self.waits_for_branch(entry) else { return (None, None) };
+        let queued = |e: &&Entry| e.queue() == entry.queue() && e.branch == name && e.state.is_live();
+        let at_work = |j: &&Job| j.project == entry.project && j.branch == name && j.is_live();
+        (self.entries.iter().find(queued), self.jobs.iter().find(at_work))
     }
 
     /// Whether the branch's newest change is where the entry is to land.
     fn has_landed(&self, entry: &Entry, name: &str) -> bool {
         let same = |e: &&Entry| e.queue() == entry.queue() && e.branch == name;
-        if let Some(newest) = self.entries.iter().rev().find(same) {
-            return matches!(newest.state, EntryState::Merged { .. });
+        let newest = self.entries.iter().rev().find(same);
+        if newest.is_some_and(|e| matches!(e.state, EntryState::Merged { .. })) {
+            return true;
         }
         // A person merged it, and the queue had nothing to do.
-        let by_hand =
-            |j: &Job| j.queue() == entry.queue() && j.branch == name && j.end() == Some(End::Merged);
-        self.jobs.iter().any(by_hand)
+        let of = |j: &&Job| j.queue() == entry.queue() && j.branch == name;
+        let newest = self.jobs.iter().rev().find(of);
+        newest.is_some_and(|j| j.merged.is_some() || j.end() == Some(End::Merged))
     }
 }

@@ -11,7 +11,6 @@ use super::trials::says_nothing;
 use crate::effect::{Action, CiAbout, CiPurpose, CiReport, CommitSource};
 use crate::event::NoteKind;
 use crate::ids::{EntryId, JobId, QueueId, RunId, Sha};
-use crate::planner::Input;
 use crate::policy::Policy;
 use crate::state::{BaseCheck, JobState, Parked, Queue, Who};
 use crate::verdict::Green;
@@ -296,9 +295,7 @@ impl Turn<'_> {
         queue.parked = stay;
         for parked in free {
             let Who::Entry(id) = parked.who else { continue };
-            let Some(entry) = self.floor.entries.get(&id) else { continue };
-            let (priority, at, alone) = (entry.priority, entry.requested_at, entry.alone);
-            self.plan(onto, &Input::Entered { entry: id, priority, at, alone });
+            self.enter_plan(id);
         }
     }
 

@@ -87,9 +87,14 @@ impl Turn<'_> {
             if entry.head == ask.head && entry.target == ask.target {
                 self.hurry(id, ask.urgent, ask.alone);
                 self.unpark(&queue, |parked| parked.who == Who::Entry(id));
+                self.waits_no_more(id, &ask.after);
                 return;
             }
-            self.leave(id, EntryState::Cancelled { reason: "a newer head of it was queued".into() });
+            let reason = match entry.target == ask.target {
+                true => "a newer head of it was queued",
+                false => "it was queued for another branch",
+            };
+            self.leave(id, EntryState::Cancelled { reason: reason.into() });
         }
         self.enter_by_hand(project, ask);
     }
@@ -146,10 +151,12 @@ impl Turn<'_> {
     /// The head, or its tree, may have been checked before.
     fn verdict_on(&mut self, project: &ProjectName, ask: &BranchAsk) -> Option<Green> {
         let policy = self.policy(project);
-        let by_job = self.floor.jobs.iter().filter_map(|j| j.green.as_ref());
-        let by_hand = self.floor.entries.iter().filter_map(|e| e.by_hand.as_ref()?.green.as_ref());
-        let head = by_job.chain(by_hand).find(|g| *g.commit() == ask.head && g.holds(&policy)).cloned();
+        // What needed no checks for one branch may need them for another.
         let queue = QueueId::new(project, ask.target.as_ref());
+        let by_job = self.floor.jobs.iter().filter(|j| j.queue() == queue).filter_map(|j| j.green.as_ref());
+        let by_hand = self.floor.entries.iter().filter(|e| e.queue() == queue);
+        let by_hand = by_hand.filter_map(|e| e.by_hand.as_ref()?.green.as_ref());
+        let head = by_job.chain(by_hand).find(|g| *g.commit() == ask.head && g.holds(&policy)).cloned();
         head.or_else(|| self.queue_of(&queue).green_tree(&policy, &ask.head, &ask.tree))
     }
 

@@ -98,8 +98,9 @@ impl Turn<'_> {
             p.project == *project && p.branch == branch && p.head.is_some() && p.head.as_ref() != head
         };
         let Some(pr) = self.floor.pulls.iter().find(elsewhere).map(|p| p.number) else { return };
-        self.floor.pull(project, pr).head = head.cloned();
+        // One that is deleted may come again.
         if let Some(head) = head {
+            self.floor.pull(project, pr).head = Some(head.clone());
             self.act(Action::MovePr { project: project.clone(), pr, head: head.clone() });
         }
     }
@@ -159,9 +160,11 @@ impl Turn<'_> {
                 continue;
             }
             job.merged = Some(head.clone());
+            let queue = job.queue();
             self.note_job(NoteKind::MergeComplete, *id, format!("{head}, merged by hand"));
             self.record_merged(*id);
             self.finish_merged(*id);
+            self.enter_those_behind(&queue);
         }
     }
 

@@ -111,11 +111,18 @@ impl Turn<'_> {
         self.plan(&queue, &Input::Entered { entry: id, priority, at, alone });
     }
 
+    /// A person asks for an entry again that lands after others: `after` is what of them is still to come.
+    pub(super) fn waits_no_more(&mut self, id: EntryId, after: &[String]) {
+        let Some(entry) = self.floor.entries.edit(&id).filter(|e| e.after != after) else { return };
+        entry.after = after.to_vec();
+        let queue = entry.queue();
+        self.enter_those_behind(&queue);
+    }
+
     /// Something has landed: what waited for it may be tried.
     pub(super) fn enter_those_behind(&mut self, onto: &QueueId) {
         let waits = |e: &&Entry| {
             e.state == EntryState::Queued
-                && !e.after.is_empty()
                 && e.queue() == *onto
                 && self.floor.standing(e).is_none()
                 && !self.floor.queues.get(onto).is_some_and(|q| q.is_parked(Who::Entry(e.id)))
@@ -183,6 +190,7 @@ impl Turn<'_> {
         if let JobState::Merging { entry } = job.state {
             self.hurry(entry, urgent, alone);
             self.unpark(&queue, |parked| parked.who == Who::Entry(entry));
+            self.waits_no_more(entry, &[]);
             return;
         }
         match may_merge(self.floor, job) {

@@ -27,10 +27,10 @@ impl<'a> OpenPulls<'a> {
         // What a person has put into the merge queue is theirs.
         let queued = floor.entries.iter().filter(|e| e.job.is_none() && e.state.is_live());
         let queued: BTreeSet<&str> = queued.map(|e| e.branch.as_str()).collect();
-        let primary = floor.policy(project).primary_branch;
+        let policy = floor.policy(project);
         for pull in floor.pulls.iter().filter(|pull| pull.project == *project) {
             let branch = pull.branch.as_str();
-            if branch.is_empty() || branch == primary || queued.contains(branch) {
+            if branch.is_empty() || policy.is_landed_on(branch) || queued.contains(branch) {
                 continue;
             }
             pulls.by_number.insert(pull.number, pull);

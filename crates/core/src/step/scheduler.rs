@@ -232,11 +232,20 @@ impl Turn<'_> {
         let id = JobId(self.number(|c| &mut c.job));
         let row = self.floor.issues.get(&(project.clone(), issue));
         let title = row.map(|i| i.title.clone());
-        let pull = row.and_then(|issue| OpenPulls::of(self.floor, project).to_go_on_with(issue));
-        let pr = pull.map(|pull| pull.number);
         let policy = self.policy(project);
         let target = row.and_then(|issue| policy.target_of(&issue.labels)).cloned();
-        let branch = pull.map_or_else(|| branch_for(issue), |pull| pull.branch.clone());
+        // What was done, and approved, for another branch is another change there.
+        let elsewhere = self.floor.job_of(project, issue).is_some_and(|before| before.target != target);
+        let pull = row.filter(|_| !elsewhere);
+        let pull = pull.and_then(|issue| OpenPulls::of(self.floor, project).to_go_on_with(issue));
+        let pr = pull.map(|pull| pull.number);
+        let own = match elsewhere {
+            true => {
+                format!("{}-on-{}", branch_for(issue), policy.branch_of(target.as_ref()).replace('/', "-"))
+            }
+            false => branch_for(issue),
+        };
+        let branch = pull.map_or(own, |pull| pull.branch.clone());
         self.floor.jobs.put(Job {
             id,
             project: project.clone(),

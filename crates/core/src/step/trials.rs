@@ -150,14 +150,20 @@ impl Turn<'_> {
                     self.tell_what_is_left_out(list, links);
                     self.reuse_verdicts(onto, list, links);
                     let inner: Vec<Vec<Link>> = links.iter().map(|link| self.unproven(onto, link)).collect();
-                    let entries = list.iter().zip(&inner).filter(|(_, inner)| !inner.is_empty());
+                    // One that brings nothing lands as the link before it, with what that has inside.
+                    let behind = |link: &ChainLink| {
+                        let same =
+                            links.iter().zip(&inner).filter(|(l, _)| l.link.commit == link.link.commit);
+                        same.flat_map(|(_, inner)| inner.iter().cloned()).collect::<Vec<Link>>()
+                    };
+                    let entries = list.iter().zip(links).filter(|(_, link)| !behind(link).is_empty());
                     let entries: Vec<EntryId> = entries.map(|(entry, _)| entry.entry).collect();
                     if !entries.is_empty() {
                         self.plan(onto, &Input::Unproven { trial, entries });
                     }
                     let chain = links.iter().map(|l| l.link.clone()).collect();
-                    let inner = inner.last().map_or(&[][..], |inner| inner);
-                    let evidence = Evidence { inner, ..Evidence::default() };
+                    let inner = links.last().map(behind).unwrap_or_default();
+                    let evidence = Evidence { inner: &inner, ..Evidence::default() };
                     self.plan_with(onto, &Input::Built { trial, chain }, &evidence);
                 }
             }

@@ -139,7 +139,7 @@ impl From<ForgeError> for CliError {
                 ));
             }
             ForgeError::OwnApproval { .. } => {
-                return CliError::failed(e.to_string()).hint("somebody else has to review it");
+                return CliError::failed(e.to_string()).hint("somebody else has to review it; `shopfloor merge-queue add BRANCH --approve` queues your own branch in your name");
             }
             ForgeError::NoSuchProject(..)
             | ForgeError::NoSuchIssue(..)

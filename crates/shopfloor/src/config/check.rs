@@ -8,6 +8,7 @@ use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Workt
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_store::forge::DEFAULT_LABELS;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -120,6 +121,7 @@ pub(super) fn secrets(source: &Source<'_>) -> Checked {
 
 fn targets(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     let mut branches = vec![config.project.primary_branch.as_str()];
+    let mut labels: Vec<&String> = Vec::new();
     for (name, target) in &config.merge.targets {
         let at = |key: &str, why: String| Err(source.at_key(&["merge", "targets", name, key], why));
         if name.parse::<ProjectName>().is_err() {
@@ -132,6 +134,14 @@ fn targets(source: &Source<'_>, config: &ProjectConfig) -> Checked {
         if target.label.as_ref().is_some_and(|label| label.trim().is_empty() || label.contains(',')) {
             return at("label", "a label is not empty and has no comma".into());
         }
+        let label = target.label.as_ref().unwrap_or(name);
+        if DEFAULT_LABELS.contains(&label.as_str()) || labels.contains(&label) {
+            let why = format!("the label {label:?} says something else already");
+            return Err(source
+                .at_key(&["merge", "targets", name], why)
+                .hint("choose another: label = \"…\""));
+        }
+        labels.push(label);
         branches.push(target.branch.branch());
     }
     Ok(())

@@ -114,7 +114,7 @@ pub struct MergeTarget {
 }
 
 impl Merge {
-    pub(super) fn targets(&self) -> Vec<TargetPolicy> {
+    pub fn targets(&self) -> Vec<TargetPolicy> {
         let target = |(name, target): (&String, &MergeTarget)| TargetPolicy {
             name: name.clone(),
             branch: target.branch.clone(),

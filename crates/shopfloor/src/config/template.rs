@@ -188,6 +188,11 @@ method = "squash"
 # Other branches that work lands on, each with a queue of its own. Issues with the label (without it the target's
 # name) land there, and branches queued with `merge-queue add BRANCH --to release-1`.
 # targets.release-1 = { branch = "release/1.x" }
+# A program that is run once for each change that has landed, or that failed or conflicted; what happened is in its
+# environment (SHOPFLOOR_OUTCOME, SHOPFLOOR_BRANCH, SHOPFLOOR_COMMIT and others).
+# on_landed = ["/usr/local/bin/tell-the-team"]
+# on_not_landed = ["/usr/local/bin/tell-the-team"]
+# command_timeout = "5m"
 # Has the queue's commits signed when they land: with an ssh key's file, or an openpgp key's fingerprint.
 # signing = { format = "ssh", key = "/home/me/.ssh/id_ed25519" }
 
@@ -279,7 +284,14 @@ mod tests {
         let mut config = loads(&active);
         assert_eq!(config.secrets.len(), 2);
         config.secrets.clear();
-        assert_eq!(config, loads(&text));
+        // These have no default: they show how it is written.
+        let merge = &mut config.merge;
+        assert_eq!((merge.targets.len(), merge.signing.take().is_some()), (1, true));
+        merge.targets.clear();
+        let plain = loads(&text);
+        merge.on_landed.clone_from(&plain.merge.on_landed);
+        merge.on_not_landed.clone_from(&plain.merge.on_not_landed);
+        assert_eq!(config, plain);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, secr
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::ci::own::OwnSteps;
+use shopfloor_adapters::git::hub::HubFile;
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
@@ -63,11 +64,12 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
         checkout: checkout.to_owned(),
         push_rescues: config.rescue.push,
         signing: None,
+        targets: config.merge.targets().into_iter().map(|target| target.branch).collect(),
     }
 }
 
-/// A project's own file as its primary branch has it; `None`: it has none.
-pub type Accepted = Arc<dyn Fn(&GitProject) -> Result<Option<String>, String> + Send + Sync>;
+/// A project's own file as its primary branch has it.
+pub type Accepted = Arc<dyn Fn(&GitProject) -> Result<HubFile, String> + Send + Sync>;
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;
@@ -127,7 +129,13 @@ impl Projects {
         for project in projects.all() {
             match projects.read(&project.checkout) {
                 Ok(loaded) => projects.put(loaded),
-                Err(error) => unusable.push(Unusable { project: project.config.project.name, error }),
+                Err(error) => {
+                    let project = project.config.project.name;
+                    let mut all = projects.loaded.write().unwrap_or_else(|broken| broken.into_inner());
+                    all.remove(&project);
+                    drop(all);
+                    unusable.push(Unusable { project, error });
+                }
             }
         }
         (projects, unusable)
@@ -141,7 +149,17 @@ impl Projects {
         let branch = &git.primary_branch;
         let text =
             accepted(&git).map_err(|why| CliError::failed(format!("{branch} cannot be read: {why}")))?;
-        let Some(text) = text else { return Ok(()) };
+        let text = match text {
+            HubFile::Text(text) => text,
+            HubFile::Absent => return Ok(()),
+            // Somebody has deleted it: what was accepted is accepted still.
+            HubFile::NoBranch => {
+                if let Some(known) = self.known(&git.name) {
+                    config.ci = config.ci.accepting(known.config.ci);
+                }
+                return Ok(());
+            }
+        };
         let name = format!("{branch}:{}", config::FILE_NAME);
         let theirs = config::load::project_from(Path::new(&name), &text, &self.floor)?;
         config.ci = config.ci.accepting(theirs.ci);

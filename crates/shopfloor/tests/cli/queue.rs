@@ -165,7 +165,7 @@ fn what_conflicted_can_be_queued_again() {
     let entry = &floor.json(&["merge-queue", "history"])[0];
     assert_eq!(
         (&entry["status"], &entry["waits_for"]),
-        (&json!("conflicted"), &json!("conflicts in readme"))
+        (&json!("conflicted"), &json!("conflicts in readme (on top of 0123456789ab)"))
     );
     floor.run(&["merge-queue", "retry", "1"]).fine().shows("#1: merging, position 1");
 }

@@ -62,3 +62,19 @@ fn checks_are_those_of_the_primary_branch() {
     assert_eq!(shown["entry"]["status"], "failed", "{shown}");
     floor.assert_history_green();
 }
+
+/// A file on the primary branch that nobody can use is no leave to use another.
+#[test]
+fn a_configuration_that_cannot_be_used_holds_the_project() {
+    let floor = floor(PEOPLE);
+    accept(&floor);
+    floor.until_idle();
+    floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
+    std::fs::write(floor.path("repo/shopfloor.toml"), "nonsense = [").expect("written");
+    floor.git_insists(&["commit", "--quiet", "-am", "broken"]);
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/main"]);
+    floor.git_insists(&["checkout", "--quiet", "main"]);
+    let output = floor.run(&["up", "--until-idle"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("main:shopfloor.toml"), "{said}");
+}

@@ -79,3 +79,71 @@ fn what_was_begun_on_an_earlier_head_is_put_on_top_of_what_that_landed_as() {
     }
     assert_eq!((floor.landed("stack").as_str(), floor.landed("other").as_str()), ("above", "below"));
 }
+
+/// The one above has taken the primary branch in since. What was undone there stays undone.
+#[test]
+fn what_was_reverted_does_not_come_back_with_the_rest_of_a_stack() {
+    let floor = floor(&format!("{PEOPLE}[merge]\npeople = \"squash\"\n"));
+    let commit = |file: &str, text: &str| {
+        std::fs::write(floor.path("repo").join(file), format!("{text}\n")).expect("written");
+        floor.git_insists(&["add", file]);
+        floor.git_insists(&["commit", "--quiet", "-m", &format!("{file} {text}")]);
+    };
+    let land = |branch: &str| {
+        floor.ok(&["merge-queue", "add", branch, "--approve"]);
+        let (code, text) = floor.until_idle();
+        assert_eq!(code, 0, "{branch}: {text}");
+        floor.git_insists(&["fetch", "--quiet", "shopfloor"]);
+    };
+    floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
+    commit("setting", "old");
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/first"]);
+    land("first");
+    floor.git_insists(&["checkout", "--quiet", "-B", "below", "shopfloor/main"]);
+    commit("stack", "below");
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/below"]);
+    floor.git_insists(&["checkout", "--quiet", "-B", "change", "shopfloor/main"]);
+    commit("setting", "new");
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/change"]);
+    land("change");
+    land("below");
+    floor.git_insists(&["checkout", "--quiet", "-B", "above", "below"]);
+    commit("stack", "above");
+    floor.git_insists(&["merge", "--quiet", "-m", "main", "-X", "ours", "shopfloor/main"]);
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:refs/heads/above"]);
+    floor.git_insists(&["checkout", "--quiet", "main"]);
+    floor.ok(&["merge-queue", "revert", "change", "--approve"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("setting"), "old");
+    land("above");
+    assert_eq!((floor.landed("setting").as_str(), floor.landed("stack").as_str()), ("old", "above"));
+}
+
+/// A circle, or a branch that nobody has, is nothing to wait for without end.
+#[test]
+fn what_lands_after_itself_waits_for_a_person() {
+    let floor = floor(PEOPLE);
+    for (name, other) in [("one", "two"), ("two", "one")] {
+        floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
+        std::fs::write(floor.path("repo").join(format!("f-{name}")), "1\n").expect("written");
+        floor.git_insists(&["add", &format!("f-{name}")]);
+        floor.git_insists(&[
+            "commit",
+            "--quiet",
+            "-m",
+            &format!("{name}\n\nDepends on branch {other}\nDepends on branch gone"),
+        ]);
+        floor.git(&["push", "--quiet", "shopfloor", &format!("HEAD:refs/heads/{name}")]);
+    }
+    floor.git_insists(&["checkout", "--quiet", "main"]);
+    floor.ok(&["merge-queue", "add", "one", "--approve"]);
+    floor.ok(&["merge-queue", "add", "two", "--approve"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    // One of them is merged by hand: the other need not wait any more.
+    floor.hub(&["update-ref", "-d", "refs/heads/two"]);
+    floor.ok(&["merge-queue", "retry", "one"]);
+    floor.until_idle();
+    assert_eq!(floor.landed("f-one"), "1");
+}

@@ -72,7 +72,13 @@ fn people_choose_a_target_and_carry_what_has_landed() {
         refused(&floor, &["merge-queue", "add", "hot", "--to", "release-2"])
             .contains("its targets are release-1")
     );
+    // What was approved for one branch is another change on another.
+    floor.ok(&["merge-queue", "pause"]);
+    floor.ok(&["merge-queue", "add", "hot", "--approve"]);
+    let said = refused(&floor, &["merge-queue", "add", "hot", "--to", "release-1"]);
+    assert!(said.contains("is not approved"), "{said}");
     floor.ok(&["merge-queue", "add", "hot", "--to", "release-1", "--approve"]);
+    floor.ok(&["merge-queue", "resume"]);
     floor.until_idle();
     assert_eq!(files(&floor, "release/1.x"), ["f-hot"]);
     assert_eq!(files(&floor, "main"), ["only-main"]);
@@ -133,4 +139,22 @@ fn one_queue_stands_still_and_the_other_goes_on() {
     floor.git(&["push", "--quiet", "shopfloor", "shopfloor/release/1.x:refs/heads/release/1.x"]);
     floor.until_idle();
     assert_eq!(files(&floor, "release/1.x"), ["f-b"]);
+}
+
+/// A release branch has checks of its own: what the primary branch asks for today, it need not have.
+#[test]
+fn a_target_is_checked_as_its_own_configuration_says() {
+    let floor = floor(&format!("{PEOPLE}{TARGET}"));
+    floor.git_insists(&["add", "shopfloor.toml"]);
+    floor.git_insists(&["commit", "--quiet", "-m", "the checks"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    make_target(&floor);
+    floor.configure(|config| config.replace("run = \"./check.sh\"", "run = \"test -e only-main\""));
+    floor.git_insists(&["commit", "--quiet", "-am", "other checks"]);
+    floor.git(&["push", "--quiet", "shopfloor", "main"]);
+    push_onto(&floor, "shopfloor/release/1.x", "hot", "f-hot", "1");
+    floor.ok(&["merge-queue", "add", "hot", "--to", "release-1", "--approve"]);
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert!(floor.hub(&["ls-tree", "--name-only", "release/1.x"]).contains("f-hot"));
 }

@@ -71,7 +71,7 @@ fn an_entry_is_not_tried_before_what_it_lands_after() {
     assert_eq!((state(&scene, "top"), scene.has("build_chain")), (&EntryState::Queued, false));
     let entry = scene.floor.entries.iter().next().expect("queued");
     assert_eq!(scene.floor.waits_for_branch(entry), Some("below"), "not itself, and not the primary branch");
-    assert!(scene.floor.waits_for_nobody(entry));
+    assert_eq!(scene.floor.is_at_it(entry), (None, None));
     // After a restart it waits still.
     scene.event(Event::Resumed);
     assert!(!scene.has("build_chain"));

@@ -5,7 +5,7 @@ use super::programs::{is_executable, on_path};
 use super::{Check, Grade};
 use crate::config::{self, Agent, FloorConfig, ProjectConfig, Runtime, needs, runtimes};
 use shopfloor_adapters::agent::client::check_version;
-use shopfloor_adapters::git::hub;
+use shopfloor_adapters::git::hub::{self, HubFile};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::ids::Role;
 use shopfloor_core::state::{Floor, Project};
@@ -69,7 +69,7 @@ fn accepted(context: &Context, config: &ProjectConfig, settings: &FloorConfig) -
         Ok(text) => text,
         Err(e) => return Some(Check::warn(name, format!("{branch} cannot be read: {e}"))),
     };
-    let Some(text) = text else {
+    let HubFile::Text(text) = text else {
         let detail = format!("those of your checkout: {branch} has no {file}");
         return Some(Check::ok(name, detail));
     };

@@ -62,6 +62,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         checkout: checkout.clone(),
         push_rescues: false,
         signing: None,
+        targets: Vec::new(),
     };
     // Everything that can be wrong is found before anything is written.
     match repos::validate(&git, &project) {

@@ -112,7 +112,10 @@ pub fn ask(
     let pr = pull_request(context, project, name, wish.pr)?;
     let (approved_by, against) = match approves {
         true => (Some(body::author()), None),
-        false => approval(context, engine.floor(), project, name, &found.head, pr.as_ref())?,
+        false => {
+            let asked = Asked { branch: name, head: &found.head, target: wish.target.as_ref() };
+            approval(context, engine.floor(), project, &asked, pr.as_ref())?
+        }
     };
     let (title, message) = words(context, project, pr.as_ref(), found.subject)?;
     let ask = BranchAsk {
@@ -173,17 +176,25 @@ fn words(
     Ok((text::one_line(&pr.title, 200), Some(message).filter(|message| !message.is_empty())))
 }
 
+/// What is to be merged, and into what.
+struct Asked<'a> {
+    branch: &'a str,
+    head: &'a Sha,
+    target: Option<&'a Target>,
+}
+
 /// Who approved this very head, and who asked for changes to it since: the newest word counts. An approval
 /// that was given when it was queued before is on record there.
 fn approval(
     context: &Context,
     floor: &Floor,
     project: &Project,
-    branch: &str,
-    head: &Sha,
+    asked: &Asked<'_>,
     pr: Option<&PrSummary>,
 ) -> CliResult<(Option<String>, Option<String>)> {
-    if let Some(pr) = pr {
+    let Asked { branch, head, target } = *asked;
+    // A pull request was reviewed for the primary branch: elsewhere the same head is another change.
+    if let Some(pr) = pr.filter(|_| target.is_none()) {
         let reviews = context.forge()?.reviews(&project.name, pr.number, usize::MAX)?;
         let by_agent = |r: &Review| [AUTHOR, REVIEW_ACCOUNT].contains(&r.author.as_str());
         let asks = |r: &&Review| r.verdict == Verdict::RequestChanges && r.dismissed_at.is_none();
@@ -200,7 +211,9 @@ fn approval(
             });
         }
     }
-    let same = |e: &&Entry| e.project == project.name && e.branch == branch && e.head == *head;
+    let same = |e: &&Entry| {
+        e.project == project.name && e.branch == branch && e.head == *head && e.target.as_ref() == target
+    };
     let before = floor.entries.iter().rev().find(same).and_then(|e| e.by_hand.as_ref());
     Ok((before.and_then(|by| by.approved_by.clone()), None))
 }
@@ -210,10 +223,10 @@ fn refused(name: &str, why: &Hindrance, pr: Option<&PrSummary>, against: Option<
     let error = CliError::failed(format!("{name} cannot be queued: {why}{since}"));
     let approve = format!("`shopfloor merge-queue add {name} --approve` approves that head in your name");
     match (why, pr) {
-        (Hindrance::NotApproved(_), Some(pr)) => {
+        (Hindrance::NotApproved(_), Some(pr)) if pr.author != body::author() => {
             error.hint(format!("{approve}; so does `shopfloor pr review {} --approve`", pr.number))
         }
-        (Hindrance::NotApproved(_), None) => error.hint(approve),
+        (Hindrance::NotApproved(_), _) => error.hint(approve),
         (Hindrance::NoChecks, _) => {
             error.hint("add [ci] steps to shopfloor.toml, or say there that it wants none: no_checks = true")
         }

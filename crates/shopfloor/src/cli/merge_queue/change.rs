@@ -239,34 +239,47 @@ fn show(context: &Context, project: &ProjectName, issue: IssueNumber) -> CliResu
 
 pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
     let why = shopfloor_core::text::one_line(&args.reason, 200);
-    hold(context, args.to.as_deref(), Some(why), args.below.map(Priority::from))
+    let queues = target::meant(context, context.engine()?.floor(), args.to.as_deref())?;
+    hold(context, &queues, args.to.as_deref(), Some(why), args.below.map(Priority::from))
 }
 
 pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
     let row = context.project()?;
     let engine = context.engine()?;
-    for queue in target::meant(context, engine.floor(), args.to.as_deref())? {
+    let is_lost = |queue: &QueueId| engine.floor().queues.get(queue).is_some_and(|q| q.lost.is_some());
+    let mut queues = target::meant(context, engine.floor(), args.to.as_deref())?;
+    // That a release branch was rewound is accepted only by its name.
+    let is_moved = |queue: &QueueId| {
+        let lost = engine.floor().queues.get(queue).and_then(|q| q.lost.as_ref());
+        lost.is_some_and(|lost| lost.known.is_some())
+    };
+    let unnamed = |queue: &QueueId| args.to.is_none() && queue.target.is_some() && is_moved(queue);
+    for queue in queues.extract_if(.., |queue| unnamed(queue)) {
+        let branch = queue.branch_in_words();
+        eprintln!(
+            "note: {branch} was rewound or deleted: `shopfloor merge-queue resume --to {branch}` accepts that"
+        );
+    }
+    for queue in &queues {
         let branch = row.policy.branch_of(queue.target.as_ref());
-        let lost = engine.floor().queues.get(&queue).is_some_and(|queue| queue.lost.is_some());
-        if lost && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
+        if is_lost(queue) && hub::peek(&context.layout.hub(&row.name), branch).is_none() {
             let what = if queue.target.is_none() { "primary branch" } else { "branch" };
             return Err(CliError::failed(format!("the hub of {} has no {what} {branch}", row.name))
                 .hint(format!("put it back first: `git push shopfloor {branch}`")));
         }
     }
-    hold(context, args.to.as_deref(), None, None)
+    hold(context, &queues, args.to.as_deref(), None, None)
 }
 
 fn hold(
     context: &Context,
+    queues: &[QueueId],
     to: Option<&str>,
     why: Option<String>,
     below: Option<Priority>,
 ) -> CliResult<Exit> {
-    let engine = context.engine()?;
-    let queues = target::meant(context, engine.floor(), to)?;
     let project = context.project()?.name;
-    for QueueId { project, target } in queues.clone() {
+    for QueueId { project, target } in queues.iter().cloned() {
         context.submit(&Event::QueuePaused { project, target, why: why.clone(), below })?;
     }
     if context.json {

@@ -16,7 +16,7 @@ mod try_branch;
 pub use entry::{EntryView, queue};
 pub use try_branch::TryView;
 
-use super::{CliResult, Context, Exit};
+use super::{CliResult, Context, Exit, held};
 use clap::{Args, Subcommand};
 
 /// Show the merge queue, and change what is in it
@@ -50,6 +50,10 @@ enum MergeQueueCommand {
 }
 
 pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
+    use MergeQueueCommand::{Pause, Process, Remove, Resume, Retry, Try};
+    if matches!(args.command, Pause(_) | Process | Remove(_) | Resume(_) | Retry(_) | Try(_)) {
+        held::only_people()?;
+    }
     match args.command {
         MergeQueueCommand::List(args) => list::run(context, &args),
         MergeQueueCommand::Add(args) => change::add(context, &args),

@@ -56,6 +56,7 @@ impl Site {
             checkout: known.checkout.into(),
             push_rescues: false,
             signing: None,
+            targets: Vec::new(),
         };
         let projects = Arc::new(move |wanted: &ProjectName| (*wanted == git.name).then(|| git.clone()));
         let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects);
