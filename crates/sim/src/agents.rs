@@ -420,13 +420,16 @@ impl World {
             }
         };
         if self.rng.permille(300) {
-            // A rebase: the agent itself throws its old commits away, and pushes with force or forgets to.
+            // A rebase: the agent itself throws its old commits away, and pushes with force or forgets to. The hub does not
+            // let it throw away what others pushed.
+            let there = self.git.hub.get(&branch).copied();
+            let own = there.is_none_or(|there| self.git.is_ancestor(there, head));
             let commit = self.git.commit(vec![primary], content, true);
             for old in self.git.reachable([head]).difference(&self.git.reachable([primary])) {
                 self.git.commits[*old as usize].keep = false;
             }
             self.git.local.insert(branch.clone(), commit);
-            if self.rng.permille(700) {
+            if self.rng.permille(700) && own {
                 self.git.hub.insert(branch, commit);
             }
             self.saw("agent rebased");
