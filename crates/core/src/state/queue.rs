@@ -100,6 +100,12 @@ impl Entry {
     pub fn queue(&self) -> QueueId {
         QueueId::new(&self.project, self.target.as_ref())
     }
+
+    /// What queues a person's branch again, where it was to land.
+    pub fn again(&self) -> String {
+        let to = self.target.as_ref().map(|target| format!(" --to {}", target.branch())).unwrap_or_default();
+        format!("shopfloor merge-queue add {}{to}", self.branch)
+    }
 }
 
 /// What a candidate was on top of, and the run that decided.

@@ -350,8 +350,8 @@ impl Turn<'_> {
         self.leave(id, EntryState::Cancelled { reason: format!("the branch was {what}") });
         let text = format!("entry {id}: the branch was {what} after its approval");
         let Some(job) = job else {
-            let branch = self.floor.entries.get(&id).map_or("", |e| &e.branch);
-            let next = format!("`shopfloor merge-queue add {branch}` queues it as it is then");
+            let again = self.floor.entries.get(&id).map(Entry::again).unwrap_or_default();
+            let next = format!("`{again}` queues it as it is then");
             self.note_entry(NoteKind::MergeFailed, id, format!("{text}; {next}"));
             return;
         };
@@ -368,15 +368,15 @@ impl Turn<'_> {
 
     /// The entry conflicts with the primary branch: its agent has to resolve it.
     pub(super) fn conflicted(&mut self, id: EntryId, with: &Sha, conflict: &Conflict) {
-        let Some(Entry { job, branch, target, .. }) = self.floor.entries.get(&id) else { return };
-        let (job, branch, onto) = (*job, branch.clone(), in_words(target.as_ref()));
+        let Some(entry) = self.floor.entries.get(&id) else { return };
+        let (job, again, onto) = (entry.job, entry.again(), in_words(entry.target.as_ref()));
         let Conflict { files, hunks } = conflict;
         self.set_entry(id, EntryState::Conflicted { files: files.clone() });
         self.stands_on(id, Some(with), &[], None, None);
         self.tell_end(id, EntryEnd::Conflicted);
         let Some(job) = job else {
             let text = format!(
-                "conflicts with {onto} at {} in {}: merge that into the branch, push it, and `shopfloor merge-queue add {branch}` again",
+                "conflicts with {onto} at {} in {}: merge that into the branch, push it, and `{again}` again",
                 with.short(),
                 files.join(", ")
             );

@@ -130,7 +130,7 @@ fn comment(telling: &Telling) -> String {
     let stood_on = if stood_on.is_empty() { String::new() } else { format!("\n\nTried {stood_on}.") };
     let next = match end {
         EntryEnd::Landed => String::new(),
-        _ => format!("\n\nPut it right, push it, and `shopfloor merge-queue add {branch}` again."),
+        _ => format!("\n\nPut it right, push it, and `shopfloor merge-queue retry {branch}`."),
     };
     let author = author.as_ref().filter(|author| *author != by);
     let author = author.map(|author| format!("; its newest commit is by {author}")).unwrap_or_default();

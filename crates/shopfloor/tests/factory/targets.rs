@@ -127,6 +127,11 @@ fn one_queue_stands_still_and_the_other_goes_on() {
         floor.ok(&["merge-queue", "list"]).contains("sample:release/1.x is paused: a release is being made")
     );
 
+    // Tried again, it is for the branch that it was for.
+    floor.ok(&["merge-queue", "remove", "b"]);
+    floor.ok(&["merge-queue", "retry", "b"]);
+    assert_eq!(floor.json(&["merge-queue", "list"]).1[0]["target"], "release/1.x");
+
     // One that is deleted, likewise.
     floor.ok(&["merge-queue", "resume"]);
     floor.hub(&["update-ref", "-d", "refs/heads/release/1.x"]);

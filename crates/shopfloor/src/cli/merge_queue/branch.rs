@@ -118,6 +118,7 @@ pub fn ask(
         }
     };
     let (title, message) = words(context, project, pr.as_ref(), found.subject)?;
+    let to = wish.target.as_ref().map(|target| format!(" --to {}", target.branch())).unwrap_or_default();
     let ask = BranchAsk {
         branch: name.to_owned(),
         head: found.head,
@@ -134,7 +135,7 @@ pub fn ask(
         after: found.after,
     };
     may_queue(engine.floor(), &project.name, &ask)
-        .map_err(|why| refused(name, &why, pr.as_ref(), against.as_deref()))?;
+        .map_err(|why| refused(name, &to, &why, pr.as_ref(), against.as_deref()))?;
     Ok((ask, pr))
 }
 
@@ -218,12 +219,12 @@ fn approval(
     Ok((before.and_then(|by| by.approved_by.clone()), None))
 }
 
-fn refused(name: &str, why: &Hindrance, pr: Option<&PrSummary>, against: Option<&str>) -> CliError {
+fn refused(name: &str, to: &str, why: &Hindrance, pr: Option<&PrSummary>, against: Option<&str>) -> CliError {
     let since = against.map(|who| format!("; {who} asked for changes")).unwrap_or_default();
     let error = CliError::failed(format!("{name} cannot be queued: {why}{since}"));
-    let approve = format!("`shopfloor merge-queue add {name} --approve` approves that head in your name");
+    let approve = format!("`shopfloor merge-queue add {name}{to} --approve` approves that head in your name");
     match (why, pr) {
-        (Hindrance::NotApproved(_), Some(pr)) if pr.author != body::author() => {
+        (Hindrance::NotApproved(_), Some(pr)) if to.is_empty() && pr.author != body::author() => {
             error.hint(format!("{approve}; so does `shopfloor pr review {} --approve`", pr.number))
         }
         (Hindrance::NotApproved(_), _) => error.hint(approve),

@@ -9,7 +9,7 @@ use shopfloor_adapters::git::hub;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, QueueId};
 use shopfloor_core::planner::Priority;
-use shopfloor_core::state::{End, Floor, Job, JobState};
+use shopfloor_core::state::{End, Entry, Floor, Job, JobState};
 use shopfloor_core::step::may_merge;
 use std::str::FromStr;
 
@@ -147,7 +147,16 @@ pub fn add(context: &Context, args: &AddArgs) -> CliResult<Exit> {
 }
 
 pub fn retry(context: &Context, args: &RetryArgs) -> CliResult<Exit> {
-    ask(context, &args.change, Wish::default())
+    // Where it was to land: nobody asked for another branch.
+    let target = match &args.change {
+        Change::Issue(_) => None,
+        Change::Branch(name) => {
+            let (project, engine) = (context.project()?.name, context.engine()?);
+            let same = |e: &&Entry| e.job.is_none() && e.project == project && e.branch == *name;
+            engine.floor().entries.iter().rev().find(same).and_then(|e| e.target.clone())
+        }
+    };
+    ask(context, &args.change, Wish { target, ..Wish::default() })
 }
 
 fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {

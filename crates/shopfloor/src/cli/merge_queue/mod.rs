@@ -5,6 +5,7 @@ pub(super) mod branch;
 mod change;
 mod entry;
 mod history;
+mod landed;
 mod list;
 mod process;
 mod revert;
