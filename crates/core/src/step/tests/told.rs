@@ -106,7 +106,7 @@ fn what_failed_or_conflicts_is_told_with_its_log() {
     assert!(told.reason.contains("step \"test\" failed") && told.run.is_some(), "{told:?}");
     let (marker, body) = comment(&mut scene);
     assert_eq!(marker, "merge-queue-entry-1-failed");
-    assert!(body.contains("the log: l") && body.contains("merge-queue add alice/fix"), "{body}");
+    assert!(body.contains("the log: l") && body.contains("merge-queue retry alice/fix"), "{body}");
 
     let mut scene = green();
     let conflict = Conflict { files: vec!["a.txt".into()], hunks: String::new() };
