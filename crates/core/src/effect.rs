@@ -22,7 +22,7 @@ use crate::ids::{
 };
 use crate::planner::{Link, Tree, TrialId};
 use crate::policy::MergeMethod;
-use crate::state::Rework;
+use crate::state::{JobKind, Rework};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,9 @@ pub struct StartSession {
     /// The branch the change is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
+    /// What its job is for.
+    #[serde(default)]
+    pub kind: JobKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -101,6 +101,8 @@ pub enum Event {
     BranchAsked { project: ProjectName, ask: BranchAsk },
     /// A person wants it out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
+    /// A person wants an agent to review a pull request that no job carries, as it was found just then.
+    ReviewAsked { project: ProjectName, pr: PrNumber, branch: String, head: Sha },
     /// Somebody wants to know whether a branch would land.
     TryAsked { project: ProjectName, ask: TryAsk },
     /// Nobody does any more.
@@ -244,6 +246,11 @@ pub enum Observation {
         /// The issues it says it is for.
         #[serde(default)]
         fixes: Vec<IssueNumber>,
+        #[serde(default)]
+        title: String,
+        /// The factory opened it.
+        #[serde(default)]
+        ours: bool,
     },
 }
 

@@ -56,6 +56,18 @@ pub enum HeadChecks {
     Never,
 }
 
+/// Which pull requests that no job carries an agent reviews.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewPeople {
+    Never,
+    /// Those that a person asks for.
+    #[default]
+    Ask,
+    /// Every new head of those that people made.
+    Always,
+}
+
 /// What becomes of an issue whose agent gave up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -92,6 +104,8 @@ pub struct Policy {
     pub review_required: bool,
     /// Whether an agent reviews; else a person does.
     pub review_agent: bool,
+    #[serde(default)]
+    pub review_people: ReviewPeople,
     /// The checks a commit must pass. None at all is green only if the project says so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
@@ -308,6 +322,7 @@ impl Default for Policy {
             primary_branch: "main".into(),
             review_required: true,
             review_agent: true,
+            review_people: ReviewPeople::default(),
             has_checks: true,
             allow_no_checks: false,
             checks: String::new(),

@@ -2,7 +2,7 @@
 
 use crate::event::Observation;
 use crate::hints::Hints;
-use crate::ids::{Epoch, IssueNumber, ProjectName, Role, agent_name};
+use crate::ids::{Epoch, IssueNumber, PrNumber, ProjectName, Role, agent_name};
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;
@@ -59,7 +59,7 @@ mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use hold::{Held, Hold, Pause};
-pub use job::{Asked, End, Goal, Job, JobState, RedHead, SameChange, Stage};
+pub use job::{Asked, End, Goal, Job, JobKind, JobState, RedHead, SameChange, Stage};
 pub use memo::Memo;
 pub use pull::{Pull, SeenReview, Standing};
 pub use queue::{
@@ -195,8 +195,20 @@ pub struct Agent {
 record!(Agent, "agent", String, |a| agent_name(a.role, &a.project, a.issue), |k| k.clone());
 
 impl Floor {
+    /// Those that carry an issue.
     pub fn live_jobs<'a>(&'a self, project: &'a ProjectName) -> impl Iterator<Item = &'a Job> {
+        self.all_live_jobs(project).filter(|j| !j.is_review())
+    }
+
+    /// Also those that only review a pull request.
+    pub fn all_live_jobs<'a>(&'a self, project: &'a ProjectName) -> impl Iterator<Item = &'a Job> {
         self.jobs.iter().filter(move |j| j.project == *project && j.is_live())
+    }
+
+    /// The job that reviews a pull request which no other carries: the one at it, else the newest.
+    pub fn review_of(&self, project: &ProjectName, pr: PrNumber) -> Option<&Job> {
+        let mine = |j: &&Job| j.is_review() && j.project == *project && j.pr == Some(pr);
+        self.jobs.iter().filter(mine).find(|j| j.is_live()).or_else(|| self.jobs.iter().rfind(mine))
     }
 
     pub fn policy(&self, project: &ProjectName) -> Policy {
@@ -205,8 +217,18 @@ impl Floor {
 
     /// The live job of an issue, else its newest.
     pub fn job_of(&self, project: &ProjectName, issue: IssueNumber) -> Option<&Job> {
-        let mine = |j: &&Job| j.project == *project && j.issue == issue;
+        let mine = |j: &&Job| !j.is_review() && j.project == *project && j.issue == issue;
         self.jobs.iter().filter(mine).find(|j| j.is_live()).or_else(|| self.jobs.iter().rfind(mine))
+    }
+
+    /// The newest job that carried that branch.
+    pub fn job_on(&self, project: &ProjectName, branch: &str) -> Option<&Job> {
+        self.jobs.iter().rfind(|j| !j.is_review() && j.project == *project && j.branch == branch)
+    }
+
+    /// What is done about an issue or a pull request, whichever has that number: the forge counts them together.
+    pub fn work_of(&self, project: &ProjectName, number: IssueNumber) -> Option<&Job> {
+        self.job_of(project, number).or_else(|| self.review_of(project, PrNumber(number.0)))
     }
 
     /// Takes in what the forge shows of an issue. Other observations change nothing.

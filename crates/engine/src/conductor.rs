@@ -369,6 +369,8 @@ mod tests {
                 branch: "b".into(),
                 head: None,
                 fixes: vec![],
+                title: String::new(),
+                ours: false,
             })
             .collect();
         let project = "p".parse().unwrap();

@@ -2,14 +2,15 @@
 //! whatever part of it was done before.
 
 use crate::ports::{
-    BranchState, Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, NewPr,
-    NotPublished, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt, PublishRequest, SetupFailure,
-    Snapshot, Started, Tree, Workspace,
+    BranchState, Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, IssueText,
+    NewPr, NotPublished, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt, PublishRequest,
+    SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
+use shopfloor_core::state::JobKind;
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -285,8 +286,18 @@ pub fn brief(
     start: &StartSession,
     worktree: String,
 ) -> PortResult<Briefing> {
-    let issue = forge.issue_text(&start.project, start.issue)?;
-    let mut briefing = Briefing { issue, worktree, ..Briefing::default() };
+    let mut briefing = Briefing { worktree, ..Briefing::default() };
+    match (start.kind, start.pr) {
+        (JobKind::Review, Some(pr)) => {
+            let text = forge.pull_text(&start.project, pr)?;
+            briefing.issue = match text.issue {
+                Some(issue) => forge.issue_text(&start.project, issue)?,
+                None => IssueText::default(),
+            };
+            briefing.pull = Some(Earlier { number: pr, open: true, text, change: String::new() });
+        }
+        _ => briefing.issue = forge.issue_text(&start.project, start.issue)?,
+    }
     let tree = tree(&start.project, start.issue, start.role).onto(start.target.as_ref());
     if start.resume.is_some() {
         briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;

@@ -308,6 +308,11 @@ pub struct PullText {
     pub head: Sha,
     /// How the checks of its head stand.
     pub checks: Vec<String>,
+    pub author: String,
+    pub body: String,
+    pub comments: Vec<String>,
+    /// What it was opened for.
+    pub issue: Option<IssueNumber>,
 }
 
 pub struct NewPr<'a> {

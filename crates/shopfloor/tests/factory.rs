@@ -49,6 +49,8 @@ mod missed;
 mod newcomer;
 #[path = "factory/people.rs"]
 mod people;
+#[path = "factory/pull_reviews.rs"]
+mod pull_reviews;
 #[path = "factory/pulls.rs"]
 mod pulls;
 #[path = "factory/queue.rs"]

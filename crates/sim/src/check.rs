@@ -471,6 +471,7 @@ fn job_end(job: &Job) -> &'static str {
         Some(End::Failed) => "job failed",
         Some(End::Cancelled) => "job cancelled",
         Some(End::Refused) => "job refused",
+        Some(End::Reviewed) => "person's change reviewed",
         None => "job waits for a person",
     }
 }

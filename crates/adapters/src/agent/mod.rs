@@ -37,6 +37,7 @@ use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
+use shopfloor_core::state::JobKind;
 use shopfloor_core::text::{Redactor, neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
 use std::collections::BTreeSet;
@@ -160,7 +161,9 @@ impl TmuxAgents {
         set("PRIMARY_BRANCH", (&config.primary_branch).into());
         set("PROJECT_REPO_ROOT", (&briefing.worktree).into());
         set("PROJECT_NAME", start.project.as_str().into());
-        set("ISSUE", start.issue.to_string().into());
+        if start.kind == JobKind::Issue {
+            set("ISSUE", start.issue.to_string().into());
+        }
         set("PHASE_FILE", phase_file.into());
         if let Some(port) = briefing.port {
             set("SHOPFLOOR_PORT", port.to_string().into());

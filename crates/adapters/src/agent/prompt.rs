@@ -3,10 +3,11 @@
 
 use super::templates::Templates;
 use shopfloor_core::effect::StartSession;
+use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::runtime::DeliveryMode;
-use shopfloor_core::state::Rework;
+use shopfloor_core::state::{JobKind, Rework};
 use shopfloor_core::text::{fence, head};
-use shopfloor_engine::ports::Briefing;
+use shopfloor_engine::ports::{Briefing, Earlier};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -48,14 +49,21 @@ pub fn render(
     let mut room = PROMPT_BYTES_MAX;
     // What has to be acted on goes before everything else.
     let unread = unread(start, &mut room);
-    let issue_text = issue_text(start, briefing, &mut room);
+    let of_people = briefing.pull.as_ref().filter(|_| start.kind == JobKind::Review);
+    let issue_text = match of_people {
+        Some(pull) => pull_text(pull, briefing, &mut room),
+        None => issue_text(start.issue, briefing, &mut room),
+    };
     let change = change(start, briefing, &mut room);
     let resume = format!("{}{}", hazards(briefing), resume(start, briefing, &unread, &mut room));
-    let (issue, pr) = (start.issue.to_string(), start.pr.unwrap_or_default().to_string());
+    let issue = of_people.map_or(Some(start.issue), |pull| pull.text.issue);
+    let issue = issue.map_or_else(|| "none".to_owned(), |issue| issue.to_string());
+    let pr = start.pr.unwrap_or_default().to_string();
+    let title = of_people.map_or(&briefing.issue.title, |pull| &pull.text.title);
     let values = [
         ("project", start.project.as_str()),
         ("issue", issue.as_str()),
-        ("title", briefing.issue.title.as_str()),
+        ("title", title.as_str()),
         ("branch", start.branch.as_str()),
         ("primary", primary),
         ("pr", pr.as_str()),
@@ -64,7 +72,8 @@ pub fn render(
         ("resume", resume.as_str()),
         ("change", change.as_str()),
     ];
-    let task = templates.fill(start.role.as_str(), &values)?;
+    let template = if of_people.is_some() { "review-people" } else { start.role.as_str() };
+    let task = templates.fill(template, &values)?;
     Ok(Prompt { task, protocol: protocol(start, primary, delivery, templates)? })
 }
 
@@ -204,8 +213,21 @@ fn messages(delivery: DeliveryMode) -> String {
     }
 }
 
-fn issue_text(start: &StartSession, briefing: &Briefing, room: &mut usize) -> String {
-    let mut out = format!("## Issue #{}: {}\n\n", start.issue, briefing.issue.title);
+/// What a person says of their change, and the issue it was opened for.
+fn pull_text(pull: &Earlier, briefing: &Briefing, room: &mut usize) -> String {
+    let Earlier { number, text, .. } = pull;
+    let mut out = format!("## Pull request #{number}: {}\n\n", text.title);
+    part(&mut out, room, &format!("Its text, as {} wrote it", text.author), &text.body, BODY_BYTES_MAX);
+    part(&mut out, room, "Its checks", &text.checks.join("\n"), NOTES_BYTES_MAX);
+    part(&mut out, room, "Comments, oldest first", &text.comments.join("\n\n"), COMMENTS_BYTES_MAX);
+    if let Some(issue) = text.issue {
+        out.push_str(&issue_text(issue, briefing, room));
+    }
+    out
+}
+
+fn issue_text(issue: IssueNumber, briefing: &Briefing, room: &mut usize) -> String {
+    let mut out = format!("## Issue #{issue}: {}\n\n", briefing.issue.title);
     part(&mut out, room, "The issue's text, as somebody wrote it", &briefing.issue.body, BODY_BYTES_MAX);
     part(&mut out, room, "Comments, oldest first", &briefing.issue.comments.join("\n\n"), COMMENTS_BYTES_MAX);
     out
@@ -226,12 +248,13 @@ fn part(out: &mut String, room: &mut usize, title: &str, text: &str, bytes_max: 
 mod tests {
     use super::*;
     use shopfloor_core::effect::{Resume, Unread, WorkSummary};
-    use shopfloor_core::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, Role};
-    use shopfloor_engine::ports::{Earlier, IssueText, PullText};
+    use shopfloor_core::ids::{Epoch, JobId, MessageId, PrNumber, Role};
+    use shopfloor_engine::ports::{IssueText, PullText};
 
     fn start(resume: Option<Resume>) -> StartSession {
         StartSession {
             target: None,
+            kind: JobKind::Issue,
             epoch: Epoch(2),
             job: JobId(1),
             role: Role::Dev,
@@ -253,6 +276,10 @@ mod tests {
             title: "Half".into(),
             head: "a".repeat(40).parse().unwrap(),
             checks: vec!["ci: failure".into()],
+            author: "ada".into(),
+            body: String::new(),
+            comments: vec![],
+            issue: None,
         };
         let pull =
             |open| Earlier { number: PrNumber(9), open, text: text.clone(), change: "x".repeat(1 << 20) };

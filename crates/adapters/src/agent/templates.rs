@@ -7,10 +7,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Their names and texts, as they are in the program.
-const EMBEDDED: [(&str, &str); 4] = [
+const EMBEDDED: [(&str, &str); 5] = [
     ("dev", include_str!("prompts/dev.md")),
     ("dev-protocol", include_str!("prompts/dev-protocol.md")),
     ("review", include_str!("prompts/review.md")),
+    ("review-people", include_str!("prompts/review-people.md")),
     ("review-protocol", include_str!("prompts/review-protocol.md")),
 ];
 

@@ -73,13 +73,7 @@ impl Forge for LocalForge {
         Ok(IssueText {
             title: text::one_line(&found.title, TITLE_CHARS_MAX),
             body: text::head(&text::neutralise(&found.body), ISSUE_BODY_BYTES_MAX),
-            comments: comments
-                .iter()
-                .map(|c| {
-                    let body = text::head(&text::neutralise(&c.body), COMMENT_BYTES_MAX);
-                    format!("{}:\n{body}", text::one_line(&c.author, 80))
-                })
-                .collect(),
+            comments: comments.iter().map(comment_text).collect(),
         })
     }
 
@@ -99,15 +93,18 @@ impl Forge for LocalForge {
 
     fn pull_text(&self, project: &ProjectName, pr: PrNumber) -> PortResult<PullText> {
         let mut db = self.db();
-        let found = db.pr_summary(project, pr).map_err(port_error)?;
-        let statuses = db.statuses(project, &found.head).map_err(port_error)?;
+        let found = db.pr(project, pr).map_err(port_error)?;
         let show = |status: &shopfloor_store::forge::Status| {
             let said = text::one_line(&status.description, STATUS_CHARS_MAX);
             format!("{} on {}: {}, {said}", status.context, found.head.short(), status.state.as_str())
         };
         Ok(PullText {
             title: text::one_line(&found.title, TITLE_CHARS_MAX),
-            checks: statuses.iter().map(show).collect(),
+            checks: found.statuses.iter().map(show).collect(),
+            author: text::one_line(&found.author, 80),
+            body: text::head(&text::neutralise(&found.body), ISSUE_BODY_BYTES_MAX),
+            comments: found.comments.iter().rev().take(COMMENTS_MAX).rev().map(comment_text).collect(),
+            issue: found.issue,
             head: found.head,
         })
     }
@@ -232,6 +229,11 @@ fn follow_up(
     Ok(())
 }
 
+fn comment_text(comment: &shopfloor_store::forge::Comment) -> String {
+    let body = text::head(&text::neutralise(&comment.body), COMMENT_BYTES_MAX);
+    format!("{}:\n{body}", text::one_line(&comment.author, 80))
+}
+
 /// What the forge shows of an object now, which may be later than the change that names it.
 fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<Observation, ForgeError> {
     match change.kind {
@@ -260,6 +262,8 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 branch: pr.branch,
                 head: Some(pr.head),
                 fixes: fixes.into_iter().collect(),
+                title: text::one_line(&pr.title, TITLE_CHARS_MAX),
+                ours: [AUTHOR, DEV_ACCOUNT].contains(&pr.author.as_str()),
             })
         }
         ChangeKind::Review => {

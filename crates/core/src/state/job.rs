@@ -21,6 +21,18 @@ pub enum Goal {
     Nothing,
 }
 
+/// What a job is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// To carry an issue to the branch it is for.
+    #[default]
+    Issue,
+    /// To review a pull request that no job carries: advice to whoever made it. It has no developer, changes
+    /// nothing on the branch, and its `issue` is the pull request's own number.
+    Review,
+}
+
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +47,8 @@ pub enum End {
     /// The agent had a reason that the factory acts upon: it waits for another issue, or nothing is left
     /// to do.
     Refused,
+    /// It was to review a pull request, and did.
+    Reviewed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +128,7 @@ impl JobState {
             JobState::Ended { end: End::Failed } => "failed",
             JobState::Ended { end: End::Cancelled } => "cancelled",
             JobState::Ended { end: End::Refused } => "refused",
+            JobState::Ended { end: End::Reviewed } => "reviewed",
         }
     }
 }
@@ -138,6 +153,8 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub id: JobId,
+    #[serde(default)]
+    pub kind: JobKind,
     pub project: ProjectName,
     pub issue: IssueNumber,
     pub title: String,
@@ -244,6 +261,77 @@ pub struct Job {
 record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
 
 impl Job {
+    pub fn new(
+        id: JobId,
+        kind: JobKind,
+        project: ProjectName,
+        issue: IssueNumber,
+        branch: String,
+        state: JobState,
+        now: Time,
+    ) -> Job {
+        let history = vec![Stage { state: state.name().into(), at: now }];
+        Job {
+            id,
+            kind,
+            project,
+            issue,
+            title: String::new(),
+            branch,
+            target: None,
+            state,
+            created_at: now,
+            deadline: None,
+            worktree: None,
+            pr: None,
+            head: None,
+            green: None,
+            unchecked: None,
+            red: None,
+            base: None,
+            session: None,
+            last_session: None,
+            review_session: None,
+            review: None,
+            same_changes: Vec::new(),
+            review_told: None,
+            ci_fixes: 0,
+            ci_retries: 0,
+            review_rounds: 0,
+            review_attempts: 0,
+            merge_rounds: 0,
+            respawns: 0,
+            reminders: 0,
+            ci_runs: 0,
+            questions: 0,
+            review_head: None,
+            reviewer_wanted: false,
+            setups_failed: 0,
+            checkpoint_at: None,
+            resume_failed: false,
+            cycles: 0,
+            extensions: 0,
+            unstaffed: false,
+            stillborn: 0,
+            successor_due: false,
+            end_wanted: None,
+            taken: None,
+            reviewer_put_off: false,
+            release_at: None,
+            releasing: 0,
+            merged: None,
+            reason: None,
+            rescue: None,
+            last_output: String::new(),
+            history,
+            memo: Memo::default(),
+        }
+    }
+
+    pub fn is_review(&self) -> bool {
+        self.kind == JobKind::Review
+    }
+
     /// The queue that its change goes through.
     pub fn queue(&self) -> QueueId {
         QueueId::new(&self.project, self.target.as_ref())

@@ -43,6 +43,17 @@ pub struct Pull {
     /// In the order of their ids.
     #[serde(default)]
     pub reviews: Vec<SeenReview>,
+    #[serde(default)]
+    pub title: String,
+    /// The factory opened it.
+    #[serde(default)]
+    pub ours: bool,
+    /// A person asked for an agent's review, which has not begun.
+    #[serde(default)]
+    pub review_asked: bool,
+    /// The newest head that an agent's review was begun of, for whoever made it.
+    #[serde(default)]
+    pub review_begun: Option<Sha>,
 }
 record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
     "{}/{}",
@@ -51,13 +62,23 @@ record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number)
 
 impl Pull {
     pub fn new(project: ProjectName, number: PrNumber) -> Pull {
-        Pull { project, number, branch: String::new(), head: None, fixes: Vec::new(), reviews: Vec::new() }
+        Pull {
+            project,
+            number,
+            branch: String::new(),
+            head: None,
+            fixes: Vec::new(),
+            reviews: Vec::new(),
+            title: String::new(),
+            ours: false,
+            review_asked: false,
+            review_begun: None,
+        }
     }
 
-    pub fn is_shown(&mut self, branch: &str, head: Option<&Sha>, fixes: &[IssueNumber]) {
-        self.branch = branch.to_owned();
-        self.head = head.cloned();
-        self.fixes = fixes.to_vec();
+    /// Whether an agent has reviewed that very head.
+    pub fn has_agents_review(&self, head: &Sha) -> bool {
+        self.reviews.iter().any(|r| r.agent && r.head == *head)
     }
 
     /// Takes a review in; false if it is known.

@@ -14,7 +14,8 @@ impl Floor {
     pub fn is_at_it(&self, entry: &Entry) -> (Option<&Entry>, Option<&Job>) {
         let Some(name) = self.waits_for_branch(entry) else { return (None, None) };
         let queued = |e: &&Entry| e.queue() == entry.queue() && e.branch == name && e.state.is_live();
-        let at_work = |j: &&Job| j.project == entry.project && j.branch == name && j.is_live();
+        let carries = |j: &&Job| !j.is_review() && j.is_live() && j.branch == name;
+        let at_work = |j: &&Job| j.project == entry.project && carries(j);
         (self.entries.iter().find(queued), self.jobs.iter().find(at_work))
     }
 

@@ -4,7 +4,7 @@ use super::Turn;
 use crate::effect::Action;
 use crate::ids::{Epoch, JobId, MessageId, ProjectName, Sha};
 use crate::liveness::State;
-use crate::state::{JobState, Message, MessageState, Session, SessionState};
+use crate::state::{Job, JobState, Message, MessageState, Session, SessionState};
 use std::time::Duration;
 
 /// After this long somebody is told again that something takes long.
@@ -174,10 +174,12 @@ impl Turn<'_> {
     fn no_review(&mut self, id: JobId, head: &Sha) {
         let within = self.policy_of(id).review_timeout;
         let text = format!("no review of {} in {}", head.short(), minutes(within));
+        let told_only = self.job(id).is_some_and(Job::is_review);
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let told = job.memo.review_late.replace(head.clone()).as_ref() == Some(head);
         let (project, issue, pr) = (job.project.clone(), job.issue, job.pr.unwrap_or_default());
-        if told {
+        // A person's pull request waits for nothing: it was to be advice.
+        if told || told_only {
             self.escalate_job(id, &text);
         } else {
             self.escalate_on_record(id, "review_timeout", head.short(), &text);

@@ -50,7 +50,7 @@ impl Turn<'_> {
         let label: &[&str] = match end {
             End::Failed if self.is_tried_again(id) => &["backlog"],
             End::Blocked | End::Failed => &["blocked"],
-            End::Cancelled | End::Merged | End::Refused => &[],
+            End::Cancelled | End::Merged | End::Refused | End::Reviewed => &[],
         };
         self.finish_with(id, end, reason, label);
     }
@@ -68,6 +68,9 @@ impl Turn<'_> {
         let Some(job) = self.job(id) else { return };
         if matches!(job.state, JobState::Finishing { .. } | JobState::Ended { .. }) {
             return;
+        }
+        if job.is_review() {
+            return self.finish_review(id, end, reason);
         }
         if !self.withdraw(id, reason) {
             // What is being published lands first; then the job ends as merged. If it does not
@@ -177,27 +180,50 @@ impl Turn<'_> {
         self.enter(id, JobState::Finishing { end: End::Merged, remaining: names(&actions) }, FINISH_WITHIN);
     }
 
+    /// Ends a job that reviews a pull request: nothing is left of it but what was posted there.
+    fn finish_review(&mut self, id: JobId, end: End, reason: &str) {
+        let Some(job) = self.floor.jobs.edit(&id) else { return };
+        job.reason = Some(reason.to_owned());
+        let release = Action::ReleaseWorktree {
+            job: id,
+            role: Role::Review,
+            project: job.project.clone(),
+            issue: job.issue,
+            branch: job.branch.clone(),
+            merged: None,
+        };
+        let mut actions = self.end_sessions(id);
+        if !ends_role(&actions, &release) {
+            self.act(release.clone());
+        }
+        actions.push(release);
+        self.enter(id, JobState::Finishing { end, remaining: names(&actions) }, FINISH_WITHIN);
+    }
+
     /// Orders the end of every session of the job that is still there.
     fn end_sessions(&mut self, id: JobId) -> Vec<Action> {
         let mine: Vec<Epoch> = self.floor.sessions.iter().filter(|s| s.job == id).map(|s| s.epoch).collect();
         mine.into_iter().filter_map(|epoch| self.end_session(epoch)).collect()
     }
 
-    /// Removes the worktree of a merged job whose session has ended.
+    /// Removes the worktree of a merged job, or of a review, whose session has ended.
     pub(super) fn release_after(&mut self, id: JobId, role: Role) {
         let Some(job) = self.job(id) else { return };
-        let JobState::Finishing { end: End::Merged, remaining } = &job.state else { return };
-        let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
-            return;
-        };
-        let merged = Merged { pr: Some(pr), head, commit, target: job.target.clone() };
+        let JobState::Finishing { remaining, .. } = &job.state else { return };
+        let landed = job.merged.clone().zip(job.head.clone()).zip(job.pr);
+        let merged = landed.filter(|_| role == Role::Dev).map(|((commit, head), pr)| Merged {
+            pr: Some(pr),
+            head,
+            commit,
+            target: job.target.clone(),
+        });
         let action = Action::ReleaseWorktree {
             job: id,
             role,
             project: job.project.clone(),
             issue: job.issue,
             branch: job.branch.clone(),
-            merged: (role == Role::Dev).then_some(merged),
+            merged,
         };
         if remaining.contains(&action_key(&action)) {
             self.act(action);

@@ -185,7 +185,7 @@ impl Turn<'_> {
                 continue;
             }
             self.note(NoteKind::Held, &name, None, "its agents go on");
-            let jobs: Vec<JobId> = self.floor.live_jobs(&name).map(|job| job.id).collect();
+            let jobs: Vec<JobId> = self.floor.all_live_jobs(&name).map(|job| job.id).collect();
             for job in jobs {
                 self.job_goes_on(job);
             }

@@ -23,6 +23,7 @@ mod overlap;
 mod people;
 mod phase;
 mod primary;
+mod pull_review;
 mod question;
 mod queue;
 mod record;
@@ -49,6 +50,7 @@ pub(crate) use dialog::HELD_FOR;
 
 pub use by_hand::{Hindrance, may_queue};
 pub use overlap::{Overlap, overlap};
+pub use pull_review::{NotReviewed, may_ask_for_review};
 pub use queue::may_merge;
 pub use scheduler::{Standings, Waiting};
 pub use tries::may_try;
@@ -58,7 +60,7 @@ use crate::effect::{Action, CiAbout, CiPurpose, Outcome, StartSession, Telling, 
 use crate::event::{Event, Note, NoteKind, Observation};
 use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, QueueId, Role, branch_for};
 use crate::policy::Policy;
-use crate::state::{Floor, Project, SeenReview};
+use crate::state::{Floor, JobKind, Project, SeenReview};
 use crate::time::Time;
 use crate::verdict::believed;
 use std::collections::BTreeSet;
@@ -104,6 +106,7 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
             Some(job) => job.target.clone(),
             None => row.and_then(|issue| floor.policy(project).target_of(&issue.labels).cloned()),
         },
+        kind: JobKind::Issue,
     }
 }
 
@@ -160,6 +163,7 @@ impl Turn<'_> {
             Event::MergeRefused { project, issue } => self.merge_refused(project, *issue),
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
+            Event::ReviewAsked { project, pr, branch, head } => self.review_asked(project, *pr, branch, head),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {
@@ -189,6 +193,7 @@ impl Turn<'_> {
         let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
             self.claim_ready(&project);
+            self.begin_reviews(&project);
         }
     }
 
@@ -250,9 +255,15 @@ impl Turn<'_> {
             Observation::Pr { number, open: false, .. } => {
                 self.pr_closed(project, *number);
             }
-            Observation::Pr { number, open: true, branch, head, fixes } => {
-                self.floor.pull(project, *number).is_shown(branch, head.as_ref(), fixes);
+            Observation::Pr { number, open: true, branch, head, fixes, title, ours } => {
+                let pull = self.floor.pull(project, *number);
+                branch.clone_into(&mut pull.branch);
+                head.clone_into(&mut pull.head);
+                fixes.clone_into(&mut pull.fixes);
+                title.clone_into(&mut pull.title);
+                pull.ours = *ours;
                 self.pull_of_queued(project, *number, branch);
+                self.review_follows(project, *number);
             }
         }
     }
@@ -297,7 +308,9 @@ impl Turn<'_> {
                 self.review_collected(*job, *epoch, *pr, head, outcome);
             }
             Action::MoveReview { job, epoch, head, .. } => self.reviewer_moved(*job, *epoch, head, outcome),
-            Action::PostReview { job, epoch, .. } => self.review_posted(*job, *epoch),
+            Action::PostReview { job, epoch, head, review, .. } => {
+                self.review_posted(*job, *epoch, head, review.verdict);
+            }
             Action::EditLabels { project, issue, add, remove } => {
                 if let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue)) {
                     issue.edits_pending = issue.edits_pending.saturating_sub(1);

@@ -102,6 +102,7 @@ impl Turn<'_> {
         if let Some(head) = head {
             self.floor.pull(project, pr).head = Some(head.clone());
             self.act(Action::MovePr { project: project.clone(), pr, head: head.clone() });
+            self.review_follows(project, pr);
         }
     }
 
@@ -171,6 +172,7 @@ impl Turn<'_> {
     /// A person closed the pull request: the change is not wanted.
     pub(super) fn pr_closed(&mut self, project: &ProjectName, pr: PrNumber) {
         self.floor.pulls.remove(&(project.clone(), pr));
+        self.end_review(project, pr, "the pull request was closed");
         let job = self.floor.live_jobs(project).find(|j| j.pr == Some(pr)).map(|j| j.id);
         if let Some(job) = job {
             self.end_is_wanted(job);
@@ -181,7 +183,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn cancelled(&mut self, project: &ProjectName, issue: IssueNumber) {
-        self.end_by_hand(project, issue, "cancelled by a person");
+        let why = "cancelled by a person";
+        self.end_by_hand(project, issue, why);
+        self.end_review(project, PrNumber(issue.0), why);
     }
 
     fn end_by_hand(&mut self, project: &ProjectName, issue: IssueNumber, why: &str) {

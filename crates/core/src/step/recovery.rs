@@ -1,7 +1,7 @@
 //! Going on with what was begun: the open pull request of an issue that nobody works on.
 
 use crate::ids::{IssueNumber, PrNumber, ProjectName, branch_for};
-use crate::state::{Floor, Issue, Pull};
+use crate::state::{Floor, Issue, Job, Pull};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A project's open pull requests that can be gone on with, looked up once for all of its issues.
@@ -21,7 +21,8 @@ impl<'a> OpenPulls<'a> {
         if floor.pulls.is_empty() {
             return pulls;
         }
-        for job in floor.jobs.iter().filter(|job| job.is_live() && job.project == *project) {
+        let carries = |job: &&Job| job.is_live() && !job.is_review() && job.project == *project;
+        for job in floor.jobs.iter().filter(carries) {
             pulls.at_work.entry(&job.branch).or_default().insert(job.issue);
         }
         // What a person has put into the merge queue is theirs.

@@ -75,7 +75,10 @@ impl Turn<'_> {
         if !self.floor.pull(project, pr).see(review) {
             return;
         }
-        let Some(id) = job else { return };
+        let Some(id) = job else {
+            self.note(NoteKind::ReviewResult, project, None, format!("pull request #{pr}: {text}"));
+            return;
+        };
         self.note_job(NoteKind::ReviewResult, id, text);
         let merging = self.job(id).is_some_and(|j| matches!(j.state, JobState::Merging { .. }));
         if !(merging && self.is_refused(id)) {

@@ -11,13 +11,13 @@
 
 use super::Turn;
 use super::deadline::minutes;
-use crate::effect::{Action, Outcome};
+use crate::effect::{Action, Outcome, Verdict};
 use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, PrNumber, Sha};
 use crate::liveness::State;
 use crate::phase::Phase;
 use crate::runtime::ErrorKind;
-use crate::state::{Job, JobState, MessageState, Session, SessionState, Standing};
+use crate::state::{Job, JobKind, JobState, MessageState, Session, SessionState, Standing};
 use crate::step::staff::{how_it_ended, words};
 use crate::text::{fence, one_line};
 
@@ -147,7 +147,15 @@ impl Turn<'_> {
         let JobState::Reviewing { head } = &job.state else { return false };
         job.review_session == Some(epoch)
             && session.reviewed.as_ref() != Some(head)
-            && self.floor.review_standing(job, head) == Standing::NotReviewed
+            && self.is_owed(job, head)
+    }
+
+    /// Of a job's change whoever reviews it first is enough; of a person's the agent was asked.
+    fn is_owed(&self, job: &Job, head: &Sha) -> bool {
+        match job.kind {
+            JobKind::Issue => self.floor.review_standing(job, head) == Standing::NotReviewed,
+            JobKind::Review => true,
+        }
     }
 
     /// It was told what to review.
@@ -319,9 +327,11 @@ impl Turn<'_> {
     }
 
     /// The verdict is on the forge, from where it is observed.
-    pub(super) fn review_posted(&mut self, id: JobId, epoch: Epoch) {
-        if self.job(id).is_some_and(|j| j.review_session == Some(epoch)) {
-            self.rest_or_dismiss(id, epoch);
+    pub(super) fn review_posted(&mut self, id: JobId, epoch: Epoch, head: &Sha, verdict: Verdict) {
+        let Some(job) = self.job(id).filter(|j| j.review_session == Some(epoch)) else { return };
+        match job.kind {
+            JobKind::Issue => self.rest_or_dismiss(id, epoch),
+            JobKind::Review => self.pull_reviewed(id, head, verdict),
         }
     }
 
@@ -413,6 +423,9 @@ impl Turn<'_> {
 
     /// Once for each head.
     fn ask_a_person_to_review(&mut self, id: JobId, epoch: Epoch, why: &str) {
+        if self.job(id).is_some_and(Job::is_review) {
+            return self.review_given_up(id, why);
+        }
         let Some(job) = self.floor.jobs.edit(&id) else { return };
         let head = job.head.clone();
         if head.is_some() && job.memo.review_asked == head {

@@ -8,7 +8,7 @@ use super::{Turn, labels};
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, Role, branch_for};
-use crate::state::{Floor, Issue, Job, JobState, Memo, Session, SessionState, Stage};
+use crate::state::{Floor, Issue, Job, JobKind, JobState, Session, SessionState};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -246,60 +246,18 @@ impl Turn<'_> {
             false => branch_for(issue),
         };
         let branch = pull.map_or(own, |pull| pull.branch.clone());
+        let preparing = JobState::Preparing;
+        let new = Job::new(id, JobKind::Issue, project.clone(), issue, branch.clone(), preparing, self.now);
         self.floor.jobs.put(Job {
-            id,
-            project: project.clone(),
-            issue,
             title: title.unwrap_or_default(),
-            branch: branch.clone(),
             target: target.clone(),
-            state: JobState::Preparing,
-            created_at: self.now,
             deadline: Some(self.now + policy.setup_timeout + START_WITHIN),
-            worktree: None,
             pr,
-            head: None,
-            green: None,
-            session: None,
-            last_session: None,
-            review_session: None,
-            review: None,
-            same_changes: Vec::new(),
-            review_told: None,
-            ci_fixes: 0,
-            ci_retries: 0,
-            review_rounds: 0,
-            review_attempts: 0,
-            merge_rounds: 0,
-            respawns: 0,
-            reminders: 0,
-            ci_runs: 0,
-            questions: 0,
-            review_head: None,
-            reviewer_wanted: false,
-            setups_failed: 0,
-            checkpoint_at: None,
-            unchecked: None,
-            red: None,
-            base: None,
-            resume_failed: false,
-            cycles: 0,
-            extensions: 0,
-            unstaffed: false,
-            stillborn: 0,
-            successor_due: false,
-            end_wanted: None,
-            taken: None,
-            reviewer_put_off: false,
-            release_at: None,
-            releasing: 0,
-            merged: None,
-            reason: None,
-            rescue: None,
-            last_output: String::new(),
-            history: vec![Stage { state: "preparing".into(), at: self.now }],
-            memo: Memo::default(),
+            ..new
         });
+        if let Some(pr) = pr {
+            self.review_overtaken(project, pr, issue);
+        }
         let goes_on = pr.map(|pr| format!(", goes on with pull request #{pr}")).unwrap_or_default();
         let lands = target.as_ref().map(|t| format!(", to land on {}", t.branch())).unwrap_or_default();
         self.note_job(NoteKind::JobStarted, id, format!("claimed as job {id}{goes_on}{lands}"));

@@ -217,6 +217,7 @@ impl Turn<'_> {
             trouble: job.memo.review_trouble.filter(|_| role == Role::Review),
             resume,
             target: job.target,
+            kind: job.kind,
         }));
         epoch
     }

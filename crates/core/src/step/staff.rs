@@ -221,7 +221,7 @@ impl Turn<'_> {
                 waits && j.review_attempts < REVIEWERS_MAX
             }
         };
-        self.floor.live_jobs(project).filter(waits).map(|j| j.id).collect()
+        self.floor.all_live_jobs(project).filter(waits).map(|j| j.id).collect()
     }
 
     fn start_waiting(&mut self, id: JobId, role: Role) {

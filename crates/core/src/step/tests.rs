@@ -16,6 +16,7 @@ mod order;
 mod people;
 mod phases;
 mod primary;
+mod pull_reviews;
 mod queue;
 mod records;
 mod reviewers;
@@ -362,6 +363,11 @@ impl Scene {
     fn read(&mut self, message: u64, epoch: Epoch) -> &mut Self {
         self.event(Event::MessageTaken { message: MessageId(message), epoch })
     }
+}
+
+fn closed_pull(number: PrNumber) -> Observation {
+    let (branch, title, fixes) = (String::new(), String::new(), vec![]);
+    Observation::Pr { number, open: false, branch, head: None, fixes, title, ours: false }
 }
 
 fn reviewed(verdict: Verdict) -> Outcome {

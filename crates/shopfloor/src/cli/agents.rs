@@ -57,7 +57,7 @@ fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
     match agent.status {
         AgentStatus::Terminated => false,
         AgentStatus::Crashed => {
-            floor.job_of(&agent.project, agent.issue).is_none_or(|j| j.end() != Some(End::Merged))
+            floor.work_of(&agent.project, agent.issue).is_none_or(|j| j.end() != Some(End::Merged))
         }
         _ => true,
     }

@@ -15,7 +15,7 @@ use shopfloor_engine::perform::brief;
 
 /// Show the prompts that agents get
 ///
-/// They are templates: dev.md, dev-protocol.md, review.md and review-protocol.md. A file of that name in
+/// They are templates: dev.md, dev-protocol.md, review.md, review-people.md and review-protocol.md. A file of that name in
 /// .shopfloor/prompts of the project's checkout, or in prompts of the floor's home, is used instead.
 #[derive(Args)]
 pub struct PromptArgs {

@@ -267,7 +267,7 @@ fn job_row(floor: &Floor, job: &Job, name: &impl Fn(&ProjectName, IssueNumber) -
     let ago = if job.is_live() { age } else { format!("{age} ago") };
     vec![
         name(&job.project, job.issue),
-        one_line(&job.title, view::TITLE_CHARS),
+        view::title(job),
         format!("{}, {ago}", shown.state),
         view::or_dash(shown.phase),
         view::or_dash(job.pr.map(|pr| format!("#{pr}"))),

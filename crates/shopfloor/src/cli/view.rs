@@ -7,7 +7,9 @@ use serde::Serialize;
 use shopfloor_adapters::forge::local::LocalForge;
 use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{About, BaseCheck, Floor, Issue, Job, JobState, SessionAsk, Standing, Who};
+use shopfloor_core::state::{
+    About, BaseCheck, Floor, Issue, Job, JobKind, JobState, SessionAsk, Standing, Who,
+};
 use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
@@ -83,6 +85,12 @@ pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
 
 pub fn numbers(issues: &[IssueNumber], between: &str) -> String {
     issues.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
+}
+
+/// What a job is about, in a table.
+pub fn title(job: &Job) -> String {
+    let what = if job.is_review() { "review: " } else { "" };
+    one_line(&format!("{what}{}", job.title), TITLE_CHARS)
 }
 
 /// When the job came into its state.
@@ -254,6 +262,8 @@ pub struct JobView {
     pub issue: IssueNumber,
     pub title: String,
     pub job: JobId,
+    /// `review`: of a pull request that no job carries; `issue` is its number.
+    pub kind: JobKind,
     pub state: &'static str,
     /// The last phase a session of the job signalled.
     pub phase: Option<&'static str>,
@@ -284,6 +294,7 @@ impl JobView {
             issue: job.issue,
             title: job.title.clone(),
             job: job.id,
+            kind: job.kind,
             state: job.state.name(),
             phase: newest.and_then(|s| s.phase).map(|phase| phase.as_str()),
             since: output::moment(since(job)),

@@ -6,6 +6,7 @@ use super::hand;
 use super::source::{Source, error_at, title};
 use super::{Agent, FloorConfig, ProjectConfig, Runtime};
 use serde::de::DeserializeOwned;
+use shopfloor_core::policy::ReviewPeople;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -71,6 +72,11 @@ fn fill_agents(
         return Err(source
             .at_key(&["agents"], "review is required, but nothing says who reviews")
             .hint("add [agents.review] with a runtime, or set `required = false` in [review]"));
+    }
+    if config.review.people == ReviewPeople::Always && config.agents.review.is_none() {
+        return Err(source
+            .at_key(&["review", "people"], "`people` in [review] is \"always\", but no agent reviews")
+            .hint("add [agents.review] with a runtime, or set `people = \"never\"` in [review]"));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::duration::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::Target;
-use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod, Policy, TargetPolicy};
+use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod, Policy, ReviewPeople, TargetPolicy};
 use std::collections::BTreeMap;
 
 /// Review of pull requests by a second agent.
@@ -23,6 +23,10 @@ pub struct Review {
     /// Reviews of one pull request, before a human is asked.
     #[schemars(range(min = 1))]
     pub rounds: u32,
+    /// Whether an agent also reviews pull requests that people made: never, when somebody asks (`pr review N --ask`),
+    /// or always, every new head.
+    #[schemars(with = "String", extend("enum" = ["never", "ask", "always"]))]
+    pub people: ReviewPeople,
 }
 
 impl Default for Review {
@@ -34,6 +38,7 @@ impl Default for Review {
             agent_timeout: Span(policy.reviewer_timeout),
             diff_kb: (policy.review_diff_bytes / 1024) as u32,
             rounds: policy.review_rounds_max,
+            people: policy.review_people,
         }
     }
 }

@@ -19,6 +19,7 @@ impl ProjectConfig {
             primary_branch: self.project.primary_branch.clone(),
             review_required: self.review.required,
             review_agent: self.agents.review.is_some(),
+            review_people: self.review.people,
             has_checks: !self.ci.steps.is_empty(),
             allow_no_checks: self.ci.no_checks,
             checks: ci::digest(&self.ci_steps()),

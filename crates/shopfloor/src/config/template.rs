@@ -166,6 +166,9 @@ required = true
 # agent_timeout = "30m"
 # Kilobytes of the diff that a reviewer is shown.
 # diff_kb = 25
+# Whether an agent also reviews pull requests that people made, as advice to them: "never", "ask" (when somebody
+# asks: `shopfloor pr review N --ask`) or "always" (every new head).
+# people = "ask"
 
 [merge]
 # How an agent's branch joins the primary branch: "squash" (one commit, named after the issue), "merge" (a merge

@@ -61,12 +61,14 @@ impl HubWatch {
 
     pub fn reconcile(&mut self, floor: &Floor) {
         // Whoever works on a branch pushes to it: that is no news before they say that they are done.
-        let carried = floor.jobs.iter().filter(|job| job.is_live());
+        // One that only reviews leaves it to whoever made it: the pull request is watched.
+        let jobs = || floor.jobs.iter().filter(|job| !job.is_review());
+        let carried = jobs().filter(|job| job.is_live());
         let carried: BTreeSet<Name> = carried.map(|j| (j.project.clone(), j.branch.clone())).collect();
         let pulls = floor.pulls.iter().filter_map(pulled).filter(|(name, _)| !carried.contains(name));
         let mut wanted: BTreeMap<Name, Known> = pulls.collect();
         wanted.extend(floor.entries.iter().filter_map(queued));
-        wanted.extend(floor.jobs.iter().filter_map(waiting));
+        wanted.extend(jobs().filter_map(waiting));
         for project in floor.projects.iter() {
             for queue in floor.queue_ids(&project.name) {
                 let known = floor.queues.get(&queue).and_then(Queue::primary_known);

@@ -33,7 +33,15 @@ impl World {
                 let pr = &self.forge.prs[&number];
                 let (branch, fixes) = (pr.branch.clone(), pr.issue.into_iter().collect());
                 let head = Some(pr.head.clone());
-                Observation::Pr { number, open: pr.open, branch, head, fixes }
+                Observation::Pr {
+                    number,
+                    open: pr.open,
+                    branch,
+                    head,
+                    fixes,
+                    title: String::new(),
+                    ours: pr.issue.is_some(),
+                }
             }
             Changed::Review(at) => {
                 let review = &self.forge.reviews[at];
@@ -115,7 +123,15 @@ impl Forge for FakeForge {
                 .prs
                 .get(&pr)
                 .ok_or_else(|| PortError::permanent(Final::Missing, "no such pull request"))?;
-            Ok(PullText { title: "t".into(), head: pr.head.clone(), checks: Vec::new() })
+            Ok(PullText {
+                title: "t".into(),
+                head: pr.head.clone(),
+                checks: Vec::new(),
+                author: "ada".into(),
+                body: String::new(),
+                comments: Vec::new(),
+                issue: pr.issue,
+            })
         })
     }
 

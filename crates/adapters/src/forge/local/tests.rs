@@ -276,6 +276,12 @@ fn a_pull_request_is_for_its_issue_and_those_it_names() {
         author: "alice".into(),
     };
     let number = person.open_pr(&app(), &new).unwrap();
+    // What whoever reviews it is told.
+    let text = forge.pull_text(&app(), number).unwrap();
+    assert_eq!(
+        (text.author.as_str(), text.body.as_str(), text.issue),
+        ("alice", new.body.as_str(), new.issue)
+    );
     let seen = forge.changes(&app(), cursor).unwrap().observations;
     let fixes = vec![IssueNumber(1), IssueNumber(7)];
     assert_eq!(
@@ -285,7 +291,9 @@ fn a_pull_request_is_for_its_issue_and_those_it_names() {
             open: true,
             branch: "theirs".into(),
             head: Some(new.head.clone()),
-            fixes
+            fixes,
+            title: "Both".into(),
+            ours: false,
         }]
     );
 }

@@ -230,8 +230,7 @@ fn asked_twice_it_is_queued_once_and_sooner() {
 fn taken_out_by_a_person_a_review_or_a_closed_pull_request() {
     let with_pr = || BranchAsk { pr: Some((PR, Some(IssueNumber(7)))), ..ask() };
     let refuse = Event::BranchRefused { project: project(), branch: BRANCH.into() };
-    let closed =
-        Observation::Pr { number: PR, open: false, branch: String::new(), head: None, fixes: vec![] };
+    let closed = closed_pull(PR);
     // While its head is checked: that is stopped.
     let mut scene = asked(Policy::default(), with_pr());
     scene.event(refuse.clone());
@@ -273,6 +272,8 @@ fn a_pull_request_follows_its_branch_and_is_known_to_what_is_queued() {
         branch: BRANCH.into(),
         head: Some(sha(head)),
         fixes: vec![],
+        title: String::new(),
+        ours: false,
     };
     let touched = |head| Event::BranchTouched { project: project(), branch: BRANCH.into(), head };
     // Opened after it was queued: closing it withdraws it still.

@@ -29,6 +29,8 @@ impl Scene {
             branch: branch.into(),
             head: None,
             fixes,
+            title: String::new(),
+            ours: false,
         })
     }
 

@@ -97,13 +97,7 @@ fn a_closed_issue_or_pull_request_ends_the_job() {
     assert_eq!(scene.job().reason.as_deref(), Some("the issue was closed"));
     let mut scene = Scene::working(Policy::default());
     scene.checking(Phase::AwaitingCi, 1);
-    scene.observe(Observation::Pr {
-        number: PR,
-        open: false,
-        branch: String::new(),
-        head: None,
-        fixes: vec![],
-    });
+    scene.observe(closed_pull(PR));
     assert_eq!(scene.job().reason.as_deref(), Some("the pull request was closed"));
 }
 

@@ -400,13 +400,7 @@ fn a_review_that_comes_before_the_job_knows_its_pull_request_counts() {
     scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
     assert_eq!((scene.state(), scene.has("start_session")), ("merging", false));
     // And goes with the pull request.
-    scene.observe(Observation::Pr {
-        number: PR,
-        open: false,
-        branch: String::new(),
-        head: None,
-        fixes: vec![],
-    });
+    scene.observe(closed_pull(PR));
     assert!(scene.floor.pulls.is_empty());
 }
 

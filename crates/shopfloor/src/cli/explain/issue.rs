@@ -66,7 +66,7 @@ pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
     let project = context.project()?.name;
     let floor = view::floor(context)?;
     let known = floor.issues.get(&(project.clone(), number));
-    let job = floor.job_of(&project, number);
+    let job = floor.work_of(&project, number);
     let Some(title) = known.map(|i| &i.title).or(job.map(|j| &j.title)) else {
         return Err(CliError::no_such(format!("there is no issue #{}", number))
             .hint("`shopfloor issue list --state all` shows them"));

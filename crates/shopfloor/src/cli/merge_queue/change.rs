@@ -123,9 +123,7 @@ impl Change {
     pub(super) fn job<'f>(&self, floor: &'f Floor, project: &ProjectName) -> CliResult<&'f Job> {
         let found = match self {
             Change::Issue(issue) => floor.job_of(project, *issue),
-            Change::Branch(branch) => {
-                floor.jobs.iter().rfind(|j| j.project == *project && j.branch == *branch)
-            }
+            Change::Branch(branch) => floor.job_on(project, branch),
         };
         found.ok_or_else(|| {
             let what = match self {
@@ -164,7 +162,7 @@ fn ask(context: &Context, change: &Change, wish: Wish) -> CliResult<Exit> {
     let project = row.name.clone();
     let engine = context.engine()?;
     if let Change::Branch(name) = change {
-        let job = engine.floor().jobs.iter().rfind(|j| j.project == project && j.branch == *name);
+        let job = engine.floor().job_on(&project, name);
         // One that ended leaves its branch to people, unless it can go on just as it was.
         let goes_on = |job: &Job| {
             job.is_live()

@@ -208,7 +208,7 @@ fn ask(
         return Err(CliError::no_such(format!("the hub has no branch {branch}")));
     };
     let pull = floor.pulls.iter().find(|p| p.project == project.name && p.branch == name);
-    let job = floor.jobs.iter().rfind(|j| j.project == project.name && j.branch == name);
+    let job = floor.job_on(&project.name, name);
     Ok(TryAsk {
         branch: name.to_owned(),
         head: found.head,

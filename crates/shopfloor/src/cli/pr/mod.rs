@@ -1,17 +1,17 @@
 //! `shopfloor pr`: the pull requests of the embedded forge.
 
 pub(super) mod create;
+mod review;
 
-use super::approval::{Approve, CommitName};
-use super::body::{self, BodyArgs};
+use super::body;
 use super::{CliError, CliResult, Context, Exit, output, view};
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
 use shopfloor_core::state::{Job, Project};
 use shopfloor_core::text::one_line;
-use shopfloor_store::forge::{Comment, ForgeDb, NewReview, Pr, PrState, PrSummary, Review, Status};
+use shopfloor_store::forge::{Comment, ForgeDb, Pr, PrState, PrSummary, Review, Status};
 
 /// Open, list, show and review pull requests
 #[derive(Args)]
@@ -33,7 +33,7 @@ enum PrCommand {
         #[arg(value_name = "PR")]
         number: PrNumber,
     },
-    Review(ReviewArgs),
+    Review(review::ReviewArgs),
     /// Close a pull request without merging it
     Close {
         #[arg(value_name = "PR")]
@@ -47,25 +47,6 @@ enum Which {
     Closed,
     Merged,
     All,
-}
-
-/// Review a pull request at its current head, as yourself
-#[derive(Args)]
-#[command(group(ArgGroup::new("verdict").required(true).args(["approve", "request_changes", "comment"])))]
-struct ReviewArgs {
-    #[arg(value_name = "PR")]
-    number: PrNumber,
-    /// It may land. With a commit: only if that is its head
-    #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
-    approve: Option<Option<CommitName>>,
-    /// It may not land like this; say why
-    #[arg(long)]
-    request_changes: bool,
-    /// Neither; only say something
-    #[arg(long)]
-    comment: bool,
-    #[command(flatten)]
-    body: BodyArgs,
 }
 
 #[derive(Serialize)]
@@ -139,7 +120,7 @@ pub fn run(context: &Context, args: PrArgs) -> CliResult<Exit> {
         PrCommand::Create(args) => create::run(context, &project, &mut forge, args),
         PrCommand::List { state } => list(context, &project, &mut forge, state),
         PrCommand::Show { number } => show(context, &project, &mut forge, number),
-        PrCommand::Review(args) => review(context, &project, &mut forge, args),
+        PrCommand::Review(args) => review::run(context, &project, &mut forge, args),
         PrCommand::Close { number } => close(context, &project, &mut forge, number),
     }
 }
@@ -197,7 +178,7 @@ fn show(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNum
 fn present(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
     let pr = forge.pr(&project.name, number).map_err(|e| missing(e.into()))?;
     let engine = context.engine()?;
-    let carries = |job: &&Job| job.project == project.name && job.pr == Some(number);
+    let carries = |job: &&Job| !job.is_review() && job.project == project.name && job.pr == Some(number);
     let target = engine.floor().jobs.iter().rfind(carries).and_then(|job| job.target.clone());
     let diff = format!(
         "git fetch shopfloor refs/pull/{number}/head && git diff shopfloor/{}...FETCH_HEAD",
@@ -295,40 +276,6 @@ fn print_human(pr: &Pr, diff: &str) {
         output::line(format!("  {author}, {at}"));
         output::quoted(&comment.body);
     }
-}
-
-fn review(context: &Context, project: &Project, forge: &mut ForgeDb, args: ReviewArgs) -> CliResult<Exit> {
-    // An agent's word is no evidence, least of all on its own work: reviewers leave a result file.
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot post a review this way")
-            .hint("a reviewing agent writes its verdict to $SHOPFLOOR_RESULT_FILE"));
-    }
-    let pr = forge.pr_summary(&project.name, args.number).map_err(|e| missing(e.into()))?;
-    // The branch of a person's may have moved since it was looked at: what is approved is where it is.
-    let pr = create::follow(context, project, forge, pr)?;
-    if pr.state != PrState::Open {
-        return Err(CliError::failed(format!("pull request #{} is {}", pr.number, pr.state.as_str())));
-    }
-    let approve = Approve::from(args.approve);
-    let approves = approve.of(&format!("pull request #{}", pr.number), &pr.head)?;
-    let verdict = match (approves, args.request_changes) {
-        (true, _) => Verdict::Approve,
-        (_, true) => Verdict::RequestChanges,
-        _ => Verdict::Discuss,
-    };
-    let text = context.redactor()?.redact(&args.body.read()?.unwrap_or_default());
-    if verdict != Verdict::Approve && text.trim().is_empty() {
-        return Err(CliError::usage("say what is to change").hint("pass --body or --body-file"));
-    }
-    let head = pr.head.clone();
-    let new = NewReview { head, verdict, text, author: body::author(), marker: None };
-    forge.review(&project.name, args.number, &new)?;
-    context.poke();
-    if context.json {
-        return present(context, project, forge, args.number);
-    }
-    output::line(format!("#{} at {}: {}", pr.number, pr.head.short(), verdict.as_str()));
-    Ok(Exit::Fine)
 }
 
 fn close(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {

@@ -38,6 +38,7 @@ timeout = "1h"
 rounds = 2
 agent_timeout = "10m"
 diff_kb = 8
+people = "always"
 [merge]
 method = "rebase"
 people = "squash"

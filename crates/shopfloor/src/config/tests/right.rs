@@ -3,7 +3,7 @@
 use super::*;
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::{
-    CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy,
+    CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy, ReviewPeople,
 };
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ fn every_key_reaches_its_place() {
             primary_branch: "trunk".into(),
             review_required: false,
             review_agent: true,
+            review_people: ReviewPeople::Always,
             has_checks: true,
             allow_no_checks: false,
             checks: shopfloor_adapters::ci::digest(&config.ci_steps()),

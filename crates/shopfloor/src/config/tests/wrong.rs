@@ -551,3 +551,15 @@ fn targets_and_keys_are_checked() {
         assert!(error.contains(why), "of {section}: {error}");
     }
 }
+
+#[test]
+fn reviews_of_peoples_changes_need_somebody_who_reviews() {
+    check_section(
+        "[agents.dev]\nruntime = \"generic\"\ncommand = [\"x\"]\n[review]\nrequired = false\npeople = \"always\"\n",
+        r#"
+shopfloor.toml:10:1: `people` in [review] is "always", but no agent reviews
+  10 | people = "always"
+     | ^^^^^^
+  hint: add [agents.review] with a runtime, or set `people = "never"` in [review]"#,
+    );
+}
