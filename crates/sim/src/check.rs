@@ -2,6 +2,7 @@
 
 mod heads;
 mod people;
+mod pull_reviews;
 mod reviews;
 mod sessions;
 mod told;
@@ -92,6 +93,7 @@ impl Checker {
         self.no_parked_job_is_forgotten(world, floor, outbox);
         self.the_person_is_the_boss(world, floor, entries);
         self.nobody_is_blocked_by_weather(world, floor);
+        self.reviews_of_pulls_are_only_that(world, floor, outbox);
     }
 
     /// 7: what may work later is waited for. No job and no entry ends of it.
@@ -450,6 +452,7 @@ impl Checker {
         self.every_end_is_told(world, floor);
         self.nothing_on_the_forge_was_missed(world, floor, project);
         self.nothing_is_left_on_its_way(world, floor);
+        self.pulls_are_looked_at(world, floor, project);
         for job in floor.jobs.iter() {
             world.saw(job_end(job));
             if !job.is_live() {

@@ -6,6 +6,9 @@ use shopfloor_core::ids::{IssueNumber, PrNumber, Sha};
 use shopfloor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Who the factory's reviews are from.
+pub const REVIEWER: &str = "reviewer";
+
 #[derive(Clone, Debug)]
 pub struct Issue {
     pub title: String,

@@ -1,5 +1,7 @@
 //! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
 
+mod pulls;
+
 use crate::forge::{Changed, Issue, Pr, Review};
 use crate::git::{Written, commit_of, sha};
 use crate::trouble::Stir;
@@ -46,6 +48,8 @@ pub enum Whim {
     /// Pushes a branch of their own and wants it merged; pushes to it once more, or deletes it.
     QueueBranch,
     MoveBranch,
+    /// Opens a pull request for a branch of their own, or has one looked at, pushes to it or closes it.
+    ShowPull,
     /// Wants to know whether a branch of their own would land.
     TryBranch,
     /// Looks at what waits for a person, and sometimes acts.
@@ -334,6 +338,7 @@ impl World {
                 }
                 return Some(Event::BranchAsked { project: project.clone(), ask });
             }
+            Whim::ShowPull => return self.show_pull(project),
             Whim::TryBranch => return Some(self.try_own_branch(project)),
             Whim::MoveBranch => return self.move_branch(project),
             Whim::CloseIssue => {

@@ -4,7 +4,7 @@
 use crate::human::Whim;
 use crate::rng::Rng;
 use crate::world::{Storm, Weather, World};
-use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy};
+use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy, ReviewPeople};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -37,8 +37,13 @@ pub fn policy(rng: &mut Rng) -> Policy {
         4 => HeadChecks::WhenIdle,
         _ => HeadChecks::Always,
     };
+    let review_people = match policy.max_jobs {
+        1 | 4 => ReviewPeople::Always,
+        2 | 5 => ReviewPeople::Ask,
+        _ => ReviewPeople::Never,
+    };
     let check_commits = if policy.merge_slots == 3 { CheckCommits::Each } else { CheckCommits::Last };
-    Policy { merge_batch, head_checks, check_commits, ..policy }
+    Policy { merge_batch, head_checks, check_commits, review_people, ..policy }
 }
 
 pub fn weather(rng: &mut Rng) -> Weather {
@@ -96,6 +101,12 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
     for _ in 0..rng.below(9) {
         let hour = rng.below(4);
         plan.push((hours(hour, rng), *rng.pick(&whims).expect("not empty")));
+    }
+    if rng.permille(250) {
+        for _ in 0..rng.range(1, 3) {
+            let hour = rng.below(5);
+            plan.push((hours(hour, rng), Whim::ShowPull));
+        }
     }
     for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
         plan.push((hours(look, rng), Whim::LookAround));

@@ -10,7 +10,7 @@ use crate::git::{Git, Patch};
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::effect::EntryEnd;
-use shopfloor_core::ids::{EntryId, Epoch, RunId, Sha};
+use shopfloor_core::ids::{EntryId, Epoch, PrNumber, RunId, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult};
@@ -97,6 +97,8 @@ pub struct World {
     pub verdicts: BTreeSet<(Epoch, Sha, &'static str)>,
     /// The change of each head that was published.
     pub patches: BTreeMap<u32, Patch>,
+    /// How often an agent's review of it was asked for.
+    pub reviews_asked: BTreeMap<PrNumber, u32>,
     pub green: Vec<GreenRun>,
     /// How often the checks of a commit failed.
     pub red_runs: BTreeMap<u32, u32>,
@@ -143,6 +145,7 @@ impl World {
             clients: BTreeMap::new(),
             verdicts: BTreeSet::new(),
             patches: BTreeMap::new(),
+            reviews_asked: BTreeMap::new(),
             green: Vec::new(),
             red_runs: BTreeMap::new(),
             cancelled: BTreeSet::new(),

@@ -58,6 +58,8 @@ const COVERAGE: &[&str] = &[
     "branch by hand conflicted",
     "branch by hand cancelled",
     "person tried a branch",
+    "person asked for a review",
+    "person's change reviewed",
     "try green",
     "try red",
     "try conflicted",

@@ -260,9 +260,9 @@ impl Turn<'_> {
 
     /// With the session's end its last words are known: the one diagnostic comment is posted.
     pub(super) fn report_end(&mut self, id: JobId) {
-        let Some(JobState::Finishing { end, remaining }) = self.job(id).map(|j| j.state.clone()) else {
-            return;
-        };
+        // Of a review that came to nothing the pull request says so.
+        let job = self.job(id).filter(|job| !job.is_review());
+        let Some(JobState::Finishing { end, remaining }) = job.map(|j| j.state.clone()) else { return };
         let comment = self.end_comment(id, end);
         let key = action_key(&comment);
         if !has_comment(end) || remaining.contains(&key) {

@@ -74,7 +74,7 @@ impl Turn<'_> {
         text: &str,
         meant: Option<QuestionId>,
     ) {
-        let Some(job) = self.floor.live_jobs(project).find(|j| j.issue == issue) else { return };
+        let Some(job) = self.floor.all_live_jobs(project).find(|j| j.issue == issue) else { return };
         let id = job.id;
         let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {

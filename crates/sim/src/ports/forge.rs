@@ -1,6 +1,6 @@
 //! The forge port on the forge model. Reading is paged; what changed shows after a lag.
 
-use crate::forge::{Changed, Issue, Pr, Review as Posted};
+use crate::forge::{Changed, Issue, Pr, REVIEWER, Review as Posted};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{Review, StatusState};
 use shopfloor_core::event::Observation;
@@ -11,7 +11,6 @@ use std::time::Duration;
 pub struct FakeForge(pub Shared);
 
 const PAGE: usize = 3;
-const REVIEWER: &str = "reviewer";
 
 impl World {
     /// Records a change; it can be read at once or a little later.

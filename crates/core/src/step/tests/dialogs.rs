@@ -43,11 +43,11 @@ impl Scene {
         self.event(Event::StatusSeen { epoch: DEV, status, conversation: None })
     }
 
-    fn asks_to(&mut self, text: &str) -> &mut Self {
+    pub(super) fn asks_to(&mut self, text: &str) -> &mut Self {
         self.seen(State::Dialog { kind: DialogKind::Permission }, Some(dialog(text)))
     }
 
-    fn ask(&self) -> Option<&SessionAsk> {
+    pub(super) fn ask(&self) -> Option<&SessionAsk> {
         self.floor.sessions.get(&DEV)?.asks.as_ref()
     }
 

@@ -220,3 +220,13 @@ fn a_paused_project_begins_none_and_goes_on_later() {
     scene.event(Event::WorkResumed { project: None });
     assert!(scene.has("start_session"));
 }
+
+#[test]
+fn what_its_reviewer_asks_can_be_answered() {
+    let mut scene = under_review(ReviewPeople::Always);
+    scene.asks_to("May I?");
+    let question = scene.ask().expect("it asks").id;
+    let (issue, text) = (IssueNumber(PR.0), "1".to_owned());
+    scene.event(Event::Answered { project: project(), issue, text, question: Some(question) });
+    assert_eq!(scene.ask().expect("still up").answer.as_deref(), Some("1"));
+}

@@ -1,0 +1,99 @@
+//! What agents say of people's pull requests is advice: it is said once for each head, and nothing is done to the
+//! branch, nor to any issue.
+
+use super::Checker;
+use crate::forge::REVIEWER;
+use crate::world::World;
+use shopfloor_core::effect::Action;
+use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::policy::ReviewPeople;
+use shopfloor_core::state::{End, Floor, JobState, Pull};
+use shopfloor_store::Queued;
+use std::collections::BTreeMap;
+
+const OWNER: &str = "3 one owner";
+const ONCE: &str = "4 effects are idempotent";
+const WAITS: &str = "7 every wait has a deadline";
+
+impl Checker {
+    pub(super) fn reviews_of_pulls_are_only_that(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+        let mut broken = Vec::new();
+        for job in floor.jobs.iter().filter(|j| j.is_review()) {
+            let id = job.id;
+            let mine = |s: &&shopfloor_core::state::Session| s.job == id && s.role != Role::Review;
+            if floor.sessions.iter().any(|s| mine(&s)) || job.worktree.is_some() || job.merged.is_some() {
+                broken.push((OWNER, format!("job {id} only reviews, and is more than that")));
+            }
+            if floor.entries.iter().any(|e| e.job == Some(id)) {
+                broken.push((OWNER, format!("job {id} only reviews, and is in the queue")));
+            }
+            let state = matches!(
+                job.state,
+                JobState::Reviewing { .. }
+                    | JobState::Finishing { end: End::Reviewed | End::Failed | End::Cancelled, .. }
+                    | JobState::Ended { end: End::Reviewed | End::Failed | End::Cancelled }
+            );
+            if !state {
+                broken.push((OWNER, format!("job {id} only reviews, and is {}", job.state.name())));
+            }
+            let other = |j: &shopfloor_core::state::Job| j.id < id && j.is_review() && j.pr == job.pr;
+            if job.is_live() && floor.jobs.iter().any(|j| j.is_live() && other(j)) {
+                broken.push((OWNER, format!("pull request {:?} is reviewed twice at once", job.pr)));
+            }
+            let carried = floor.live_jobs(&job.project).any(|j| j.branch == job.branch);
+            if carried && matches!(job.state, JobState::Reviewing { .. }) {
+                broken.push((OWNER, format!("{} is carried by a job, and reviewed beside it", job.branch)));
+            }
+        }
+        for queued in outbox {
+            let (Action::Comment { issue, .. }
+            | Action::EditLabels { issue, .. }
+            | Action::CloseIssue { issue, .. }) = &queued.action
+            else {
+                continue;
+            };
+            if world.forge.prs.contains_key(&PrNumber(issue.0)) {
+                broken.push((OWNER, format!("{} is for #{issue}, which is no issue", queued.action.name())));
+            }
+        }
+        let mut said: BTreeMap<(PrNumber, &Sha), u32> = BTreeMap::new();
+        for review in world.forge.reviews.iter().filter(|r| r.author == REVIEWER) {
+            *said.entry((review.pr, &review.head)).or_default() += 1;
+        }
+        let own = |pr: &PrNumber| world.forge.prs.get(pr).is_some_and(|pr| pr.issue.is_none());
+        for ((pr, head), times) in said.iter().filter(|((pr, _), _)| own(pr)) {
+            let asked = world.reviews_asked.get(pr).copied().unwrap_or(0);
+            let always = u32::from(world.policy.review_people == ReviewPeople::Always);
+            if *times > asked + always {
+                broken.push((ONCE, format!("pull request {pr} has {times} reviews of {}", head.short())));
+            }
+            if world.policy.review_people == ReviewPeople::Never {
+                broken.push((ONCE, format!("pull request {pr} is reviewed, and nobody wanted that")));
+            }
+        }
+        for (invariant, text) in broken {
+            world.broken(invariant, text);
+        }
+    }
+
+    /// At the end whoever is to have a review has one, or was told that there is none.
+    pub(super) fn pulls_are_looked_at(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+        let policy = &world.policy;
+        // Who cannot work has been told of elsewhere.
+        let idle = floor.outage(project, Role::Review).is_some()
+            || floor.projects.get(project).is_none_or(|p| p.pause.is_some());
+        if !policy.review_agent || idle {
+            return;
+        }
+        let always = policy.review_people == ReviewPeople::Always;
+        let carried = |p: &Pull| floor.job_on(project, &p.branch).is_some();
+        let queued = |p: &Pull| floor.queued_by_hand(project, &p.branch).is_some();
+        let passed_over =
+            |p: &&Pull| always && !p.ours && p.review_begun != p.head && !carried(p) && !queued(p);
+        let forgotten = floor.pulls.iter().find(|p| p.review_asked || passed_over(p));
+        if let Some(pull) = forgotten {
+            world
+                .broken(WAITS, format!("pull request {} waits for a review that nobody begins", pull.number));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Pull requests of a person's own that they want looked at, by an agent or at all.
+
+use crate::git::sha;
+use crate::world::World;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{PrNumber, ProjectName};
+
+impl World {
+    pub(super) fn show_pull(&mut self, project: &ProjectName) -> Option<Event> {
+        let own = self.forge.prs.iter().filter(|(_, pr)| pr.open && pr.issue.is_none());
+        let own: Vec<PrNumber> = own.map(|(number, _)| *number).collect();
+        let known = self.rng.pick(&own).copied().filter(|_| self.rng.permille(600));
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let ask = self.push_own_branch();
+                match ask.pr {
+                    Some((number, _)) => number,
+                    None => {
+                        let head = self.git.hub[&ask.branch];
+                        self.open_own_pr(&ask.branch, head)
+                    }
+                }
+            }
+        };
+        if known.is_some() && self.rng.permille(400) {
+            return self.move_branch(project);
+        }
+        // Sooner or later than the floor has read of it.
+        let pr = &self.forge.prs[&number];
+        let at = self.git.hub.get(&pr.branch).copied()?;
+        let (branch, head) = (pr.branch.clone(), sha(at));
+        self.saw("person asked for a review");
+        self.say(format!("person asks for a review of PR {number} at c{at}"));
+        *self.reviews_asked.entry(number).or_default() += 1;
+        Some(Event::ReviewAsked { project: project.clone(), pr: number, branch, head })
+    }
+}
