@@ -4,6 +4,7 @@
 
 use super::isolation::with_clients;
 use super::plant::{GOES_ON, ISSUE, Plant, Setup};
+use crate::client::wait_for;
 use shopfloor_core::delivery::Stage;
 use shopfloor_model_server::{By, Client, Kind};
 
@@ -87,4 +88,41 @@ fn claude_brings_an_issue_to_the_primary_branch() {
 #[test]
 fn codex_brings_an_issue_to_the_primary_branch() {
     with_clients(|clients| an_issue_is_merged(Client::Codex, clients));
+}
+
+/// A person's own pull request, reviewed when they ask: no issue, no developer, nothing typed elsewhere.
+fn a_person_is_advised(client: Client, clients: &std::path::Path) {
+    let plant = Plant::new(clients, &Setup::new(client, GOES_ON.to_owned()));
+    plant.ok(&["up", "--detach"]);
+    plant.git(&["checkout", "--quiet", "-b", "alice/fix"]);
+    std::fs::write(plant.path("repo/hello.txt"), "hello\n").expect("written");
+    plant.git(&["add", "hello.txt"]);
+    plant.git(&["commit", "--quiet", "-m", "Say hello"]);
+    plant.git(&["push", "--quiet", "shopfloor", "alice/fix"]);
+    let head = plant.git(&["rev-parse", "HEAD"]);
+    plant.ok(&["pr", "create", "alice/fix", "--body", "It was too quiet here."]);
+    plant.ok(&["pr", "review", "1", "--ask"]);
+    let reviews = || plant.json(&["pr", "show", "1"]).1["reviews"].clone();
+    let review = wait_for("it is reviewed", || reviews().get(0).cloned());
+    assert_eq!((&review["verdict"], &review["head"]), (&"APPROVE".into(), &head.into()));
+    assert!(review["text"].as_str().is_some_and(|text| text.contains("It is good.")), "{review}");
+    wait_for("nothing is left of it", || {
+        let engine = plant.engine();
+        engine.floor().jobs.iter().all(|job| job.state.name() == "reviewed").then_some(())
+    });
+    let prompts = plant.prompts(1);
+    assert!(prompts.len() == 1 && prompts[0].starts_with("You review pull request #1 "), "{prompts:?}");
+    let asked = plant.server.requests();
+    assert!(asked.iter().all(|a| !matches!(a.by, By::Nothing(_))), "{asked:?}");
+    plant.ok(&["down"]);
+}
+
+#[test]
+fn claude_reviews_a_persons_pull_request() {
+    with_clients(|clients| a_person_is_advised(Client::Claude, clients));
+}
+
+#[test]
+fn codex_reviews_a_persons_pull_request() {
+    with_clients(|clients| a_person_is_advised(Client::Codex, clients));
 }
