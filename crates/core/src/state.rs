@@ -54,6 +54,7 @@ mod record;
 mod session;
 mod stack;
 mod staff;
+mod timer;
 mod tries;
 mod urgency;
 
@@ -69,6 +70,7 @@ pub use queue::{
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 pub use staff::{Found, Outage, Staff};
+pub use timer::{Due, Timer};
 pub use tries::{Try, TryState};
 pub use urgency::Urgency;
 
@@ -284,36 +286,5 @@ impl Floor {
         let mut waiting = self.messages.iter().filter(waits);
         let first = waiting.next()?;
         Some(std::iter::once(first).chain(waiting).find(|m| m.prompt).unwrap_or(first))
-    }
-
-    /// When something has to be done though nothing happens.
-    pub fn next_deadline(&self) -> Option<Time> {
-        let live = self.jobs.iter().filter(|j| j.is_live());
-        let jobs = live.flat_map(|j| [j.deadline, j.checkpoint_at]).flatten();
-        let live = self.sessions.iter().filter(|s| s.state == SessionState::Live);
-        let sessions =
-            live.flat_map(|s| [s.resume_at, s.review_due, s.hold.as_ref().map(|hold| hold.until)]).flatten();
-        let queued = self.messages.iter().filter(|m| m.state == MessageState::Queued);
-        let messages = queued.flat_map(|m| [m.deadline, m.told_at()]).flatten();
-        let tidy = self.projects.iter().filter_map(|p| p.tidy_at);
-        let troubles = self.projects.iter().flat_map(|p| p.troubles.iter().filter_map(|t| t.ask_at));
-        let staff = self.staff.iter().filter_map(Staff::wake_at);
-        let releases = self.jobs.iter().filter_map(|j| j.release_at);
-        let doubts = self.issues.iter().filter_map(|i| i.deps_due);
-        let queues = self.queues.iter().filter_map(|q| q.wake_at(&self.policy(&q.project)));
-        let entries = self.entries.iter().filter_map(|e| match e.state {
-            EntryState::Checking { again_at, .. } => again_at,
-            _ => None,
-        });
-        jobs.chain(messages)
-            .chain(sessions)
-            .chain(tidy)
-            .chain(troubles)
-            .chain(staff)
-            .chain(releases)
-            .chain(doubts)
-            .chain(queues)
-            .chain(entries)
-            .min()
     }
 }

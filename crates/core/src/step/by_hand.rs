@@ -169,7 +169,7 @@ impl Turn<'_> {
         self.find_primary(&queue);
     }
 
-    fn check_entry(&mut self, id: EntryId) {
+    pub(super) fn check_entry(&mut self, id: EntryId) {
         let run = RunId(self.number(|c| &mut c.run));
         self.set_entry(id, EntryState::Checking { run, again_at: None });
         let Some(entry) = self.floor.entries.get(&id) else { return };
@@ -276,15 +276,6 @@ impl Turn<'_> {
         } else {
             let again_at = Some(now + cooldown(&policy, entry.infra_retries));
             entry.state = EntryState::Checking { run, again_at };
-        }
-    }
-
-    pub(super) fn entries_due(&mut self) {
-        let now = self.now;
-        let due =
-            |e: &&Entry| matches!(e.state, EntryState::Checking { again_at: Some(at), .. } if at <= now);
-        for id in self.floor.entries.iter().filter(due).map(|e| e.id).collect::<Vec<_>>() {
-            self.check_entry(id);
         }
     }
 

@@ -4,63 +4,47 @@ use super::Turn;
 use crate::effect::Action;
 use crate::ids::{Epoch, JobId, MessageId, ProjectName, Sha};
 use crate::liveness::State;
-use crate::state::{Job, JobState, Message, MessageState, Session, SessionState};
+use crate::planner::Input;
+use crate::state::{Due, Job, JobState, Message, MessageState, Session, SessionState};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// After this long somebody is told again that something takes long.
 const LONG_AGAIN: Duration = Duration::from_secs(3600);
 
 impl Turn<'_> {
+    /// Sees to all timers that are due, kind after kind: what is done about one may set or clear those of the next.
     pub(super) fn tick(&mut self) {
         let now = self.now;
-        self.holds_due();
-        self.held_messages_due();
-        let due = |deadline: Option<crate::time::Time>| deadline.is_some_and(|d| d <= now);
-        let messages: Vec<MessageId> = self
-            .floor
-            .messages
-            .iter()
-            .filter(|m| m.state == MessageState::Queued && due(m.deadline))
-            .map(|m| m.id)
-            .collect();
-        for message in messages {
-            self.message_due(message);
+        let mut seen_to: BTreeSet<&'static str> = BTreeSet::new();
+        loop {
+            let due = self.floor.timers().filter(|timer| timer.at <= now).map(|timer| timer.due);
+            let due: BTreeSet<Due> = due.filter(|due| !seen_to.contains(due.name())).collect();
+            let Some(kind) = due.first().map(Due::name) else { return };
+            for due in due.into_iter().take_while(|due| due.name() == kind) {
+                self.see_to(due);
+            }
+            seen_to.insert(kind);
         }
-        let resume = |s: &&Session| s.state == SessionState::Live && due(s.resume_at);
-        let sessions: Vec<Epoch> = self.floor.sessions.iter().filter(resume).map(|s| s.epoch).collect();
-        for session in sessions {
-            self.resume_due(session);
+    }
+
+    fn see_to(&mut self, due: Due) {
+        match due {
+            Due::Handback(epoch) => self.let_go(epoch, "the person typed nothing for long"),
+            Due::Held(message) => self.tell_of_held(message),
+            Due::Delivery(message) => self.message_due(message),
+            Due::Resume(epoch) => self.resume_due(epoch),
+            Due::Review(epoch) => self.review_due(epoch),
+            Due::Checkpoint(job) => self.checkpoint_due(job),
+            Due::Release(job) => self.release_due(job),
+            Due::Tidy(project) => self.tidy(&project),
+            Due::Job(job) => self.job_due(job),
+            Due::Trouble(project) => self.troubles_due(&project),
+            Due::Staff(project) => self.staff_due(&project),
+            Due::Dependencies(project) => self.dependencies_due(&project),
+            Due::Queue(queue) => self.plan(&queue, &Input::Tick),
+            Due::Entry(entry) => self.check_entry(entry),
         }
-        let owing = |s: &&Session| s.state == SessionState::Live && due(s.review_due);
-        let reviewers: Vec<Epoch> = self.floor.sessions.iter().filter(owing).map(|s| s.epoch).collect();
-        for reviewer in reviewers {
-            self.review_due(reviewer);
-        }
-        let checkpoints: Vec<JobId> =
-            self.floor.jobs.iter().filter(|j| j.is_live() && due(j.checkpoint_at)).map(|j| j.id).collect();
-        for job in checkpoints {
-            self.checkpoint_due(job);
-        }
-        let releases: Vec<JobId> =
-            self.floor.jobs.iter().filter(|j| due(j.release_at)).map(|j| j.id).collect();
-        for job in releases {
-            self.release_due(job);
-        }
-        let projects: Vec<ProjectName> =
-            self.floor.projects.iter().filter(|p| due(p.tidy_at)).map(|p| p.name.clone()).collect();
-        for project in projects {
-            self.tidy(&project);
-        }
-        let jobs: Vec<JobId> =
-            self.floor.jobs.iter().filter(|j| j.is_live() && due(j.deadline)).map(|j| j.id).collect();
-        for job in jobs {
-            self.job_due(job);
-        }
-        self.troubles_due();
-        self.staff_due();
-        self.dependencies_due();
-        self.queues_due();
-        self.entries_due();
     }
 
     /// Time that passed while nobody was there counts against no agent: what it did or said then

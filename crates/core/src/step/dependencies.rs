@@ -28,12 +28,9 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn dependencies_due(&mut self) {
+    pub(super) fn dependencies_due(&mut self, project: &ProjectName) {
         let now = self.now;
-        let due = |issue: &&Issue| issue.deps_due.is_some_and(|at| at <= now);
-        if !self.floor.issues.iter().any(|issue| due(&issue)) {
-            return;
-        }
+        let due = |issue: &&Issue| issue.project == *project && issue.deps_due.is_some_and(|at| at <= now);
         let standings = Standings::of(self.floor);
         let due = self.floor.issues.iter().filter(due);
         let due: Vec<(Issue, Option<Trouble>)> =

@@ -12,9 +12,7 @@ use crate::event::NoteKind;
 use crate::ids::{Epoch, JobId, MessageId, QuestionId, Role};
 use crate::liveness::State;
 use crate::runtime::DialogKind;
-use crate::state::{
-    About, AnswerEnd, Answered, JobState, Message, MessageState, SessionAsk, SessionState, SessionStatus,
-};
+use crate::state::{About, AnswerEnd, Answered, JobState, SessionAsk, SessionState, SessionStatus};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -138,18 +136,6 @@ impl Turn<'_> {
     }
 
     /// When a message that is held is told of, unless it is typed before.
-    pub(super) fn held_messages_due(&mut self) {
-        let due = |m: &&Message| {
-            m.state == MessageState::Queued
-                && !m.held_told
-                && m.held_since.is_some_and(|at| at + HELD_FOR <= self.now)
-        };
-        let due: Vec<MessageId> = self.floor.messages.iter().filter(due).map(|m| m.id).collect();
-        for message in due {
-            self.tell_of_held(message);
-        }
-    }
-
     pub(super) fn tell_of_held(&mut self, message: MessageId) {
         let Some(row) = self.floor.messages.edit(&message).filter(|row| !row.held_told) else { return };
         row.held_told = true;

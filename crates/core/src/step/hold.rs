@@ -106,15 +106,7 @@ impl Turn<'_> {
         self.let_go(epoch, "the person left");
     }
 
-    pub(super) fn holds_due(&mut self) {
-        let due = |s: &&Session| s.hold.as_ref().is_some_and(|hold| hold.until <= self.now);
-        let quiet: Vec<Epoch> = self.floor.sessions.iter().filter(due).map(|s| s.epoch).collect();
-        for epoch in quiet {
-            self.let_go(epoch, "the person typed nothing for long");
-        }
-    }
-
-    fn let_go(&mut self, epoch: Epoch, why: &str) {
+    pub(super) fn let_go(&mut self, epoch: Epoch, why: &str) {
         let now = self.now;
         let Some(session) = self.floor.sessions.edit(&epoch) else { return };
         if session.hold.take().is_none() {

@@ -282,15 +282,6 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn queues_due(&mut self) {
-        let due = |q: &&Queue| {
-            q.plan.wake_at(&q.terms(&self.floor.policy(&q.project))).is_some_and(|at| at <= self.now)
-        };
-        for queue in self.floor.queues.iter().filter(due).map(Queue::id).collect::<Vec<_>>() {
-            self.plan(&queue, &Input::Tick);
-        }
-    }
-
     /// A primary branch may have been put right while nobody was there to see it. And entries of a floor that was run
     /// by an older program are not in a plan yet.
     pub(super) fn queues_resumed(&mut self) {

@@ -406,15 +406,9 @@ impl Turn<'_> {
     }
 
     /// What outages were waiting for the time to pass for.
-    pub(super) fn staff_due(&mut self) {
-        let now = self.now;
-        let due = |outage: &Outage| outage.remind_at <= now || outage.retry_at <= now;
-        let projects = self.floor.staff.iter().filter(|staff| staff.outages.iter().any(due));
-        let projects: Vec<ProjectName> = projects.map(|staff| staff.project.clone()).collect();
-        for project in projects {
-            self.remind_of_staff(&project);
-            self.retry_staff(&project);
-        }
+    pub(super) fn staff_due(&mut self, project: &ProjectName) {
+        self.remind_of_staff(project);
+        self.retry_staff(project);
     }
 
     fn remind_of_staff(&mut self, project: &ProjectName) {

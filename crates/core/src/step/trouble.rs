@@ -182,32 +182,29 @@ impl Turn<'_> {
     }
 
     /// What has failed for hours: people are asked to look. It is tried on.
-    pub(super) fn troubles_due(&mut self) {
+    pub(super) fn troubles_due(&mut self, project: &ProjectName) {
         let now = self.now;
-        let due = |t: &&Trouble| t.ask_at.is_some_and(|at| at <= now);
-        let found: Vec<(ProjectName, Trouble)> = self
-            .floor
-            .projects
-            .iter()
-            .flat_map(|p| p.troubles.iter().filter(due).map(|t| (p.name.clone(), t.clone())))
+        let Some(row) = self.floor.projects.edit(project) else { return };
+        let due = row.troubles.iter_mut().filter(|t| t.ask_at.is_some_and(|at| at <= now));
+        let found: Vec<Trouble> = due
+            .map(|trouble| {
+                trouble.ask_at = None;
+                trouble.clone()
+            })
             .collect();
-        for (project, trouble) in found {
-            let Some(row) = self.floor.projects.edit(&project) else { continue };
-            if let Some(known) = row.troubles.iter_mut().find(|t| t.lane == trouble.lane) {
-                known.ask_at = None;
-            }
+        for trouble in found {
             let text = format!(
                 "{} has failed for {} and is tried on; put right what is in its way: {}",
                 words(&trouble.what),
                 minutes(now.since(trouble.since)),
                 trouble.why
             );
-            self.note(NoteKind::Escalation, &project, trouble.issue, text.clone());
-            let job = trouble.issue.and_then(|issue| self.floor.job_of(&project, issue)).map(|job| job.id);
+            self.note(NoteKind::Escalation, project, trouble.issue, text.clone());
+            let job = trouble.issue.and_then(|issue| self.floor.work_of(project, issue)).map(|job| job.id);
             if let (Some(job), Some(issue)) = (job, trouble.issue) {
                 self.act(Action::Escalate {
                     job,
-                    project,
+                    project: project.clone(),
                     issue,
                     trigger: format!("trouble {}", trouble.what),
                     context: text,

@@ -38,6 +38,7 @@ mod session;
 mod status;
 mod statusline;
 mod take;
+mod timers;
 mod troubles;
 mod up;
 mod verify;

@@ -4,7 +4,7 @@ use super::context::now;
 use super::merge_queue::{self, EntryView};
 use super::troubles::{self, TroubleView};
 use super::view::{self, JobView};
-use super::{CliResult, Context, Exit, output};
+use super::{CliResult, Context, Exit, output, timers};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role, role_names};
@@ -19,6 +19,9 @@ pub struct StatusArgs {
     /// Also all the jobs that ended, not only the latest
     #[arg(long)]
     all: bool,
+    /// Only what is done next if nothing happens, and when
+    #[arg(long)]
+    timers: bool,
 }
 
 /// Ended jobs shown without `--all`: the newest ones, of people and of programs that wait for one.
@@ -170,6 +173,9 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
     let floor = view::floor(context)?;
     let only = context.named_project()?;
     let mine = |project: &ProjectName| only.as_ref().is_none_or(|p| p == project);
+    if args.timers {
+        return timers::run(context, &floor, mine);
+    }
     let ended = match (args.all, context.json) {
         (true, _) => usize::MAX,
         (false, true) => ENDED_JSON,

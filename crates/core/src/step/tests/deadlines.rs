@@ -1,6 +1,7 @@
 //! Every wait has a deadline, and at the deadline somebody is told.
 
 use super::*;
+use crate::state::Due;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -127,4 +128,30 @@ fn time_that_passed_while_nobody_was_there_counts_against_no_agent() {
     assert_eq!((scene.state(), scene.noted(NoteKind::MessageUndelivered)), ("working", 0));
     scene.wait(day);
     assert_eq!(scene.state(), "finishing");
+}
+
+#[test]
+fn a_wait_is_a_timer_of_its_state_and_goes_with_it() {
+    let kinds = |scene: &Scene| -> Vec<&'static str> {
+        let mut timers: Vec<Due> = scene.floor.timers().map(|timer| timer.due).collect();
+        timers.sort();
+        timers.iter().map(Due::name).collect()
+    };
+    let mut scene = Scene::working(Policy::default());
+    assert_eq!(kinds(&scene), ["checkpoint", "job"]);
+    let first = scene.floor.next_deadline().expect("a timer");
+    assert_eq!(scene.floor.timers().map(|timer| timer.at).min(), Some(first));
+    scene.event(Event::PersonTyped { epoch: DEV, at: scene.now });
+    assert_eq!(kinds(&scene), ["handback", "checkpoint", "job"]);
+    scene.event(Event::PersonLeft { epoch: DEV });
+    scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) }).settle();
+    // What is left of it is looked at once more, and removed later.
+    assert_eq!(kinds(&scene), ["release", "tidy"]);
+    // Each is seen to when it is due, and is not due then.
+    for _ in 0..10 {
+        scene.now = scene.floor.next_deadline().expect("there is always one");
+        scene.event(Event::Tick);
+        assert!(scene.floor.timers().all(|timer| timer.at > scene.now), "{:?}", kinds(&scene));
+        scene.settle();
+    }
 }

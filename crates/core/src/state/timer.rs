@@ -1,0 +1,146 @@
+//! Timers: everything that is to be done at a time though nothing happens. There is one list of them,
+//! [`Floor::timers`]: the daemon sleeps until the first, and a tick sees to all that are due.
+//!
+//! Invariants:
+//! - A timer is part of the record that it is about: whoever changes the record's state sets and clears it, and it
+//!   is committed with it. Nothing else is kept of it.
+//! - What sees to a timer changes its record so that it is not due any more; else the daemon would not sleep.
+
+use super::{EntryState, Floor, MessageState, SessionState, Staff};
+use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId};
+use crate::time::Time;
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    pub at: Time,
+    pub due: Due,
+}
+
+/// What is due, and of whom; those of one moment in this order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Due {
+    /// Whoever typed at the session's terminal has been quiet for long.
+    Handback(Epoch),
+    /// People are told that the message cannot be typed.
+    Held(MessageId),
+    /// The message was not taken in time.
+    Delivery(MessageId),
+    /// The session is told to go on.
+    Resume(Epoch),
+    /// The reviewer has left no review.
+    Review(Epoch),
+    /// The job's worktree is snapshotted.
+    Checkpoint(JobId),
+    /// The ended job's worktree goes.
+    Release(JobId),
+    /// What is old goes.
+    Tidy(ProjectName),
+    /// The job has been in its state for too long, or for as long as it was to be.
+    Job(JobId),
+    /// People are asked to look at what fails and is tried again.
+    Trouble(ProjectName),
+    /// Agents that cannot work: people are told again, or one tries.
+    Staff(ProjectName),
+    /// Dependencies that look wrong are looked at again.
+    Dependencies(ProjectName),
+    /// The merge queue's plan goes on, or somebody is told that an entry waits for long.
+    Queue(QueueId),
+    /// The checks of the entry's head, which could not run, are tried again.
+    Entry(EntryId),
+}
+
+impl Due {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Due::Handback(_) => "handback",
+            Due::Held(_) => "held",
+            Due::Delivery(_) => "delivery",
+            Due::Resume(_) => "resume",
+            Due::Review(_) => "review",
+            Due::Checkpoint(_) => "checkpoint",
+            Due::Release(_) => "release",
+            Due::Tidy(_) => "tidy",
+            Due::Job(_) => "job",
+            Due::Trouble(_) => "trouble",
+            Due::Staff(_) => "staff",
+            Due::Dependencies(_) => "dependencies",
+            Due::Queue(_) => "queue",
+            Due::Entry(_) => "entry",
+        }
+    }
+}
+
+/// Of whom.
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Due::Handback(epoch) | Due::Resume(epoch) | Due::Review(epoch) => write!(f, "session {epoch}"),
+            Due::Held(message) | Due::Delivery(message) => write!(f, "message {message}"),
+            Due::Checkpoint(job) | Due::Release(job) | Due::Job(job) => write!(f, "job {job}"),
+            Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
+                project.fmt(f)
+            }
+            Due::Queue(queue) => write!(f, "{}, {}", queue.project, queue.branch_in_words()),
+            Due::Entry(entry) => write!(f, "entry {entry}"),
+        }
+    }
+}
+
+fn timer(at: Option<Time>, due: Due) -> Option<Timer> {
+    at.map(|at| Timer { at, due })
+}
+
+impl Floor {
+    pub fn timers(&self) -> impl Iterator<Item = Timer> + '_ {
+        let jobs = self.jobs.iter().flat_map(|job| {
+            let live = |at: Option<Time>| at.filter(|_| job.is_live());
+            [
+                timer(live(job.checkpoint_at), Due::Checkpoint(job.id)),
+                timer(job.release_at, Due::Release(job.id)),
+                timer(live(job.deadline), Due::Job(job.id)),
+            ]
+        });
+        let live = self.sessions.iter().filter(|s| s.state == SessionState::Live);
+        let sessions = live.flat_map(|session| {
+            let epoch = session.epoch;
+            [
+                timer(session.hold.as_ref().map(|hold| hold.until), Due::Handback(epoch)),
+                timer(session.resume_at, Due::Resume(epoch)),
+                timer(session.review_due, Due::Review(epoch)),
+            ]
+        });
+        let queued = self.messages.iter().filter(|m| m.state == MessageState::Queued);
+        let messages = queued.flat_map(|message| {
+            [
+                timer(message.told_at(), Due::Held(message.id)),
+                timer(message.deadline, Due::Delivery(message.id)),
+            ]
+        });
+        let projects = self.projects.iter().flat_map(|project| {
+            let name = || project.name.clone();
+            let trouble = project.troubles.iter().filter_map(|trouble| trouble.ask_at).min();
+            [timer(project.tidy_at, Due::Tidy(name())), timer(trouble, Due::Trouble(name()))]
+        });
+        let staff =
+            self.staff.iter().map(|staff| timer(Staff::wake_at(staff), Due::Staff(staff.project.clone())));
+        let doubts = self.issues.iter().map(|issue| {
+            issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
+        });
+        let queues = self
+            .queues
+            .iter()
+            .map(|queue| timer(queue.wake_at(&self.policy(&queue.project)), Due::Queue(queue.id())));
+        let entries = self.entries.iter().map(|entry| match entry.state {
+            EntryState::Checking { again_at, .. } => timer(again_at, Due::Entry(entry.id)),
+            _ => None,
+        });
+        let records = sessions.chain(messages).chain(jobs).chain(projects);
+        records.chain(staff).chain(doubts).chain(queues).chain(entries).flatten()
+    }
+
+    /// When something has to be done though nothing happens.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers().map(|timer| timer.at).min()
+    }
+}
