@@ -5,7 +5,7 @@ use shopfloor_core::runtime::{Version, VersionCheck};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -22,14 +22,11 @@ static KNOWN: Mutex<BTreeMap<Stamp, Version>> = Mutex::new(BTreeMap::new());
 
 /// Where a program is found, by `env`'s PATH or, if it is a path, from `cwd`.
 pub fn find(program: &str, env: &[(OsString, OsString)], cwd: &Path) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
     if program.contains('/') {
-        return Some(cwd.join(program)).filter(is_program);
+        return Some(cwd.join(program)).filter(|path| command::is_executable(path));
     }
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone())?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(is_program)
+    let (_, path) = env.iter().find(|(name, _)| name == "PATH")?;
+    command::on_path(program, path)
 }
 
 /// Asks the client for its version, once for each file. `Err` says what is wrong and what to do.

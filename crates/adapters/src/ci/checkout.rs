@@ -118,7 +118,7 @@ pub(super) fn file(repository: &Path, branch: &str, name: &str, path: &OsStr) ->
 
 /// Git without the user's or the machine's configuration, hooks or questions.
 pub(super) fn git(path: &OsStr) -> Command {
-    let mut git = Command::new("git");
+    let mut git = command::named("git", path);
     git.env_clear()
         .env("PATH", path)
         .env("LC_ALL", "C")

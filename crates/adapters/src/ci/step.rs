@@ -4,6 +4,7 @@
 use super::local::CiStep;
 use super::log::RunLog;
 use super::record;
+use crate::host::command;
 use crate::host::process::{self, end_marked_tree, timespec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use shopfloor_core::effect::ProcessId;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -45,7 +46,8 @@ pub(crate) struct StepPlace<'a> {
 }
 
 pub(crate) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
-    let mut shell = Command::new("sh");
+    let path = place.env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path);
+    let mut shell = command::named("sh", path);
     shell.args(["-euc", &step.run]);
     run_command(place, shell, step.timeout, log)
 }

@@ -10,13 +10,13 @@
 
 use super::call::{Call, TIME_LIMIT};
 use super::refs;
+use crate::host::command;
 use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The oldest git this is written for and tested with (Debian 12's).
 pub const GIT_MINIMUM: (u32, u32) = (2, 39);
@@ -146,9 +146,14 @@ impl Git {
         }
     }
 
+    /// Where programs are looked for.
+    fn path(&self) -> &OsStr {
+        self.environment.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path)
+    }
+
     /// A call that needs no repository.
     pub(crate) fn call(&self, subcommand: &str) -> Call {
-        let mut command = Command::new(&self.program);
+        let mut command = command::named(&self.program, self.path());
         command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
         command.envs([
             ("GIT_TERMINAL_PROMPT", "0"),

@@ -1,10 +1,17 @@
 //! Running a helper program (tmux, git) to its end: bounded in time and output.
+//!
+//! A program that gets an environment of its own is looked for here, by [`named`], and not by the system:
+//! for a name without a path, the standard library would fork the whole daemon to look for it in the child.
+//! Copying a daemon's page tables for every git costs more than the git.
 
 use super::process::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +24,30 @@ pub struct Finished {
 
 /// Output beyond this is read and dropped.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Where a name is found on that PATH.
+pub fn on_path(program: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(&program)).find(|file| is_executable(file))
+}
+
+pub fn is_executable(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// A command by its name, found on `path` now; or by its path. It sees itself called by that name. One
+/// that is nowhere says so when it is started.
+pub fn named(program: impl AsRef<OsStr>, path: &OsStr) -> Command {
+    let program = program.as_ref();
+    let is_name = !program.as_encoded_bytes().contains(&b'/');
+    match on_path(program, path).filter(|file| is_name && file.is_absolute()) {
+        Some(file) => {
+            let mut command = Command::new(file);
+            command.arg0(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
 
 /// Runs the command without input, in its own process group. At the deadline it is killed and the
 /// error is `TimedOut`.
@@ -96,4 +127,21 @@ fn read_some(pipe: Option<&mut impl Read>, buffer: &mut [u8], into: &mut Vec<u8>
     let room = OUTPUT_BYTES_MAX.saturating_sub(into.len());
     into.extend_from_slice(&buffer[..read.min(room)]);
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_on_its_path_and_kept_as_the_name() {
+        let path = OsStr::new("relative:/nowhere:/usr/bin:/bin");
+        let found = named("sh", path);
+        assert!(Path::new(found.get_program()).is_absolute(), "{found:?}");
+        let said = run(named("sh", path).args(["-c", "echo $0"]), Duration::from_secs(60)).expect("it runs");
+        assert_eq!(said.stdout, "sh\n");
+        for as_it_is in ["no-such-program", "./sh", "/bin/sh"] {
+            assert_eq!(named(as_it_is, path).get_program(), as_it_is);
+        }
+    }
 }

@@ -149,7 +149,7 @@ impl Transport {
 
 /// The program, on the socket, without any configuration of the user's.
 pub(super) fn tmux_command(path: &OsStr, socket: &std::path::Path) -> Command {
-    let mut tmux = Command::new("tmux");
+    let mut tmux = command::named("tmux", path);
     // The first call's environment becomes the server's.
     tmux.env_clear().env("PATH", path).current_dir("/").arg("-u").arg("-S").arg(socket);
     tmux.args(["-f", "/dev/null"]);

@@ -1,5 +1,6 @@
 //! A floor of a test's own, in a folder that goes away with it, and its tmux server as well.
 
+use shopfloor_adapters::host::command;
 use shopfloor_core::ids::{IssueNumber, ProjectName, Seq};
 use shopfloor_core::state::Job;
 use shopfloor_engine::Engine;
@@ -193,10 +194,7 @@ impl Floor {
     /// git in the user's checkout, until it works: the factory may be bringing that up to date just then.
     pub fn git_insists(&self, args: &[&str]) {
         wait_for(&format!("git {args:?}"), || {
-            let mut git = Command::new("git");
-            git.args(args).current_dir(self.path("repo")).env_clear().stdin(Stdio::null());
-            git.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
-            git.output().expect("git runs").status.success()
+            run_git(&self.path("repo"), &self.path("home"), args).status.success()
         });
     }
 
@@ -274,11 +272,12 @@ pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
 
 /// Git as a person runs it, with nothing of whoever runs the tests.
 pub fn run_git(folder: &Path, home: &Path, args: &[&str]) -> Output {
-    Command::new("git")
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command::named("git", &path)
         .args(args)
         .current_dir(folder)
         .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("PATH", &path)
         .env("HOME", home)
         .stdin(Stdio::null())
         .output()

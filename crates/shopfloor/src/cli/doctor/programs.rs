@@ -4,8 +4,7 @@ use super::super::Context;
 use super::Check;
 use shopfloor_adapters::git::{GIT_MINIMUM, Git, GitError};
 use shopfloor_adapters::host::command;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -82,12 +81,7 @@ fn install(package: &str) -> String {
 
 /// Where a program is found on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| is_executable(file))
-}
-
-pub fn is_executable(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    command::on_path(program, &std::env::var_os("PATH")?)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The configuration files, and the agents they name.
 
 use super::super::Context;
-use super::programs::{is_executable, on_path};
+use super::programs::on_path;
 use super::{Check, Grade};
 use crate::config::{self, Agent, FloorConfig, ProjectConfig, Runtime, needs, runtimes};
 use shopfloor_adapters::agent::client::check_version;
 use shopfloor_adapters::git::hub::{self, HubFile};
+use shopfloor_adapters::host::command;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_core::ids::Role;
 use shopfloor_core::state::{Floor, Project};
@@ -93,7 +94,7 @@ fn client(name: String, checkout: &Path, agent: &Agent) -> Check {
         (Runtime::Generic, Some(program)) => {
             // As a shell would: a name is looked up, a path is taken from where the agent runs.
             let found = if program.contains('/') {
-                Some(checkout.join(program)).filter(|file| is_executable(file))
+                Some(checkout.join(program)).filter(|file| command::is_executable(file))
             } else {
                 on_path(program)
             };
