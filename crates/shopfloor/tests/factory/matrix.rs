@@ -62,7 +62,7 @@ for file in gate-*.txt; do
     [ -e "$file" ] || continue
     [ "$file" = gate-merge.txt ] && [ ! -e moved.txt ] && continue
     mkdir "$gate" 2>/dev/null || continue
-    until [ -e "$gate/go" ]; do sleep 0.02; done
+    until [ -e "$gate/go" ]; do sleep 0.1; done
 done
 "#;
 
