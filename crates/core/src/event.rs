@@ -7,7 +7,7 @@ use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionI
 use crate::phase::PhaseReport;
 use crate::planner::{Priority, Tree};
 use crate::policy::Policy;
-use crate::state::{AnswerEnd, SessionStatus, WorkPhase};
+use crate::state::{AnswerEnd, Due, SessionStatus, WorkPhase};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -151,6 +151,10 @@ pub enum Event {
     Resumed,
     /// A deadline has passed.
     Tick,
+    /// One of those timers, by itself: the program failed on all of them together.
+    TimerDue { due: Due },
+    /// The program failed on an event: that is left out, and people are told.
+    SetAside { aside: Box<Event>, what: String, why: String },
 }
 
 /// A branch that a person wants merged, as it was when they asked.

@@ -25,6 +25,7 @@ pub struct Floor {
     pub pulls: Table<Pull>,
     pub staff: Table<Staff>,
     pub tries: Table<Try>,
+    pub mutes: Table<Mute>,
 }
 
 macro_rules! record {
@@ -70,7 +71,7 @@ pub use queue::{
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{Message, MessageState, Session, SessionState, SessionStatus, VerdictDuty};
 pub use staff::{Found, Outage, Staff};
-pub use timer::{Due, Timer};
+pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};
 pub use urgency::Urgency;
 

@@ -4,10 +4,12 @@ use crate::rows;
 use shopfloor_core::effect::Outcome;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::state::Due;
 use shopfloor_core::state::Floor;
-use shopfloor_core::step::step;
+use shopfloor_core::step::{Step, step, step_beginning_nothing};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Commit, NewEntry, Queued, Store, StoreError, StoreResult};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The floor, and the store it is kept in.
 pub struct Engine<S> {
@@ -15,6 +17,21 @@ pub struct Engine<S> {
     floor: Floor,
     seq: Seq,
     lease: Option<u64>,
+    steps: Steps,
+}
+
+/// The state machine. A test may put one in its place that fails.
+#[derive(Clone, Copy)]
+pub struct Steps {
+    pub whole: fn(&mut Floor, Time, &Event) -> Step,
+    /// Without what follows any event: the beginning of whatever is ready.
+    pub alone: fn(&mut Floor, Time, &Event, &str) -> Step,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Steps { whole: step, alone: step_beginning_nothing }
+    }
 }
 
 /// What a committed event led to.
@@ -22,6 +39,8 @@ pub struct Engine<S> {
 pub struct Applied {
     pub notes: Vec<Note>,
     pub effects: Vec<EffectId>,
+    /// The program failed on the event, which was left out: why.
+    pub set_aside: Option<String>,
 }
 
 /// How often a step is redone because another process committed first.
@@ -29,7 +48,11 @@ const STALE_MAX: u32 = 50;
 
 impl<S: Store> Engine<S> {
     pub fn open(store: S) -> StoreResult<Self> {
-        let mut engine = Engine { store, floor: Floor::default(), seq: Seq(0), lease: None };
+        Engine::open_with(store, Steps::default())
+    }
+
+    pub fn open_with(store: S, steps: Steps) -> StoreResult<Self> {
+        let mut engine = Engine { store, floor: Floor::default(), seq: Seq(0), lease: None, steps };
         engine.reload()?;
         Ok(engine)
     }
@@ -85,10 +108,77 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    /// Takes an event in. One that the program fails on does not end it: it would come again with every start.
     fn apply(&mut self, now: Time, event: &Event, performed: Option<EffectId>) -> StoreResult<Applied> {
+        let Steps { whole, alone } = self.steps;
+        let failed = |failure: Failure| match failure {
+            Failure::Store(e) => Err(e),
+            Failure::Bug(why) => Ok(why),
+        };
+        let why = match self.commit(now, event, performed, |floor| whole(floor, now, event)) {
+            Ok(applied) => return Ok(applied),
+            Err(failure) => failed(failure)?,
+        };
+        self.reload()?;
+        // First without what comes after it: then nothing of it is lost.
+        match self.commit(now, event, performed, |floor| alone(floor, now, event, &why)) {
+            Ok(applied) => return Ok(applied),
+            Err(failure) => drop(failed(failure)?),
+        }
+        self.reload()?;
+        match event {
+            Event::Tick => self.one_by_one(now),
+            event => self.set_aside(now, event, performed, why),
+        }
+    }
+
+    /// One of the timers that are due fails: the others do not.
+    fn one_by_one(&mut self, now: Time) -> StoreResult<Applied> {
+        let mut due: Vec<Due> = self.floor.timers().filter(|t| t.at <= now).map(|t| t.due).collect();
+        due.sort();
+        due.dedup();
+        let mut all = Applied::default();
+        for due in due {
+            let one = self.apply(now, &Event::TimerDue { due }, None)?;
+            all.notes.extend(one.notes);
+            all.effects.extend(one.effects);
+        }
+        Ok(all)
+    }
+
+    fn set_aside(
+        &mut self,
+        now: Time,
+        event: &Event,
+        performed: Option<EffectId>,
+        why: String,
+    ) -> StoreResult<Applied> {
+        let (what, whole) = (describe(event), self.steps.whole);
+        let event = Event::SetAside { aside: Box::new(event.clone()), what, why: why.clone() };
+        match self.commit(now, &event, performed, |floor| whole(floor, now, &event)) {
+            Ok(applied) => Ok(Applied { set_aside: Some(why), ..applied }),
+            Err(Failure::Store(e)) => Err(e),
+            // Nothing is left to fall back on.
+            Err(Failure::Bug(why)) => panic!("an event could not even be set aside: {why}"),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        now: Time,
+        event: &Event,
+        performed: Option<EffectId>,
+        step: impl Fn(&mut Floor) -> Step,
+    ) -> Result<Applied, Failure> {
         let body = serde_json::to_string(event).expect("events have string keys only");
         for _ in 0..STALE_MAX {
-            let result = step(&mut self.floor, now, event);
+            let floor = AssertUnwindSafe(&mut self.floor);
+            let stepped = catch_unwind(AssertUnwindSafe(|| {
+                let AssertUnwindSafe(floor) = floor;
+                step(floor)
+            }));
+            // What is in memory is half done then; whoever goes on loads it anew.
+            let result = stepped.map_err(|panic| Failure::Bug(words(&*panic)))?;
             let mut entries = vec![NewEntry {
                 kind: "event".into(),
                 project: None,
@@ -115,7 +205,8 @@ impl<S: Store> Engine<S> {
             match self.store.commit(&commit) {
                 Ok(committed) => {
                     self.seq = committed.seq;
-                    return Ok(Applied { notes: result.notes, effects: committed.effects });
+                    let (notes, effects) = (result.notes, committed.effects);
+                    return Ok(Applied { notes, effects, set_aside: None });
                 }
                 // The step was computed from an old state: throw it away and compute it again.
                 Err(StoreError::Stale) => self.reload()?,
@@ -125,10 +216,41 @@ impl<S: Store> Engine<S> {
                         self.floor = Floor::default();
                         self.seq = Seq(0);
                     }
-                    return Err(e);
+                    return Err(e.into());
                 }
             }
         }
-        Err(StoreError::Busy)
+        Err(StoreError::Busy.into())
     }
 }
+
+enum Failure {
+    Store(StoreError),
+    /// The program panicked: in these words.
+    Bug(String),
+}
+
+impl From<StoreError> for Failure {
+    fn from(e: StoreError) -> Self {
+        Failure::Store(e)
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason was given".into())
+}
+
+/// What kind of event it is, in a word or two.
+fn describe(event: &Event) -> String {
+    let value = serde_json::to_value(event).unwrap_or_default();
+    let kind = value["event"].as_str().unwrap_or("an event");
+    match event {
+        Event::Performed { action, .. } => format!("the end of {}", action.name()),
+        Event::TimerDue { due } => format!("the timer {} of {due}", due.name()),
+        _ => kind.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

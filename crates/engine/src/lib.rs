@@ -18,6 +18,6 @@ mod rows;
 mod runner;
 mod tree;
 
-pub use commit::{Applied, Engine};
+pub use commit::{Applied, Engine, Steps};
 pub use conductor::{Capacity, Conductor, Report, Task, work};
 pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Until, Watches, is_decided};

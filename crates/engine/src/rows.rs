@@ -22,6 +22,7 @@ pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.records, &mut rows);
     collect(&mut floor.pulls, &mut rows);
     collect(&mut floor.staff, &mut rows);
+    collect(&mut floor.mutes, &mut rows);
     rows
 }
 
@@ -49,6 +50,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "record" => place(&mut floor.records, row)?,
             "pull" => place(&mut floor.pulls, row)?,
             "staff" => place(&mut floor.staff, row)?,
+            "mute" => place(&mut floor.mutes, row)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

@@ -8,7 +8,9 @@
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
 use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId};
+use crate::table::Record;
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,8 @@ pub struct Timer {
 }
 
 /// What is due, and of whom; those of one moment in this order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Due {
     /// Whoever typed at the session's terminal has been quiet for long.
     Handback(Epoch),
@@ -87,6 +90,14 @@ impl fmt::Display for Due {
     }
 }
 
+/// A timer that the program failed on: it is not seen to again before then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mute {
+    pub due: Due,
+    pub until: Time,
+}
+record!(Mute, "mute", Due, |m| m.due.clone(), |k| format!("{} {k}", k.name()));
+
 fn timer(at: Option<Time>, due: Due) -> Option<Timer> {
     at.map(|at| Timer { at, due })
 }
@@ -136,7 +147,11 @@ impl Floor {
             _ => None,
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        records.chain(staff).chain(doubts).chain(queues).chain(entries).flatten()
+        let all = records.chain(staff).chain(doubts).chain(queues).chain(entries).flatten();
+        all.map(|timer| match self.mutes.get(&timer.due) {
+            Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
+            None => timer,
+        })
     }
 
     /// When something has to be done though nothing happens.

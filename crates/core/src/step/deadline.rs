@@ -28,7 +28,9 @@ impl Turn<'_> {
         }
     }
 
-    fn see_to(&mut self, due: Due) {
+    pub(super) fn see_to(&mut self, due: Due) {
+        // It may work this time; else it is put off again.
+        self.floor.mutes.remove(&due);
         match due {
             Due::Handback(epoch) => self.let_go(epoch, "the person typed nothing for long"),
             Due::Held(message) => self.tell_of_held(message),

@@ -4,6 +4,7 @@
 //! the state any more (a stale answer, a signal of a session that was replaced) changes nothing
 //! but is noted. Each topic has its file; all of them act on a [`Turn`].
 
+mod aside;
 mod blame;
 mod by_hand;
 mod chat;
@@ -80,6 +81,14 @@ pub fn step(floor: &mut Floor, now: Time, event: &Event) -> Step {
     turn.step
 }
 
+/// Takes in one event on which [`step`] fails, and begins nothing new: if that is what fails, no event is lost by it.
+pub fn step_beginning_nothing(floor: &mut Floor, now: Time, event: &Event, why: &str) -> Step {
+    let mut turn = Turn { floor, now, step: Step::default() };
+    turn.take_in_alone(event);
+    turn.begin_nothing(why);
+    turn.step
+}
+
 /// The session that would be started for an issue now: of its live job, or of one that began.
 pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, role: Role) -> StartSession {
     let job = floor.job_of(project, issue).filter(|job| job.is_live());
@@ -119,6 +128,19 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn take_in(&mut self, event: &Event) {
+        self.take_in_alone(event);
+        if matches!(event, Event::SetAside { .. }) {
+            return;
+        }
+        // Whatever happened may have freed a slot or closed a dependency.
+        let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
+        for project in projects {
+            self.claim_ready(&project);
+            self.begin_reviews(&project);
+        }
+    }
+
+    fn take_in_alone(&mut self, event: &Event) {
         match event {
             Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
             Event::ProjectPaused { project, why } => self.project_paused(project, why),
@@ -188,12 +210,8 @@ impl Turn<'_> {
             Event::StaffTouched { project } => self.staff_touched(project.as_ref(), true),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
-        }
-        // Whatever happened may have freed a slot or closed a dependency.
-        let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
-        for project in projects {
-            self.claim_ready(&project);
-            self.begin_reviews(&project);
+            Event::TimerDue { due } => self.see_to(due.clone()),
+            Event::SetAside { aside, what, why } => self.set_aside(aside, what, why),
         }
     }
 

@@ -145,7 +145,11 @@ impl Context {
     pub fn submit(&self, event: &Event) -> CliResult<Applied> {
         let applied = self.engine()?.submit(now(), event)?;
         self.poke();
-        Ok(applied)
+        match applied.set_aside {
+            Some(why) => Err(CliError::failed(format!("a bug in shopfloor: {why}"))
+                .hint("nothing was done; `shopfloor events` has what was asked, for a report")),
+            None => Ok(applied),
+        }
     }
 
     /// The runtimes, with what the user puts over them.
