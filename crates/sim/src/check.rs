@@ -1,6 +1,8 @@
 //! The invariants of the design, each a function with its number, looked at after every step.
 
+mod bounds;
 mod heads;
+mod landing;
 mod people;
 mod pull_reviews;
 mod reviews;
@@ -8,23 +10,14 @@ mod sessions;
 mod told;
 mod tries;
 
-use crate::git::commit_of;
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
-use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod};
-use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus, Who};
+use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Entry, Queued};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-/// Sessions replaced for a full context, and questions, in a job's life.
-const CYCLES_MAX: u32 = 10;
-const QUESTIONS_MAX: u32 = 10;
-/// How long a message may keep its agent busy, with the deadlines of its delivery and a successor.
-const TURN_MAX: Duration = Duration::from_secs(12 * 3600);
 
 /// What the checker remembers from step to step.
 #[derive(Default)]
@@ -110,121 +103,6 @@ impl Checker {
         }
     }
 
-    /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
-    fn people_are_answered(&mut self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
-        for entry in floor.entries.iter().filter(|e| e.job.is_none()) {
-            match &entry.state {
-                EntryState::Failed { .. } => world.saw("branch by hand failed"),
-                EntryState::Conflicted { .. } => world.saw("branch by hand conflicted"),
-                EntryState::Cancelled { .. } => world.saw("branch by hand cancelled"),
-                _ => {}
-            }
-            let EntryState::Merged { commit } = &entry.state else { continue };
-            let mine = |q: &Queued| matches!(&q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
-            if outbox.iter().any(mine) || !self.retired.insert(entry.id) {
-                continue;
-            }
-            world.saw("branch by hand merged");
-            let (commit, head) = (commit_of(commit), commit_of(&entry.head));
-            if !world.git.is_ancestor(commit, world.git.primary()) {
-                world.broken(
-                    "6 completion is evidence",
-                    format!("{} is not in the primary branch", entry.branch),
-                );
-            }
-            // What could not be done for good was told.
-            if world.git.hub.get(&entry.branch) == Some(&head) && world.weather.permanent == 0 {
-                world.broken(
-                    "6 completion is evidence",
-                    format!("{} landed and is there still", entry.branch),
-                );
-            }
-        }
-    }
-
-    /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended;
-    /// and a job that waits for the queue is in it.
-    fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
-        let mut forgotten = Vec::new();
-        for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
-            let queue = floor.queues.get(&entry.queue());
-            let parked = queue.is_some_and(|q| q.is_parked(Who::Entry(entry.id)));
-            let checked = match entry.state {
-                EntryState::Checking { again_at: Some(_), .. } => true,
-                EntryState::Checking { run, .. } => {
-                    outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run))
-                }
-                _ => false,
-            };
-            if floor.standing(entry).is_none() && !parked && !checked {
-                forgotten.push(format!("entry {} is in no plan", entry.id));
-            }
-            let waits = |j: &Job| j.state == JobState::Merging { entry: entry.id };
-            let job = entry.job.and_then(|job| floor.jobs.get(&job));
-            if entry.job.is_some() && !job.is_some_and(waits) {
-                forgotten.push(format!("entry {} has no job that waits for it", entry.id));
-            }
-        }
-        for job in floor.jobs.iter() {
-            if let JobState::Merging { entry } = &job.state
-                && !floor.entries.get(entry).is_some_and(|e| e.state.is_live())
-            {
-                forgotten.push(format!("job {} waits for entry {entry}, which is through", job.id));
-            }
-        }
-        for text in forgotten {
-            world.broken("7 every wait has a deadline", text);
-        }
-    }
-
-    /// 1: the primary branch moves in the queue, to a commit whose content passed the checks, on top of
-    /// where it was; or a person pushed. With strict batches that holds for every first-parent commit, but
-    /// for those an agent made, which a rebase lands as they are.
-    fn primary_moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
-        let new = world.git.moves[self.moves..].to_vec();
-        self.moves = world.git.moves.len();
-        for step in new {
-            let before = self.last_primary.unwrap_or(0);
-            if step.old != before || !world.git.is_ancestor(step.old, step.new) {
-                let text = format!("c{} -> c{} on top of c{before}", step.old, step.new);
-                world.broken("1 the tree that lands passed", text);
-            }
-            self.last_primary = Some(step.new);
-            let Some(entries) = step.entries else { continue };
-            let policy = entries.first().and_then(|id| Some(floor.policy(&floor.entries.get(id)?.project)));
-            let strict = policy.is_some_and(|p| {
-                p.merge_batch != MergeBatch::Tip
-                    && (p.merge_method != MergeMethod::Rebase || p.check_commits == CheckCommits::Each)
-            });
-            let mut at = step.new;
-            while at != step.old {
-                let content = world.git.content(at);
-                if !world.green.iter().any(|g| world.git.content(g.commit) == content) {
-                    world.broken("1 the tree that lands passed", format!("c{at} landed without passing"));
-                }
-                at = match world.git.commits[at as usize].parents.first() {
-                    Some(parent) if strict => *parent,
-                    _ => break,
-                };
-            }
-            for id in entries {
-                let Some(entry) = floor.entries.get(&id) else {
-                    world.broken("1 the tree that lands passed", format!("no entry {id}"));
-                    continue;
-                };
-                let whose = (entry.job, entry.branch.clone());
-                let times = self.landed.entry(whose.clone()).or_default();
-                *times += 1;
-                if *times > 1 {
-                    world.broken("4 effects are idempotent", format!("{whose:?} landed twice"));
-                }
-            }
-        }
-        if world.git.primary() != self.last_primary.unwrap_or(0) {
-            world.broken("1 the tree that lands passed", "the primary branch moved by itself");
-        }
-    }
-
     /// 2: every commit an agent made, and did not throw away itself, can be found.
     fn no_commit_is_lost(&mut self, world: &mut World) {
         // Only when refs can have changed: commits were made or work went on.
@@ -300,36 +178,6 @@ impl Checker {
         }
     }
 
-    /// 6: a job that ended merged has its change in the primary branch.
-    fn merged_is_in_the_primary_branch(&mut self, world: &mut World, floor: &Floor) {
-        for job in floor.jobs.iter().filter(|j| j.end() == Some(End::Merged)) {
-            if !self.over.insert(job.id) {
-                continue;
-            }
-            let (Some(merged), Some(head)) = (&job.merged, &job.head) else {
-                world.broken("6 completion is evidence", format!("job {} merged nothing", job.id));
-                continue;
-            };
-            let (merged, head) = (commit_of(merged), commit_of(head));
-            if !world.git.is_ancestor(merged, world.git.primary()) {
-                let text = format!("what job {} landed as is not in the primary branch", job.id);
-                world.broken("6 completion is evidence", text);
-            }
-            // In what landed, or earlier on the primary branch: a person may have merged a part by
-            // hand and somebody else changed that since.
-            let line: Vec<u32> = world.git.moves.iter().map(|m| m.new).collect();
-            let landed =
-                |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
-            let missing = world.git.content(head).iter().find(|(file, version)| {
-                world.git.versions[**version as usize].issue == Some(job.issue) && !landed(file, version)
-            });
-            if missing.is_some() || !world.git.is_ancestor(merged, world.git.primary()) {
-                let text = format!("job {}: {missing:?} of c{head} is not in c{merged}", job.id);
-                world.broken("6 completion is evidence", text);
-            }
-        }
-    }
-
     /// 7: a live job has a deadline; one whose last effects are under way has them in the outbox.
     fn every_wait_has_a_deadline(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
         for job in floor.jobs.iter().filter(|j| j.is_live()) {
@@ -366,62 +214,6 @@ impl Checker {
             if !matches!(state, Some(SessionState::Ending | SessionState::Ended)) {
                 world.broken("8 unknown is not dead", format!("session {epoch} was ended, it is {state:?}"));
             }
-        }
-    }
-
-    /// 9: sessions, reviewers, messages and comments of a job stay within what the policy allows.
-    fn everything_is_bounded(&self, world: &mut World, floor: &Floor) {
-        let p = world.policy.clone();
-        // Each of these rounds may cost a session; reminders and respawns are counted anew when a
-        // round brought something new.
-        let rounds = 1 + p.ci_fixes_max + p.review_rounds_max + p.merge_rounds_max;
-        let sessions_max = (rounds * (1 + p.respawns_max) + CYCLES_MAX) as usize;
-        let messages_max = rounds * (2 + p.reminders_max) * 2 + QUESTIONS_MAX;
-        for job in floor.jobs.iter() {
-            let count = |role| floor.sessions.iter().filter(|s| s.job == job.id && s.role == role).count();
-            let (dev, review) = (count(Role::Dev), count(Role::Review));
-            if dev > sessions_max || review > sessions_max {
-                let text = format!("job {} had {dev} sessions and {review} reviewers", job.id);
-                world.broken("9 everything is bounded", text);
-            }
-            let messages = self.messages_of.get(&job.id).copied().unwrap_or(0);
-            if messages > messages_max {
-                world.broken("9 everything is bounded", format!("job {}: {messages} messages", job.id));
-            }
-        }
-        let most = world.forge.issues.iter().map(|(n, i)| (i.comments.len(), *n)).max();
-        let jobs = |n: IssueNumber| floor.jobs.iter().filter(|j| j.issue == n).count();
-        // Ten questions and what became of each; two for each head that is reviewed; its end.
-        if let Some((comments, number)) = most
-            && comments > 35 * jobs(number).max(1)
-        {
-            world.broken("9 everything is bounded", format!("#{number} has {comments} comments"));
-        }
-        let asked = world.coverage.get("person relabelled").copied().unwrap_or(0) as usize;
-        let busiest = world.forge.issues.keys().map(|n| jobs(*n)).max().unwrap_or(0);
-        if busiest > 2 + asked {
-            world.broken("9 everything is bounded", format!("{busiest} jobs for one issue"));
-        }
-    }
-
-    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune. An agent
-    /// that waits for a review is told once that nobody writes one; what it does then is its own.
-    pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
-        let is_told = |e: &&Entry| e.kind == "MESSAGE_QUEUED" && e.text == "no review, escalating";
-        let told: Vec<Time> = entries.iter().filter(is_told).map(|e| e.at).collect();
-        let woken = |e: &&Entry| told.iter().any(|at| (*at..*at + TURN_MAX).contains(&e.at));
-        for entry in entries.iter().filter(|e| e.kind == "event" && !woken(e)) {
-            let tick = entry.body.contains("\"event\":\"tick\"");
-            let telling = ["\"action\":\"comment\"", "\"action\":\"escalate\"", "\"event\":\"observed\""];
-            let pruning = ["\"action\":\"tidy\"", "\"action\":\"release_worktree\""];
-            let telling = telling.iter().chain(&pruning).any(|what| entry.body.contains(what));
-            if !tick && !telling {
-                world.broken("10 idle costs nothing", format!("while idle: {}", entry.body));
-            }
-        }
-        let ticks = entries.iter().filter(|e| e.body.contains("\"event\":\"tick\"")).count();
-        if ticks > 200 {
-            world.broken("10 idle costs nothing", format!("{ticks} deadlines in four idle days"));
         }
     }
 

@@ -1,26 +1,25 @@
 //! Plays one seed: a queue of things to happen on a virtual clock, the daemon among them.
 
+mod ending;
+mod life;
+
 use crate::agents::Wish;
 use crate::check::Checker;
 use crate::daemon::{Daemon, Input};
 use crate::human::Whim;
 use crate::plan;
-use crate::ports::ports;
 use crate::store::CrashingStore;
 use crate::trouble::Stir;
 use crate::world::{Crash, Mutation, Shared, Weather, World};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName};
-use shopfloor_core::liveness::State;
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::policy::Policy;
-use shopfloor_core::state::{Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
+use shopfloor_store::Store;
 use shopfloor_store::memory::SharedMemoryStore;
-use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -80,7 +79,6 @@ struct Sim {
 
 /// More than any run needs; one that needs more does not end.
 const STEPS_MAX: u64 = 30_000;
-const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Plays a seed.
 pub fn run(seed: u64, mutation: Option<Mutation>) -> Report {
@@ -335,111 +333,6 @@ impl Sim {
         world.agent_acts.push((at, epoch));
     }
 
-    fn start_daemon(&mut self) {
-        if self.daemon.is_some() {
-            return;
-        }
-        self.generation += 1;
-        if self.crashes_left > 0 {
-            self.crashes_left -= 1;
-            let mut world = self.world.lock();
-            let within = if world.rng.permille(300) { 20 } else { 400 };
-            world.crash_in = Some(world.rng.range(1, within));
-        } else {
-            let first = self.generation == 1;
-            self.world.lock().crash_in = match self.crashes {
-                Crashes::At(place) if first => Some(place),
-                _ => None,
-            };
-        }
-        let store = CrashingStore { inner: self.store.clone(), world: self.world.clone() };
-        let mut engine = Engine::open(store).expect("the memory store opens");
-        engine.take_lease().expect("the memory store gives a lease");
-        self.world.lock().say(format!("daemon {} starts", self.generation));
-        let daemon = Daemon::start(engine, ports(&self.world), self.world.clone());
-        self.daemon = Some(daemon);
-        let policy = self.world.lock().policy.clone();
-        let set = Event::ProjectSet { project: self.project.clone(), checkout: "checkout".into(), policy };
-        self.with_daemon(|d| {
-            d.submit(&set)?;
-            d.after_restart()
-        });
-        self.wake_the_zombie();
-    }
-
-    /// The daemon before tries to go on. It must not be able to.
-    fn wake_the_zombie(&mut self) {
-        // Only beside a newer daemon it is one.
-        let Some(mut zombie) = self.zombie.take_if(|_| self.daemon.is_some()) else { return };
-        let (crash_in, weather, now) = {
-            let mut world = self.world.lock();
-            world.saw("zombie");
-            (world.crash_in.take(), std::mem::take(&mut world.weather), world.now)
-        };
-        let effect = zombie.outbox().ok().and_then(|o| o.into_iter().next());
-        let tried = match effect {
-            Some(effect) => {
-                let outcome = shopfloor_core::effect::Outcome::Impossible { why: "from a zombie".into() };
-                zombie.complete(now, &effect, outcome).map(|_| ())
-            }
-            None => zombie.submit(now, &Event::Tick).map(|_| ()),
-        };
-        let mut world = self.world.lock();
-        if !matches!(tried, Err(StoreError::Fenced)) {
-            world.broken("4 commit, then act", format!("an old daemon committed: {tried:?}"));
-        }
-        world.crash_in = crash_in;
-        world.weather = weather;
-    }
-
-    /// Lets the daemon do something; it may die of it.
-    fn with_daemon(&mut self, act: impl FnOnce(&mut Daemon) -> StoreResult<()>) {
-        let Some(mut daemon) = self.daemon.take() else { return };
-        let done = catch_unwind(AssertUnwindSafe(|| act(&mut daemon)));
-        match done {
-            Ok(Ok(())) => {
-                let now = self.world.lock().now;
-                for (late, input) in std::mem::take(&mut daemon.out) {
-                    self.at(now + late, Wake::Daemon(self.generation, input));
-                }
-                self.daemon = Some(daemon);
-            }
-            Ok(Err(error)) => {
-                self.world.lock().say(format!("daemon stops: {error}"));
-                self.restart_later(None);
-            }
-            Err(panic) if panic.is::<Crash>() => self.restart_later(Some(daemon.conductor.into_engine())),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<String>()
-                    .cloned()
-                    .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-                    .unwrap_or_default();
-                self.world.lock().broken("the code panicked", text);
-            }
-        }
-    }
-
-    fn restart_later(&mut self, old: Option<Engine<CrashingStore>>) {
-        let now;
-        {
-            let mut world = self.world.lock();
-            if world.rng.permille(300) {
-                self.zombie = old;
-            }
-            if world.rng.permille(150) {
-                world.say("the machine reboots");
-                world.saw("reboot");
-                let live: Vec<Epoch> = world.procs.values().filter(|p| p.alive).map(|p| p.epoch).collect();
-                for epoch in live {
-                    world.die(epoch, None, "dies with the machine");
-                }
-            }
-            now = world.now + Duration::from_millis(world.rng.range(100, 60_000));
-        }
-        self.at(now, Wake::StartDaemon);
-    }
-
     /// Schedules what the world asked for, and checks everything.
     fn settle(&mut self) {
         let mut wakes = Vec::new();
@@ -494,79 +387,5 @@ impl Sim {
         let seen = self.checker.position;
         let entries = self.cli.store().journal(seen, usize::MAX).expect("the memory store reads");
         self.checker.after_step(&mut self.world.lock(), self.cli.floor(), &outbox, &entries);
-    }
-
-    /// Nothing is under way, and every job left waits for a person.
-    fn is_quiet(&mut self) -> bool {
-        let Some(daemon) = &mut self.daemon else { return false };
-        let waits = |job: &Job| match &job.state {
-            // Its agent is told once that nobody reviews.
-            JobState::Reviewing { head } => {
-                job.session.is_none() || job.memo.review_late.as_ref() == Some(head)
-            }
-            // One with a default goes on without anybody.
-            JobState::NeedsHuman { asked, .. } => asked.default.is_none() || asked.due.is_none(),
-            _ => false,
-        };
-        let floor = self.cli.floor();
-        daemon.is_idle().unwrap_or(false)
-            // Nobody is to be told anything, now or later.
-            && floor.messages.iter().all(|m| m.deadline.is_none())
-            // Nor is anybody given time who is at work, or has it.
-            && floor.sessions.iter().all(|s| {
-                let works = |status: &SessionStatus| {
-                    matches!(
-                        status.state,
-                        State::Background { .. }
-                            | State::Working { .. }
-                            | State::Dialog { .. }
-                            | State::NoProgress
-                    )
-                };
-                let timed = s.resume_at.is_some() || s.review_due.is_some() || s.hold.is_some();
-                let timed = timed || s.status.as_ref().is_some_and(works);
-                s.state != SessionState::Live || !timed
-            })
-            && floor.jobs.iter().filter(|j| j.is_live()).all(waits)
-            && floor.entries.iter().all(|e| !e.state.is_live())
-    }
-
-    /// When nothing is left to happen, time passes. Deadlines may speak; nothing else does.
-    fn finale(&mut self) {
-        let end = self.world.lock().now + 4 * DAY;
-        {
-            let mut world = self.world.lock();
-            world.weather = Weather::default();
-            world.crash_in = None;
-            world.say("quiet");
-        }
-        let quiet_from = self.checker.position;
-        // What is held is tried again, ever more rarely: that is no idleness.
-        let held = self.cli.floor().outages().next().is_some();
-        while let Some(wake) = self.daemon.as_ref().and_then(|d| d.wake())
-            && wake < end
-        {
-            self.world.lock().now = wake;
-            self.with_daemon(Daemon::tick);
-            self.with_daemon(Daemon::dispatch);
-            self.settle();
-            // What a deadline led to (a comment) is done and read back before the next.
-            while let Some((time, _)) = self.queue.first_key_value().map(|(k, _)| *k) {
-                let (_, wake) = self.queue.pop_first().expect("just seen");
-                self.world.lock().now = time;
-                self.happen(wake);
-                self.with_daemon(Daemon::dispatch);
-                self.settle();
-            }
-            if self.checker.violations_in(&self.world) > 0 {
-                return;
-            }
-        }
-        let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
-        let mut world = self.world.lock();
-        if !held {
-            self.checker.idle_is_quiet(&mut world, &entries);
-        }
-        self.checker.at_the_end(&mut world, self.cli.floor(), &self.project);
     }
 }

@@ -1,0 +1,121 @@
+//! The daemon's life in a run: it starts, dies, and is started again on the same store, beside what is left of
+//! the one before it.
+
+use super::{Crashes, Sim, Wake};
+use crate::daemon::Daemon;
+use crate::ports::ports;
+use crate::store::CrashingStore;
+use crate::world::Crash;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::Epoch;
+use shopfloor_engine::Engine;
+use shopfloor_store::{StoreError, StoreResult};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+impl Sim {
+    pub(super) fn start_daemon(&mut self) {
+        if self.daemon.is_some() {
+            return;
+        }
+        self.generation += 1;
+        if self.crashes_left > 0 {
+            self.crashes_left -= 1;
+            let mut world = self.world.lock();
+            let within = if world.rng.permille(300) { 20 } else { 400 };
+            world.crash_in = Some(world.rng.range(1, within));
+        } else {
+            let first = self.generation == 1;
+            self.world.lock().crash_in = match self.crashes {
+                Crashes::At(place) if first => Some(place),
+                _ => None,
+            };
+        }
+        let store = CrashingStore { inner: self.store.clone(), world: self.world.clone() };
+        let mut engine = Engine::open(store).expect("the memory store opens");
+        engine.take_lease().expect("the memory store gives a lease");
+        self.world.lock().say(format!("daemon {} starts", self.generation));
+        let daemon = Daemon::start(engine, ports(&self.world), self.world.clone());
+        self.daemon = Some(daemon);
+        let policy = self.world.lock().policy.clone();
+        let set = Event::ProjectSet { project: self.project.clone(), checkout: "checkout".into(), policy };
+        self.with_daemon(|d| {
+            d.submit(&set)?;
+            d.after_restart()
+        });
+        self.wake_the_zombie();
+    }
+
+    /// The daemon before tries to go on. It must not be able to.
+    pub(super) fn wake_the_zombie(&mut self) {
+        // Only beside a newer daemon it is one.
+        let Some(mut zombie) = self.zombie.take_if(|_| self.daemon.is_some()) else { return };
+        let (crash_in, weather, now) = {
+            let mut world = self.world.lock();
+            world.saw("zombie");
+            (world.crash_in.take(), std::mem::take(&mut world.weather), world.now)
+        };
+        let effect = zombie.outbox().ok().and_then(|o| o.into_iter().next());
+        let tried = match effect {
+            Some(effect) => {
+                let outcome = shopfloor_core::effect::Outcome::Impossible { why: "from a zombie".into() };
+                zombie.complete(now, &effect, outcome).map(|_| ())
+            }
+            None => zombie.submit(now, &Event::Tick).map(|_| ()),
+        };
+        let mut world = self.world.lock();
+        if !matches!(tried, Err(StoreError::Fenced)) {
+            world.broken("4 commit, then act", format!("an old daemon committed: {tried:?}"));
+        }
+        world.crash_in = crash_in;
+        world.weather = weather;
+    }
+
+    /// Lets the daemon do something; it may die of it.
+    pub(super) fn with_daemon(&mut self, act: impl FnOnce(&mut Daemon) -> StoreResult<()>) {
+        let Some(mut daemon) = self.daemon.take() else { return };
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut daemon)));
+        match done {
+            Ok(Ok(())) => {
+                let now = self.world.lock().now;
+                for (late, input) in std::mem::take(&mut daemon.out) {
+                    self.at(now + late, Wake::Daemon(self.generation, input));
+                }
+                self.daemon = Some(daemon);
+            }
+            Ok(Err(error)) => {
+                self.world.lock().say(format!("daemon stops: {error}"));
+                self.restart_later(None);
+            }
+            Err(panic) if panic.is::<Crash>() => self.restart_later(Some(daemon.conductor.into_engine())),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                    .unwrap_or_default();
+                self.world.lock().broken("the code panicked", text);
+            }
+        }
+    }
+
+    pub(super) fn restart_later(&mut self, old: Option<Engine<CrashingStore>>) {
+        let now;
+        {
+            let mut world = self.world.lock();
+            if world.rng.permille(300) {
+                self.zombie = old;
+            }
+            if world.rng.permille(150) {
+                world.say("the machine reboots");
+                world.saw("reboot");
+                let live: Vec<Epoch> = world.procs.values().filter(|p| p.alive).map(|p| p.epoch).collect();
+                for epoch in live {
+                    world.die(epoch, None, "dies with the machine");
+                }
+            }
+            now = world.now + Duration::from_millis(world.rng.range(100, 60_000));
+        }
+        self.at(now, Wake::StartDaemon);
+    }
+}
