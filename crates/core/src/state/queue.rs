@@ -93,6 +93,9 @@ pub struct Entry {
     /// How the project's command about its end went.
     #[serde(default)]
     pub command: Option<CommandEnd>,
+    /// What people were last told of why it waits in vain for what it lands after.
+    #[serde(default)]
+    pub waits_told: Option<String>,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
@@ -101,8 +104,11 @@ impl Entry {
         QueueId::new(&self.project, self.target.as_ref())
     }
 
-    /// What queues a person's branch again, where it was to land.
+    /// What queues it again, where it was to land.
     pub fn again(&self) -> String {
+        if let (Some(_), Some(issue)) = (self.job, self.issue) {
+            return format!("shopfloor merge-queue add {issue}");
+        }
         let to = self.target.as_ref().map(|target| format!(" --to {}", target.branch())).unwrap_or_default();
         format!("shopfloor merge-queue add {}{to}", self.branch)
     }

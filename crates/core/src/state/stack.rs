@@ -19,6 +19,23 @@ impl Floor {
         (self.entries.iter().find(queued), self.jobs.iter().find(at_work))
     }
 
+    /// What it lands after, and why that does not come by itself; `None`: it does, or there is nothing to wait for.
+    pub fn waits_in_vain(&self, entry: &Entry) -> Option<String> {
+        let (mut at, mut seen) = (entry, Vec::new());
+        while let Some(name) = self.waits_for_branch(at) {
+            if seen.contains(&at.id) {
+                return Some(format!("{name}, and that after {}", entry.branch));
+            }
+            seen.push(at.id);
+            match self.is_at_it(at) {
+                (Some(first), _) => at = first,
+                (None, Some(_)) => return None,
+                (None, None) => return Some(format!("{name}, which nobody has queued")),
+            }
+        }
+        None
+    }
+
     /// Whether the branch's newest change is where the entry is to land.
     fn has_landed(&self, entry: &Entry, name: &str) -> bool {
         let same = |e: &&Entry| e.queue() == entry.queue() && e.branch == name;

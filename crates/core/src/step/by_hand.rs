@@ -137,6 +137,7 @@ impl Turn<'_> {
             after: ask.after.clone(),
             stood_on: None,
             command: None,
+            waits_told: None,
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);

@@ -35,6 +35,7 @@ mod reviewer;
 mod scheduler;
 mod session;
 mod session_end;
+mod stack;
 mod staff;
 mod status;
 mod tidy;
@@ -213,6 +214,7 @@ impl Turn<'_> {
             Event::TimerDue { due } => self.see_to(due.clone()),
             Event::SetAside { aside, what, why } => self.set_aside(aside, what, why),
         }
+        self.tell_who_waits_in_vain();
     }
 
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {

@@ -11,7 +11,7 @@ use crate::effect::{Action, MovedBranch, Outcome};
 use crate::event::NoteKind;
 use crate::ids::{QueueId, Sha, Target, in_words};
 use crate::planner::Input;
-use crate::state::{LostPrimary, Publishing};
+use crate::state::{Job, LostPrimary, Publishing};
 
 impl Turn<'_> {
     /// Asks where it is, if that was never known.
@@ -50,10 +50,11 @@ impl Turn<'_> {
     /// Wherever it is, that is right: a person says so, or it is another branch now.
     pub(super) fn accept_primary(&mut self, onto: &QueueId) {
         let queue = self.queue_of(onto);
-        if let Some(known) = queue.lost.take().and_then(|lost| lost.known) {
-            queue.remove(known);
+        if let Some(lost) = queue.lost.take() {
+            // Wherever it is found in the end: what is in it then is not kept off it.
+            lost.found.into_iter().chain(lost.known).for_each(|tip| self.taken_off(onto, tip));
         }
-        queue.accepts = true;
+        self.queue_of(onto).accepts = true;
         self.primary_touched(onto);
     }
 
@@ -82,7 +83,9 @@ impl Turn<'_> {
         match (found, base) {
             (Some(head), base) if goes_on || base.is_none() => {
                 queue.accepts = false;
-                if queue.lost.take().is_some() {
+                if let Some(lost) = queue.lost.take() {
+                    // It was put right: what was there instead is not wanted.
+                    lost.found.into_iter().for_each(|tip| self.taken_off(onto, tip));
                     let text =
                         format!("{} is at {} and in order again", onto.branch_in_words(), head.short());
                     self.note(NoteKind::QueueState, &onto.project, None, text);
@@ -106,8 +109,21 @@ impl Turn<'_> {
             "{}; the merge queue stands still until that is put right",
             lost.tell_of(onto.target.as_ref())
         );
-        self.queue_of(onto).lost = Some(lost);
+        let before = self.queue_of(onto).lost.replace(lost).and_then(|before| before.found);
+        before.into_iter().for_each(|tip| self.taken_off(onto, tip));
         self.note(NoteKind::Escalation, &onto.project, None, text);
+    }
+
+    /// It was there, and what it had is not wanted. That two heads make the same change was found out on top of that:
+    /// it may be a part of either now, and an approval of the one does not go over to the other.
+    fn taken_off(&mut self, onto: &QueueId, tip: Sha) {
+        self.queue_of(onto).remove(tip);
+        let mine = |j: &&Job| j.queue() == *onto && !j.same_changes.is_empty();
+        for job in self.floor.jobs.iter().filter(mine).map(|j| j.id).collect::<Vec<_>>() {
+            if let Some(job) = self.floor.jobs.edit(&job) {
+                job.same_changes.clear();
+            }
+        }
     }
 
     /// It cannot be found out. What waits for it does not wait on.

@@ -92,45 +92,12 @@ impl Turn<'_> {
             after: row.map(|issue| issue.hints.after.clone()).unwrap_or_default(),
             stood_on: None,
             command: None,
+            waits_told: None,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
         self.enter_plan(entry);
         self.find_primary(&queue);
-    }
-
-    /// Into the plan, unless others have to land before it.
-    pub(super) fn enter_plan(&mut self, id: EntryId) {
-        let Some(entry) = self.floor.entries.get(&id) else { return };
-        let (queue, priority, at, alone) = (entry.queue(), entry.priority, entry.requested_at, entry.alone);
-        if let Some(branch) = self.floor.waits_for_branch(entry) {
-            let text = format!("it lands after {branch}");
-            self.note_entry(NoteKind::QueueState, id, text);
-            return;
-        }
-        self.plan(&queue, &Input::Entered { entry: id, priority, at, alone });
-    }
-
-    /// A person asks for an entry again that lands after others: `after` is what of them is still to come.
-    pub(super) fn waits_no_more(&mut self, id: EntryId, after: &[String]) {
-        let Some(entry) = self.floor.entries.edit(&id).filter(|e| e.after != after) else { return };
-        entry.after = after.to_vec();
-        let queue = entry.queue();
-        self.enter_those_behind(&queue);
-    }
-
-    /// Something has landed: what waited for it may be tried.
-    pub(super) fn enter_those_behind(&mut self, onto: &QueueId) {
-        let waits = |e: &&Entry| {
-            e.state == EntryState::Queued
-                && e.queue() == *onto
-                && self.floor.standing(e).is_none()
-                && !self.floor.queues.get(onto).is_some_and(|q| q.is_parked(Who::Entry(e.id)))
-                && self.floor.waits_for_branch(e).is_none()
-        };
-        for id in self.floor.entries.iter().filter(waits).map(|e| e.id).collect::<Vec<_>>() {
-            self.enter_plan(id);
-        }
     }
 
     pub(super) fn labelled_priority(&self, project: &ProjectName, issue: IssueNumber) -> Priority {

@@ -54,7 +54,7 @@ fn what_a_person_took_off_it_does_not_come_back() {
     resume(&mut scene);
     scene.primary(9);
     match scene.pending.iter().find(|a| a.name() == "build_chain") {
-        Some(Action::BuildChain { removed, .. }) => assert_eq!(*removed, [sha(10)]),
+        Some(Action::BuildChain { removed, .. }) => assert_eq!(*removed, [sha(9), sha(10)]),
         other => panic!("{other:?}"),
     }
     let link = Link { commit: sha(21), tree: Tree(sha(1_021)) };
@@ -95,6 +95,26 @@ fn one_that_was_rewound_stops_the_queue_until_it_is_put_back() {
     assert_eq!(queue(&scene).lost, None);
     // What was found out on it still holds.
     assert_eq!(published(&mut scene), Some((sha(10), sha(20))));
+}
+
+/// What was pushed to a branch that was rewound, and went when that was put back, does not come with a branch that was
+/// begun on it.
+#[test]
+fn what_was_there_instead_does_not_come_back_either() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    let job = scene.job().id;
+    let row = scene.floor.jobs.edit(&job).expect("a job");
+    row.makes_same_change(&sha(2), &[sha(1)], true);
+    rewound(&mut scene, 8);
+    assert!(scene.job().is_same_change(&sha(1), &sha(2), true));
+    rewound(&mut scene, 9);
+    assert!(!scene.job().is_same_change(&sha(1), &sha(2), true), "it was found out on top of what is gone");
+    touched(&mut scene).primary(10);
+    assert_eq!((queue(&scene).lost.clone(), &queue(&scene).removed[..]), (None, &[sha(8), sha(9)][..]));
+    rewound(&mut scene, 8);
+    resume(&mut scene);
+    scene.primary(8);
+    assert_eq!(queue(&scene).removed, [sha(9), sha(8), sha(10)]);
 }
 
 #[test]

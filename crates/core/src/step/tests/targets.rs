@@ -72,9 +72,14 @@ fn an_entry_is_not_tried_before_what_it_lands_after() {
     let entry = scene.floor.entries.iter().next().expect("queued");
     assert_eq!(scene.floor.waits_for_branch(entry), Some("below"), "not itself, and not the primary branch");
     assert_eq!(scene.floor.is_at_it(entry), (None, None));
+    let told = |scene: &Scene| scene.notes.iter().filter(|n| n.kind == NoteKind::Escalation).count();
+    assert_eq!(told(&scene), 1, "nobody has queued what it waits for");
+    assert!(
+        scene.notes.iter().any(|n| n.text.starts_with("top: it lands after below, which nobody has queued"))
+    );
     // After a restart it waits still.
     scene.event(Event::Resumed);
-    assert!(!scene.has("build_chain"));
+    assert_eq!((scene.has("build_chain"), told(&scene)), (false, 1), "and that is told once");
 
     queue_by_hand(&mut scene, "below", 3, None, &[]);
     scene.chain(&[30]).ci(CiVerdict::Green).answer("publish", Outcome::Published);
@@ -84,4 +89,31 @@ fn an_entry_is_not_tried_before_what_it_lands_after() {
         _ => None,
     });
     assert_eq!(tried, Some(("top".into(), vec![sha(3)])), "and it is told what has landed");
+}
+
+#[test]
+fn who_waits_in_vain_is_told_whenever_it_comes_to_that() {
+    let mut scene = Scene::new(policy());
+    let told = |scene: &Scene| {
+        let about = scene
+            .notes
+            .iter()
+            .filter(|n| n.kind == NoteKind::Escalation && n.text.contains("it lands after"));
+        about.map(|n| n.text.split(": ").take(2).collect::<Vec<_>>().join(": ")).collect::<Vec<_>>()
+    };
+    queue_by_hand(&mut scene, "below", 3, None, &[]);
+    queue_by_hand(&mut scene, "top", 1, None, &["below"]);
+    scene.primary(10);
+    assert!(told(&scene).is_empty(), "somebody is at it");
+    scene.event(Event::BranchRefused { project: project(), branch: "below".into() });
+    assert_eq!(told(&scene), ["top: it lands after below, which nobody has queued"]);
+    // A circle, which is none of these two's fault alone.
+    queue_by_hand(&mut scene, "below", 4, None, &["top"]);
+    assert_eq!(told(&scene).len(), 3);
+    assert!(told(&scene)[1..].contains(&"below: it lands after top, and that after below".to_owned()));
+    // One of them waits no more, and both land.
+    let ask = BranchAsk { branch: "below".into(), head: sha(4), tree: Tree(sha(2_004)), ..ask() };
+    scene.event(Event::BranchAsked { project: project(), ask });
+    assert!(scene.has("build_chain"));
+    assert_eq!(told(&scene).len(), 3);
 }
