@@ -14,14 +14,14 @@ use super::locks;
 use super::merger::Queue;
 use super::run::{GitError, GitResult, branch_ref};
 use shopfloor_core::effect::{EntryBranch, MovedBranch};
-use shopfloor_core::ids::Sha;
+use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_engine::ports::{Final, NotPublished, PortError, PortResult, PublishRequest};
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult<Result<(), NotPublished>> {
-    let PublishRequest { old, new, tested, branches, .. } = *request;
+    let PublishRequest { old, new, tested, branches, entries, .. } = *request;
     if tested != new && old != new {
         let read = Commit::read_all(&queue.repo, &[tested, new])?;
         if read[0].tree != read[1].tree {
@@ -34,6 +34,9 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     if new == old {
         return queue.landed(new);
     }
+    if queue.was_made(old, new, entries)? {
+        return Ok(Ok(()));
+    }
     if !hand_over(queue, old, new)? {
         let (new, old) = (new.short(), old.short());
         return Err(PortError::permanent(
@@ -44,7 +47,7 @@ pub(super) fn publish(queue: &Queue, request: &PublishRequest<'_>) -> PortResult
     if has_packs(&queue.repo.path().join("objects/pack")) && !queue.hub_has_all(old, new)? {
         queue.send(new)?;
     }
-    let Err(error) = queue.swap(old, new, branches) else { return Ok(Ok(())) };
+    let Err(error) = queue.swap(request) else { return Ok(Ok(())) };
     // Refused, done before or cut off: where the branches are now tells which.
     if queue.primary_now()?.as_ref() != Some(old) {
         return queue.landed(new);
@@ -97,8 +100,18 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether the branch's log has this very publication. Whoever asks for it again, since its answer was cut off, must
+    /// not make it again if somebody took it off the branch meanwhile.
+    fn was_made(&self, old: &Sha, new: &Sha, entries: &[EntryId]) -> GitResult<bool> {
+        let path = self.hub.path().join("logs").join(&self.primary);
+        let log = tail(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
+        let (begin, end) = (format!("{old} {new} "), format!("\t{}", message(entries)));
+        Ok(log.lines().any(|line| line.starts_with(&begin) && line.ends_with(&end)))
+    }
+
     /// One transaction: the primary branch moves if each of the branches is where it was.
-    fn swap(&self, old: &Sha, new: &Sha, branches: &[EntryBranch]) -> PortResult<()> {
+    fn swap(&self, request: &PublishRequest<'_>) -> PortResult<()> {
+        let PublishRequest { old, new, branches, entries, .. } = *request;
         let mut lines = String::new();
         for EntryBranch { branch, head, .. } in branches {
             lines.push_str(&format!("verify {}\0{head}\0", branch_ref(branch)?));
@@ -109,13 +122,35 @@ impl Queue {
             let lock = self.hub.path().join(format!("{name}.lock"));
             locks::remove_stale(&lock, locks::STALE_AFTER);
         }
-        let call = self.hub.call("update-ref").args(["-m", "shopfloor: merge queue", "-z", "--stdin"]);
+        let call = self.hub.call("update-ref").args(["-m", &message(entries), "-z", "--stdin"]);
         call.stdin(lines).run()?;
         let folder = self.hub.path().join(&self.primary);
         let folder = folder.parent().expect("a branch is in a folder");
         let synced = fs::File::open(folder).and_then(|f| f.sync_all());
         Ok(synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?)
     }
+}
+
+/// What the branch's log says of a publication.
+fn message(entries: &[EntryId]) -> String {
+    let entries: Vec<String> = entries.iter().map(EntryId::to_string).collect();
+    format!("shopfloor: merge queue, entries {}", entries.join(" "))
+}
+
+/// Of a log that is read: more moves than there are between a publication and its answer.
+const LOG_BYTES_MAX: u64 = 256 * 1024;
+
+/// The end of a file; one that is not there is empty.
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = match fs::File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        file => file?,
+    };
+    let length = file.metadata()?.len();
+    file.seek(io::SeekFrom::Start(length.saturating_sub(LOG_BYTES_MAX)))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Gives the hub the objects of `new` that `old` does not have and that are files of the queue's. False:

@@ -13,8 +13,8 @@ use shopfloor_core::policy::MergeMethod;
 
 /// What a branch has of commits that were taken off the primary branch, and its own on top of them.
 pub(super) struct Returning {
-    /// Where its own begin.
-    from: Sha,
+    /// Where its own begin: the last commits of each that was taken off.
+    from: Vec<Sha>,
     own: Vec<(Sha, Vec<Sha>)>,
     pub(super) left_out: u32,
 }
@@ -29,6 +29,7 @@ pub(super) struct Rest {
 impl Links<'_> {
     /// What the branch would bring back. One that has nothing of its own is there to do that.
     pub(super) fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
+        let (mut from, mut tips) = (Vec::new(), Vec::new());
         for tip in self.removed.iter().rev() {
             if self.repo.commit(tip.as_str())?.is_none() {
                 continue;
@@ -39,18 +40,24 @@ impl Links<'_> {
             if found.code != 0 {
                 continue;
             }
-            let from = parse_sha(&command, &found.text())?;
-            if self.repo.is_ancestor(&from, onto)? {
+            let begun = parse_sha(&command, &found.text())?;
+            if self.repo.is_ancestor(&begun, onto)? {
                 continue;
             }
-            let own = self.commits_without(onto, &entry.head, std::slice::from_ref(tip))?;
-            let all = self.commits(onto, &entry.head)?.len();
-            if !own.is_empty() && own.len() < all {
-                let left_out = u32::try_from(all - own.len()).unwrap_or(u32::MAX);
-                return Ok(Some(Returning { from, own, left_out }));
+            tips.push(tip.clone());
+            if !from.contains(&begun) {
+                from.push(begun);
             }
         }
-        Ok(None)
+        if tips.is_empty() {
+            return Ok(None);
+        }
+        let own = self.commits_without(onto, &entry.head, &tips)?;
+        let left_out = self.commits(onto, &entry.head)?.len() - own.len();
+        if own.is_empty() || left_out == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Returning { from, own, left_out: u32::try_from(left_out).unwrap_or(u32::MAX) }))
     }
 
     /// The branch's own change alone, as one commit: its own history has what is not wanted.
@@ -61,7 +68,7 @@ impl Links<'_> {
         head: &Commit,
         returning: &Returning,
     ) -> GitResult<Joined> {
-        let ours = stand_in(self.repo, vec![returning.from.clone()], &onto.1, head)?;
+        let ours = stand_in(self.repo, returning.from.clone(), &onto.1, head)?;
         self.squashed(onto, entry, head, &returning.own, &ours)
     }
 

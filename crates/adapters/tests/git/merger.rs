@@ -245,6 +245,37 @@ fn what_was_taken_off_the_primary_branch_does_not_come_back() {
     });
 }
 
+/// The same of a branch that has commits of more than one rewind.
+#[test]
+fn what_was_taken_off_at_several_times_does_not_come_back() {
+    each(|floor| {
+        let kept = floor.human_push("kept", "1\n");
+        floor.commit("Ada", 1, "a", "1\n", "add a");
+        let head = floor.push(1);
+        let hub = floor.hub();
+        let mut removed = Vec::new();
+        for file in ["p2", "p3"] {
+            removed.push(floor.human_push(file, "2\n"));
+            floor.git_in(&hub, &["update-ref", "refs/heads/main", kept.as_str()]);
+            floor.user(&["reset", "--quiet", "--hard", kept.as_str()]);
+        }
+        let join = |one: &Sha, other: &Sha| -> Sha {
+            let tree = floor.git_in(&hub, &["merge-tree", "--write-tree", one.as_str(), other.as_str()]);
+            let make = ["commit-tree", tree.trim(), "-p", one.as_str(), "-p", other.as_str(), "-m", "join"];
+            floor.git_as("Ada", &hub, &make).trim().parse().expect("a commit")
+        };
+        let head = join(&join(&removed[0], &removed[1]), &head);
+        floor.git_in(&hub, &["update-ref", &format!("refs/heads/{}", branch(1)), head.as_str()]);
+        let list = [floor.entry(1, &head)];
+        let built = floor.chain_without(&kept, &list, MergeMethod::Squash, &removed).expect("built");
+        let Built::Chain { links, .. } = built else { panic!("a conflict") };
+        assert_eq!(links[0].left_out, 2);
+        let commit = links[0].link.commit.as_str();
+        let files = floor.git_in(&floor.queue(), &["ls-tree", "--name-only", commit]);
+        assert_eq!(files.split_whitespace().collect::<Vec<_>>(), ["a", "kept", "readme"]);
+    });
+}
+
 #[test]
 fn a_sha256_repository_goes_the_whole_way() {
     for program in gits() {

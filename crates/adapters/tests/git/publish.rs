@@ -27,6 +27,24 @@ fn publishing_swaps_once_and_repeats_harmlessly() {
     });
 }
 
+/// Its answer was cut off, and somebody took it off again before it was asked for once more.
+#[test]
+fn what_was_published_and_taken_off_is_not_published_again() {
+    each(|floor| {
+        let head = two_commits(floor);
+        let (base, commit) = floor.candidate(1, &head, MergeMethod::Squash);
+        floor.publish(&base, &commit).expect("publish").expect("was at base");
+        floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", base.as_str()]);
+        floor.publish(&base, &commit).expect("publish").expect("it was made");
+        assert_eq!(floor.head(&floor.hub(), "main"), base);
+        // For another entry that is the same change it is made.
+        let (new, entries) = (&commit, &[EntryId(7)]);
+        let request = PublishRequest { target: None, old: &base, new, tested: new, entries, branches: &[] };
+        floor.merger.publish(&floor.lock(), &request).expect("publish").expect("is at base");
+        assert_eq!(floor.head(&floor.hub(), "main"), commit);
+    });
+}
+
 #[test]
 fn a_human_who_is_faster_wins() {
     each(|floor| {
