@@ -5,11 +5,11 @@
 //! through the store, as `shopfloor inbox` does) it asks the driver for. One that is typed to acts
 //! only in a turn of its [client](crate::client).
 
-use crate::git::{Content, PRIMARY, Written};
+use crate::git::{Content, Written};
 use crate::rng::Rng;
 use crate::world::World;
 use shopfloor_core::effect::{Review, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, branch_for};
+use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, Target};
 use shopfloor_core::phase::{Ask, Phase, PhaseReport};
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Tree;
@@ -46,6 +46,8 @@ pub struct Proc {
     pub epoch: Epoch,
     pub issue: IssueNumber,
     pub tree: Tree,
+    /// The branch that its work is to land on; none: the primary one.
+    pub target: Option<Target>,
     pub persona: Persona,
     pub mode: Mode,
     pub alive: bool,
@@ -89,6 +91,7 @@ impl Proc {
             epoch: start.epoch,
             issue: start.issue,
             tree,
+            target: start.target.clone(),
             persona,
             mode: Mode::Work(rng.range(1, 3) as u32, Phase::AwaitingCi),
             alive: true,
@@ -384,20 +387,20 @@ impl World {
     }
 
     pub fn push_branch(&mut self, tree: &Tree) {
-        let branch = branch_for(issue_of(tree));
+        let Some(branch) = self.git.trees.get(tree).and_then(|t| t.branch.clone()) else { return };
         let Some(head) = self.git.local.get(&branch).copied() else { return };
         let there = self.git.hub.get(&branch).copied();
-        if !tree.is_review() && there.is_none_or(|c| self.git.is_ancestor(c, head)) {
+        if there.is_none_or(|c| self.git.is_ancestor(c, head)) {
             self.git.hub.insert(branch, head);
         }
     }
 
     /// Merges the primary branch in, or rebases onto it; on a conflict its own side is redone.
     fn take_primary(&mut self, proc: &Proc) {
-        let branch = branch_for(proc.issue);
+        let Some(branch) = self.git.trees.get(&proc.tree).and_then(|t| t.branch.clone()) else { return };
         self.commit_tree(&proc.tree);
         let Some(head) = self.git.local.get(&branch).copied() else { return };
-        let primary = self.git.hub[PRIMARY];
+        let Some(primary) = self.git.tip(proc.target.as_ref()) else { return };
         if self.git.is_ancestor(primary, head) {
             return;
         }

@@ -5,14 +5,16 @@ mod heads;
 mod landing;
 mod people;
 mod pull_reviews;
+mod removed;
 mod reviews;
 mod sessions;
+mod stacks;
 mod told;
 mod tries;
 
 use crate::world::{Shared, World};
 use shopfloor_core::effect::Action;
-use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq};
+use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq, Target};
 use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::time::Time;
@@ -25,8 +27,23 @@ pub struct Checker {
     /// How far the journal was read.
     pub position: Seq,
     moves: usize,
-    last_primary: Option<u32>,
-    landed: BTreeMap<(Option<JobId>, String), u32>,
+    /// Where the branches are that work lands on.
+    tips: BTreeMap<String, Option<u32>>,
+    /// What landed on them, and as what.
+    landed: BTreeMap<(String, Option<JobId>, String, Option<u32>), u32>,
+    /// The branch that a job's change is for, as its issue said when it was claimed.
+    meant: BTreeMap<JobId, Option<Target>>,
+    /// Entries that were to be alone when they were not published yet.
+    alone: BTreeSet<EntryId>,
+    /// Entries that waited after the last step, and those whose queue was held.
+    waiting: BTreeSet<EntryId>,
+    held_back: BTreeSet<EntryId>,
+    /// Entries that wait for what nobody is at, and since when.
+    vain: BTreeMap<EntryId, Time>,
+    /// Reverts and back-ports that were looked at.
+    carried: BTreeSet<EntryId>,
+    /// Branches that people were told of.
+    told_of: BTreeSet<String>,
     retired: BTreeSet<EntryId>,
     ended: usize,
     over: BTreeSet<JobId>,
@@ -60,13 +77,15 @@ impl Checker {
                 world.say(format!("  {}{issue} {}", entry.kind, entry.text));
             }
             note_coverage(world, entry);
-            if matches!(entry.kind.as_str(), "NEEDS_HUMAN" | "ESCALATION")
-                && let Some(issue) = entry.issue
-            {
-                self.told.insert(IssueNumber(issue));
+            if matches!(entry.kind.as_str(), "NEEDS_HUMAN" | "ESCALATION") {
+                self.told.extend(entry.issue.map(IssueNumber));
+                self.told_of.extend(entry.text.split_once(": ").map(|(branch, _)| branch.to_owned()));
             }
         }
-        self.primary_moves_are_tested(world, floor);
+        self.moves_are_tested(world, floor);
+        self.what_is_wanted_is_remembered(world, floor);
+        self.nobody_waits_in_vain(world, floor);
+        self.what_is_carried_is_there(world, floor);
         self.no_commit_is_lost(world);
         self.one_owner(world, floor);
         self.nothing_is_done_twice(world);
@@ -75,7 +94,7 @@ impl Checker {
         self.messages_are_accounted_for(world, floor, entries);
         self.who_waits_is_waited_for(world, floor, entries);
         self.everything_told_has_a_cause(world, floor);
-        self.merged_is_in_the_primary_branch(world, floor);
+        self.merged_is_where_it_lands(world, floor);
         self.every_wait_has_a_deadline(world, floor, outbox);
         self.only_own_sessions_are_ended(world, floor);
         self.everything_is_bounded(world, floor);
@@ -245,12 +264,24 @@ impl Checker {
         self.nothing_on_the_forge_was_missed(world, floor, project);
         self.nothing_is_left_on_its_way(world, floor);
         self.pulls_are_looked_at(world, floor, project);
+        for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_none()) {
+            if !self.told_of.contains(&entry.branch) && floor.waits_for_branch(entry).is_none() {
+                let text = format!("{} is left in the queue and nobody knows", entry.branch);
+                world.broken("7 every wait has a deadline", text);
+            }
+        }
         for job in floor.jobs.iter() {
             world.saw(job_end(job));
             if !job.is_live() {
                 continue;
             }
-            let waits = matches!(job.state, JobState::NeedsHuman { .. } | JobState::Reviewing { .. });
+            let waits = match &job.state {
+                JobState::NeedsHuman { .. } | JobState::Reviewing { .. } => true,
+                JobState::Merging { entry } => {
+                    floor.entries.get(entry).is_some_and(|e| floor.waits_for_branch(e).is_some())
+                }
+                _ => false,
+            };
             if !waits || !self.told.contains(&job.issue) {
                 let text = format!("job {} is left {} and nobody knows", job.id, job.state.name());
                 world.broken("7 every wait has a deadline", text);

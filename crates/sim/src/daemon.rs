@@ -1,16 +1,17 @@
 //! The daemon on virtual time: the engine's own [`Conductor`], with every task begun, done and
 //! reported at a time of its own, and watchers that look at the simulated world.
 
+mod hub;
+
 use crate::attend::Attendant;
-use crate::git::sha;
 use crate::rng::Rng;
 use crate::store::CrashingStore;
 use crate::world::Shared;
 use shopfloor_core::effect::Action;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, MessageId, Sha};
+use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::phase::PhaseReport;
-use shopfloor_core::state::{Queue, SessionState};
+use shopfloor_core::state::SessionState;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Conductor, Engine, Report, Task, work};
@@ -28,8 +29,8 @@ pub enum Input {
     Look(Epoch),
     /// Something stirred at a session's terminal.
     Attend(Epoch),
-    /// Somebody may have moved the primary branch.
-    LookAtPrimary,
+    /// Somebody may have moved a branch that work lands on.
+    LookAtHub,
     Poke,
 }
 
@@ -46,8 +47,7 @@ pub struct Daemon {
     world: Shared,
     watched: BTreeMap<Epoch, Seen>,
     attendants: BTreeMap<Epoch, Attendant>,
-    /// Where the merge queue knows the primary branch to be.
-    primary_known: Option<Vec<Sha>>,
+    hub: hub::HubWatch,
     /// What is to come to it, and when.
     pub out: Vec<(Duration, Input)>,
 }
@@ -58,8 +58,8 @@ impl Daemon {
     pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared) -> Self {
         let conductor = Conductor::new(engine, CAPACITY);
         let (watched, attendants) = (BTreeMap::new(), BTreeMap::new());
-        let primary_known = None;
-        Daemon { conductor, ports, world, watched, attendants, primary_known, out: Vec::new() }
+        let hub = hub::HubWatch::default();
+        Daemon { conductor, ports, world, watched, attendants, hub, out: Vec::new() }
     }
 
     /// When it wakes by itself.
@@ -95,24 +95,13 @@ impl Daemon {
             }
             Input::Look(epoch) => self.look(epoch)?,
             Input::Attend(epoch) => self.attend(epoch)?,
-            Input::LookAtPrimary => self.look_at_primary()?,
+            Input::LookAtHub => self.look_at_hub()?,
             Input::Poke => {
                 self.conductor.poked()?;
                 self.reconcile();
             }
         }
         Ok(())
-    }
-
-    fn look_at_primary(&mut self) -> StoreResult<()> {
-        let primary = sha(self.world.lock().git.primary());
-        if self.primary_known.as_ref().is_none_or(|known| known.contains(&primary)) {
-            return Ok(());
-        }
-        self.world.lock().saw("foreign push noticed");
-        let project = self.conductor.floor().queues.iter().next().map(|q| q.project.clone());
-        let project = project.expect("only a queue knows the primary branch");
-        self.submit(&Event::PrimaryTouched { project, target: None })
     }
 
     pub fn submit(&mut self, event: &Event) -> StoreResult<()> {
@@ -164,11 +153,7 @@ impl Daemon {
 
     /// Watches what has a process and has not ended; a new watch begins with a look.
     fn reconcile(&mut self) {
-        let known = self.conductor.floor().queues.iter().next().and_then(Queue::primary_known);
-        if known != self.primary_known {
-            self.primary_known = known;
-            self.out.push((Duration::ZERO, Input::LookAtPrimary));
-        }
+        self.reconcile_hub();
         let wanted: BTreeSet<Epoch> = self
             .conductor
             .floor()

@@ -15,6 +15,8 @@ pub struct Issue {
     pub labels: BTreeSet<String>,
     pub open: bool,
     pub deps: Vec<IssueNumber>,
+    /// Branches that its change lands after.
+    pub after: Vec<String>,
     pub created_at: Time,
     /// Of the text.
     pub revision: u64,

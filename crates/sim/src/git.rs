@@ -2,7 +2,7 @@
 //! (file, version); a version is written once, so every piece of work can be told from every other
 //! and looked for later.
 
-use shopfloor_core::ids::{EntryId, IssueNumber, Sha};
+use shopfloor_core::ids::{EntryId, IssueNumber, Sha, Target};
 use shopfloor_core::planner;
 use shopfloor_engine::ports::Tree;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +34,9 @@ pub struct Commit {
     pub content: Content,
     /// Made by an agent, and not thrown away by one.
     pub keep: bool,
+    /// Made by the queue, and with its key.
+    pub ours: bool,
+    pub signed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -44,11 +47,13 @@ pub struct Worktree {
     pub dirty: Content,
 }
 
-/// A move of the primary branch.
+/// A move of a branch that work lands on.
 #[derive(Clone, Debug)]
 pub struct Move {
-    pub old: u32,
-    pub new: u32,
+    pub branch: String,
+    /// None: it is not there.
+    pub old: Option<u32>,
+    pub new: Option<u32>,
     /// What the queue landed. None: a person pushed.
     pub entries: Option<Vec<EntryId>>,
 }
@@ -65,6 +70,8 @@ pub struct Git {
     pub rescue: BTreeMap<String, u32>,
     pub trees: BTreeMap<Tree, Worktree>,
     pub moves: Vec<Move>,
+    /// Commits that people pushed to a branch that work lands on, past the queue.
+    pub pushed: BTreeSet<u32>,
     /// Contents that were asked for by name.
     named: Vec<Content>,
 }
@@ -90,6 +97,7 @@ impl Default for Git {
             rescue: BTreeMap::new(),
             trees: BTreeMap::new(),
             moves: Vec::new(),
+            pushed: BTreeSet::new(),
             named: Vec::new(),
         };
         let content = (0..4).map(|file| (file, git.write(Written::default()))).collect();
@@ -106,16 +114,23 @@ impl Git {
     }
 
     pub fn commit(&mut self, parents: Vec<u32>, content: Content, keep: bool) -> u32 {
-        self.commits.push(Commit { parents, content, keep });
+        self.commits.push(Commit { parents, content, keep, ours: false, signed: false });
         (self.commits.len() - 1) as u32
     }
 
     /// A commit that is made from others: made again, it is the same.
     pub fn derive(&mut self, parents: Vec<u32>, content: Content) -> u32 {
-        let same = |c: &Commit| !c.keep && c.parents == parents && c.content == content;
+        self.derive_signed(parents, content, false)
+    }
+
+    pub fn derive_signed(&mut self, parents: Vec<u32>, content: Content, signed: bool) -> u32 {
+        let same = |c: &Commit| c.ours && c.signed == signed && c.parents == parents && c.content == content;
         match self.commits.iter().position(same) {
             Some(at) => at as u32,
-            None => self.commit(parents, content, false),
+            None => {
+                self.commits.push(Commit { parents, content, keep: false, ours: true, signed });
+                (self.commits.len() - 1) as u32
+            }
         }
     }
 
@@ -150,6 +165,16 @@ impl Git {
         self.hub[PRIMARY]
     }
 
+    /// Where a branch is that work lands on; only the primary one is always there.
+    pub fn tip(&self, target: Option<&Target>) -> Option<u32> {
+        self.hub.get(branch_of(target)).copied()
+    }
+
+    /// Where somebody who works for that branch begins, or compares with.
+    pub fn onto(&self, target: Option<&Target>) -> u32 {
+        self.tip(target).unwrap_or_else(|| self.primary())
+    }
+
     /// Everything reachable from `roots`, them included.
     pub fn reachable(&self, roots: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
         let mut seen = BTreeSet::new();
@@ -178,30 +203,17 @@ impl Git {
         self.reachable([b]).intersection(&of_a).max().copied().unwrap_or(0)
     }
 
-    /// What a head changes since it left the primary branch.
-    pub fn patch(&self, head: u32) -> Patch {
-        let base = self.content(self.merge_base(self.primary(), head));
+    /// What a head changes since it left the branch that it is for.
+    pub fn patch(&self, onto: u32, head: u32) -> Patch {
+        let base = self.content(self.merge_base(onto, head));
         let changed = self.content(head).iter().filter(|(file, version)| base.get(file) != Some(version));
         changed.map(|(file, version)| (*file, (base.get(file).copied(), *version))).collect()
     }
 
     /// `head`'s changes put on top of `onto`: the content, or the files that conflict.
     pub fn three_way(&self, onto: u32, head: u32) -> Result<Content, Vec<File>> {
-        let base = self.content(self.merge_base(onto, head));
-        let (ours, theirs) = (self.content(onto), self.content(head));
-        let mut merged = ours.clone();
-        let mut conflicts = Vec::new();
-        for (file, version) in theirs {
-            if base.get(file) == Some(version) || ours.get(file) == Some(version) {
-                continue;
-            }
-            if base.get(file) == ours.get(file) {
-                merged.insert(*file, *version);
-            } else {
-                conflicts.push(*file);
-            }
-        }
-        if conflicts.is_empty() { Ok(merged) } else { Err(conflicts) }
+        let base = self.merge_base(onto, head);
+        merged(self.content(base), self.content(onto), self.content(head))
     }
 
     /// What keeps commits: every ref anywhere, and every worktree's HEAD.
@@ -231,6 +243,13 @@ impl Git {
         content
     }
 
+    /// The versions that a commit has and none of its parents.
+    pub fn introduced(&self, commit: u32) -> BTreeSet<Version> {
+        let parents = &self.commits[commit as usize].parents;
+        let there = |v: &Version| parents.iter().any(|p| self.content(*p).values().any(|known| known == v));
+        self.content(commit).values().filter(|v| !there(v)).copied().collect()
+    }
+
     /// Every version that refs (not worktrees) keep.
     pub fn kept_versions(&self) -> BTreeSet<Version> {
         let refs = [&self.hub, &self.local, &self.rescue].into_iter().flat_map(|m| m.values().copied());
@@ -247,9 +266,41 @@ impl Git {
         })
     }
 
-    pub fn move_primary(&mut self, new: u32, entries: Option<Vec<EntryId>>) {
-        let old = self.primary();
-        self.moves.push(Move { old, new, entries });
-        self.hub.insert(PRIMARY.into(), new);
+    /// A person's push to a branch that work lands on, forced or not; none deletes it.
+    pub fn push(&mut self, branch: &str, new: Option<u32>) {
+        self.pushed.extend(new);
+        self.go(branch, new, None);
     }
+
+    pub fn go(&mut self, branch: &str, new: Option<u32>, entries: Option<Vec<EntryId>>) {
+        let old = match new {
+            Some(new) => self.hub.insert(branch.to_owned(), new),
+            None => self.hub.remove(branch),
+        };
+        self.moves.push(Move { branch: branch.to_owned(), old, new, entries });
+    }
+}
+
+/// The name of a branch that work lands on.
+pub fn branch_of(target: Option<&Target>) -> &str {
+    target.map_or(PRIMARY, Target::branch)
+}
+
+/// What `theirs` changed since `base`, in `ours`; or the files that conflict.
+pub fn merged(base: &Content, ours: &Content, theirs: &Content) -> Result<Content, Vec<File>> {
+    let mut merged = ours.clone();
+    let mut conflicts = Vec::new();
+    let files: BTreeSet<File> = base.keys().chain(theirs.keys()).copied().collect();
+    for file in files {
+        let (before, there, here) = (base.get(&file), theirs.get(&file), ours.get(&file));
+        if there == before || there == here {
+            continue;
+        }
+        match there {
+            _ if before != here => conflicts.push(file),
+            Some(version) => drop(merged.insert(file, *version)),
+            None => drop(merged.remove(&file)),
+        }
+    }
+    if conflicts.is_empty() { Ok(merged) } else { Err(conflicts) }
 }

@@ -2,17 +2,17 @@
 
 mod branches;
 mod pulls;
+mod targets;
 
 use crate::forge::{Changed, Issue, Review};
-use crate::git::{Written, commit_of, sha};
+use crate::git::{Written, sha};
 use crate::trouble::Stir;
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_core::planner::Priority;
+use shopfloor_core::ids::{IssueNumber, ProjectName, branch_for};
 use shopfloor_core::state::{Floor, JobState, Session};
-use shopfloor_core::step::{may_merge, may_queue};
+use shopfloor_core::step::may_merge;
 use std::collections::BTreeSet;
 
 /// What a person does at some time of a run.
@@ -37,6 +37,11 @@ pub enum Whim {
     /// Holds the merge queue, and lets it go on later.
     Pause,
     Resume,
+    /// Takes commits off a branch that work lands on; deletes one; and what the queue stands still for since is put
+    /// right later.
+    Rewind,
+    DeleteTarget,
+    PutRight,
     /// Takes a job from its agent, and hands back all they have taken later.
     TakeJob,
     HandBack,
@@ -51,6 +56,11 @@ pub enum Whim {
     MoveBranch,
     /// Opens a pull request for a branch of their own, or has one looked at, pushes to it or closes it.
     ShowPull,
+    /// Pushes a branch on top of another one, and gets going again what waits in vain.
+    Stack,
+    Unstick,
+    /// Undoes what has landed, or takes it to another branch, by a change that goes through the queue.
+    Carry,
     /// Wants to know whether a branch of their own would land.
     TryBranch,
     /// Looks at what waits for a person, and sometimes acts.
@@ -74,11 +84,23 @@ impl World {
         if self.rng.permille(150) {
             labels.insert("priority".into());
         }
+        if let Some(target) = self.rng.pick(&self.policy.targets).filter(|_| self.rng.permille(500)) {
+            labels.insert(target.label.clone());
+            self.saw("issue for a target");
+        }
+        let mut after = Vec::new();
+        if self.rng.permille(40) {
+            // Of another issue, which may never be worked on, or of nobody.
+            let other = IssueNumber(self.rng.range(1, number.0 + 1));
+            after.push(if other == number { "nobody/s".to_owned() } else { branch_for(other) });
+            self.saw("issue that lands after a branch");
+        }
         let issue = Issue {
             title: format!("issue {number}"),
             labels,
             open: true,
             deps,
+            after,
             created_at: self.now,
             revision: 0,
             version: 0,
@@ -95,38 +117,6 @@ impl World {
         self.rng.pick(&open).copied()
     }
 
-    pub fn push_by_hand(&mut self) {
-        let primary = self.git.primary();
-        let mut content = self.git.content(primary).clone();
-        let file = if self.rng.permille(500) { self.rng.below(4) } else { 900 + self.rng.below(5) };
-        content.insert(file, self.git.write(Written { at_attempt: self.attempt, ..Written::default() }));
-        let commit = self.git.commit(vec![primary], content, true);
-        self.git.move_primary(commit, None);
-        self.saw("person pushed");
-        self.say(format!("person pushes c{commit}"));
-    }
-
-    fn push_bug(&mut self) {
-        let primary = self.git.primary();
-        let mut content = self.git.content(primary).clone();
-        let bug = Written { bug: true, at_attempt: self.attempt, ..Written::default() };
-        content.insert(900 + self.rng.below(5), self.git.write(bug));
-        let commit = self.git.commit(vec![primary], content, true);
-        self.git.move_primary(commit, None);
-        self.saw("person broke the primary branch");
-        self.say(format!("person pushes c{commit}, which is red"));
-    }
-
-    fn mend(&mut self) {
-        let primary = self.git.primary();
-        if self.git.is_red(primary) {
-            let content = self.git.mended(primary);
-            let commit = self.git.commit(vec![primary], content, true);
-            self.git.move_primary(commit, None);
-            self.say(format!("person mends the primary branch with c{commit}"));
-        }
-    }
-
     fn push_to_branch(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         let branches: Vec<String> = floor.live_jobs(project).map(|j| j.branch.clone()).collect();
         let branch = self.rng.pick(&branches)?.clone();
@@ -141,18 +131,6 @@ impl World {
         // Nobody may have been there to notice.
         let noticed = self.rng.permille(700);
         noticed.then(|| Event::BranchTouched { project: project.clone(), branch, head: Some(sha(commit)) })
-    }
-
-    fn land_by_hand(&mut self) {
-        let open: Vec<u32> = self.forge.prs.values().filter(|p| p.open).map(|p| commit_of(&p.head)).collect();
-        let Some(head) = self.rng.pick(&open).copied() else { return };
-        let primary = self.git.primary();
-        if let Ok(content) = self.git.three_way(primary, head) {
-            let commit = self.git.commit(vec![primary, head], content, true);
-            self.git.move_primary(commit, None);
-            self.saw("person merged");
-            self.say(format!("person merges c{head} as c{commit}"));
-        }
     }
 
     fn review_pr(&mut self, verdict: Verdict) {
@@ -173,16 +151,14 @@ impl World {
             Whim::FileIssue => self.file_issue(),
             Whim::PushPrimary => self.push_by_hand(),
             Whim::PushToBranch => return self.push_to_branch(project, floor),
-            Whim::LandByHand => self.land_by_hand(),
+            Whim::LandByHand => self.land_by_hand(floor),
             Whim::PushBug => self.push_bug(),
             Whim::Mend => self.mend(),
-            Whim::Pause | Whim::Resume => {
-                let why = (whim == Whim::Pause).then(|| "a release".to_owned());
-                self.saw("queue paused");
-                let below = self.rng.permille(300).then_some(Priority::URGENT);
-                self.say(format!("person holds the queue: {why:?}, below {below:?}"));
-                return Some(Event::QueuePaused { project: project.clone(), target: None, why, below });
-            }
+            Whim::Pause => return Some(self.pause(project)),
+            Whim::Resume => return Some(self.resume_some(project, floor)),
+            Whim::Rewind => self.rewind(project, floor),
+            Whim::DeleteTarget => self.delete_target(project, floor),
+            Whim::PutRight => return self.put_right(project, floor),
             Whim::TakeJob => {
                 let live: Vec<IssueNumber> = floor.live_jobs(project).map(|job| job.issue).collect();
                 let issue = *self.rng.pick(&live)?;
@@ -208,6 +184,9 @@ impl World {
                 let issue = self.some_open_issue()?;
                 let (urgent, alone) = (self.rng.permille(500), self.rng.permille(200));
                 let job = floor.job_of(project, issue)?;
+                if let JobState::Merging { entry } = job.state {
+                    self.asked_anyway.insert(entry);
+                }
                 if may_merge(floor, job).is_ok() {
                     self.saw(if job.is_live() { "person asked to merge" } else { "job revived" });
                 }
@@ -228,13 +207,13 @@ impl World {
                 return Some(Event::MergeRefused { project: project.clone(), issue });
             }
             Whim::QueueBranch => {
-                let ask = self.push_own_branch();
-                if may_queue(floor, project, &ask).is_ok() {
-                    self.saw("person queued a branch");
-                }
-                return Some(Event::BranchAsked { project: project.clone(), ask });
+                let branch = self.push_own_branch();
+                return self.ask_for(&branch, project, floor);
             }
             Whim::ShowPull => return self.show_pull(project),
+            Whim::Stack => self.push_stack(),
+            Whim::Unstick => return self.unstick(project, floor),
+            Whim::Carry => return self.carry(project, floor),
             Whim::TryBranch => return Some(self.try_own_branch(project)),
             Whim::MoveBranch => return self.move_branch(project),
             Whim::CloseIssue => {
@@ -285,9 +264,17 @@ impl World {
 
     /// Takes `blocked` off and puts `backlog` on, as the comment says.
     fn ask_again(&mut self, number: IssueNumber) {
+        // Perhaps for another branch than before.
+        let elsewhere = self.rng.pick(&self.policy.targets).map(|t| t.label.clone());
+        let elsewhere = elsewhere.filter(|_| self.rng.permille(300));
         let Some(issue) = self.forge.issues.get_mut(&number) else { return };
         issue.labels.remove("blocked");
         issue.labels.insert("backlog".into());
+        if let Some(label) = elsewhere
+            && !issue.labels.remove(&label)
+        {
+            issue.labels.insert(label);
+        }
         self.forge_changed(Changed::Issue(number));
         self.saw("person relabelled");
         self.say(format!("person asks for #{number} again"));

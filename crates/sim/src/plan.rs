@@ -4,7 +4,10 @@
 use crate::human::Whim;
 use crate::rng::Rng;
 use crate::world::{Storm, Weather, World};
-use shopfloor_core::policy::{CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy, ReviewPeople};
+use shopfloor_core::ids::Target;
+use shopfloor_core::policy::{
+    CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy, ReviewPeople, TargetPolicy,
+};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -44,6 +47,32 @@ pub fn policy(rng: &mut Rng) -> Policy {
     };
     let check_commits = if policy.merge_slots == 3 { CheckCommits::Each } else { CheckCommits::Last };
     Policy { merge_batch, head_checks, check_commits, review_people, ..policy }
+}
+
+/// What a seed decides about the queue beside that: other branches to land on, a key to sign with.
+pub fn queues(world: &mut World) {
+    let rng = &mut world.rng;
+    let count = if rng.permille(220) { rng.range(1, 2) } else { 0 };
+    for number in 1..=count {
+        let branch: Target = format!("release/{number}.x").try_into().expect("a branch's name");
+        // One that is not there yet is made when somebody misses it.
+        if !rng.permille(100) {
+            world.git.hub.insert(branch.branch().to_owned(), world.git.primary());
+        }
+        let (name, label) = (format!("release-{number}"), format!("for-{number}"));
+        world.policy.targets.push(TargetPolicy { name, branch, label });
+    }
+    world.policy.merge_people = match rng.below(3) {
+        0 => MergeMethod::Squash,
+        1 => MergeMethod::Rebase,
+        _ => MergeMethod::Merge,
+    };
+    if rng.permille(100) {
+        world.policy.merge_signed = true;
+        let from = world.now + Duration::from_secs(rng.below(3 * 3600));
+        let away = rng.permille(700).then(|| from..from + Duration::from_secs(60 * rng.range(5, 300)));
+        world.keyless = away;
+    }
 }
 
 pub fn weather(rng: &mut Rng) -> Weather {
@@ -106,6 +135,26 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         for _ in 0..rng.range(1, 3) {
             let hour = rng.below(5);
             plan.push((hours(hour, rng), Whim::ShowPull));
+        }
+    }
+    // What people do to the queue's branches comes beside the rest.
+    if rng.permille(300) {
+        let whims = [
+            Whim::Rewind,
+            Whim::Rewind,
+            Whim::Rewind,
+            Whim::DeleteTarget,
+            Whim::Stack,
+            Whim::Stack,
+            Whim::Stack,
+            Whim::Carry,
+            Whim::Carry,
+            Whim::QueueBranch,
+            Whim::QueueBranch,
+        ];
+        for _ in 0..rng.range(1, 4) {
+            let hour = rng.below(6);
+            plan.push((hours(hour, rng), *rng.pick(&whims).expect("not empty")));
         }
     }
     for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {

@@ -6,20 +6,22 @@ mod life;
 use crate::agents::Wish;
 use crate::check::Checker;
 use crate::daemon::{Daemon, Input};
+use crate::git::branch_of;
 use crate::human::Whim;
 use crate::plan;
 use crate::store::CrashingStore;
 use crate::trouble::Stir;
 use crate::world::{Crash, Mutation, Shared, Weather, World};
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::ids::{Epoch, ProjectName, QueueId};
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::policy::Policy;
+use shopfloor_core::state::{Entry, LostPrimary, Queue};
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
 use shopfloor_store::Store;
 use shopfloor_store::memory::SharedMemoryStore;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -54,6 +56,9 @@ enum Wake {
     /// A signal of a session that is gone.
     Ghost(Epoch),
     Person(Whim),
+    /// A person queues a branch, or deletes it.
+    Queue(String),
+    Delete(String),
 }
 
 struct Sim {
@@ -69,9 +74,13 @@ struct Sim {
     queue: BTreeMap<(Time, u64), Wake>,
     number: u64,
     poked_for: Option<Time>,
-    /// A person has seen that the primary branch is red.
-    mending: bool,
-    /// Moves of the primary branch of which the daemon was told.
+    /// A person has seen that such a branch is red.
+    mending: BTreeSet<String>,
+    /// A person knows that a queue stands still for where its branch is.
+    righting: Vec<(QueueId, LostPrimary)>,
+    /// A person will see to what waits in vain, as they were told.
+    unsticking: bool,
+    /// Moves of branches that work lands on of which the daemon was told.
     moves: usize,
     checker: Checker,
     project: ProjectName,
@@ -131,10 +140,27 @@ fn hush() {
     });
 }
 
+/// A person mends, in a while, what has become red.
+fn see_red(mending: &mut BTreeSet<String>, world: &mut World) -> Vec<(Time, Wake)> {
+    let mut wakes = Vec::new();
+    for target in world.landed_on() {
+        let branch = branch_of(target.as_ref());
+        let red = world.git.tip(target.as_ref()).is_some_and(|tip| world.git.is_red(tip));
+        if !red {
+            mending.remove(branch);
+        } else if mending.insert(branch.to_owned()) {
+            let late = Duration::from_secs(60 * world.rng.range(1, 240));
+            wakes.push((world.now + late, Wake::Person(Whim::Mend)));
+        }
+    }
+    wakes
+}
+
 impl Sim {
     fn new(seed: u64, mutation: Option<Mutation>, crashes: Crashes) -> Sim {
         let mut world = World::new(seed, Policy::default(), mutation);
         world.policy = plan::policy(&mut world.rng);
+        plan::queues(&mut world);
         world.weather = plan::weather(&mut world.rng);
         world.storm = plan::storm(&mut world);
         let mut crashes_left = world.rng.below(9);
@@ -169,7 +195,9 @@ impl Sim {
             queue,
             number: 100,
             poked_for: None,
-            mending: false,
+            mending: BTreeSet::new(),
+            righting: Vec::new(),
+            unsticking: false,
             moves: 0,
             checker: Checker::default(),
             project: "sim".parse().expect("a valid name"),
@@ -219,6 +247,11 @@ impl Sim {
                     self.interfere(narrow);
                     self.with_daemon(|d| d.take_in(input));
                     self.interfere(narrow);
+                    let unanswered = std::mem::take(&mut self.world.lock().unanswered);
+                    if unanswered && self.world.lock().rng.permille(400) {
+                        // Somebody is faster than whoever asks again.
+                        self.happen(Wake::Person(Whim::Rewind));
+                    }
                 }
             }
             Wake::Any(input) => self.with_daemon(|d| d.take_in(input)),
@@ -241,6 +274,14 @@ impl Sim {
                 };
                 self.submit_from_outside(&event);
             }
+            Wake::Queue(branch) => {
+                self.refresh();
+                let event = self.world.lock().ask_for(&branch, &self.project, self.cli.floor());
+                if let Some(event) = event {
+                    self.submit_from_outside(&event);
+                }
+            }
+            Wake::Delete(branch) => self.world.lock().delete_branch(&branch),
             Wake::Person(whim) => {
                 let undone = match whim {
                     Whim::Pause => Some(Whim::Resume),
@@ -256,6 +297,7 @@ impl Sim {
                     self.at(now + Duration::from_secs(60 * minutes), Wake::Person(later));
                 }
                 self.refresh();
+                self.unsticking &= whim != Whim::Unstick;
                 let event = self.world.lock().whim(whim, &self.project, self.cli.floor());
                 if let Some(event) = event {
                     self.submit_from_outside(&event);
@@ -288,6 +330,9 @@ impl Sim {
                 Whim::AskToMerge,
                 Whim::QueueBranch,
                 Whim::MoveBranch,
+                Whim::Rewind,
+                Whim::Rewind,
+                Whim::DeleteTarget,
             ];
             *world.rng.pick(&whims).expect("not empty")
         };
@@ -361,17 +406,15 @@ impl Sim {
             }
             if world.git.moves[self.moves..].iter().any(|m| m.entries.is_none()) {
                 let late = Duration::from_millis(world.rng.range(0, 1_500));
-                wakes.push((now + late, Wake::Any(Input::LookAtPrimary)));
+                wakes.push((now + late, Wake::Any(Input::LookAtHub)));
             }
             self.moves = world.git.moves.len();
+            let to_queue = std::mem::take(&mut world.to_queue).into_iter();
+            wakes.extend(to_queue.map(|(at, branch)| (at, Wake::Queue(branch))));
+            let deletions = std::mem::take(&mut world.deletions).into_iter();
+            wakes.extend(deletions.map(|(at, branch)| (at, Wake::Delete(branch))));
             visible = world.forge.visible_after(now);
-            let primary = world.git.primary();
-            let red = world.git.is_red(primary);
-            if red && !self.mending {
-                let late = Duration::from_secs(60 * world.rng.range(1, 240));
-                wakes.push((now + late, Wake::Person(Whim::Mend)));
-            }
-            self.mending = red;
+            wakes.extend(see_red(&mut self.mending, &mut world));
         }
         for (time, wake) in wakes {
             self.at(time, wake);
@@ -383,9 +426,35 @@ impl Sim {
             self.at(time, Wake::Any(Input::Poke));
         }
         self.refresh();
+        self.hear_of_trouble();
         let outbox = self.cli.outbox().expect("the memory store reads");
         let seen = self.checker.position;
         let entries = self.cli.store().journal(seen, usize::MAX).expect("the memory store reads");
         self.checker.after_step(&mut self.world.lock(), self.cli.floor(), &outbox, &entries);
+        let told = |e: &Entry| e.state.is_live() && e.waits_told.is_some();
+        let takes_long =
+            |e: &shopfloor_store::Entry| e.kind == "ESCALATION" && e.text.contains("merging takes longer");
+        let waits = self.cli.floor().entries.iter().any(told) || entries.iter().any(takes_long);
+        if waits && !std::mem::replace(&mut self.unsticking, true) {
+            let mut world = self.world.lock();
+            let at = world.now + Duration::from_secs(60 * world.rng.range(1, 120));
+            drop(world);
+            self.at(at, Wake::Person(Whim::Unstick));
+        }
+    }
+
+    /// A person puts right, in a while, what a queue stands still for.
+    fn hear_of_trouble(&mut self) {
+        let lost = |q: &Queue| Some((q.id(), q.lost.clone()?));
+        let lost: Vec<(QueueId, LostPrimary)> = self.cli.floor().queues.iter().filter_map(lost).collect();
+        let news = lost.iter().filter(|lost| !self.righting.contains(lost)).count();
+        self.righting = lost;
+        for _ in 0..news {
+            let mut world = self.world.lock();
+            world.saw("queue stands still for its branch");
+            let at = world.now + Duration::from_secs(60 * world.rng.range(1, 240));
+            drop(world);
+            self.at(at, Wake::Person(Whim::PutRight));
+        }
     }
 }

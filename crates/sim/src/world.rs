@@ -10,7 +10,7 @@ use crate::git::{Git, Patch};
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::effect::EntryEnd;
-use shopfloor_core::ids::{EntryId, Epoch, PrNumber, RunId, Sha};
+use shopfloor_core::ids::{EntryId, Epoch, PrNumber, RunId, Sha, Target};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult};
@@ -46,6 +46,10 @@ pub enum Mutation {
     ForgetsTheCommand,
     /// Every change has the same name, so an approval of one holds for all.
     EveryChangeIsTheSame,
+    /// What a person took off a branch comes back with a branch that was begun there.
+    BringsBackWhatWasRemoved,
+    /// A publication that was carried out is carried out again.
+    ForgetsWhatItPublished,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -79,6 +83,20 @@ impl Storm {
 pub struct GreenRun {
     pub commit: u32,
     pub run: RunId,
+    /// What it was checked for.
+    pub target: Option<Target>,
+}
+
+/// A branch that work lands on was taken back by a person, and had been known to the queue.
+#[derive(Clone, Debug)]
+pub struct Rewind {
+    pub branch: String,
+    /// When: before that move.
+    pub at: usize,
+    /// What was taken off. Those that a person puts back are not in it any more.
+    pub removed: BTreeSet<u32>,
+    /// Nobody has accepted it yet.
+    pub open: bool,
 }
 
 pub struct World {
@@ -109,6 +127,25 @@ pub struct World {
     /// Commands about the end of an entry that are on record as begun, and how often each was.
     pub begun: BTreeSet<(EntryId, EntryEnd)>,
     pub told: BTreeMap<(EntryId, EntryEnd), u32>,
+    /// The newest publication in the log of each branch that work lands on.
+    pub published: BTreeMap<String, (u32, u32, Vec<EntryId>)>,
+    /// A publication was made, and its answer is lost.
+    pub unanswered: bool,
+    /// What people took off such branches.
+    pub rewinds: Vec<Rewind>,
+    /// The target that a person's branch is for, and the branches that it says it lands after.
+    pub wanted: BTreeMap<String, Option<Target>>,
+    pub after: BTreeMap<String, Vec<String>>,
+    /// The same as it was when the branch was queued, by its name and head.
+    pub asked: BTreeMap<(String, u32), Option<Target>>,
+    pub asked_after: BTreeMap<(String, u32), Vec<String>>,
+    /// Entries that a person wants merged, whatever they wait for.
+    pub asked_anyway: BTreeSet<EntryId>,
+    /// Branches that a person will queue, and delete.
+    pub to_queue: Vec<(Time, String)>,
+    pub deletions: Vec<(Time, String)>,
+    /// When the key that commits are signed with is not to be had.
+    pub keyless: Option<std::ops::Range<Time>>,
     /// Calls until the daemon dies, if it is to.
     pub crash_in: Option<u64>,
     /// How many places there were where it could have died.
@@ -152,6 +189,17 @@ impl World {
             ended: Vec::new(),
             begun: BTreeSet::new(),
             told: BTreeMap::new(),
+            published: BTreeMap::new(),
+            unanswered: false,
+            rewinds: Vec::new(),
+            wanted: BTreeMap::new(),
+            after: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            asked_after: BTreeMap::new(),
+            asked_anyway: BTreeSet::new(),
+            to_queue: Vec::new(),
+            deletions: Vec::new(),
+            keyless: None,
             crash_in: None,
             crash_points: 0,
             attempt: 0,
@@ -170,6 +218,26 @@ impl World {
     /// Whether the agents' client is not installed just now.
     pub fn client_is_gone(&self) -> bool {
         self.gone.as_ref().is_some_and(|gone| gone.contains(&self.now))
+    }
+
+    pub fn key_is_away(&self) -> bool {
+        self.keyless.as_ref().is_some_and(|away| away.contains(&self.now))
+    }
+
+    /// The branches that work lands on.
+    pub fn landed_on(&self) -> Vec<Option<Target>> {
+        let targets = self.policy.targets.iter().map(|t| Some(t.branch.clone()));
+        std::iter::once(None).chain(targets).collect()
+    }
+
+    /// One of them that is there, mostly the primary one.
+    pub fn some_target(&mut self) -> Option<Target> {
+        let there: Vec<Option<Target>> =
+            self.landed_on().into_iter().filter(|t| self.git.tip(t.as_ref()).is_some()).collect();
+        if there.len() == 1 || self.rng.permille(500) {
+            return None;
+        }
+        self.rng.pick(&there).cloned().flatten()
     }
 
     /// Whether a reviewer's command ends as soon as it is started. That lasts for a while.
@@ -257,6 +325,7 @@ impl Shared {
         }
         world.fault(name)?;
         let done = act(&mut world)?;
+        world.unanswered = name == "publish";
         world.crash_point(name, "crash after a port call");
         let lost = world.weather.transient / 3;
         if world.rng.permille(lost) {
@@ -264,6 +333,7 @@ impl Shared {
             world.saw("fault lost answer");
             return Err(PortError::transient(format!("{name}: no answer (simulated)")));
         }
+        world.unanswered = false;
         Ok(done)
     }
 }

@@ -96,6 +96,16 @@ fn a_result_of_one_head_taken_for_the_next_is_caught() {
 }
 
 #[test]
+fn bringing_back_what_people_took_off_is_caught() {
+    check(Mutation::BringsBackWhatWasRemoved, "1 what people took off stays off");
+}
+
+#[test]
+fn publishing_again_what_people_took_off_is_caught() {
+    check(Mutation::ForgetsWhatItPublished, "1 what people took off stays off");
+}
+
+#[test]
 fn an_approval_that_goes_over_to_another_change_is_caught() {
     check(Mutation::EveryChangeIsTheSame, "6 completion is evidence");
 }

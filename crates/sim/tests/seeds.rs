@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What one seed in a thousand meets, or not: it is asked for of a long run only.
-const RARE: &[&str] = &["approval carried over", "dialog given up"];
+const RARE: &[&str] = &[
+    "approval carried over",
+    "dialog given up",
+    "stack on an earlier head",
+    "target gone when it was published",
+];
 
 /// What at least one of the seeds must have met; else the simulation does not test it.
 const COVERAGE: &[&str] = &[
@@ -132,6 +137,45 @@ const COVERAGE: &[&str] = &[
     "needs_human",
     "failed",
     "done",
+    // Branches that work lands on, and what people do to them.
+    "primary branch rewound",
+    "rewound before anything landed",
+    "rewound while entries are queued",
+    "rewound during a trial",
+    "rewound during a publication",
+    "queue stands still for its branch",
+    "rewind accepted",
+    "rewind put back",
+    "published and taken off again",
+    "commits that were taken off left out",
+    "issue for a target",
+    "job for a target",
+    "branch queued for a target",
+    "landed on a target",
+    "queue of a target paused",
+    "queue paused below urgent",
+    "target rewound",
+    "target deleted",
+    "target made again",
+    "worktree goes over to another branch",
+    // Stacks, and what is carried.
+    "stack",
+    "stack on what nobody queues",
+    "stack on a branch that moved",
+    "stack in a circle",
+    "issue that lands after a branch",
+    "entry waits for a branch",
+    "told that it waits in vain",
+    "person queued what was waited for",
+    "landed after what it depends on",
+    "rest of a stack put on what landed",
+    "revert queued",
+    "revert landed",
+    "back-port queued",
+    "back-port landed",
+    "landed alone",
+    "signed commit landed",
+    "key away",
     // Sessions that are typed to.
     "typed session",
     "client never ready",

@@ -1,12 +1,16 @@
 //! What lands: only what passed, once, and whoever it is said to have landed for is in it.
 
 use super::Checker;
-use crate::git::commit_of;
-use crate::world::World;
+use crate::git::{branch_of, commit_of};
+use crate::world::{GreenRun, World};
 use shopfloor_core::effect::Action;
+use shopfloor_core::ids::{EntryId, Target};
 use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod};
-use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, Who};
+use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Who};
 use shopfloor_store::Queued;
+use std::collections::btree_map;
+
+const TESTED: &str = "1 the tree that lands passed";
 
 impl Checker {
     /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
@@ -25,14 +29,23 @@ impl Checker {
             }
             world.saw("branch by hand merged");
             let (commit, head) = (commit_of(commit), commit_of(&entry.head));
-            if !world.git.is_ancestor(commit, world.git.primary()) {
+            if !was_in(world, entry.target.as_ref(), commit) {
                 world.broken(
                     "6 completion is evidence",
-                    format!("{} is not in the primary branch", entry.branch),
+                    format!("{} was never where it landed", entry.branch),
                 );
             }
-            // What could not be done for good was told.
-            if world.git.hub.get(&entry.branch) == Some(&head) && world.weather.permanent == 0 {
+            // What could not be done for good was told; and of what a person took off, the branch stays.
+            let tip = world.git.tip(entry.target.as_ref());
+            let there = tip.is_some_and(|tip| world.git.is_ancestor(commit, tip));
+            let taken_off = world.rewinds.iter().any(|r| r.removed.contains(&commit));
+            if world.git.hub.get(&entry.branch) == Some(&head)
+                && world.weather.permanent == 0
+                && there
+                && !taken_off
+                && !world.coverage.contains_key("rewind put back")
+                && !world.coverage.contains_key("target made again")
+            {
                 world.broken(
                     "6 completion is evidence",
                     format!("{} landed and is there still", entry.branch),
@@ -55,7 +68,8 @@ impl Checker {
                 }
                 _ => false,
             };
-            if floor.standing(entry).is_none() && !parked && !checked {
+            let waits = floor.waits_for_branch(entry).is_some();
+            if floor.standing(entry).is_none() && !parked && !checked && !waits {
                 forgotten.push(format!("entry {} is in no plan", entry.id));
             }
             let waits = |j: &Job| j.state == JobState::Merging { entry: entry.id };
@@ -76,56 +90,120 @@ impl Checker {
         }
     }
 
-    /// 1: the primary branch moves in the queue, to a commit whose content passed the checks, on top of
+    /// 1: a branch that work lands on moves in its queue, to a commit whose content passed the checks for it, on top of
     /// where it was; or a person pushed. With strict batches that holds for every first-parent commit, but
     /// for those an agent made, which a rebase lands as they are.
-    pub(super) fn primary_moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
+    pub(super) fn moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
         let new = world.git.moves[self.moves..].to_vec();
-        self.moves = world.git.moves.len();
-        for step in new {
-            let before = self.last_primary.unwrap_or(0);
-            if step.old != before || !world.git.is_ancestor(step.old, step.new) {
-                let text = format!("c{} -> c{} on top of c{before}", step.old, step.new);
-                world.broken("1 the tree that lands passed", text);
+        let from = std::mem::replace(&mut self.moves, world.git.moves.len());
+        for (at, step) in (from..).zip(new) {
+            let before = self.tips.insert(step.branch.clone(), step.new).unwrap_or(Some(0));
+            if step.old != before && (step.old, before) != (None, Some(0)) {
+                let text =
+                    format!("{}: {:?} -> {:?}, but it was at {before:?}", step.branch, step.old, step.new);
+                world.broken(TESTED, text);
             }
-            self.last_primary = Some(step.new);
-            let Some(entries) = step.entries else { continue };
-            let policy = entries.first().and_then(|id| Some(floor.policy(&floor.entries.get(id)?.project)));
-            let strict = policy.is_some_and(|p| {
-                p.merge_batch != MergeBatch::Tip
-                    && (p.merge_method != MergeMethod::Rebase || p.check_commits == CheckCommits::Each)
-            });
-            let mut at = step.new;
-            while at != step.old {
-                let content = world.git.content(at);
-                if !world.green.iter().any(|g| world.git.content(g.commit) == content) {
-                    world.broken("1 the tree that lands passed", format!("c{at} landed without passing"));
-                }
-                at = match world.git.commits[at as usize].parents.first() {
-                    Some(parent) if strict => *parent,
-                    _ => break,
-                };
-            }
-            for id in entries {
-                let Some(entry) = floor.entries.get(&id) else {
-                    world.broken("1 the tree that lands passed", format!("no entry {id}"));
-                    continue;
-                };
-                let whose = (entry.job, entry.branch.clone());
-                let times = self.landed.entry(whose.clone()).or_default();
-                *times += 1;
-                if *times > 1 {
-                    world.broken("4 effects are idempotent", format!("{whose:?} landed twice"));
-                }
+            if let (Some(entries), Some(old), Some(new)) = (&step.entries, step.old, step.new) {
+                self.landing_is_tested(world, floor, &step.branch, (old, new), entries);
+                self.what_was_removed_stays_off(world, floor, (at, &step.branch), (old, new), entries);
+                self.the_order_is_kept(world, floor, &step.branch, entries);
             }
         }
-        if world.git.primary() != self.last_primary.unwrap_or(0) {
-            world.broken("1 the tree that lands passed", "the primary branch moved by itself");
+        for (branch, tip) in &self.tips {
+            if world.git.hub.get(branch) != tip.as_ref() {
+                let text = format!("{branch} moved by itself");
+                world.broken(TESTED, text);
+                break;
+            }
         }
     }
 
-    /// 6: a job that ended merged has its change in the primary branch.
-    pub(super) fn merged_is_in_the_primary_branch(&mut self, world: &mut World, floor: &Floor) {
+    fn landing_is_tested(
+        &mut self,
+        world: &mut World,
+        floor: &Floor,
+        branch: &str,
+        (old, new): (u32, u32),
+        entries: &[EntryId],
+    ) {
+        if !world.git.is_ancestor(old, new) {
+            world.broken(TESTED, format!("{branch}: c{new} does not go on from c{old}"));
+            return;
+        }
+        let rows: Vec<&Entry> = entries.iter().filter_map(|id| floor.entries.get(id)).collect();
+        if rows.len() != entries.len() {
+            world.broken(TESTED, format!("not each of {entries:?} is an entry"));
+        }
+        let policy = world.policy.clone();
+        let by_people = rows.iter().any(|e| e.job.is_none());
+        let method = |m| policy.merge_method == m || (by_people && policy.merge_people == m);
+        let strict = policy.merge_batch != MergeBatch::Tip
+            && (!method(MergeMethod::Rebase) || policy.check_commits == CheckCommits::Each);
+        let mut at = new;
+        while at != old {
+            let content = world.git.content(at);
+            let passed = |g: &GreenRun| {
+                branch_of(g.target.as_ref()) == branch && world.git.content(g.commit) == content
+            };
+            if !world.green.iter().any(passed) {
+                world.broken(TESTED, format!("c{at} landed on {branch} without passing for it"));
+            }
+            if policy.merge_signed && world.git.commits[at as usize].ours {
+                match world.git.commits[at as usize].signed {
+                    true => world.saw("signed commit landed"),
+                    false => world.broken("1 what the queue lands is signed", format!("c{at} is not")),
+                }
+            }
+            at = match world.git.commits[at as usize].parents.first() {
+                Some(parent) if strict => *parent,
+                _ => break,
+            };
+        }
+        for entry in rows {
+            self.landed_where_it_should(world, entry, branch, new, entries);
+        }
+    }
+
+    /// On the branch that it was for, once, and by itself if it was to be.
+    fn landed_where_it_should(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        branch: &str,
+        new: u32,
+        together: &[EntryId],
+    ) {
+        let asked = world.asked.get(&(entry.branch.clone(), commit_of(&entry.head)));
+        let meant = match entry.job {
+            Some(job) => self.meant.get(&job).cloned().unwrap_or_default(),
+            None => asked.cloned().unwrap_or_default(),
+        };
+        if branch_of(meant.as_ref()) != branch || entry.target != meant {
+            let text = format!("entry {} was for {meant:?}, and landed on {branch}", entry.id);
+            world.broken("1 what lands was for that branch", text);
+        }
+        if meant.is_some() {
+            world.saw("landed on a target");
+        }
+        // A person may queue another change under the same name.
+        let head = entry.job.is_none().then(|| commit_of(&entry.head));
+        let whose = (branch.to_owned(), entry.job, entry.branch.clone(), head);
+        // What a person took off may land again, if a person wants it.
+        let before = self.landed.insert(whose, new).filter(|c| world.git.is_ancestor(*c, new) && *c != new);
+        if before.is_some() {
+            let text = format!("{} landed twice on {branch}", entry.branch);
+            world.broken("4 effects are idempotent", text);
+        }
+        if self.alone.contains(&entry.id) {
+            world.saw("landed alone");
+            if together.len() > 1 {
+                world.broken("1 who is alone lands alone", format!("{} landed with others", entry.id));
+            }
+        }
+    }
+
+    /// 6: a job that ended merged had its change in the branch that it was for; a person may have taken it off.
+    pub(super) fn merged_is_where_it_lands(&mut self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter().filter(|j| j.end() == Some(End::Merged)) {
             if !self.over.insert(job.id) {
                 continue;
@@ -135,22 +213,61 @@ impl Checker {
                 continue;
             };
             let (merged, head) = (commit_of(merged), commit_of(head));
-            if !world.git.is_ancestor(merged, world.git.primary()) {
-                let text = format!("what job {} landed as is not in the primary branch", job.id);
+            if !was_in(world, job.target.as_ref(), merged) {
+                let text = format!("what job {} landed as was never in its branch", job.id);
                 world.broken("6 completion is evidence", text);
             }
-            // In what landed, or earlier on the primary branch: a person may have merged a part by
-            // hand and somebody else changed that since.
-            let line: Vec<u32> = world.git.moves.iter().map(|m| m.new).collect();
+            // In what landed, or earlier on that branch: a person may have merged a part by
+            // hand and somebody else changed that since. What was taken off does not come back with it.
+            let branch = branch_of(job.target.as_ref());
+            let line: Vec<u32> =
+                world.git.moves.iter().filter(|m| m.branch == branch).filter_map(|m| m.new).collect();
             let landed =
                 |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
             let missing = world.git.content(head).iter().find(|(file, version)| {
                 world.git.versions[**version as usize].issue == Some(job.issue) && !landed(file, version)
             });
-            if missing.is_some() || !world.git.is_ancestor(merged, world.git.primary()) {
+            let left_out = floor.entries.iter().any(|e| e.job == Some(job.id) && e.left_out > 0);
+            if missing.is_some() && !left_out {
                 let text = format!("job {}: {missing:?} of c{head} is not in c{merged}", job.id);
                 world.broken("6 completion is evidence", text);
             }
         }
     }
+
+    /// Remembers what cannot be told later: where a job's change is to land, who is alone, who is held.
+    pub(super) fn what_is_wanted_is_remembered(&mut self, world: &mut World, floor: &Floor) {
+        for job in floor.jobs.iter() {
+            if let btree_map::Entry::Vacant(place) = self.meant.entry(job.id) {
+                let issue = floor.issues.get(&(job.project.clone(), job.issue));
+                let labels = issue.map(|i| i.labels.clone()).unwrap_or_default();
+                place.insert(world.policy.target_of(&labels).cloned());
+                if job.target.is_some() {
+                    world.saw("job for a target");
+                }
+            }
+        }
+        let held = |e: &&Entry| {
+            let queue = floor.queues.get(&e.queue());
+            queue.is_some_and(|q| q.holds(e.priority).is_some() || q.lost.is_some())
+        };
+        let waits = |e: &&Entry| matches!(e.state, EntryState::Queued | EntryState::Checking { .. });
+        for entry in floor.entries.iter().filter(|e| e.state == EntryState::Merging) {
+            if self.waiting.contains(&entry.id) && self.held_back.contains(&entry.id) && held(&entry) {
+                let text = format!("entry {} is published, though its queue is held", entry.id);
+                world.broken("12 the person is the boss", text);
+            }
+        }
+        self.held_back = floor.entries.iter().filter(held).map(|e| e.id).collect();
+        self.waiting = floor.entries.iter().filter(waits).map(|e| e.id).collect();
+        self.alone.extend(floor.entries.iter().filter(waits).filter(|e| e.alone).map(|e| e.id));
+    }
+}
+
+/// Whether the commit was in that branch at any time.
+fn was_in(world: &World, target: Option<&Target>, commit: u32) -> bool {
+    let branch = branch_of(target);
+    let mut tips = world.git.moves.iter().rev().filter(|m| m.branch == branch).filter_map(|m| m.new);
+    let now = world.git.tip(target).is_some_and(|tip| world.git.is_ancestor(commit, tip));
+    now || tips.any(|tip| world.git.is_ancestor(commit, tip))
 }

@@ -24,6 +24,11 @@ impl Checker {
             if self.queued.insert(entry.id, publishing) == Some(publishing) {
                 continue;
             }
+            // What of it was taken off the branch by people does not land with it.
+            let head = world.git.reachable([commit_of(&entry.head)]);
+            if world.rewinds.iter().any(|r| !r.removed.is_disjoint(&head)) {
+                continue;
+            }
             if let Some(wrong) = unapproved(world, floor, entry) {
                 world.broken(EVIDENCE, format!("entry {} is queued, but {wrong}", entry.id));
             }

@@ -1,28 +1,59 @@
 //! Branches of a person's own, and their pull requests.
 
 use crate::forge::{Changed, Pr};
-use crate::git::{Written, sha};
+use crate::git::{PRIMARY, Written, branch_of, commit_of, merged, sha};
 use crate::world::World;
 use shopfloor_core::event::{BranchAsk, Event, TryAsk};
 use shopfloor_core::ids::{PrNumber, ProjectName};
+use shopfloor_core::state::{Entry, EntryState, Floor};
+use shopfloor_core::step::may_queue;
+use std::time::Duration;
 
 impl World {
     /// A change of a person's own on a branch, mostly a good one.
-    pub(super) fn push_own_branch(&mut self) -> BranchAsk {
-        let primary = self.git.primary();
-        let branch = format!("people/{}", self.git.commits.len());
+    pub(super) fn push_own_branch(&mut self) -> String {
+        let target = self.some_target();
+        let on = self.git.onto(target.as_ref());
         let bug = self.rng.permille(200);
+        let branch = self.begin_branch(on, bug);
+        self.wanted.insert(branch.clone(), target);
+        branch
+    }
+
+    fn begin_branch(&mut self, on: u32, bug: bool) -> String {
+        let branch = format!("people/{}", self.git.commits.len());
         let file = if self.rng.permille(300) { self.rng.below(4) } else { 900 + self.rng.below(5) };
-        let mut content = self.git.content(primary).clone();
+        self.commit_to(&branch, on, file, bug);
+        branch
+    }
+
+    fn commit_to(&mut self, branch: &str, on: u32, file: u64, bug: bool) -> u32 {
+        let mut content = self.git.content(on).clone();
         content.insert(file, self.git.write(Written { bug, at_attempt: self.attempt, ..Written::default() }));
-        let commit = self.git.commit(vec![primary], content, true);
-        self.git.hub.insert(branch.clone(), commit);
+        let commit = self.git.commit(vec![on], content, true);
+        self.git.hub.insert(branch.to_owned(), commit);
         self.say(format!("person pushes c{commit} to {branch}"));
-        let pr = self.rng.permille(400).then(|| self.open_own_pr(&branch, commit));
-        BranchAsk {
-            branch,
-            head: sha(commit),
-            tree: self.git.tree(commit),
+        commit
+    }
+
+    /// What `merge-queue add` asks for a branch as it is now; none if it has nothing to land, or nowhere.
+    pub(crate) fn ask_for(&mut self, branch: &str, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let head = *self.git.hub.get(branch)?;
+        let target = self.wanted.get(branch).cloned().flatten();
+        let tip = self.git.tip(target.as_ref())?;
+        if self.git.is_ancestor(head, tip) {
+            return None;
+        }
+        let to_come =
+            |name: &&String| self.git.hub.get(*name).is_some_and(|there| !self.git.is_ancestor(*there, tip));
+        let after: Vec<String> =
+            self.after.get(branch).into_iter().flatten().filter(to_come).cloned().collect();
+        let open = self.forge.prs.iter().find(|(_, pr)| pr.open && pr.branch == branch).map(|(n, _)| *n);
+        let pr = open.or_else(|| self.rng.permille(400).then(|| self.open_own_pr(branch, head)));
+        let ask = BranchAsk {
+            branch: branch.to_owned(),
+            head: sha(head),
+            tree: self.git.tree(head),
             title: "by hand".into(),
             message: None,
             pr: pr.map(|pr| (pr, None)),
@@ -31,15 +62,148 @@ impl World {
             approved_by: Some("person".into()),
             urgent: self.rng.permille(200),
             alone: self.rng.permille(100),
-            target: None,
-            after: Vec::new(),
+            target: target.clone(),
+            after: after.clone(),
+        };
+        if may_queue(floor, project, &ask).is_ok() {
+            self.saw("person queued a branch");
+            if target.is_some() {
+                self.saw("branch queued for a target");
+            }
+            self.asked.insert((branch.to_owned(), head), target);
+            self.asked_after.insert((branch.to_owned(), head), after);
         }
+        self.say(format!("person queues {branch}"));
+        Some(Event::BranchAsked { project: project.clone(), ask })
+    }
+
+    // ---- stacks --------------------------------------------------------------------------------
+
+    /// A branch on top of another, which is to land first. Which of them is queued, and when, differs.
+    pub(super) fn push_stack(&mut self) {
+        let target = self.some_target();
+        let on = self.git.onto(target.as_ref());
+        let bug = self.rng.permille(150);
+        let below = self.begin_branch(on, bug);
+        let head = self.git.hub[&below];
+        // Often in the same file, so that the order matters.
+        let file = match self
+            .git
+            .content(head)
+            .iter()
+            .find(|(file, v)| self.git.content(on).get(file) != Some(*v))
+        {
+            Some((file, _)) if self.rng.permille(600) => *file,
+            _ => 910,
+        };
+        let top = format!("people/{}-on-top", self.git.commits.len());
+        self.commit_to(&top, head, file, false);
+        for branch in [&below, &top] {
+            self.wanted.insert(branch.clone(), target.clone());
+        }
+        self.after.insert(top.clone(), vec![below.clone()]);
+        self.saw("stack");
+        let mut to_queue = vec![below.clone(), top.clone()];
+        match self.rng.below(10) {
+            0 => {
+                self.saw("stack on what nobody queues");
+                to_queue.remove(0);
+            }
+            1 => {
+                self.commit_to(&below, head, file, false);
+                self.saw("stack on a branch that moved");
+            }
+            2 => {
+                self.after.insert(below.clone(), vec![top.clone()]);
+                self.saw("stack in a circle");
+            }
+            3 => {
+                self.deletions.push((self.now + Duration::from_secs(self.rng.range(1, 3600)), below.clone()))
+            }
+            _ => {}
+        }
+        if self.rng.permille(500) {
+            to_queue.reverse();
+        }
+        for branch in to_queue {
+            let at = self.now + Duration::from_secs(self.rng.range(1, 1800));
+            self.to_queue.push((at, branch));
+        }
+    }
+
+    /// Gets an entry going again of which people were told that it waits for what nobody is at.
+    pub(super) fn unstick(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let waits = |e: &&Entry| e.state.is_live() && floor.waits_for_branch(e).is_some();
+        let mut waiting: Vec<&Entry> = floor.entries.iter().filter(waits).collect();
+        if waiting.iter().any(|e| e.waits_told.is_some()) {
+            waiting.retain(|e| e.waits_told.is_some());
+        }
+        let entry = *self.rng.pick(&waiting)?;
+        if !self.git.hub.contains_key(&entry.branch) {
+            let branch = entry.branch.clone();
+            return Some(Event::BranchTouched { project: project.clone(), branch, head: None });
+        }
+        if let (Some(_), Some(issue)) = (entry.job, entry.issue) {
+            self.asked_anyway.insert(entry.id);
+            self.say(format!("person wants #{issue} merged, whatever it waits for"));
+            return Some(Event::MergeAsked { project: project.clone(), issue, urgent: false, alone: false });
+        }
+        let first = floor.waits_for_branch(entry)?.to_owned();
+        let queued = floor.queued_by_hand(project, &first).is_some();
+        if self.git.hub.contains_key(&first) && !queued && self.rng.permille(500) {
+            self.saw("person queued what was waited for");
+            return self.ask_for(&first, project, floor);
+        }
+        if !self.git.hub.contains_key(&first) {
+            return self.ask_for(&entry.branch.clone(), project, floor);
+        }
+        let branch = entry.branch.clone();
+        self.say(format!("person takes {branch} out of the queue"));
+        Some(Event::BranchRefused { project: project.clone(), branch })
+    }
+
+    // ---- what has landed is carried back, or on ------------------------------------------------
+
+    pub(super) fn carry(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let landed = floor.entries.iter().filter_map(|e| match &e.state {
+            EntryState::Merged { commit } => Some((e, commit_of(commit), commit_of(e.landed_on.as_ref()?))),
+            _ => None,
+        });
+        let landed: Vec<(&Entry, u32, u32)> = landed.collect();
+        let (entry, commit, on) = *self.rng.pick(&landed)?;
+        let mut others = self.landed_on();
+        others.retain(|other| *other != entry.target && self.git.tip(other.as_ref()).is_some());
+        let other = self.rng.pick(&others).cloned().filter(|_| self.rng.permille(700));
+        let to = other.unwrap_or_else(|| entry.target.clone());
+        let tip = self.git.tip(to.as_ref())?;
+        let (branch, from, onto) = match to == entry.target {
+            true if self.git.is_ancestor(commit, tip) => (format!("revert-entry-{}", entry.id), commit, on),
+            true => return None,
+            false => {
+                let to = branch_of(to.as_ref()).replace('/', "-");
+                (format!("backport-entry-{}-to-{to}", entry.id), on, commit)
+            }
+        };
+        if !self.git.hub.contains_key(&branch) {
+            let carried =
+                merged(self.git.content(from), self.git.content(tip), self.git.content(onto)).ok()?;
+            if carried == *self.git.content(tip) {
+                return None;
+            }
+            let made = self.git.commit(vec![tip], carried, true);
+            self.git.hub.insert(branch.clone(), made);
+            self.say(format!("person makes {branch} at c{made}"));
+        }
+        self.saw(if to == entry.target { "revert queued" } else { "back-port queued" });
+        self.wanted.insert(branch.clone(), to);
+        self.ask_for(&branch, project, floor)
     }
 
     pub(super) fn try_own_branch(&mut self, project: &ProjectName) -> Event {
         // Perhaps of what is not the newest: with that it may conflict.
-        let moves = &self.git.moves;
-        let old = moves.get(moves.len().saturating_sub(3)).map_or(self.git.primary(), |moved| moved.new);
+        let moves: Vec<u32> =
+            self.git.moves.iter().filter(|m| m.branch == PRIMARY).filter_map(|m| m.new).collect();
+        let old = moves.get(moves.len().saturating_sub(3)).copied().unwrap_or(self.git.primary());
         let (branch, bug) = (format!("tries/{}", self.git.commits.len()), self.rng.permille(300));
         let mut content = self.git.content(old).clone();
         let written = Written { bug, at_attempt: self.attempt, ..Written::default() };
@@ -83,6 +247,19 @@ impl World {
         self.say(format!("person closes PR {number}"));
     }
 
+    /// Their own work, thrown away as far as it did not land.
+    pub(crate) fn delete_branch(&mut self, branch: &str) {
+        let Some(mut mine) = self.git.hub.remove(branch) else { return };
+        let target = self.wanted.get(branch).cloned().flatten();
+        let landed = self.git.reachable([self.git.onto(target.as_ref())]);
+        while !landed.contains(&mine) {
+            self.git.commits[mine as usize].keep = false;
+            let Some(parent) = self.git.commits[mine as usize].parents.first() else { break };
+            mine = *parent;
+        }
+        self.say(format!("person deletes {branch}"));
+    }
+
     pub(super) fn move_branch(&mut self, project: &ProjectName) -> Option<Event> {
         if self.rng.permille(250) {
             self.close_own_pr();
@@ -92,14 +269,7 @@ impl World {
         let branches: Vec<(String, u32)> = branches.map(|(name, at)| (name.clone(), *at)).collect();
         let (branch, at) = self.rng.pick(&branches).cloned()?;
         if self.rng.permille(300) {
-            // Their own work, thrown away as far as it did not land.
-            let (primary, mut mine) = (self.git.primary(), at);
-            while !self.git.is_ancestor(mine, primary) {
-                self.git.commits[mine as usize].keep = false;
-                mine = self.git.commits[mine as usize].parents[0];
-            }
-            self.git.hub.remove(&branch);
-            self.say(format!("person deletes {branch}"));
+            self.delete_branch(&branch);
             return None;
         }
         let mut content = self.git.content(at).clone();

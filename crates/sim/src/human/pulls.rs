@@ -13,14 +13,9 @@ impl World {
         let number = match known {
             Some(number) => number,
             None => {
-                let ask = self.push_own_branch();
-                match ask.pr {
-                    Some((number, _)) => number,
-                    None => {
-                        let head = self.git.hub[&ask.branch];
-                        self.open_own_pr(&ask.branch, head)
-                    }
-                }
+                let branch = self.push_own_branch();
+                let head = self.git.hub[&branch];
+                self.open_own_pr(&branch, head)
             }
         };
         if known.is_some() && self.rng.permille(400) {

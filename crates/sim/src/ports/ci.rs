@@ -54,7 +54,9 @@ impl Ci for FakeCi {
                 *world.red_runs.entry(commit).or_default() += 1;
             }
             if counts && passed {
-                world.green.extend(each.into_iter().map(|commit| GreenRun { commit, run: request.run }));
+                let (run, target) = (request.run, request.about.target.clone());
+                let green = |commit| GreenRun { commit, run, target: target.clone() };
+                world.green.extend(each.into_iter().map(green));
             }
             world.say(format!("checks run {} on c{commit}: {verdict:?}", request.run));
             Ok(report(verdict, request.run))

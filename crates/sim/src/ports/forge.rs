@@ -4,6 +4,7 @@ use crate::forge::{Changed, Issue, Pr, REVIEWER, Review as Posted};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{Review, StatusState};
 use shopfloor_core::event::Observation;
+use shopfloor_core::hints::Hints;
 use shopfloor_core::ids::{Epoch, IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use shopfloor_engine::ports::{Changes, Final, Forge, IssueText, NewPr, PortError, PortResult, PullText};
 use std::time::Duration;
@@ -69,7 +70,7 @@ fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
         created_at: issue.created_at,
         revision: issue.revision,
         version: issue.version,
-        hints: Default::default(),
+        hints: Hints { after: issue.after.clone(), ..Hints::default() },
     }
 }
 

@@ -1,13 +1,13 @@
 //! The merge queue's repository on the model of git.
 
-use crate::git::{Git, commit_of, sha};
+use super::chain::{Links, between};
+use crate::git::{branch_of, commit_of, sha};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, Conflict, EntryBranch, LandedEntry, LandingStep, MovedBranch,
 };
 use shopfloor_core::ids::{EntryId, ProjectName, Sha, Target};
 use shopfloor_core::planner::Link;
-use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{
     BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
 };
@@ -17,60 +17,32 @@ use std::collections::BTreeMap;
 
 pub struct FakeMerger(pub Shared);
 
-/// The commit that puts `head` on top of `onto`, or the files in conflict.
-fn join(world: &mut World, method: MergeMethod, onto: u32, head: u32) -> Result<u32, Vec<u64>> {
-    let git = &mut world.git;
-    if git.is_ancestor(head, onto) {
-        return Ok(onto);
-    }
-    let content = git.three_way(onto, head)?;
-    if content == *git.content(onto) {
-        return Ok(onto);
-    }
-    Ok(match method {
-        MergeMethod::Rebase if line(git, onto, head).is_some() => head,
-        // One with merges in it has no linear form.
-        MergeMethod::Rebase if git.is_ancestor(onto, head) => git.derive(vec![onto, head], content),
-        MergeMethod::Merge => git.derive(vec![onto, head], content),
-        MergeMethod::Rebase | MergeMethod::Squash => git.derive(vec![onto], content),
-    })
-}
-
-/// The commits from `below` to `link`, oldest first, if each has only the one before it as a parent.
-fn line(git: &Git, below: u32, link: u32) -> Option<Vec<u32>> {
-    let (mut line, mut at) = (Vec::new(), link);
-    while at != below {
-        line.push(at);
-        at = match git.commits[at as usize].parents.as_slice() {
-            [only] => *only,
-            _ => return None,
-        };
-    }
-    line.reverse();
-    Some(line)
-}
-
-/// What a link adds to the first-parent line beside its last commit.
-fn between(world: &mut World, below: u32, link: u32) -> Vec<Link> {
-    let mut line = line(&world.git, below, link).unwrap_or_default();
-    line.pop();
-    line.into_iter().map(|commit| Link { commit: sha(commit), tree: world.git.tree(commit) }).collect()
-}
-
-/// The first-parent commits after `below`, made again on top of `onto`.
+/// The first-parent commits after `below`, made again on top of `onto`; those that the queue made with its key, if it
+/// has one. What others committed lands as it is, as long as it can.
 fn put_on(world: &mut World, onto: u32, below: u32, link: u32, again: &mut BTreeMap<Sha, Sha>) -> u32 {
-    if below == onto {
+    let signed = world.policy.merge_signed;
+    if below == onto && !signed {
         return link;
     }
-    let commit = world.git.commits[link as usize].clone();
-    let first = match commit.parents.first() {
-        Some(parent) if *parent != below => put_on(world, onto, below, *parent, again),
-        _ => onto,
-    };
-    let parents = std::iter::once(first).chain(commit.parents.into_iter().skip(1)).collect();
-    let made = world.git.derive(parents, commit.content);
-    again.insert(sha(link), sha(made));
-    made
+    let mut line = Vec::new();
+    let mut at = link;
+    while at != below {
+        line.push(at);
+        at = world.git.commits[at as usize].parents[0];
+    }
+    let (mut tip, mut as_it_is) = (onto, below == onto);
+    for link in line.into_iter().rev() {
+        let commit = world.git.commits[link as usize].clone();
+        as_it_is &= !commit.ours;
+        if as_it_is {
+            tip = link;
+            continue;
+        }
+        let parents = std::iter::once(tip).chain(commit.parents.into_iter().skip(1)).collect();
+        tip = world.git.derive_signed(parents, commit.content, signed);
+        again.insert(sha(link), sha(tip));
+    }
+    tip
 }
 
 impl Merger for FakeMerger {
@@ -81,11 +53,11 @@ impl Merger for FakeMerger {
     fn primary(
         &self,
         _project: &ProjectName,
-        _target: Option<&Target>,
+        target: Option<&Target>,
         known: Option<&Sha>,
     ) -> PortResult<Option<PrimaryAt>> {
         self.0.call("primary", |world| {
-            let head = world.git.primary();
+            let Some(head) = world.git.tip(target) else { return Ok(None) };
             let goes_on = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));
             Ok(Some(PrimaryAt { head: sha(head), goes_on }))
         })
@@ -93,8 +65,7 @@ impl Merger for FakeMerger {
 
     fn build(&self, _lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
         self.0.call("build", |world| {
-            let primary = sha(world.git.primary());
-            let base = commit_of(request.base);
+            let Some(primary) = world.git.tip(request.target).map(sha) else { return Ok(Built::NoPrimary) };
             let there = |e: &ChainEntry| world.git.hub.get(&e.branch).map(|c| sha(*c));
             let moved: Vec<MovedBranch> = request
                 .list
@@ -110,33 +81,35 @@ impl Merger for FakeMerger {
             if request.list.len() > 1 {
                 world.saw("chain of several");
             }
-            let mut onto = base;
+            let base = commit_of(request.base);
+            let BuildRequest { method, removed, landed, .. } = *request;
+            let mut chain = Links { base, tip: base, method, removed, landed, heads: Vec::new() };
             let mut links = Vec::new();
-            for ChainEntry { entry, head, .. } in request.list {
-                let head = commit_of(head);
-                match join(world, request.method, onto, head) {
-                    Ok(commit) => {
-                        if commit == onto {
+            for entry in request.list {
+                let below = chain.tip;
+                match chain.join(world, entry) {
+                    Ok(left_out) => {
+                        let commit = chain.tip;
+                        if commit == below {
                             world.saw("nothing to merge");
                         }
-                        let below = std::mem::replace(&mut onto, commit);
                         let one = if world.is(Mutation::OneNameForAllTrees) { Some(0) } else { None };
-                        let (tree, head_tree) =
-                            (world.git.tree(one.unwrap_or(commit)), world.git.tree(one.unwrap_or(head)));
+                        let tree = world.git.tree(one.unwrap_or(commit));
+                        let head_tree = world.git.tree(one.unwrap_or(commit_of(&entry.head)));
                         let link = Link { commit: sha(commit), tree };
                         let inner =
                             if request.each_commit { between(world, below, commit) } else { Vec::new() };
-                        links.push(ChainLink { link, head_tree, left_out: 0, inner });
+                        links.push(ChainLink { link, head_tree, left_out, inner });
                     }
                     Err(files) => {
                         world.saw("conflict");
-                        let with_base = join(world, request.method, base, head).is_err();
+                        let with_base = chain.conflicts_with_base(world, entry);
                         if !with_base {
                             world.saw("conflict among entries");
                         }
                         let files = files.iter().map(|f| format!("file{f}")).collect();
-                        let conflict = Conflict { files, hunks: String::new() };
-                        return Ok(Built::Conflict { primary, moved, entry: *entry, with_base, conflict });
+                        let (conflict, entry) = (Conflict { files, hunks: String::new() }, entry.entry);
+                        return Ok(Built::Conflict { primary, moved, entry, with_base, conflict });
                     }
                 }
             }
@@ -146,6 +119,11 @@ impl Merger for FakeMerger {
 
     fn build_landing(&self, _lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
         self.0.call("build_landing", |world| {
+            let signed = world.policy.merge_signed;
+            if signed && world.key_is_away() {
+                world.saw("key away");
+                return Err(PortError::transient("signing failed (simulated)"));
+            }
             let mut onto = commit_of(old);
             let mut landed = BuiltLanding::default();
             for step in steps {
@@ -157,7 +135,7 @@ impl Merger for FakeMerger {
                         false => {
                             world.saw("batch as one");
                             let content = world.git.content(last).clone();
-                            world.git.derive(vec![onto, last], content)
+                            world.git.derive_signed(vec![onto, last], content, signed)
                         }
                     };
                 }
@@ -173,8 +151,24 @@ impl Merger for FakeMerger {
         request: &PublishRequest<'_>,
     ) -> PortResult<Result<(), NotPublished>> {
         self.0.call("publish", |world| {
-            let actual = world.git.primary();
             let (expected, commit) = (commit_of(request.old), commit_of(request.new));
+            let tested = commit_of(request.tested);
+            if expected != commit && world.git.content(tested) != world.git.content(commit) {
+                return Err(PortError::permanent(Final::Refused, "another tree was checked"));
+            }
+            let Some(actual) = world.git.tip(request.target) else {
+                world.saw("target gone when it was published");
+                return Ok(Err(NotPublished::Primary(None)));
+            };
+            let wanted = (expected, commit, request.entries.to_vec());
+            let branch = branch_of(request.target);
+            if world.published.get(branch) == Some(&wanted) && !world.is(Mutation::ForgetsWhatItPublished) {
+                world.saw("published before");
+                if !world.git.is_ancestor(commit, actual) {
+                    world.saw("published and taken off again");
+                }
+                return Ok(Ok(()));
+            }
             if actual != expected && !world.is(Mutation::PublishWithoutCas) {
                 if world.git.is_ancestor(commit, actual) {
                     world.saw("published before");
@@ -204,9 +198,11 @@ impl Merger for FakeMerger {
             if request.tested != request.new {
                 world.saw("verdict reused by tree");
             }
-            world.git.move_primary(commit, Some(request.entries.to_vec()));
+            world.git.go(branch, Some(commit), Some(request.entries.to_vec()));
+            // The branch's log, in the same transaction.
+            world.published.insert(branch.to_owned(), wanted);
             let entries: Vec<String> = request.entries.iter().map(EntryId::to_string).collect();
-            world.say(format!("primary -> {} (entries {})", short(request.new), entries.join(", ")));
+            world.say(format!("{branch} -> {} (entries {})", short(request.new), entries.join(", ")));
             Ok(Ok(()))
         })
     }

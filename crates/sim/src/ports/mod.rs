@@ -1,6 +1,7 @@
 //! The fake ports, one file each, all on one [`crate::world::World`].
 
 mod agents;
+mod chain;
 mod ci;
 mod forge;
 mod merger;

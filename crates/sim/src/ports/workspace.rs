@@ -1,6 +1,6 @@
 //! Worktrees, pushes and rescue refs on the model of git, with an account of what would be lost.
 
-use crate::git::{Worktree, commit_of, sha};
+use crate::git::{Worktree, branch_of, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
@@ -11,6 +11,15 @@ use shopfloor_engine::proof::{MergedProof, RescueProof};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub struct FakeWorkspace(pub Shared);
+
+/// What it is to land on is no part of a worktree's name.
+pub(crate) fn named(tree: &Tree) -> Tree {
+    tree.clone().onto(None)
+}
+
+fn gone(target: Option<&Target>) -> PortError {
+    PortError::transient(format!("origin has no branch {} (simulated)", branch_of(target)))
+}
 
 /// Keeps a worktree's HEAD and changes under a new rescue ref, if there is none that does.
 fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
@@ -78,31 +87,39 @@ pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
 impl Workspace for FakeWorkspace {
     fn prepare(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
         self.0.call("prepare", |world| {
+            let key = &named(tree);
             if let Some(at) = at {
                 let at = commit_of(at);
-                let moved = world.git.trees.get(tree).is_some_and(|t| world.git.head_of(t) != at);
+                let moved = world.git.trees.get(key).is_some_and(|t| world.git.head_of(t) != at);
                 if moved {
-                    keep(world, tree);
+                    keep(world, key);
                 }
-                if moved || !world.git.trees.contains_key(tree) {
+                if moved || !world.git.trees.contains_key(key) {
                     let fresh = Worktree { branch: None, detached: at, dirty: Default::default() };
-                    world.git.trees.insert(tree.clone(), fresh);
+                    world.git.trees.insert(key.clone(), fresh);
                 }
             } else {
                 let git = &mut world.git;
+                let onto = git.tip(tree.onto.as_ref()).ok_or_else(|| gone(tree.onto.as_ref()))?;
                 if !git.local.contains_key(branch) {
-                    let start = git.hub.get(branch).copied().unwrap_or(git.primary());
+                    let start = git.hub.get(branch).copied().unwrap_or(onto);
                     git.local.insert(branch.to_owned(), start);
                 }
                 world.crash_point("prepare", "crash inside a port call");
+                if world.git.trees.get(key).is_some_and(|t| t.branch.as_deref() != Some(branch)) {
+                    // Kept from work for another branch; what was left in it is kept elsewhere.
+                    world.saw("worktree goes over to another branch");
+                    keep(world, key);
+                    world.git.trees.remove(key);
+                }
                 let branch = Some(branch.to_owned());
-                world.git.trees.entry(tree.clone()).or_insert(Worktree {
+                world.git.trees.entry(key.clone()).or_insert(Worktree {
                     branch,
                     detached: 0,
                     dirty: Default::default(),
                 });
             }
-            let head = world.git.head_of(&world.git.trees[tree]);
+            let head = world.git.head_of(&world.git.trees[key]);
             let path = format!("work/{}", tree.name());
             Ok(Prepared { path, head: sha(head), notes: Vec::new() })
         })
@@ -115,13 +132,14 @@ impl Workspace for FakeWorkspace {
                 .local
                 .get(branch)
                 .ok_or_else(|| PortError::permanent(Final::Missing, "no such branch"))?;
-            let patch = git.patch(head);
+            let onto = git.tip(tree.onto.as_ref()).ok_or_else(|| gone(tree.onto.as_ref()))?;
+            let patch = git.patch(onto, head);
             world.patches.insert(head, patch);
             let git = &world.git;
             Ok(BranchState {
                 head: sha(head),
-                ahead: git.ahead(git.primary(), head),
-                dirty: git.trees.get(tree).map_or(0, |t| t.dirty.len() as u32),
+                ahead: git.ahead(onto, head),
+                dirty: git.trees.get(&named(tree)).map_or(0, |t| t.dirty.len() as u32),
                 pushed: git.hub.get(branch).map(|c| sha(*c)),
                 unfinished: None,
             })
@@ -130,14 +148,14 @@ impl Workspace for FakeWorkspace {
 
     fn same_changes(
         &self,
-        _tree: &Tree,
+        tree: &Tree,
         head: &Sha,
         reviewed: &[Sha],
         _each_commit: bool,
     ) -> PortResult<Vec<Sha>> {
         self.0.call("same_changes", |world| {
             let git = &world.git;
-            let base = git.merge_base(git.primary(), commit_of(head));
+            let base = git.merge_base(git.onto(tree.onto.as_ref()), commit_of(head));
             let content = git.content(commit_of(head));
             let same = |of: &&Sha| {
                 world.is(Mutation::EveryChangeIsTheSame)
@@ -147,10 +165,10 @@ impl Workspace for FakeWorkspace {
         })
     }
 
-    fn stands_on(&self, _tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
+    fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
         self.0.call("stands_on", |world| {
             let git = &world.git;
-            Ok(Some(sha(git.merge_base(git.primary(), commit_of(head)))))
+            Ok(Some(sha(git.merge_base(git.onto(tree.onto.as_ref()), commit_of(head)))))
         })
     }
 
@@ -174,7 +192,7 @@ impl Workspace for FakeWorkspace {
 
     fn work_done(&self, tree: &Tree, _bytes_max: usize) -> PortResult<String> {
         self.0.call("work_done", |world| {
-            Ok(world.git.trees.get(tree).map_or(String::new(), |t| format!("{:?}", t.dirty)))
+            Ok(world.git.trees.get(&named(tree)).map_or(String::new(), |t| format!("{:?}", t.dirty)))
         })
     }
 
@@ -198,7 +216,7 @@ impl Workspace for FakeWorkspace {
 
     fn snapshot(&self, tree: &Tree) -> PortResult<Option<Snapshot>> {
         self.0.call("snapshot", |world| {
-            let snapshot = keep(world, tree);
+            let snapshot = keep(world, &named(tree));
             if snapshot.is_some() {
                 world.saw("rescue snapshot");
             }
@@ -214,10 +232,10 @@ impl Workspace for FakeWorkspace {
             // An orphan of the session may still be writing.
             let roll = world.weather.interleave / 3;
             if world.rng.permille(roll) {
-                world.edit(tree, false);
+                world.edit(&named(tree), false);
             }
             let git = &world.git;
-            let Some(worktree) = git.trees.get(tree) else { return Ok(true) };
+            let Some(worktree) = git.trees.get(&named(tree)) else { return Ok(true) };
             let commit = commit_of(&snapshot.commit);
             let holds = git.rescue.get(&snapshot.reference) == Some(&commit)
                 && git.commits[commit as usize].parents == [git.head_of(worktree)]
@@ -267,7 +285,7 @@ impl Workspace for FakeWorkspace {
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {
         self.0.call("remove", |world| {
-            let tree = proof.tree();
+            let tree = &named(proof.tree());
             let lost = unkept(world, tree);
             if !lost.is_empty() {
                 world.broken("2 no work is lost", format!("worktree {tree:?} removed with {lost:?}"));
@@ -298,8 +316,11 @@ impl Workspace for FakeWorkspace {
         })
     }
 
-    fn is_merged(&self, _project: &ProjectName, _target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
-        self.0.call("is_merged", |world| Ok(world.git.is_ancestor(commit_of(commit), world.git.primary())))
+    fn is_merged(&self, _project: &ProjectName, target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
+        self.0.call("is_merged", |world| {
+            let tip = world.git.tip(target);
+            Ok(tip.is_some_and(|tip| world.git.is_ancestor(commit_of(commit), tip)))
+        })
     }
 
     fn pin_pr(&self, _project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {

@@ -4,7 +4,7 @@ use super::Sim;
 use crate::daemon::Daemon;
 use crate::world::Weather;
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{Job, JobState, SessionState, SessionStatus};
+use shopfloor_core::state::{Entry, Job, JobState, SessionState, SessionStatus};
 use shopfloor_store::Store;
 use std::time::Duration;
 
@@ -24,6 +24,12 @@ impl Sim {
             _ => false,
         };
         let floor = self.cli.floor();
+        // It lands after what such a job carries.
+        let behind = |entry: &Entry| floor.is_at_it(entry).1.is_some_and(waits);
+        let waits = |job: &Job| match &job.state {
+            JobState::Merging { entry } => floor.entries.get(entry).is_some_and(behind),
+            _ => waits(job),
+        };
         daemon.is_idle().unwrap_or(false)
             // Nobody is to be told anything, now or later.
             && floor.messages.iter().all(|m| m.deadline.is_none())
@@ -43,7 +49,7 @@ impl Sim {
                 s.state != SessionState::Live || !timed
             })
             && floor.jobs.iter().filter(|j| j.is_live()).all(waits)
-            && floor.entries.iter().all(|e| !e.state.is_live())
+            && floor.entries.iter().all(|e| !e.state.is_live() || behind(e))
     }
 
     /// When nothing is left to happen, time passes. Deadlines may speak; nothing else does.
