@@ -133,6 +133,7 @@ impl Turn<'_> {
         if matches!(event, Event::SetAside { .. }) {
             return;
         }
+        self.tell_who_waits_in_vain();
         // Whatever happened may have freed a slot or closed a dependency.
         let projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
@@ -214,7 +215,6 @@ impl Turn<'_> {
             Event::TimerDue { due } => self.see_to(due.clone()),
             Event::SetAside { aside, what, why } => self.set_aside(aside, what, why),
         }
-        self.tell_who_waits_in_vain();
     }
 
     fn project_set(&mut self, project: &ProjectName, checkout: &str, policy: &Policy) {
