@@ -69,14 +69,21 @@ fn urgent(report: &mut Report) {
     report.add("an urgent change", mean, "", note);
 }
 
+/// The steps are the same each time. What else runs on the machine makes one of them longer now and then, and never
+/// shorter: of each, the shortest counts.
 fn planning(report: &mut Report) {
+    const TIMES: usize = 9;
     let bad = some_of(200, 50, 1);
-    let mut world = World::new(200, 4, &bad);
-    world.land();
-    let times = world.steps;
+    let measure = || {
+        let mut world = World::new(200, 4, &bad);
+        world.land();
+        world.steps
+    };
+    let shorter = |a: Vec<Duration>, b: Vec<Duration>| a.into_iter().zip(b).map(|(a, b)| a.min(b)).collect();
+    let times: Vec<Duration> = (0..TIMES).map(|_| measure()).reduce(shorter).unwrap_or_default();
     let longest = times.iter().max().copied().unwrap_or_default();
     let note = format!(
-        "{} steps with up to 200 entries, 5 % failing: the longest; median {:.3} ms",
+        "{} steps with up to 200 entries, 5 % failing: the longest, each the shortest of {TIMES}; median {:.3} ms",
         times.len(),
         stats::ms(stats::percentile(&times, 50))
     );

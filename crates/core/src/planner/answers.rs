@@ -55,11 +55,17 @@ impl Plan {
             Input::Built { trial, chain } => self.built(terms, *trial, chain, orders),
             Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
             Input::Finished { trial, verdict } => self.finished(now, terms, *trial, *verdict, orders),
-            Input::Dropped { trial } => self.cancel(orders, |t| t.id == *trial),
+            Input::Dropped { trial } => self.dropped(*trial, orders),
             Input::Published { tip, head } => self.published(tip, head),
             Input::Refused { tip, head } => {
                 if self.publishing.take_if(|p| p.tip == *tip).is_some() {
                     self.start_over(head, orders);
+                }
+            }
+            Input::CalledBack { tip, entry } => {
+                // What is known and tried goes on from what was to land, so all of that has the entry in it.
+                if self.publishing.take_if(|p| p.tip == *tip).is_some() {
+                    self.forget(*entry, orders);
                 }
             }
             Input::Unpublishable { tip } => {
@@ -107,7 +113,7 @@ impl Plan {
         let with_others =
             |list: &[EntryId]| list.contains(&id) && list.strip_prefix(&landing[..]) != Some(&[id]);
         self.line.retain(|e| *e != id);
-        self.known.retain(|k| !with_others(&k.list));
+        self.known.retain(|k| !with_others(&k.list) || k.result.is_really_red());
         self.cancel(orders, |t| with_others(t.rest()));
     }
 
@@ -118,6 +124,18 @@ impl Plan {
             if let Purpose::Confirm { entry } = trial.purpose {
                 self.put(entry, Place::Queued);
             }
+        }
+    }
+
+    /// Nothing was learned of it: one under suspicion stays so.
+    fn dropped(&mut self, id: TrialId, orders: &mut Vec<Order>) {
+        let suspect = self.trials.iter().find(|t| t.id == id).and_then(|t| match t.purpose {
+            Purpose::Confirm { entry } => Some((entry, self.entries.get(&entry)?.place.clone())),
+            Purpose::Land => None,
+        });
+        self.cancel(orders, |t| t.id == id);
+        if let Some((entry, place)) = suspect {
+            self.put(entry, place);
         }
     }
 
@@ -431,7 +449,9 @@ impl Plan {
             return false;
         };
         let entry = list[green];
-        self.known.retain(|k| !k.list.contains(&entry));
+        // If it is cleared, what was red with more than it has to be settled, too.
+        let more = |k: &Known| k.result.is_really_red() && k.list.last() != Some(&entry);
+        self.known.retain(|k| !k.list.contains(&entry) || more(k));
         self.line.retain(|e| *e != entry);
         self.put(entry, Place::Suspect { red, infra });
         true

@@ -11,8 +11,9 @@ use super::{Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialId, Waiting
 use crate::ids::EntryId;
 use crate::time::Time;
 
-/// A list that is less probable to be of use than this is not worth a run.
-const USEFUL_MIN: f64 = 0.1;
+/// A list that is less probable to be of use than this is not worth a run, even of a slot that is free. Of two that
+/// nothing is known of, one by itself is.
+const USEFUL_MIN: f64 = 0.06;
 /// A list that is worth another trial's slot, if that one's answer will hardly matter.
 const URGENT_MIN: f64 = 0.3;
 /// Paths looked at in one step.
@@ -24,6 +25,15 @@ struct Path {
     green: usize,
     list: Vec<EntryId>,
     forked: bool,
+}
+
+/// What is known of the beginning of a path of some length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Nothing,
+    Tried,
+    Green,
+    Red,
 }
 
 /// What a path wants next, and how useful that is.
@@ -137,15 +147,11 @@ impl Plan {
             vec![Path { chance: 1.0, green: self.green_ahead(terms), list: candidates, forked: false }];
         let mut wanted: Vec<(Vec<EntryId>, f64)> = Vec::new();
         while wanted.len() < room {
-            let tried = |list: &[EntryId]| {
-                self.trials.iter().any(|t| t.lands() && t.rest() == list)
-                    || wanted.iter().any(|w| w.0 == list)
-            };
             let best = paths
                 .iter()
                 .enumerate()
                 .filter_map(|(n, p)| {
-                    let (usefulness, want) = self.next_on(terms, p, room - wanted.len(), &tried)?;
+                    let (usefulness, want) = self.next_on(terms, p, room - wanted.len(), &wanted)?;
                     Some((n, usefulness, want))
                 })
                 // The first of equals: the line itself before what branches off.
@@ -174,12 +180,30 @@ impl Plan {
         wanted
     }
 
+    /// What is known of a path, by length. Each list is compared with it once: there are few lists, and many lengths.
+    fn marks_on(&self, path: &Path, wanted: &[(Vec<EntryId>, f64)]) -> Vec<Mark> {
+        #[cfg(test)]
+        super::effort::spend(self.known.len() + self.trials.len() + wanted.len());
+        let verdict = |result: &Finding| if result.is_green() { Mark::Green } else { Mark::Red };
+        let known = self.known.iter().map(|k| (&k.list[..], verdict(&k.result)));
+        let trials = self.trials.iter().filter(|t| t.lands()).map(|t| (t.rest(), Mark::Tried));
+        let wanted = wanted.iter().map(|(list, _)| (&list[..], Mark::Tried));
+        let mut marks = vec![Mark::Nothing; path.list.len() + 1];
+        for (list, mark) in known.chain(trials).chain(wanted) {
+            // A verdict says more than that it is tried once more; of two, the first.
+            if marks.get(list.len()) == Some(&Mark::Nothing) && path.list.starts_with(list) {
+                marks[list.len()] = mark;
+            }
+        }
+        marks
+    }
+
     fn next_on(
         &self,
         terms: &Terms,
         path: &Path,
         room: usize,
-        tried: &impl Fn(&[EntryId]) -> bool,
+        wanted: &[(Vec<EntryId>, f64)],
     ) -> Option<(f64, Want)> {
         #[cfg(test)]
         super::effort::spend(path.list.len());
@@ -187,12 +211,11 @@ impl Plan {
         let good = |n: usize| (1.0 - bad).powi(n as i32);
         let list = &path.list;
         let green = self.proven(terms, list).max(path.green);
-        let is_red = |len: &usize| matches!(self.finding(&list[..*len]), Some(Finding::Red { .. }));
-        let red = (green + 1..=list.len()).find(is_red);
+        let found = self.marks_on(path, wanted);
+        let red = (green + 1..=list.len()).find(|len| found[*len] == Mark::Red);
         let end = red.unwrap_or(list.len());
         let mut marks = vec![green];
-        let is_known = |len: &usize| self.finding(&list[..*len]).is_some() || tried(&list[..*len]);
-        marks.extend((green + 1..=end).filter(is_known));
+        marks.extend((green + 1..=end).filter(|len| found[*len] != Mark::Nothing));
         let has_to_end = |len: &usize| self.has_to_end(terms, list, *len) && !marks.contains(len);
         if let Some(len) = (green + 1..=end).find(has_to_end) {
             return Some((path.chance * good(len - 1 - green), Want::Try(vec![len])));

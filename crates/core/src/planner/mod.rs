@@ -21,6 +21,8 @@
 //!   whatever its own run said: what was red there would land all the same.
 //! * If somebody else moves the primary branch, all verdicts on the old base are void. What is known
 //!   of trees stays known.
+//! * What was red is settled before it lands, by a second run of the same: a suspicion outlives a confirmation that told
+//!   nothing, as long as what it stands on is the same.
 //! * An entry fails only after two red runs on top of a list that was green (or of the base itself). One with which
 //!   the checks cannot be run leaves the queue only if they can be run without it.
 //!   An entry that conflicts only with entries not yet landed waits for them; it is sent back only
@@ -45,15 +47,14 @@
 //!
 //! | bad  | c = 1     | c = 2     | c = 4      | c = 8      |
 //! |------|-----------|-----------|------------|------------|
-//! | 0 %  | 4.0 / 4   | 3.0 / 6   | 2.0 / 10   | 2.0 / 15   |
-//! | 5 %  | 17.6 / 18 | 10.6 / 24 | 7.5 / 36   | 5.9 / 54   |
-//! | 10 % | 29.5 / 30 | 18.1 / 41 | 12.3 / 61  | 9.3 / 93   |
-//! | 20 % | 47.1 / 47 | 28.5 / 63 | 18.9 / 94  | 13.8 / 152 |
-//! | 40 % | 74.3 / 74 | 42.5 / 95 | 27.1 / 138 | 20.3 / 221 |
+//! | 0 %  | 3.0 / 3   | 2.0 / 5   | 2.0 / 8    | 2.0 / 11   |
+//! | 5 %  | 17.3 / 17 | 10.6 / 24 | 7.3 / 36   | 5.8 / 53   |
+//! | 10 % | 29.6 / 30 | 18.4 / 41 | 12.4 / 62  | 9.3 / 94   |
+//! | 20 % | 47.9 / 48 | 29.1 / 64 | 19.3 / 95  | 14.2 / 154 |
+//! | 40 % | 76.2 / 76 | 43.9 / 97 | 28.1 / 142 | 21.0 / 228 |
 //!
-//! With 5 % bad and c = 4: 8.1 / 40 if 3 % of all runs flake, 6.4 / 31 if there are ten conflicts among the
-//! entries. Checks that take 45 to 75 s add up to a sixth with more than one slot, but for 0 % bad
-//! (2.7 and 2.4 minutes with c = 4 and 8). `tests/planner/cost.rs` prints these numbers.
+//! With 5 % bad and c = 4: 8.1 / 40 if 3 % of all runs flake, 6.3 / 30 if there are ten conflicts among the
+//! entries. Checks that take 45 to 75 s add up to a sixth with more than one slot (a fifth with c = 2 and 0 % bad). `tests/planner/cost.rs` prints these numbers.
 //!
 //! # What it leaves to its caller
 //!
@@ -182,9 +183,11 @@ enum Place {
         #[serde(default)]
         infra: bool,
     },
-    /// With it nothing could be run. It is tried again then.
+    /// With it nothing could be run. It is tried again then. `red`: it had been under suspicion, and is again.
     Aside {
         until: Time,
+        #[serde(default)]
+        red: Option<TrialId>,
     },
 }
 
@@ -274,6 +277,11 @@ enum Finding {
 impl Finding {
     fn is_green(&self) -> bool {
         matches!(self, Finding::Green { .. })
+    }
+
+    /// The checks ran, and failed.
+    fn is_really_red(&self) -> bool {
+        matches!(self, Finding::Red { infra: false, .. })
     }
 }
 
@@ -397,7 +405,7 @@ impl Plan {
             (Some(trial), _) => Standing::Building(trial.id),
             (None, Place::Behind { entries }) => Standing::Behind(entries.clone()),
             (None, Place::Suspect { .. }) => Standing::Suspect,
-            (None, Place::Aside { until }) => Standing::Aside(*until),
+            (None, Place::Aside { until, .. }) => Standing::Aside(*until),
             (None, Place::Queued) if self.line.contains(&entry) => Standing::InLine,
             (None, Place::Queued) => Standing::Waiting,
         })

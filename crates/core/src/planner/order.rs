@@ -71,20 +71,21 @@ impl Plan {
         candidates
     }
 
-    /// The entries of a list that are not in the line yet join it.
+    /// The entries of a list that are not in the line yet join it. Those that are older and stay behind are overtaken,
+    /// also by who joins right before them.
     pub(super) fn join_line(&mut self, list: &[EntryId]) {
-        for id in list {
-            if self.line.contains(id) {
-                continue;
-            }
-            self.line.push(*id);
-            let Some(age) = self.entries.get(id).map(|e| (e.since(), *id)) else { continue };
-            for (other, e) in &mut self.entries {
-                if e.place == Place::Queued && (e.since(), *other) < age && !self.line.contains(other) {
-                    e.overtaken += 1;
-                }
-            }
+        let joining: Vec<EntryId> = list.iter().copied().filter(|id| !self.line.contains(id)).collect();
+        if joining.is_empty() {
+            return;
         }
+        let ages: Vec<_> = joining.iter().map(|id| Some((self.entries.get(id)?.since(), *id))).collect();
+        let waits = |(id, e): &(&EntryId, &mut Waiting)| e.place == Place::Queued && !self.line.contains(id);
+        for (id, e) in self.entries.iter_mut().filter(waits) {
+            let before = joining.iter().position(|other| other == id).unwrap_or(joining.len());
+            let younger = ages[..before].iter().flatten().filter(|age| (e.since(), *id) < **age);
+            e.overtaken += younger.count() as u32;
+        }
+        self.line.extend(joining);
     }
 
     /// Those that may not land now leave the line; what is being tried with them is known when it has ended. What was

@@ -21,6 +21,14 @@ fn pause(times: u32) -> Duration {
     (PAUSE * 2u32.pow(times.saturating_sub(1).min(10))).min(PAUSE_MAX)
 }
 
+/// What was red before it could not be run is no less so.
+fn after_aside(place: &Place) -> Place {
+    match place {
+        Place::Aside { red: Some(red), .. } => Place::Suspect { red: *red, infra: false },
+        _ => Place::Queued,
+    }
+}
+
 impl Plan {
     /// A trial's checks could not be run, or its list could not be built.
     pub(super) fn could_not_run(&mut self, now: Time, terms: &Terms, trial: &Trial, orders: &mut Vec<Order>) {
@@ -29,12 +37,19 @@ impl Plan {
                 let list = trial.rest().to_vec();
                 self.learn(terms, &list, Finding::Red { trial: trial.id, infra: true });
             }
-            Purpose::Confirm { entry } => self.put_aside(now, entry, trial, orders),
+            Purpose::Confirm { entry } => self.put_aside(now, terms, entry, trial, orders),
         }
     }
 
     /// It is the one with which nothing runs.
-    fn put_aside(&mut self, now: Time, entry: EntryId, trial: &Trial, orders: &mut Vec<Order>) {
+    fn put_aside(
+        &mut self,
+        now: Time,
+        terms: &Terms,
+        entry: EntryId,
+        trial: &Trial,
+        orders: &mut Vec<Order>,
+    ) {
         let Some(waiting) = self.entries.get_mut(&entry) else { return };
         waiting.aside += 1;
         if waiting.aside >= ASIDE_MAX && waiting.ran_without {
@@ -42,11 +57,16 @@ impl Plan {
             orders.push(Order::Unrunnable { entry, trial: trial.id });
             return;
         }
-        waiting.place = Place::Aside { until: now + pause(waiting.aside) };
+        let red = match waiting.place {
+            Place::Suspect { red, infra: false } => Some(red),
+            _ => None,
+        };
+        waiting.place = Place::Aside { until: now + pause(waiting.aside), red };
         let is_aside = |place: &Place| matches!(place, Place::Aside { .. });
         let aside = self.entries.values().filter(|e| is_aside(&e.place)).count();
         let charged = self.entries.values().any(|e| is_aside(&e.place) && e.ran_without);
-        if charged || (aside < 2 && aside < self.entries.len()) {
+        let tried = self.entries.values().filter(|e| is_aside(&e.place) || terms.admits(e)).count();
+        if charged || (aside < 2 && aside < tried) {
             return;
         }
         // Nothing runs, with whatever is in it.
@@ -54,7 +74,7 @@ impl Plan {
         let until = now + pause(self.infra);
         self.hold_until = Some(until);
         for entry in self.entries.values_mut().filter(|e| is_aside(&e.place)) {
-            entry.place = Place::Queued;
+            entry.place = after_aside(&entry.place);
             entry.aside = 0;
             entry.ran_without = false;
         }
@@ -78,8 +98,8 @@ impl Plan {
     /// at the front would let nobody else through.
     pub(super) fn take_back(&mut self, now: Time) {
         for entry in self.entries.values_mut() {
-            if matches!(entry.place, Place::Aside { until } if until <= now) {
-                entry.place = Place::Queued;
+            if matches!(entry.place, Place::Aside { until, .. } if until <= now) {
+                entry.place = after_aside(&entry.place);
                 entry.back = Some(now);
                 entry.overtaken = 0;
             }
@@ -89,7 +109,7 @@ impl Plan {
     /// When the first of those that were put aside is tried again.
     pub fn aside_until(&self) -> Option<Time> {
         let until = |place: &Place| match place {
-            Place::Aside { until } => Some(*until),
+            Place::Aside { until, .. } => Some(*until),
             _ => None,
         };
         self.entries.values().filter_map(|e| until(&e.place)).min()

@@ -77,6 +77,12 @@ pub enum Input {
         tip: Sha,
         head: Sha,
     },
+    /// It was not begun to be published, and is not: the entry is not wanted any more. It is forgotten; what else was to
+    /// land is tried again.
+    CalledBack {
+        tip: Sha,
+        entry: EntryId,
+    },
     /// It can never be published. Its entries are forgotten; the base is where it was.
     Unpublishable {
         tip: Sha,

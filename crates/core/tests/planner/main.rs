@@ -5,4 +5,5 @@ mod properties;
 #[path = "../../../sim/src/rng.rs"]
 mod rng;
 mod stories;
+mod truth;
 mod world;

@@ -20,6 +20,10 @@ struct Trouble {
     slots: u32,
     freezes: u32,
     alone: u32,
+    pauses: u32,
+    called_back: u32,
+    heads: u32,
+    checks: u32,
 }
 
 const ALL: Trouble = Trouble {
@@ -32,6 +36,10 @@ const ALL: Trouble = Trouble {
     slots: 10,
     freezes: 15,
     alone: 10,
+    pauses: 10,
+    called_back: 10,
+    heads: 30,
+    checks: 4,
 };
 
 fn truth(rng: &mut Rng, entries: u64) -> Truth {
@@ -51,6 +59,8 @@ fn truth(rng: &mut Rng, entries: u64) -> Truth {
     let bad: std::collections::BTreeSet<u64> = (1..=entries).filter(|_| rng.permille(rate)).collect();
     // Some are good as soon as another is there.
     let cured: Vec<u64> = bad.iter().copied().filter(|_| rng.permille(250)).collect();
+    let commits = *rng.pick(&[0, 0, 300]).expect("not empty");
+    let several: std::collections::BTreeSet<u64> = (1..=entries).filter(|_| rng.permille(commits)).collect();
     Truth {
         cure: cured.into_iter().map(|entry| (entry, rng.range(1, entries))).filter(|(a, b)| a != b).collect(),
         bad,
@@ -60,6 +70,8 @@ fn truth(rng: &mut Rng, entries: u64) -> Truth {
         flakes: *rng.pick(&[0, 0, 20, 100]).expect("not empty"),
         infra: *rng.pick(&[0, 0, 30, 200]).expect("not empty"),
         unrunnable: (0..rng.below(3)).map(|_| rng.range(1, entries * 2)).collect(),
+        inner: several.iter().copied().filter(|_| rng.permille(200)).collect(),
+        several,
     }
 }
 
@@ -102,6 +114,21 @@ fn play(seed: u64, trouble: Trouble) -> World {
         } else if may(&mut rng, trouble.freezes) || is_all_held(&world) {
             let least = Priority(if event < 2_000 { rng.below(4) as u8 } else { 0 });
             freeze(&mut world, least);
+        } else if may(&mut rng, trouble.pauses) || (world.terms.paused && rng.permille(200)) {
+            world.terms.paused = !world.terms.paused && event < 2_000;
+            world.tell(Input::Tick);
+        } else if may(&mut rng, trouble.called_back) {
+            if let Some(entry) = rng.pick(&waiting) {
+                world.call_back(*entry);
+            }
+        } else if may(&mut rng, trouble.heads) {
+            if let Some(entry) = rng.pick(&waiting) {
+                world.check_head(*entry);
+            }
+        } else if may(&mut rng, trouble.checks) {
+            if let Some(entry) = rng.pick(&waiting) {
+                world.change_checks(*entry);
+            }
         } else if may(&mut rng, trouble.alone) {
             if let Some(entry) = rng.pick(&waiting) {
                 world.make_alone(*entry);
@@ -147,7 +174,8 @@ fn play(seed: u64, trouble: Trouble) -> World {
     }
     for entry in 1..=entries {
         let fate = world.fates.get(&entry).expect("each is decided");
-        let bad = world.truth.bad.contains(&entry) && !world.truth.cure.contains_key(&entry);
+        let bad = world.truth.bad.contains(&entry) && !world.truth.cure.contains_key(&entry)
+            || world.truth.inner.contains(&entry);
         assert!(*fate != Fate::Landed || !bad, "{entry} is bad and landed");
     }
     world
@@ -192,7 +220,11 @@ fn nobody_starves() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let slots = rng.range(1, 8) as usize;
-        let bad = (2..400).filter(|_| rng.permille(100)).collect();
+        let mut bad: std::collections::BTreeSet<u64> = (2..400).filter(|_| rng.permille(100)).collect();
+        // Of one that fails it is heard in the end, too.
+        if seed % 4 == 3 {
+            bad.insert(1);
+        }
         let conflict = (2..400).filter(|_| rng.permille(100)).map(|n| (1, n)).collect();
         // One seed in two: it also conflicts with some of those that overtake it.
         let conflict = if seed % 2 == 0 { conflict } else { Default::default() };
@@ -216,9 +248,10 @@ fn nobody_starves() {
                 if world.running[at].commit.is_none() { world.build(at) } else { world.finish(at) }
             }
         }
-        // Three levels of eight, and what was being tried already.
-        let overtaken: Vec<u32> = world.overtaken.get(&1).copied().into_iter().collect();
-        assert!(overtaken.iter().all(|n| *n <= 24 + 2 * 12), "{overtaken:?}, seed {seed}");
+        // Three levels of eight, and what was being tried already; one that fails is tried twice.
+        let overtaken = world.overtaken.get(&1).copied().unwrap_or(0);
+        let tries = if seed % 4 == 3 { 5 } else { 3 };
+        assert!(overtaken <= 24 + tries * 12, "{overtaken}, seed {seed}");
     }
 }
 

@@ -54,24 +54,24 @@ fn upto(n: u64) -> Vec<u64> {
 
 #[test]
 fn cumulative_prefixes_run_side_by_side() {
-    let world = queue(16, 4, Truth::default());
-    assert_eq!(lists(&world), [upto(4), upto(8), upto(12), upto(16)]);
+    let world = queue(28, 4, Truth::default());
+    assert_eq!(lists(&world), [upto(7), upto(14), upto(21), upto(28)]);
 }
 
 #[test]
 fn a_shorter_green_list_lands_and_the_longer_ones_run_on() {
-    let mut world = queue(16, 4, Truth::default());
+    let mut world = queue(28, 4, Truth::default());
     build_all(&mut world);
-    finish(&mut world, &upto(4));
+    finish(&mut world, &upto(7));
     world.publish();
-    assert_eq!(world.fates.len(), 4);
+    assert_eq!(world.fates.len(), 7);
     assert_eq!(world.counts.cancelled, 0);
     // The verdict of a longer one, begun on the old base, holds on the new.
-    finish(&mut world, &upto(12));
+    finish(&mut world, &upto(21));
     world.publish();
-    assert_eq!(world.fates.len(), 12);
+    assert_eq!(world.fates.len(), 21);
     // Those it contains are not needed any more.
-    assert!(world.running.iter().all(|r| *r.list.last().unwrap() > 12), "{:?}", lists(&world));
+    assert!(world.running.iter().all(|r| *r.list.last().unwrap() > 21), "{:?}", lists(&world));
     drain(&mut world);
     assert_eq!(world.counts.publications, 3);
 }
@@ -99,25 +99,25 @@ fn the_urgent_go_first_among_those_that_wait() {
 
 #[test]
 fn the_first_red_chunk_is_narrowed_and_the_culprit_tried_once_more() {
-    let truth = Truth { bad: [6].into(), ..Truth::default() };
-    let mut world = queue(16, 4, truth);
+    let truth = Truth { bad: [10].into(), ..Truth::default() };
+    let mut world = queue(28, 4, truth);
     build_all(&mut world);
-    finish(&mut world, &upto(4));
+    finish(&mut world, &upto(7));
     world.publish();
-    finish(&mut world, &upto(8));
-    let inside = lists(&world);
-    assert!(inside.contains(&upto(6)) || inside.contains(&vec![5, 6]), "{inside:?}");
+    finish(&mut world, &upto(14));
+    let is_inside = |list: &Vec<u64>| list.last().is_some_and(|last| (8..14).contains(last));
+    assert!(lists(&world).iter().any(is_inside), "{:?}", lists(&world));
     drain(&mut world);
-    assert_eq!(world.fates[&6], Fate::Failed);
-    assert_eq!(world.fates.values().filter(|f| **f == Fate::Landed).count(), 15);
+    assert_eq!(world.fates[&10], Fate::Failed);
+    assert_eq!(world.fates.values().filter(|f| **f == Fate::Landed).count(), 27);
 }
 
 #[test]
 fn while_one_is_confirmed_the_others_go_on_without_it() {
     let truth = Truth { bad: [1].into(), ..Truth::default() };
     let mut world = queue(2, 2, truth);
-    build_all(&mut world);
-    for list in lists(&world).into_iter().rev() {
+    for list in [vec![1, 2], vec![1]] {
+        build_all(&mut world);
         finish(&mut world, &list);
     }
     let purposes: Vec<_> = world.running.iter().map(|r| (r.purpose, r.list.clone())).collect();
@@ -281,4 +281,144 @@ fn what_was_red_does_not_land_because_something_after_it_was_green() {
     assert_eq!(world.fates[&1], Fate::Landed);
     assert_eq!(world.fates[&2], Fate::Failed);
     assert_eq!(world.fates[&3], Fate::Landed);
+}
+
+/// What is tried once more is no reason to wait.
+#[test]
+fn an_urgent_one_goes_before_a_second_run_of_one_that_was_red() {
+    let mut world = queue(1, 1, Truth { bad: [1].into(), ..Truth::default() });
+    build_all(&mut world);
+    world.enter(2, Priority::URGENT.0);
+    finish(&mut world, &[1]);
+    assert_eq!(lists(&world), [vec![2]]);
+    assert_eq!(world.running[0].purpose, Purpose::Land);
+    drain(&mut world);
+    assert_eq!((world.fates[&1], world.fates[&2]), (Fate::Failed, Fate::Landed));
+}
+
+/// A freeze that ends while they run: nobody passes them, and nothing is run twice.
+#[test]
+fn what_was_being_tried_in_a_freeze_is_as_far_as_it_was_when_that_ends() {
+    let mut world = queue(4, 3, Truth::default());
+    build_all(&mut world);
+    let before = lists(&world);
+    for least in [2, 0] {
+        world.terms.least = Priority(least);
+        world.tell(Input::Tick);
+    }
+    world.enter(5, Priority::URGENT.0);
+    let order: Vec<u64> = world.plan.order().iter().map(|e| e.0).collect();
+    assert_eq!(order, upto(5));
+    assert!(before.iter().all(|list| lists(&world).contains(list)), "{before:?} {:?}", lists(&world));
+    assert_eq!(world.counts.cancelled, 0);
+}
+
+/// Nobody joins before one that had to wait twice, unless that may not land at all.
+#[test]
+fn one_that_was_put_off_twice_and_is_held_holds_nobody_up() {
+    let truth = Truth { conflict: [(1, 9), (2, 9)].into(), ..Truth::default() };
+    let mut world = queue(0, 2, truth);
+    world.terms.slots = 0;
+    world.enter(1, 1);
+    world.enter(9, 0);
+    for first in [1, 2] {
+        world.terms.slots = 2;
+        world.tell(Input::Tick);
+        let at = world.running.iter().position(|r| r.list == [first, 9]).expect("they are tried together");
+        world.build(at);
+        if first == 1 {
+            world.terms.slots = 0;
+            world.enter(2, 1);
+            world.remove(1);
+        }
+    }
+    world.enter(3, 1);
+    assert!(!lists(&world).iter().any(|list| list.contains(&3)), "9 is waited for: {:?}", lists(&world));
+    world.terms.least = Priority(1);
+    world.tell(Input::Tick);
+    assert!(lists(&world).contains(&vec![2, 3]), "{:?}", lists(&world));
+}
+
+/// Each comes back when its pause is over, which is before the other's run has ended.
+#[test]
+fn two_with_which_nothing_can_be_run_do_not_take_turns_before_the_others() {
+    let mut world = queue(0, 0, Truth { unrunnable: [1, 2].into(), ..Truth::default() });
+    for entry in 1..=6 {
+        world.enter(entry, if entry <= 2 { 2 } else { 0 });
+    }
+    world.terms.slots = 1;
+    world.tell(Input::Tick);
+    let mut runs = 0;
+    while (3..=6).any(|entry| world.waiting.contains(&entry)) {
+        runs += 1;
+        assert!(runs < 40, "{:?}", world.plan);
+        world.now = Time(world.now.0 + 700_000);
+        world.tell(Input::Tick);
+        build_all(&mut world);
+        if !world.running.is_empty() {
+            world.finish(0);
+        }
+        world.publish();
+    }
+}
+
+/// It rises with each that goes before its second run.
+#[test]
+fn one_under_suspicion_is_not_passed_for_ever() {
+    let mut world = queue(1, 1, Truth { bad: [1].into(), ..Truth::default() });
+    build_all(&mut world);
+    for urgent in 2.. {
+        assert!(urgent < 30, "{:?}", world.plan);
+        world.enter(urgent, Priority::URGENT.0);
+        world.finish(0);
+        world.publish();
+        build_all(&mut world);
+        if !world.waiting.contains(&1) {
+            break;
+        }
+    }
+    assert_eq!(world.fates[&1], Fate::Failed);
+}
+
+/// Neither a run that is lost nor checks that cannot be run settle what was red.
+#[test]
+fn what_was_red_stays_under_suspicion_until_it_was_run_once_more() {
+    for lost in [true, false] {
+        let truth = Truth { bad: [1].into(), cure: [(1, 2)].into(), ..Truth::default() };
+        let mut world = queue(1, 2, truth);
+        build_all(&mut world);
+        finish(&mut world, &[1]);
+        let confirms = |world: &World| world.running.iter().position(|r| r.purpose != Purpose::Land);
+        let at = confirms(&world).expect("it is tried once more");
+        if lost {
+            world.tell(Input::Dropped { trial: world.running[at].trial });
+        } else {
+            world.truth.infra = 1000;
+            build_all(&mut world);
+            world.finish(at);
+            world.truth.infra = 0;
+            world.now = Time(world.now.0 + 1_000_000);
+            world.tell(Input::Tick);
+        }
+        world.enter(2, 0);
+        assert!(confirms(&world).is_some(), "{:?}", world.plan);
+        drain(&mut world);
+        assert_eq!(world.fates[&1], Fate::Failed);
+    }
+}
+
+/// Those that are held by a freeze could not tell whether it is the machinery.
+#[test]
+fn checks_that_cannot_be_run_are_told_of_in_a_freeze() {
+    let mut world = queue(0, 1, Truth { infra: 1000, ..Truth::default() });
+    world.terms.least = Priority::URGENT;
+    for (entry, priority) in [(1, 2), (2, 0), (3, 0)] {
+        world.enter(entry, priority);
+    }
+    for _ in 0..2 {
+        build_all(&mut world);
+        world.finish(0);
+    }
+    assert_eq!(world.counts.alarms, 1);
+    assert!(world.plan.held_until().is_some());
 }

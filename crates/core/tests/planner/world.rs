@@ -2,6 +2,7 @@
 //! conflict, and which flake. It carries out orders, and checks each of them against the truth.
 
 use crate::rng::Rng;
+pub use crate::truth::Truth;
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::{
     Input, Link, Order, Plan, Priority, Purpose, Step, Terms, Tree, TrialId, Verdict,
@@ -13,43 +14,6 @@ use std::time::Duration;
 /// What a commit is made of, in order. Somebody else's commits are numbers from [`FOREIGN`] on.
 pub type Content = Vec<u64>;
 pub const FOREIGN: u64 = 1_000_000;
-
-#[derive(Clone, Debug, Default)]
-pub struct Truth {
-    pub bad: BTreeSet<u64>,
-    /// The first is bad unless the second is there, too.
-    pub cure: BTreeMap<u64, u64>,
-    /// Red together, in either order.
-    pub clash: BTreeSet<(u64, u64)>,
-    pub conflict: BTreeSet<(u64, u64)>,
-    /// Of 1,000 runs with the entry in it, how many it spoils.
-    pub flaky: BTreeMap<u64, u32>,
-    /// Of 1,000 runs, how many fail or cannot be run, whatever is in them.
-    pub flakes: u32,
-    pub infra: u32,
-    /// With one of these, none can be run.
-    pub unrunnable: BTreeSet<u64>,
-}
-
-fn has(pairs: &BTreeSet<(u64, u64)>, a: u64, b: u64) -> bool {
-    pairs.contains(&(a.min(b), a.max(b)))
-}
-
-impl Truth {
-    pub fn is_red(&self, content: &[u64]) -> bool {
-        let clash = |(n, a): (usize, &u64)| content[..n].iter().any(|b| has(&self.clash, *a, *b));
-        let cured = |e: &u64| self.cure.get(e).is_some_and(|cure| content.contains(cure));
-        content.iter().any(|e| self.bad.contains(e) && !cured(e)) || content.iter().enumerate().any(clash)
-    }
-
-    pub fn conflicts(&self, entry: u64, with: &[u64]) -> bool {
-        with.iter().any(|b| has(&self.conflict, entry, *b))
-    }
-
-    fn interacts(&self, entry: u64) -> bool {
-        self.clash.iter().any(|(a, b)| *a == entry || *b == entry)
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Running {
@@ -95,6 +59,8 @@ pub struct World {
     green: BTreeSet<Sha>,
     /// Red runs, and whether each was spoiled only.
     red: BTreeMap<TrialId, bool>,
+    /// What was run, and whether it was red the last time.
+    was_red: BTreeMap<Content, bool>,
     pub running: Vec<Running>,
     /// Built just now; whether it is tested is the planner's to say.
     built: Option<Running>,
@@ -152,6 +118,7 @@ impl World {
             believed: None,
             green: BTreeSet::new(),
             red: BTreeMap::new(),
+            was_red: BTreeMap::new(),
             running: Vec::new(),
             built: None,
             publishing: None,
@@ -207,6 +174,46 @@ impl World {
         self.tell(Input::Removed { entry: EntryId(entry) });
     }
 
+    /// Nothing of a publication was done yet, and a person does not want one of its entries any more.
+    pub fn call_back(&mut self, entry: u64) {
+        if !self.is_landing(entry) {
+            return;
+        }
+        let (_, _, steps) = self.publishing.take().expect("it lands");
+        self.decide(entry, Fate::Removed);
+        // What was known of lists without what lands was given up.
+        self.was_red.clear();
+        let tip = steps.last().expect("steps").last().commit.clone();
+        self.tell(Input::CalledBack { tip, entry: EntryId(entry) });
+    }
+
+    /// A check outside of the queue finds what the entry would be by itself.
+    pub fn check_head(&mut self, entry: u64) {
+        let mut content = self.commits[&self.primary].clone();
+        content.push(entry);
+        if self.truth.is_red(&content) || self.truth.unrunnable.contains(&entry) {
+            return;
+        }
+        let tree = tree_of(&content);
+        self.was_red.insert(content.clone(), false);
+        let commit = self.commit(content);
+        self.green.insert(commit.clone());
+        self.tell(Input::Green { tree, commit });
+    }
+
+    /// Other checks from now on, which the entry does not pass.
+    pub fn change_checks(&mut self, entry: u64) {
+        // What is on its way is refused by whoever carries it out.
+        if self.publishing.is_some() {
+            return;
+        }
+        self.truth.bad.insert(entry);
+        self.truth.cure.remove(&entry);
+        self.green.clear();
+        self.was_red.clear();
+        self.tell(Input::ChecksChanged);
+    }
+
     pub fn see_primary(&mut self) {
         if self.publishing.is_none() {
             self.believed = Some(self.primary.clone());
@@ -233,21 +240,27 @@ impl World {
 
     /// Carries out the building that was ordered.
     pub fn build(&mut self, at: usize) {
-        let run = self.running.remove(at);
-        let Running { trial, base, list, .. } = run.clone();
+        let Running { trial, base, list, .. } = self.running[at].clone();
         let below = self.commits[&base].clone();
         let mut content = below.clone();
         let mut chain = Vec::new();
-        for entry in list {
+        for entry in list.iter().copied() {
             if self.truth.conflicts(entry, &content) {
                 let with_base = self.truth.conflicts(entry, &below);
+                self.running.remove(at);
                 self.tell(Input::Conflicted { trial, at: EntryId(entry), with_base });
                 return;
             }
             content.push(entry);
             chain.push(Link { commit: self.commit(content.clone()), tree: tree_of(&content) });
         }
-        self.built = Some(run);
+        let several = list.iter().filter(|e| self.truth.several.contains(e));
+        let entries: Vec<EntryId> = several.map(|e| EntryId(*e)).collect();
+        if !entries.is_empty() {
+            self.tell(Input::Unproven { trial, entries });
+        }
+        let Some(at) = self.running.iter().position(|r| r.trial == trial) else { return };
+        self.built = Some(self.running.remove(at));
         self.tell(Input::Built { trial, chain });
     }
 
@@ -255,7 +268,8 @@ impl World {
     pub fn finish(&mut self, at: usize) {
         let Running { trial, commit, list, .. } = self.running.remove(at);
         let commit = commit.expect("it is being tested");
-        let red = self.truth.is_red(&self.commits[&commit]);
+        let inside = list.iter().any(|e| self.truth.inner.contains(e));
+        let red = self.truth.is_red(&self.commits[&commit]) || inside;
         let spoils = |e: &u64| self.truth.flaky.get(e).copied().unwrap_or(0);
         let chances: Vec<u32> = list.iter().map(spoils).chain([self.truth.flakes]).collect();
         let spoiled = chances.into_iter().filter(|chance| self.rng.permille(*chance)).count() > 0;
@@ -264,8 +278,10 @@ impl World {
             Verdict::Infra
         } else if red || spoiled {
             self.red.insert(trial, !red);
+            self.was_red.insert(self.commits[&commit].clone(), true);
             Verdict::Red
         } else {
+            self.was_red.insert(self.commits[&commit].clone(), false);
             self.green.insert(commit);
             Verdict::Green
         };
@@ -323,6 +339,7 @@ impl World {
         match order {
             Order::Build { trial, base, list, purpose } => {
                 let list: Vec<u64> = list.into_iter().map(|e| e.0).collect();
+                assert!(!self.terms.paused, "{list:?} is begun in a pause");
                 assert!(self.running.len() < self.terms.slots, "more trials than slots");
                 assert_eq!(Some(&base), self.believed.as_ref(), "built on an old base");
                 assert!(!list.is_empty() && list.iter().all(|e| self.waiting.contains(e)), "{list:?}");
@@ -351,6 +368,7 @@ impl World {
             }
             Order::Publish { old, on, steps } => {
                 assert!(self.publishing.is_none(), "two publications at once");
+                assert!(!self.terms.paused, "published in a pause");
                 assert_eq!(Some(&old), self.believed.as_ref());
                 assert_eq!(self.commits[&old], self.commits[&on]);
                 let mut content = self.commits[&old].clone();
@@ -367,6 +385,8 @@ impl World {
                         content.push(entry.0);
                         assert_eq!(self.commits[&link.commit], content);
                         assert!(self.waiting.contains(&entry.0));
+                        let settled = !self.terms.strict || self.was_red.get(&content) != Some(&true);
+                        assert!(settled, "{content:?} was red, and lands with what follows it");
                     }
                     let tested = &step.tested;
                     assert!(self.green.contains(tested) || *tested == old, "{tested} was never green");
@@ -377,7 +397,7 @@ impl World {
             }
             Order::Fail { entry, on, red, confirmed, .. } => {
                 let spoiled = (self.red[&red], self.red[&confirmed]);
-                let good = !self.truth.bad.contains(&entry.0) && !self.truth.interacts(entry.0);
+                let good = self.truth.is_good(entry.0);
                 assert!(!good || spoiled == (true, true), "{entry} is good and failed: {spoiled:?}");
                 assert!(!self.truth.is_red(&self.commits[&on]), "{entry} failed on top of a red base");
                 self.decide(entry.0, Fate::Failed);
@@ -412,6 +432,8 @@ impl World {
                     assert!(content.starts_with(below), "{run:?} goes on from an old base");
                     let rest = &content[below.len()..];
                     assert!(!rest.is_empty() && rest.iter().all(|e| self.waiting.contains(e)), "{run:?}");
+                    let behind = rest.iter().skip(1).find(|e| self.alone.contains(e));
+                    assert_eq!(behind, None, "{run:?}: one that is alone is tried behind others");
                 }
                 Purpose::Confirm { entry } => {
                     assert!(self.waiting.contains(&entry.0), "{run:?} is about somebody who is gone");
