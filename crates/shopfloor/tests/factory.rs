@@ -89,6 +89,8 @@ mod strict;
 mod targets;
 #[path = "factory/terminals.rs"]
 mod terminals;
+#[path = "factory/together.rs"]
+mod together;
 #[path = "factory/told.rs"]
 mod told;
 #[path = "factory/tries.rs"]

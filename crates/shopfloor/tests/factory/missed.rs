@@ -209,3 +209,51 @@ fn a_publication_that_outlives_its_daemon_is_one() {
         floor.assert_history_green();
     }
 }
+
+/// Nobody knows yet whether the primary branch is to blame for one branch when another moves it, and the daemon is killed
+/// between the two answers.
+#[test]
+fn a_daemon_that_dies_while_the_base_is_checked_and_another_branch_lands() {
+    for moved_first in [true, false] {
+        let mut floor = floor(PEOPLE);
+        let (fifo, began) = (floor.path("base-gate"), floor.path("base-began"));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+        std::fs::write(&began, "").expect("written");
+        // Only the checks of the primary branch itself wait.
+        let script = format!(
+            "#!/bin/sh\nif [ \"$SHOPFLOOR_PURPOSE\" = base ]; then echo began >> '{}'; read _ < '{}'; fi\n\
+             ! grep -rn BROKEN --include='*.txt' .\n",
+            began.display(),
+            fifo.display()
+        );
+        std::fs::write(floor.path("repo/check.sh"), script).expect("written");
+        floor.git(&["commit", "--quiet", "-am", "a gate"]);
+        floor.git(&["push", "--quiet", "shopfloor", "main"]);
+        let mut gate = File::options().read(true).write(true).open(&fifo).expect("the gate opens");
+        let mut door = Door::new(&mut floor);
+        push(&floor, "bad", "bad.txt", "BROKEN");
+        push(&floor, "good", "good.txt", "one");
+        floor.ok(&["up", "--detach"]);
+        floor.ok(&["merge-queue", "add", "bad", "--approve"]);
+        wait_for("the base is checked", || std::fs::read_to_string(&began).is_ok_and(|t| !t.is_empty()));
+        floor.ok(&["merge-queue", "add", "good", "--approve"]);
+        door.wait(1);
+        let dead = daemon(&floor);
+        kill_process(dead, Signal::KILL).expect("killed");
+        wait_for("it is gone", || is_gone(dead));
+        if moved_first {
+            door.open(1);
+            wait_for("it moved", || floor.hub(&["ls-tree", "--name-only", "main"]).contains("good.txt"));
+        }
+        gate.write_all(&[b'\n'; 20]).expect("written");
+        floor.ok(&["up", "--detach"]);
+        door.open(20);
+        wait_for("each is decided", || {
+            (status(&floor, "good"), status(&floor, "bad")) == ("merged".into(), "failed".into())
+        });
+        floor.ok(&["down"]);
+        landed_once(&floor, "good");
+        assert!(!floor.hub(&["ls-tree", "--name-only", "main"]).contains("bad.txt"));
+        floor.assert_history_green();
+    }
+}
