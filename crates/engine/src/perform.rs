@@ -3,8 +3,8 @@
 
 use crate::ports::{
     BranchState, Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, IssueText,
-    NewPr, NotPublished, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt, PublishRequest,
-    SetupFailure, Snapshot, Started, Tree, Workspace,
+    NewPr, NotPublished, NotSigned, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt,
+    PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
@@ -167,7 +167,10 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::BuildLanding { project, old, steps, .. } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
-            Ok(Outcome::LandingBuilt(ports.merger.build_landing(&lock, old, steps)?))
+            Ok(match ports.merger.build_landing(&lock, old, steps)? {
+                Ok(built) => Outcome::LandingBuilt(built),
+                Err(NotSigned(why)) => Outcome::NotSigned { why },
+            })
         }
         Action::Publish { project, target, old, new, tested, entries, branches } => {
             let lock = QueueLock::acquire(&*ports.merger, project)?;

@@ -263,13 +263,22 @@ pub trait Merger: Send + Sync {
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built>;
     /// The commits that the steps land as, one for each: the tree of its link, with `old` or the commit before
     /// as first parent. The same request gives the same commits.
-    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding>;
+    fn build_landing(
+        &self,
+        lock: &QueueLock,
+        old: &Sha,
+        steps: &[LandingStep],
+    ) -> PortResult<Result<BuiltLanding, NotSigned>>;
     /// Compare-and-swap of origin's primary branch. When it is at `new` already, that is success.
     fn publish(&self, lock: &QueueLock, request: &PublishRequest<'_>)
     -> PortResult<Result<(), NotPublished>>;
     /// Those of which not every change is in the commit they landed as.
     fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>>;
 }
+
+/// Why the commits that something lands as could not be signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSigned(pub String);
 
 pub struct CiRequest<'a> {
     pub project: &'a ProjectName,

@@ -21,7 +21,8 @@ use shopfloor_core::effect::{BuiltLanding, LandedEntry, LandingStep, MovedBranch
 use shopfloor_core::ids::{EntryId, ProjectName, Sha, Target, in_words};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, NotPublished, NotSigned, PortError, PortResult, PrimaryAt,
+    PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -154,9 +155,17 @@ impl Merger for GitMerger {
         Ok(Built::Chain { primary, moved, links: links.into_links() })
     }
 
-    fn build_landing(&self, lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
+    fn build_landing(
+        &self,
+        lock: &QueueLock,
+        old: &Sha,
+        steps: &[LandingStep],
+    ) -> PortResult<Result<BuiltLanding, NotSigned>> {
         let signing = self.known(lock.project())?.signing;
-        Ok(landing::build(&self.queue(lock.project(), None)?.repo, old, steps, signing.as_ref())?)
+        match landing::build(&self.queue(lock.project(), None)?.repo, old, steps, signing.as_ref()) {
+            Err(GitError::NotSigned(why)) => Ok(Err(NotSigned(why))),
+            built => Ok(Ok(built?)),
+        }
     }
 
     /// A primary branch that went on from `new` has it, so that is success too.

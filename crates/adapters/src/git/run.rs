@@ -43,6 +43,8 @@ pub enum GitError {
     Answer { command: String, answer: String },
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
+    #[error("{0}")]
+    NotSigned(String),
 }
 
 impl GitError {

@@ -39,24 +39,35 @@ impl Signing {
             SignatureFormat::OpenPgp => {
                 let mut program = Command::new("gpg");
                 program
-                    .args(["--batch", "--no-tty", "--armor", "--detach-sign", "--local-user"])
+                    .args(["--batch", "--no-tty", "--pinentry-mode", "error"])
+                    .args(["--armor", "--detach-sign", "--local-user"])
                     .arg(&self.key);
                 program
             }
         };
         program.env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         let name = program.get_program().to_string_lossy().into_owned();
+        let not_signed = |why: String| GitError::NotSigned(format!("`{name}` (to sign a commit) {why}"));
         let done = command::run_with(&mut program, bytes, TIME_LIMIT).map_err(|e| match e.kind() {
-            io::ErrorKind::TimedOut => GitError::TimedOut { command: format!("{name} (to sign a commit)") },
-            _ => GitError::io(format!("signing a commit with {name}"), e),
+            io::ErrorKind::TimedOut => {
+                not_signed(format!("did not end within {} s and was stopped", TIME_LIMIT.as_secs()))
+            }
+            _ => not_signed(format!("could not be run: {e}")),
         })?;
         if !done.status.success() || !done.stdout.starts_with("-----BEGIN ") {
-            return Err(GitError::Failed {
-                command: format!("{name} (to sign a commit)"),
-                code: done.status.code(),
-                stderr: text::one_line(&done.stderr, 300),
-            });
+            let said = text::one_line(&done.stderr, 300);
+            return Err(not_signed(format!("failed: {said}{}", self.hint(&said))));
         }
         Ok(done.stdout)
+    }
+
+    /// What gpg says of a key with a passphrase is hard to make sense of.
+    fn hint(&self, said: &str) -> &'static str {
+        match self.format {
+            SignatureFormat::OpenPgp if said.contains("No pinentry") => {
+                " (the key has a passphrase that gpg-agent does not know, and nobody is asked for it)"
+            }
+            _ => "",
+        }
     }
 }

@@ -348,7 +348,7 @@ fn changes_that_were_checked_together_land_as_one_commit() {
         let build = |old: &Sha, steps: &[LandingStep]| {
             let landed = floor.merger.build_landing(&floor.lock(), old, steps).expect("built");
             assert_eq!(floor.merger.build_landing(&floor.lock(), old, steps).expect("again"), landed);
-            landed.commits
+            landed.expect("nothing is signed").commits
         };
         // One that was checked alone lands as it is; the next two as one.
         let landed = build(&old, &[step(&old, 1, 1), step(&link(1).commit, 2, 3)]);

@@ -246,6 +246,10 @@ pub enum Outcome {
         folders: u32,
     },
     LandingBuilt(BuiltLanding),
+    /// The commits that it lands as could not be signed. That may work later.
+    NotSigned {
+        why: String,
+    },
     Published,
     /// Somebody else moved the primary branch.
     PrimaryMoved {

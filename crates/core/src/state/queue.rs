@@ -96,6 +96,9 @@ pub struct Entry {
     /// What people were last told of why it waits in vain for what it lands after.
     #[serde(default)]
     pub waits_told: Option<String>,
+    /// People were told that it waits long for a branch that has to land first.
+    #[serde(default)]
+    pub wait_told: bool,
 }
 record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
 
@@ -169,7 +172,13 @@ pub struct TrialRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landing {
     pub old: Sha,
+    /// What the first link was put on. Not known of what an older program began.
+    #[serde(default)]
+    pub on: Option<Sha>,
     pub steps: Vec<Step>,
+    /// Its commits could not be signed: how often, and when that is tried again.
+    #[serde(default)]
+    pub put_off: Option<(u32, Time)>,
 }
 
 impl Landing {
@@ -417,6 +426,11 @@ impl Queue {
         self.plan.wake_at(&self.terms(policy))
     }
 
+    /// When it is tried again to sign what is about to land, if that failed.
+    pub fn signed_at(&self) -> Option<Time> {
+        self.landing.as_ref()?.put_off.map(|(_, at)| at)
+    }
+
     /// A run took so long.
     pub fn took(&mut self, ms: u64) {
         let Some(mean) = self.checks_ms else {
@@ -436,6 +450,12 @@ impl Queue {
 }
 
 impl Floor {
+    /// Whether the branch it lands on may have moved already: from there on only git knows.
+    pub fn is_publishing(&self, entry: &Entry) -> bool {
+        let landing = self.queues.get(&entry.queue()).and_then(|queue| queue.landing.as_ref());
+        entry.state == EntryState::Merging && !landing.is_some_and(|l| l.entries().contains(&entry.id))
+    }
+
     /// What an entry that is not through waits for.
     pub fn standing(&self, entry: &Entry) -> Option<Standing> {
         self.queues.get(&entry.queue())?.plan.standing(entry.id)

@@ -1,6 +1,7 @@
 //! Entries that are to land after others: the branches that a text names with `Depends on branch NAME`.
 
 use super::{End, Entry, EntryState, Floor, Job};
+use crate::time::Time;
 
 impl Floor {
     /// The branch that has to land before the entry is tried; `None`: there is none.
@@ -8,6 +9,15 @@ impl Floor {
         let policy = self.policy(&entry.project);
         let matters = |name: &&String| **name != entry.branch && !policy.is_landed_on(name);
         entry.after.iter().filter(matters).find(|name| !self.has_landed(entry, name)).map(String::as_str)
+    }
+
+    /// When people are told that it waits long for another branch; `None`: it does not, or they were.
+    pub fn wait_told_at(&self, entry: &Entry) -> Option<Time> {
+        // Of one that waits in vain they are told at once.
+        let told = entry.wait_told || entry.waits_told.is_some();
+        let waits = entry.state == EntryState::Queued && !told;
+        let branch = waits.then(|| self.waits_for_branch(entry))?;
+        branch.map(|_| entry.requested_at + self.policy(&entry.project).merge_alarm)
     }
 
     /// What has to land first, if somebody is at it: its entry, or the job that carries it.

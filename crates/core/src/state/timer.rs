@@ -49,8 +49,12 @@ pub enum Due {
     Dependencies(ProjectName),
     /// The merge queue's plan goes on, or somebody is told that an entry waits for long.
     Queue(QueueId),
+    /// What is about to land is to be signed again.
+    Signing(QueueId),
     /// The checks of the entry's head, which could not run, are tried again.
     Entry(EntryId),
+    /// People are told that the entry waits long for a branch that has to land first.
+    Wait(EntryId),
 }
 
 impl Due {
@@ -69,7 +73,9 @@ impl Due {
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
+            Due::Signing(_) => "signing",
             Due::Entry(_) => "entry",
+            Due::Wait(_) => "wait",
         }
     }
 }
@@ -84,8 +90,10 @@ impl fmt::Display for Due {
             Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
                 project.fmt(f)
             }
-            Due::Queue(queue) => write!(f, "{}, {}", queue.project, queue.branch_in_words()),
-            Due::Entry(entry) => write!(f, "entry {entry}"),
+            Due::Queue(queue) | Due::Signing(queue) => {
+                write!(f, "{}, {}", queue.project, queue.branch_in_words())
+            }
+            Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
 }
@@ -138,13 +146,13 @@ impl Floor {
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
-        let queues = self
-            .queues
-            .iter()
-            .map(|queue| timer(queue.wake_at(&self.policy(&queue.project)), Due::Queue(queue.id())));
+        let queues = self.queues.iter().flat_map(|queue| {
+            let plan = timer(queue.wake_at(&self.policy(&queue.project)), Due::Queue(queue.id()));
+            [plan, timer(queue.signed_at(), Due::Signing(queue.id()))]
+        });
         let entries = self.entries.iter().map(|entry| match entry.state {
             EntryState::Checking { again_at, .. } => timer(again_at, Due::Entry(entry.id)),
-            _ => None,
+            _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(doubts).chain(queues).chain(entries).flatten();

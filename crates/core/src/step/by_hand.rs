@@ -52,7 +52,7 @@ pub fn may_queue(floor: &Floor, project: &ProjectName, ask: &BranchAsk) -> Resul
     }
     match floor.queued_by_hand(project, &ask.branch) {
         Some(entry) if entry.head == ask.head && entry.target == ask.target => return Ok(()),
-        Some(Entry { state: EntryState::Merging, .. }) => return Err(Hindrance::Landing),
+        Some(entry) if floor.is_publishing(entry) => return Err(Hindrance::Landing),
         _ => {}
     }
     if !policy.has_checks && !policy.allow_no_checks {
@@ -138,6 +138,7 @@ impl Turn<'_> {
             stood_on: None,
             command: None,
             waits_told: None,
+            wait_told: false,
         });
         let approved = ask.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
         let text = format!("entry {id}, {}, queued by {}{approved}", ask.head.short(), ask.by);
@@ -325,9 +326,8 @@ impl Turn<'_> {
     }
 
     fn refuse_by_hand(&mut self, id: EntryId, why: &str) {
-        let Some(entry) = self.floor.entries.edit(&id) else { return };
-        if entry.state == EntryState::Merging {
-            // From there on only git knows.
+        if self.floor.entries.get(&id).is_some_and(|entry| self.floor.is_publishing(entry)) {
+            let Some(entry) = self.floor.entries.edit(&id) else { return };
             entry.by_hand.iter_mut().for_each(|by| by.refused = Some(why.to_owned()));
             let text = format!("not taken out of the merge queue ({why}): its publication is under way");
             self.note_entry(NoteKind::Escalation, id, text);

@@ -45,7 +45,9 @@ impl Turn<'_> {
             Due::Staff(project) => self.staff_due(&project),
             Due::Dependencies(project) => self.dependencies_due(&project),
             Due::Queue(queue) => self.plan(&queue, &Input::Tick),
+            Due::Signing(queue) => self.sign_again(&queue),
             Due::Entry(entry) => self.check_entry(entry),
+            Due::Wait(entry) => self.tell_of_wait(entry),
         }
     }
 

@@ -14,17 +14,44 @@ use crate::planner::{Input, Link, Step};
 use crate::policy::{CheckCommits, MergeBatch};
 use crate::state::{Entry, EntryState, Landing, Publishing};
 use crate::verdict::Green;
+use std::time::Duration;
+
+/// A signature is waited for at most as long before it is asked for once more, whatever became of it.
+const SIGN_WITHIN: Duration = Duration::from_secs(600);
+
+/// The pause before that: soon after what was in its way is gone.
+fn pause(times: u32) -> Duration {
+    Duration::from_secs(2u64.saturating_pow(times.min(10))).min(Duration::from_secs(60))
+}
+
+/// What its trouble is kept under.
+pub(super) fn landing_lane(onto: &QueueId) -> String {
+    format!("landing:{onto}")
+}
 
 impl Turn<'_> {
-    /// The planner wants it published. `on`: what its first link was put on.
-    pub(super) fn land(&mut self, onto: &QueueId, wanted: Landing, on: &Sha) {
-        let tip = wanted.tip();
+    /// The planner wants it published.
+    pub(super) fn land(&mut self, onto: &QueueId, wanted: Landing) {
         for entry in wanted.entries() {
             self.set_entry(entry, EntryState::Merging);
         }
+        let steps = self.landing_steps(onto, &wanted);
+        let as_built = wanted.on.as_ref() == Some(&wanted.old) && steps.iter().all(|step| step.linear);
+        if as_built && !self.policy(&onto.project).merge_signed {
+            let commits = wanted.steps.iter().map(|step| step.last().clone()).collect();
+            self.publish_tested(onto, &wanted, &BuiltLanding { commits, ..BuiltLanding::default() });
+            return;
+        }
+        let (old, tip) = (wanted.old.clone(), wanted.tip());
+        self.queue_of(onto).landing = Some(wanted);
+        let QueueId { project, target } = onto.clone();
+        self.act(Action::BuildLanding { project, target, old, tip, steps });
+    }
+
+    fn landing_steps(&self, onto: &QueueId, wanted: &Landing) -> Vec<LandingStep> {
         let policy = self.policy(&onto.project);
         let loose = policy.merge_batch == MergeBatch::Tip && policy.check_commits == CheckCommits::Last;
-        let mut below = on.clone();
+        let mut below = wanted.on.as_ref().unwrap_or(&wanted.old).clone();
         let mut steps = Vec::new();
         for step in &wanted.steps {
             let linear = loose || step.is_single(&below);
@@ -37,26 +64,80 @@ impl Turn<'_> {
                 list,
             });
         }
-        if *on == wanted.old && !policy.merge_signed && steps.iter().all(|step| step.linear) {
-            let commits = wanted.steps.iter().map(|step| step.last().clone()).collect();
-            self.publish_tested(onto, &wanted, &BuiltLanding { commits, ..BuiltLanding::default() });
-            return;
-        }
-        let old = wanted.old.clone();
-        self.queue_of(onto).landing = Some(wanted);
-        self.act(Action::BuildLanding {
-            project: onto.project.clone(),
-            target: onto.target.clone(),
-            old,
-            tip,
-            steps,
-        });
+        steps
     }
 
     pub(super) fn landing_built(&mut self, onto: &QueueId, tip: &Sha, outcome: &Outcome) {
-        let Outcome::LandingBuilt(built) = outcome else { return };
-        let Some(wanted) = self.take_landing(onto, tip) else { return };
-        self.publish_tested(onto, &wanted, built);
+        match outcome {
+            Outcome::LandingBuilt(built) => {
+                let Some(wanted) = self.take_landing(onto, tip) else { return };
+                if self.is_landing_held(onto, &wanted) {
+                    self.hold_landing(onto, &wanted);
+                } else {
+                    self.publish_tested(onto, &wanted, built);
+                }
+            }
+            Outcome::NotSigned { why } => self.put_off(onto, tip, why),
+            _ => {}
+        }
+    }
+
+    /// A person paused the queue while the commits were made.
+    fn is_landing_held(&self, onto: &QueueId, wanted: &Landing) -> bool {
+        let held = |id: &EntryId| {
+            let entry = self.floor.entries.get(id)?;
+            self.floor.queues.get(onto)?.holds(entry.priority)
+        };
+        wanted.entries().iter().any(|id| held(id).is_some())
+    }
+
+    /// What is known of its trees stays known: nothing is run again when the queue goes on.
+    fn hold_landing(&mut self, onto: &QueueId, wanted: &Landing) {
+        for entry in wanted.entries() {
+            self.set_entry(entry, EntryState::Queued);
+        }
+        self.plan(onto, &Input::Refused { tip: wanted.tip(), head: wanted.old.clone() });
+    }
+
+    // ---- what cannot be signed -----------------------------------------------------------------
+
+    /// Without the key nothing of it lands. Nothing else stands behind it: what else the project's queues have to do is
+    /// done, and what waits can be taken out.
+    fn put_off(&mut self, onto: &QueueId, tip: &Sha, why: &str) {
+        let now = self.now;
+        let landing = self.queue_of(onto).landing.as_mut().filter(|l| l.tip() == *tip);
+        let Some(landing) = landing else { return };
+        let times = landing.put_off.map_or(0, |(times, _)| times) + 1;
+        landing.put_off = Some((times, now + pause(times)));
+        let lane = landing_lane(onto);
+        if self.floor.trouble(&onto.project, &lane).is_none_or(|known| known.is_news(why, now)) {
+            self.trouble_seen(&onto.project, &lane, "sign_commits", None, why);
+        }
+    }
+
+    pub(super) fn sign_again(&mut self, onto: &QueueId) {
+        let now = self.now;
+        let Some(landing) = self.queue_of(onto).landing.as_mut() else { return };
+        // Until it is answered.
+        landing.put_off = landing.put_off.map(|(times, _)| (times, now + SIGN_WITHIN));
+        let landing = landing.clone();
+        let steps = self.landing_steps(onto, &landing);
+        let (old, tip) = (landing.old.clone(), landing.tip());
+        let QueueId { project, target } = onto.clone();
+        self.act(Action::BuildLanding { project, target, old, tip, steps });
+    }
+
+    /// What is about to land with this entry does not, as long as nothing was begun that moves the branch. The others
+    /// are tried again without it.
+    pub(super) fn call_back(&mut self, id: EntryId) {
+        let Some(onto) = self.floor.entries.get(&id).map(Entry::queue) else { return };
+        let landing = self.queue_of(&onto).landing.take_if(|l| l.entries().contains(&id));
+        let Some(wanted) = landing else { return };
+        self.trouble_over(&onto.project, &landing_lane(&onto));
+        for entry in wanted.entries() {
+            self.set_entry(entry, EntryState::Queued);
+        }
+        self.plan(&onto, &Input::CalledBack { tip: wanted.tip(), entry: id });
     }
 
     /// The commits cannot be made. Nothing has moved.
@@ -67,13 +148,15 @@ impl Turn<'_> {
 
     fn take_landing(&mut self, onto: &QueueId, tip: &Sha) -> Option<Landing> {
         let known = self.floor.queues.get(onto)?.landing.as_ref()?;
-        (known.tip() == *tip).then(|| self.queue_of(onto).landing.take())?
+        let taken = (known.tip() == *tip).then(|| self.queue_of(onto).landing.take())?;
+        self.trouble_over(&onto.project, &landing_lane(onto));
+        taken
     }
 
     /// Records the intent; the effect does it. The one place where a publication is ordered.
     fn publish_tested(&mut self, onto: &QueueId, wanted: &Landing, built: &BuiltLanding) {
         let BuiltLanding { commits, again } = built;
-        let Landing { old, steps } = wanted;
+        let Landing { old, steps, .. } = wanted;
         let (tip, list) = (wanted.tip(), wanted.entries());
         let Some(new) = commits.last().map(|link| link.commit.clone()) else { return };
         let whole = commits.len() == steps.len();

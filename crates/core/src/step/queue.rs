@@ -93,6 +93,7 @@ impl Turn<'_> {
             stood_on: None,
             command: None,
             waits_told: None,
+            wait_told: false,
         });
         self.enter(id, JobState::Merging { entry }, LAND_WITHIN);
         self.note_job(NoteKind::MergeReady, id, format!("entry {entry}, {}", head.short()));
@@ -291,6 +292,7 @@ impl Turn<'_> {
         if let EntryState::Checking { run, again_at: None } = entry.state {
             self.act(Action::CancelCi { project, run });
         }
+        self.call_back(id);
         self.set_entry(id, state);
         self.queue_of(&queue).parked.retain(|p| p.who != Who::Entry(id));
         self.plan(&queue, &Input::Removed { entry: id });
@@ -299,8 +301,8 @@ impl Turn<'_> {
     /// The branch is not where it was when it was approved.
     pub(super) fn branch_moved(&mut self, id: EntryId, head: Option<&Sha>) {
         let Some(entry) = self.floor.entries.get(&id) else { return };
-        // What lands, or has landed, was where it should be.
-        if !matches!(entry.state, EntryState::Queued | EntryState::Checking { .. }) {
+        // What is published, or has landed, was where it should be.
+        if !entry.state.is_live() || self.floor.is_publishing(entry) {
             return;
         }
         let (job, project) = (entry.job, entry.project.clone());
@@ -434,9 +436,9 @@ impl Turn<'_> {
     /// only git knows, and it is waited for.
     pub(super) fn withdraw(&mut self, id: JobId, why: &str) -> bool {
         let Some(JobState::Merging { entry }) = self.job(id).map(|j| j.state.clone()) else { return true };
-        match self.floor.entries.get(&entry).map(|e| e.state.clone()) {
-            Some(EntryState::Merging) => false,
-            Some(EntryState::Queued) => {
+        match self.floor.entries.get(&entry) {
+            Some(entry) if self.floor.is_publishing(entry) => false,
+            Some(Entry { state: EntryState::Queued | EntryState::Merging, .. }) => {
                 self.leave(entry, EntryState::Cancelled { reason: why.to_owned() });
                 true
             }

@@ -2,6 +2,7 @@
 //! what nobody is at, somebody is told.
 
 use super::Turn;
+use super::deadline::minutes;
 use crate::event::NoteKind;
 use crate::ids::{EntryId, QueueId};
 use crate::planner::Input;
@@ -69,6 +70,22 @@ impl Turn<'_> {
                 id,
                 one_line(&format!("it lands after {why}: {next}"), 400),
             );
+        }
+    }
+
+    /// Somebody is at what it lands after, and that takes long. It is in no plan that would tell of it.
+    pub(super) fn tell_of_wait(&mut self, id: EntryId) {
+        let Some(entry) = self.floor.entries.get(&id) else { return };
+        let Some(branch) = self.floor.waits_for_branch(entry) else { return };
+        let who = match self.floor.is_at_it(entry) {
+            (None, Some(job)) => format!("which the job of issue #{} works on", job.issue),
+            _ => "which is queued".to_owned(),
+        };
+        let waited = minutes(self.now.since(entry.requested_at));
+        let text = format!("it waits for {waited} until {branch} has landed, {who}");
+        self.note_entry(NoteKind::Escalation, id, text);
+        if let Some(entry) = self.floor.entries.edit(&id) {
+            entry.wait_told = true;
         }
     }
 }

@@ -22,6 +22,7 @@ mod records;
 mod reviewers;
 mod reviews;
 mod sessions;
+mod signing;
 mod staff;
 mod statuses;
 mod targets;

@@ -60,7 +60,9 @@ impl Turn<'_> {
                     self.act(Action::CancelCi { project: onto.project.clone(), run: run.run });
                 }
             }
-            Order::Publish { old, on, steps } => self.land(onto, Landing { old, steps }, &on),
+            Order::Publish { old, on, steps } => {
+                self.land(onto, Landing { old, on: Some(on), steps, put_off: None });
+            }
             Order::Fail { entry, on, on_base, behind, .. } => {
                 let reason = evidence.report.map_or_else(|| "the checks failed".into(), describe);
                 self.stands_on(entry, Some(&on), &behind, evidence.run, evidence.report);

@@ -5,6 +5,7 @@
 
 use super::Turn;
 use super::deadline::minutes;
+use super::landing::landing_lane;
 use crate::effect::{Action, CiPurpose};
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, ProjectName, QueueId, Target};
@@ -42,11 +43,11 @@ impl Floor {
 
     /// What keeps a job from going on, if that is trouble: in its own lane, or in its project's queue.
     pub fn trouble_of(&self, job: &Job) -> Option<&Trouble> {
-        let lane = match job.state {
-            JobState::Merging { .. } => format!("queue:{}", job.project),
-            _ => format!("job:{}", job.id),
+        let lanes = match job.state {
+            JobState::Merging { .. } => vec![format!("queue:{}", job.project), landing_lane(&job.queue())],
+            _ => vec![format!("job:{}", job.id)],
         };
-        let mine = |t: &&Trouble| t.lane == lane || t.issue == Some(job.issue);
+        let mine = |t: &&Trouble| lanes.contains(&t.lane) || t.issue == Some(job.issue);
         self.projects.get(&job.project)?.troubles.iter().find(mine)
     }
 }

@@ -67,10 +67,10 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
             Some((Some(project.clone()), project.to_string()))
         }
-        Due::Queue(queue) => {
+        Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
         }
-        Due::Entry(id) => {
+        Due::Entry(id) | Due::Wait(id) => {
             let entry = floor.entries.get(id);
             entry.map(|entry| (Some(entry.project.clone()), entry.branch.clone()))
         }
@@ -93,6 +93,8 @@ fn then(due: &Due) -> &'static str {
         Due::Staff(_) => "agents that cannot work are tried or told of again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",
         Due::Queue(_) => "it goes on, or somebody is told that it waits",
+        Due::Signing(_) => "what could not be signed is tried again",
+        Due::Wait(_) => "people are told that it waits long for another branch",
         Due::Entry(_) => "the checks of its head are tried again",
     }
 }

@@ -9,7 +9,8 @@ use shopfloor_core::effect::{
 use shopfloor_core::ids::{EntryId, ProjectName, Sha, Target};
 use shopfloor_core::planner::Link;
 use shopfloor_engine::ports::{
-    BuildRequest, Built, Final, Merger, NotPublished, PortError, PortResult, PrimaryAt, PublishRequest,
+    BuildRequest, Built, Final, Merger, NotPublished, NotSigned, PortError, PortResult, PrimaryAt,
+    PublishRequest,
 };
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
@@ -117,12 +118,17 @@ impl Merger for FakeMerger {
         })
     }
 
-    fn build_landing(&self, _lock: &QueueLock, old: &Sha, steps: &[LandingStep]) -> PortResult<BuiltLanding> {
+    fn build_landing(
+        &self,
+        _lock: &QueueLock,
+        old: &Sha,
+        steps: &[LandingStep],
+    ) -> PortResult<Result<BuiltLanding, NotSigned>> {
         self.0.call("build_landing", |world| {
             let signed = world.policy.merge_signed;
             if signed && world.key_is_away() {
                 world.saw("key away");
-                return Err(PortError::transient("signing failed (simulated)"));
+                return Ok(Err(NotSigned("signing failed (simulated)".into())));
             }
             let mut onto = commit_of(old);
             let mut landed = BuiltLanding::default();
@@ -141,7 +147,7 @@ impl Merger for FakeMerger {
                 }
                 landed.commits.push(Link { commit: sha(onto), tree: world.git.tree(onto) });
             }
-            Ok(landed)
+            Ok(Ok(landed))
         })
     }
 

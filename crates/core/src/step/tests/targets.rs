@@ -117,3 +117,22 @@ fn who_waits_in_vain_is_told_whenever_it_comes_to_that() {
     assert!(scene.has("build_chain"));
     assert_eq!(told(&scene).len(), 3);
 }
+
+/// It is in no plan that would tell, and somebody is at what it waits for.
+#[test]
+fn people_are_told_once_of_a_long_wait_for_another_branch() {
+    let mut scene = Scene::new(policy());
+    queue_by_hand(&mut scene, "below", 3, None, &[]);
+    queue_by_hand(&mut scene, "top", 1, None, &["below"]);
+    scene.primary(10);
+    let told = |scene: &Scene| {
+        let waits = |n: &&Note| n.kind == NoteKind::Escalation && n.text.contains("until below has landed");
+        scene.notes.iter().filter(waits).map(|n| n.text.clone()).collect::<Vec<_>>()
+    };
+    let alarm = Policy::default().merge_alarm;
+    scene.wait(alarm - Duration::from_secs(1));
+    assert_eq!(told(&scene), Vec::<String>::new());
+    scene.wait(Duration::from_secs(2)).wait(alarm);
+    let [text] = &told(&scene)[..] else { panic!("{:?}", scene.notes) };
+    assert!(text.contains("which is queued"), "{text}");
+}
