@@ -15,37 +15,13 @@ fn typed(report: &Report) -> u64 {
     report.coverage.get("message typed").copied().unwrap_or(0)
 }
 
-fn met(report: &Report, what: &str) -> bool {
-    report.coverage.contains_key(what)
-}
-
-/// Runs of which none is too short to tell anything, nor long.
-fn runs() -> impl Iterator<Item = Report> {
-    let short = |report: &Report| (100..PLACES_MAX).contains(&report.crash_points);
-    (1..).map(|seed| run_with_crash(seed, None)).filter(short)
-}
-
 #[test]
 fn a_crash_at_any_point_breaks_nothing() {
+    let short = |report: &Report| (100..PLACES_MAX).contains(&report.crash_points);
+    let runs = || (1..).map(|seed| run_with_crash(seed, None)).filter(short);
     let of_typed = runs().filter(|report| typed(report) >= 4).take(TYPED);
     let others = runs().filter(|report| typed(report) < 4).take(RUNS - TYPED);
-    let (places, keys) = crash_at_each_place(of_typed.chain(others));
-    println!("{places} crashes, {keys} of them just before a key was typed");
-    assert!(keys > 0, "no daemon died before it typed");
-}
-
-/// A person takes commits off the primary branch while entries are queued, and accepts that later, or puts it back.
-#[test]
-fn a_crash_around_a_rewind_breaks_nothing() {
-    let rewound = |report: &Report| met(report, "rewound while entries are queued");
-    let accepted = runs().filter(|r| rewound(r) && met(r, "rewind accepted")).take(1);
-    let put_back = runs().filter(|r| rewound(r) && met(r, "rewind put back")).take(1);
-    let (places, _) = crash_at_each_place(accepted.chain(put_back));
-    println!("{places} crashes around rewinds");
-}
-
-/// How many places there were, and how often it was just before a key was typed.
-fn crash_at_each_place(runs: impl Iterator<Item = Report>) -> (usize, u64) {
+    let runs = of_typed.chain(others);
     let places: Vec<(u64, u64)> =
         runs.flat_map(|run| (1..=run.crash_points).map(move |place| (run.seed, place))).collect();
     let (next, keys) = (AtomicUsize::new(0), AtomicU64::new(0));
@@ -60,7 +36,9 @@ fn crash_at_each_place(runs: impl Iterator<Item = Report>) -> (usize, u64) {
             scope.spawn(work);
         }
     });
-    (places.len(), keys.into_inner())
+    let keys = keys.into_inner();
+    println!("{} crashes, {keys} of them just before a key was typed", places.len());
+    assert!(keys > 0, "no daemon died before it typed");
 }
 
 /// The daemon dies there. How many keys were just about to be typed.
