@@ -1,7 +1,7 @@
 //! Open pull requests and their reviews, kept beside the jobs: one may be there before its job, and a
 //! review may come before anybody waits for it, and outlives the job it came in.
 
-use super::{Floor, Job};
+use super::{Floor, Job, Session, SessionState};
 use crate::effect::Verdict;
 use crate::ids::{IssueNumber, PrNumber, ProjectName, Sha};
 use crate::table::Record;
@@ -130,6 +130,12 @@ impl Floor {
             self.pulls.put(Pull::new(project.clone(), number));
         }
         self.pulls.edit(&key).expect("just put")
+    }
+
+    /// What is left of a session that reviewed a pull request which no job carries, or does.
+    pub fn review_left(&self, project: &ProjectName, pr: PrNumber) -> Option<&Session> {
+        let here = |s: &&Session| s.project == *project && s.issue.0 == pr.0;
+        self.sessions.iter().filter(here).find(|s| s.state != SessionState::Ended)
     }
 
     pub fn pull_of(&self, job: &Job) -> Option<&Pull> {

@@ -127,10 +127,12 @@ impl Turn<'_> {
             && !self.floor.jobs.iter().any(had_job)
     }
 
-    /// Whether nobody else reviews it, and it is known what there is to review.
+    /// Whether nobody else reviews it, and it is known what there is to review. A session that could not be ended still
+    /// has the worktree.
     fn is_free(&self, pull: &Pull) -> bool {
         let seen = !pull.branch.is_empty() && pull.head.is_some();
-        seen && self.review_under_way(&pull.project, pull.number).is_none()
+        seen && self.floor.review_left(&pull.project, pull.number).is_none()
+            && self.review_under_way(&pull.project, pull.number).is_none()
             && may_ask_for_review(self.floor, &pull.project, pull.number, &pull.branch).is_ok()
     }
 

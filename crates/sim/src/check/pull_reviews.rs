@@ -90,7 +90,9 @@ impl Checker {
         let queued = |p: &Pull| floor.queued_by_hand(project, &p.branch).is_some();
         let passed_over =
             |p: &&Pull| always && !p.ours && p.review_begun != p.head && !carried(p) && !queued(p);
-        let forgotten = floor.pulls.iter().find(|p| p.review_asked || passed_over(p));
+        // Nobody else where one could not be ended, which was told.
+        let free = |p: &&Pull| floor.review_left(project, p.number).is_none();
+        let forgotten = floor.pulls.iter().filter(free).find(|p| p.review_asked || passed_over(p));
         if let Some(pull) = forgotten {
             world
                 .broken(WAITS, format!("pull request {} waits for a review that nobody begins", pull.number));

@@ -32,7 +32,9 @@ impl Checker {
         let (mut wrong, mut knowingly) = (Vec::new(), false);
         let heads = || entries.iter().filter_map(|id| floor.entries.get(id)).map(|e| commit_of(&e.head));
         for rewind in world.rewinds.iter().filter(|r| r.branch == branch && r.at <= at) {
-            if rewind.open {
+            // A person may have merged what has it all.
+            let put_back = world.git.reachable([old]).is_superset(&rewind.removed);
+            if rewind.open && !put_back {
                 wrong.push(format!("c{new} was published on {branch}, of which nobody accepted where it is"));
             }
             let git = &world.git;

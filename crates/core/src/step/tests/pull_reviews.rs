@@ -230,3 +230,14 @@ fn what_its_reviewer_asks_can_be_answered() {
     scene.event(Event::Answered { project: project(), issue, text, question: Some(question) });
     assert_eq!(scene.ask().expect("still up").answer.as_deref(), Some("1"));
 }
+
+#[test]
+fn where_a_reviewer_could_not_be_ended_no_other_begins() {
+    let mut scene = under_review(ReviewPeople::Always);
+    posted(&mut scene, FIRST, Verdict::Approve);
+    scene.impossible("end_session");
+    assert_eq!(scene.job().end(), Some(End::Reviewed));
+    assert!(!scene.observe(shown(2)).event(asks(2)).has("start_session"));
+    // When it has ended by itself.
+    assert!(scene.exited(FIRST, Some(0)).has("start_session"));
+}
