@@ -4,7 +4,7 @@ use shopfloor_sim::run;
 use shopfloor_sim::world::Mutation;
 
 /// Seeds tried until the invariant is seen to break.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1500;
 
 fn check(mutation: Mutation, invariant: &str) {
     let caught = (1..=SEEDS).any(|seed| {
