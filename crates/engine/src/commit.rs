@@ -128,6 +128,12 @@ impl<S: Store> Engine<S> {
         self.reload()?;
         match event {
             Event::Tick => self.one_by_one(now),
+            // Whoever waits for it is told that it cannot be done, and does what is done then.
+            Event::Performed { action, outcome } if !matches!(outcome, Outcome::Impossible { .. }) => {
+                let why = format!("a bug: what came of it could not be taken in: {why}");
+                let outcome = Outcome::Impossible { why };
+                self.apply(now, &Event::Performed { action: action.clone(), outcome }, performed)
+            }
             event => self.set_aside(now, event, performed, why),
         }
     }

@@ -106,7 +106,11 @@ impl Queue {
         let path = self.hub.path().join("logs").join(&self.primary);
         let log = tail(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
         let (begin, end) = (format!("{old} {new} "), format!("\t{}", message(entries)));
-        Ok(log.lines().any(|line| line.starts_with(&begin) && line.ends_with(&end)))
+        // Git writes the line before it moves the branch, and may die between. Whoever took it off found it there: that
+        // is the next line.
+        let lines: Vec<&str> = log.lines().collect();
+        let made = |line: &str| line.starts_with(&begin) && line.ends_with(&end);
+        Ok(lines.windows(2).any(|pair| made(pair[0]) && pair[1].starts_with(new.as_str())))
     }
 
     /// One transaction: the primary branch moves if each of the branches is where it was.

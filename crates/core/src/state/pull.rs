@@ -45,9 +45,9 @@ pub struct Pull {
     pub reviews: Vec<SeenReview>,
     #[serde(default)]
     pub title: String,
-    /// The factory opened it.
+    /// Whether the factory opened it, if that was seen.
     #[serde(default)]
-    pub ours: bool,
+    pub ours: Option<bool>,
     /// A person asked for an agent's review, which has not begun.
     #[serde(default)]
     pub review_asked: bool,
@@ -70,7 +70,7 @@ impl Pull {
             fixes: Vec::new(),
             reviews: Vec::new(),
             title: String::new(),
-            ours: false,
+            ours: None,
             review_asked: false,
             review_begun: None,
         }

@@ -54,7 +54,7 @@ impl Floor {
             return true;
         }
         // A person merged it, and the queue had nothing to do.
-        let of = |j: &&Job| j.queue() == entry.queue() && j.branch == name;
+        let of = |j: &&Job| !j.is_review() && j.queue() == entry.queue() && j.branch == name;
         let newest = self.jobs.iter().rev().find(of);
         newest.is_some_and(|j| j.merged.is_some() || j.end() == Some(End::Merged))
     }

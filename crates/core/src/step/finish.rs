@@ -20,6 +20,7 @@ const ENDED_TRIGGER: &str = "job_";
 
 /// Ended jobs kept on a floor.
 pub(super) const ENDED_JOBS_MAX: usize = 1_000;
+const ENDED_REVIEWS_MAX: usize = 100;
 
 /// Names an effect of a finishing job.
 pub(super) fn action_key(action: &Action) -> String {
@@ -346,9 +347,14 @@ impl Turn<'_> {
 
     /// Ended jobs are kept for people to look at, the newest of them. The journal remembers more.
     fn forget_old_jobs(&mut self) {
-        let ended: Vec<JobId> = self.floor.jobs.iter().filter(|j| !j.is_live()).map(|j| j.id).collect();
-        let surplus = ended.len().saturating_sub(ENDED_JOBS_MAX);
-        for job in &ended[..surplus] {
+        let surplus = |review: bool, max: usize| -> Vec<JobId> {
+            let ended = self.floor.jobs.iter().filter(|j| !j.is_live() && j.is_review() == review);
+            let ended: Vec<JobId> = ended.map(|j| j.id).collect();
+            ended[..ended.len().saturating_sub(max)].to_vec()
+        };
+        // What was only reviewed takes no place from what was worked on.
+        let over = [surplus(false, ENDED_JOBS_MAX), surplus(true, ENDED_REVIEWS_MAX)].concat();
+        for job in &over {
             let sessions: Vec<Epoch> =
                 self.floor.sessions.iter().filter(|s| s.job == *job).map(|s| s.epoch).collect();
             let unended =

@@ -99,6 +99,16 @@ impl Turn<'_> {
         self.plan(onto, &Input::Refused { tip: wanted.tip(), head: wanted.old.clone() });
     }
 
+    /// The branch is elsewhere than what is to land stands on, and nothing was begun that moves it: that is tried anew.
+    pub(super) fn landing_overtaken(&mut self, onto: &QueueId, head: &Sha) {
+        let Some(wanted) = self.queue_of(onto).landing.take_if(|l| l.old != *head) else { return };
+        self.trouble_over(&onto.project, &landing_lane(onto));
+        for entry in wanted.entries() {
+            self.set_entry(entry, EntryState::Queued);
+        }
+        self.plan(onto, &Input::Refused { tip: wanted.tip(), head: head.clone() });
+    }
+
     // ---- what cannot be signed -----------------------------------------------------------------
 
     /// Without the key nothing of it lands. Nothing else stands behind it: what else the project's queues have to do is

@@ -212,7 +212,13 @@ impl Turn<'_> {
             Event::StaffTouched { project } => self.staff_touched(project.as_ref(), true),
             Event::Resumed => self.resumed(),
             Event::Tick => self.tick(),
-            Event::TimerDue { due } => self.see_to(due.clone()),
+            // Another may have moved it.
+            Event::TimerDue { due } => {
+                let now = self.now;
+                if self.floor.timers().any(|timer| timer.due == *due && timer.at <= now) {
+                    self.see_to(due.clone());
+                }
+            }
             Event::SetAside { aside, what, why } => self.set_aside(aside, what, why),
         }
     }
@@ -281,7 +287,7 @@ impl Turn<'_> {
                 head.clone_into(&mut pull.head);
                 fixes.clone_into(&mut pull.fixes);
                 title.clone_into(&mut pull.title);
-                pull.ours = *ours;
+                pull.ours = Some(*ours);
                 self.pull_of_queued(project, *number, branch);
                 self.review_follows(project, *number);
             }
@@ -446,7 +452,9 @@ impl Turn<'_> {
                 self.publish_impossible(&QueueId::new(project, target.as_ref()), old, new, &reason);
             }
             Action::CollectReview { job, epoch, .. } => self.reviewer_failed(*job, *epoch, &reason),
-            Action::PostReview { job, epoch, .. } => self.review_not_posted(*job, *epoch, &reason),
+            Action::PostReview { job, epoch, head, .. } => {
+                self.review_not_posted(*job, *epoch, head, &reason);
+            }
             Action::MoveReview { job, epoch, head, .. } => {
                 self.reviewer_not_moved(*job, *epoch, head, &reason);
             }

@@ -94,6 +94,7 @@ impl Turn<'_> {
                     let text = format!("somebody moved {} to {}", onto.branch_in_words(), head.short());
                     self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
+                self.landing_overtaken(onto, head);
                 self.plan(onto, &Input::Primary { head: head.clone() });
             }
             (found, known) => self.primary_lost(onto, known, found.cloned()),

@@ -70,13 +70,16 @@ impl Turn<'_> {
             self.note(NoteKind::StaleSignal, project, None, text);
             return;
         }
-        let pull = self.floor.pull(project, pr);
-        branch.clone_into(&mut pull.branch);
-        pull.head = Some(head.clone());
-        // One that is under way is what they ask for.
-        match self.review_under_way(project, pr) {
-            Some(_) => self.review_follows(project, pr),
-            None => self.floor.pull(project, pr).review_asked = true,
+        // One that was not seen yet is waited for: it may be gone already.
+        if let Some(pull) = self.floor.pulls.edit(&(project.clone(), pr)) {
+            branch.clone_into(&mut pull.branch);
+            pull.head = Some(head.clone());
+        }
+        // One that is under way is what they ask for; one that ends is not.
+        let reviewing = |job: &Job| matches!(job.state, JobState::Reviewing { .. });
+        match self.review_under_way(project, pr).is_some_and(reviewing) {
+            true => self.review_follows(project, pr),
+            false => self.floor.pull(project, pr).review_asked = true,
         }
     }
 
@@ -119,7 +122,7 @@ impl Turn<'_> {
     fn is_due(&self, pull: &Pull) -> bool {
         let Some(head) = &pull.head else { return false };
         let had_job = |j: &Job| !j.is_review() && j.project == pull.project && j.pr == Some(pull.number);
-        !pull.ours
+        pull.ours == Some(false)
             && pull.review_begun.as_ref() != Some(head)
             && !pull.has_agents_review(head)
             // Somebody has decided already.
@@ -178,6 +181,12 @@ impl Turn<'_> {
         }
         let within = self.policy(project).review_timeout;
         self.enter(id, JobState::Reviewing { head: head.clone() }, within);
+        // It was there before, and its review has been posted since.
+        let mine = self.job(id).and_then(|j| self.floor.sessions.get(&j.review_session?));
+        let done = mine.is_some_and(|session| session.reviewed.as_ref() == Some(&head));
+        if done && self.floor.pull(project, pr).has_agents_review(&head) {
+            return self.finish(id, End::Reviewed, &format!("of {}", head.short()));
+        }
         self.see_to_a_reviewer(id, &head);
     }
 

@@ -328,14 +328,23 @@ impl Turn<'_> {
 
     /// The verdict is on the forge, from where it is observed.
     pub(super) fn review_posted(&mut self, id: JobId, epoch: Epoch, head: &Sha, verdict: Verdict) {
-        let Some(job) = self.job(id).filter(|j| j.review_session == Some(epoch)) else { return };
+        let Some(job) = self.job(id) else { return };
         match job.kind {
-            JobKind::Issue => self.rest_or_dismiss(id, epoch),
+            JobKind::Issue if job.review_session == Some(epoch) => self.rest_or_dismiss(id, epoch),
+            JobKind::Issue => {}
+            // Whoever wrote it may have ended before.
             JobKind::Review => self.pull_reviewed(id, head, verdict),
         }
     }
 
-    pub(super) fn review_not_posted(&mut self, id: JobId, epoch: Epoch, reason: &str) {
+    pub(super) fn review_not_posted(&mut self, id: JobId, epoch: Epoch, head: &Sha, reason: &str) {
+        let left = |j: &Job| {
+            let waits = matches!(&j.state, JobState::Reviewing { head: waits } if waits == head);
+            j.is_review() && j.review_session.is_none() && waits
+        };
+        if self.job(id).is_some_and(left) {
+            return self.review_given_up(id, reason);
+        }
         if let Some(session) = self.floor.sessions.edit(&epoch) {
             session.reviewed = None;
         }

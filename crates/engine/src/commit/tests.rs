@@ -104,3 +104,23 @@ fn where_the_search_for_work_fails_no_event_is_lost_and_nothing_is_begun() {
     let paused = engine.floor().projects.get(&project()).and_then(|p| p.paused.clone());
     assert_eq!(paused.as_deref(), Some("a bug keeps issues from being begun: no work is found"));
 }
+
+#[test]
+fn whoever_waits_for_an_effect_is_told_that_it_failed() {
+    fn whole(floor: &mut Floor, now: Time, event: &Event) -> Step {
+        assert!(!matches!(event, Event::Performed { outcome: Outcome::Done, .. }), "cursed");
+        step(floor, now, event)
+    }
+    fn alone(_: &mut Floor, _: Time, _: &Event, _: &str) -> Step {
+        panic!("cursed")
+    }
+    let mut engine = engine(MemoryStore::default(), Steps { whole, alone });
+    let outbox = engine.outbox().expect("readable");
+    let [effect] = &outbox[..] else { panic!("{outbox:?}") };
+    engine.complete(Time(2), effect, Outcome::Done).expect("committed");
+    assert!(engine.outbox().expect("readable").is_empty());
+    let journal = engine.store().journal(Seq(0), 100).expect("readable");
+    assert!(
+        journal.iter().any(|e| e.body.contains("\"outcome\":\"impossible\"") && e.body.contains("cursed"))
+    );
+}

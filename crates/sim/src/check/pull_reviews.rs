@@ -88,11 +88,15 @@ impl Checker {
         let always = policy.review_people == ReviewPeople::Always;
         let carried = |p: &Pull| floor.job_on(project, &p.branch).is_some();
         let queued = |p: &Pull| floor.queued_by_hand(project, &p.branch).is_some();
-        let passed_over =
-            |p: &&Pull| always && !p.ours && p.review_begun != p.head && !carried(p) && !queued(p);
+        let passed_over = |p: &&Pull| {
+            always && p.ours == Some(false) && p.review_begun != p.head && !carried(p) && !queued(p)
+        };
         // Nobody else where one could not be ended, which was told.
         let free = |p: &&Pull| floor.review_left(project, p.number).is_none();
-        let forgotten = floor.pulls.iter().filter(free).find(|p| p.review_asked || passed_over(p));
+        let forgotten = floor.pulls.iter().filter(free).find(|p| {
+            // One that was never seen may be gone.
+            (p.review_asked && !p.branch.is_empty()) || passed_over(p)
+        });
         if let Some(pull) = forgotten {
             world
                 .broken(WAITS, format!("pull request {} waits for a review that nobody begins", pull.number));

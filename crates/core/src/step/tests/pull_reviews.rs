@@ -241,3 +241,27 @@ fn where_a_reviewer_could_not_be_ended_no_other_begins() {
     // When it has ended by itself.
     assert!(scene.exited(FIRST, Some(0)).has("start_session"));
 }
+
+#[test]
+fn it_ends_with_its_review_also_if_the_reviewer_ended_before() {
+    let mut scene = under_review(ReviewPeople::Ask);
+    scene.signal(FIRST, Phase::Done).answer("collect_review", reviewed(Verdict::Approve));
+    scene.exited(FIRST, Some(0)).end_session();
+    assert_eq!(scene.state(), "reviewing");
+    let mut lost = under_review(ReviewPeople::Ask);
+    lost.signal(FIRST, Phase::Done).answer("collect_review", reviewed(Verdict::Approve));
+    lost.exited(FIRST, Some(0)).end_session().impossible("post_review");
+    assert!(lost.has("comment_pr"));
+    scene.done("post_review");
+    // Asked again before all of it is gone: another follows.
+    assert_eq!(scene.state(), "finishing");
+    scene.event(asks(2)).answer("release_worktree", Outcome::Released { rescue: None, note: None });
+    assert_eq!((scene.job().end(), scene.has("start_session")), (Some(End::Reviewed), true));
+}
+
+#[test]
+fn what_is_asked_of_one_that_was_not_seen_waits_until_it_is() {
+    let mut scene = Scene::new(policy(ReviewPeople::Ask));
+    assert!(!scene.event(asks(1)).has("start_session"));
+    assert!(scene.observe(shown(1)).has("start_session"));
+}
