@@ -240,6 +240,10 @@ impl Turn<'_> {
     pub(super) fn collect_review(&mut self, epoch: Epoch) -> bool {
         let Some(session) = self.floor.sessions.get(&epoch) else { return false };
         let (id, moved) = (session.job, session.moved || !session.verdict.cleared);
+        // It died, and could not be cleared away: whoever speaks in its name now, what is there may be a draft.
+        if session.crashed && session.state == SessionState::Unended {
+            return false;
+        }
         let Some(job) = self.job(id) else { return false };
         let (JobState::Reviewing { head }, Some(pr)) = (&job.state, job.pr) else { return false };
         if job.review_session != Some(epoch) || session.reviewed.as_ref() == Some(head) {

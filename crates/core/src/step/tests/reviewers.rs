@@ -233,3 +233,12 @@ fn one_that_is_not_through_when_a_person_has_decided_is_not_needed() {
     assert_eq!(scene.state(), "working");
     assert!(scene.has("end_session"));
 }
+
+#[test]
+fn what_one_that_died_and_could_not_be_ended_says_later_counts_for_nothing() {
+    let mut scene = Scene::reviewing(Policy::default(), 1);
+    scene.start_session();
+    scene.event(Event::ResultWritten { epoch: REVIEWER }).exited(REVIEWER, Some(1));
+    scene.impossible("end_session").signal(REVIEWER, Phase::Done);
+    assert!(!scene.has("collect_review"));
+}
