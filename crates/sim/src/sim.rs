@@ -289,6 +289,10 @@ impl Sim {
                     Whim::PauseWork => Some(Whim::ResumeWork),
                     _ => None,
                 };
+                if whim == Whim::PutRight {
+                    // If it stands still all the same, they look again.
+                    self.righting.clear();
+                }
                 if let Some(later) = undone {
                     let (now, minutes) = {
                         let mut world = self.world.lock();

@@ -45,7 +45,10 @@ impl Checker {
             if let Some(version) = git.content(new).values().find(back) {
                 wrong.push(format!("c{new} brings version {version} back to {branch}"));
             }
-            let returned = git.reachable([new]).intersection(&rewind.removed).next().copied();
+            // What was there before this came otherwise.
+            let brought: BTreeSet<u32> =
+                git.reachable([new]).difference(&git.reachable([old])).copied().collect();
+            let returned = brought.intersection(&rewind.removed).next().copied();
             let knows = |head: u32| {
                 let there = git.reachable([old]);
                 git.reachable([head]).difference(&there).all(|c| rewind.removed.contains(c))
