@@ -4,7 +4,8 @@ use crate::install;
 use crate::sh::{self, Res, Steps, cargo};
 use std::process::Command;
 
-pub fn run(quick: bool, queue: bool) -> Res<()> {
+/// `part`: only that, as an option of the measuring program.
+pub fn run(quick: bool, part: Option<&str>) -> Res<()> {
     let mut steps = Steps::default();
     steps.step("checking for git and tmux", || {
         install::ensure("git")?;
@@ -20,9 +21,7 @@ pub fn run(quick: bool, queue: bool) -> Res<()> {
     if quick {
         bench.arg("--quick");
     }
-    if queue {
-        bench.arg("--queue");
-    }
+    bench.args(part);
     steps.step("measuring", || sh::run(&mut bench))?;
     steps.print();
     Ok(())

@@ -1,8 +1,10 @@
 //! Test programs beside each other, where there is no `cargo nextest` to do it.
 //!
-//! `cargo test` runs one program after another. Most of ours wait for tmux, git or an agent most of their
-//! time, so that takes three times as long as it has to. Here a few run at once, each with its output
-//! kept until it ends: one line for one that passed, everything for one that did not.
+//! `cargo test` runs one program after another. Ours are of two kinds. Some wait for tmux, git or an agent
+//! most of their time: as many of their tests run at once as keep the cores busy. The others compute, one
+//! program after another, and step back ([`NICE`]) for those that wait: so they take what is left over, and
+//! nobody's answer is late because of them. A program's output is kept until it ends: one line for one that
+//! passed, everything for one that did not.
 
 use crate::sh::{self, Res, cargo, say};
 use std::collections::VecDeque;
@@ -10,6 +12,19 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// What computes runs with this niceness.
+const NICE: &str = "10";
+
+/// Those that wait, the longest first.
+const WAITING: [&str; 6] = [
+    "shopfloor::factory",
+    "shopfloor::clients",
+    "adapters::git",
+    "adapters::host",
+    "shopfloor",
+    "shopfloor::cli",
+];
 
 /// A program with tests in it, as cargo built it.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,25 +34,35 @@ struct Program {
     executable: PathBuf,
     /// Where `cargo test` would run it.
     folder: PathBuf,
-    integration: bool,
+}
+
+/// Programs that run one after another, beside those of other lanes.
+struct Lane<'a> {
+    left: &'a Mutex<VecDeque<Program>>,
+    /// Tests of a program that run at once.
+    threads: usize,
+    nice: bool,
 }
 
 /// Builds every test program of the workspace and runs them. `prepare` sets the environment of each.
 pub fn run(prepare: &(impl Fn(&mut Command) + Sync)) -> Res<()> {
     let build = ["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"];
-    let mut programs = programs(&sh::output(cargo().args(build).stderr(Stdio::inherit()))?)?;
-    // Those that wait for other programs are the longest: they begin.
-    programs.sort_by_key(|program| !program.integration);
-    let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
+    let programs = programs(&sh::output(cargo().args(build).stderr(Stdio::inherit()))?)?;
     let count = programs.len();
-    let left = Mutex::new(VecDeque::from(programs));
+    let (waiting, computing) = by_kind(programs);
+    let [waiting, computing] = [waiting, computing].map(|programs| Mutex::new(VecDeque::from(programs)));
     let failed = Mutex::new(Vec::new());
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
+    let nice = sh::on_path("nice");
+    let mut lanes = vec![Lane { left: &computing, threads: cores, nice }];
+    // The two longest begin, in a lane each; the others follow in that of the shorter.
+    lanes.extend((0..2).map(|_| Lane { left: &waiting, threads: cores + 1, nice: false }));
     std::thread::scope(|scope| {
-        for _ in 0..cores + 2 {
+        for lane in &lanes {
             scope.spawn(|| {
+                let next = || lane.left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 while let Some(program) = next() {
-                    if !program.passes(cores, prepare) {
+                    if !program.passes(lane, prepare) {
                         failed.lock().unwrap_or_else(PoisonError::into_inner).push(program.name);
                     }
                 }
@@ -51,13 +76,25 @@ pub fn run(prepare: &(impl Fn(&mut Command) + Sync)) -> Res<()> {
     }
 }
 
+/// Those that wait, the longest first, and those that compute.
+fn by_kind(programs: Vec<Program>) -> (Vec<Program>, Vec<Program>) {
+    let place = |program: &Program| WAITING.iter().position(|name| *name == program.name);
+    let (mut waiting, computing): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|program| place(program).is_some());
+    waiting.sort_by_key(place);
+    (waiting, computing)
+}
+
 impl Program {
     /// Runs it and says how it ended.
-    fn passes(&self, threads: usize, prepare: &impl Fn(&mut Command)) -> bool {
-        let mut command = Command::new(&self.executable);
+    fn passes(&self, lane: &Lane<'_>, prepare: &impl Fn(&mut Command)) -> bool {
+        let mut command = Command::new(if lane.nice { "nice".as_ref() } else { self.executable.as_os_str() });
+        if lane.nice {
+            command.args(["-n", NICE]).arg(&self.executable);
+        }
         prepare(&mut command);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).stdin(Stdio::null());
-        command.arg(format!("--test-threads={threads}"));
+        command.arg(format!("--test-threads={}", lane.threads));
         let begin = Instant::now();
         let (passed, text) = match command.output() {
             Ok(out) => {
@@ -94,12 +131,11 @@ fn programs(messages: &str) -> Res<Vec<Program>> {
         let manifest = PathBuf::from(text(&message["manifest_path"]));
         let folder = manifest.parent().ok_or("cargo names no manifest")?.to_owned();
         let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let integration = message["target"]["kind"][0] == "test";
-        let name = match integration {
+        let name = match message["target"]["kind"][0] == "test" {
             true => format!("{package}::{}", text(&message["target"]["name"])),
             false => package,
         };
-        found.push(Program { name, executable: executable.into(), folder, integration });
+        found.push(Program { name, executable: executable.into(), folder });
     }
     Ok(found)
 }
@@ -116,9 +152,19 @@ mod tests {
 {"reason":"compiler-artifact","manifest_path":"/w/crates/app/Cargo.toml","target":{"kind":["test"],"name":"factory"},"profile":{"test":true},"executable":"/t/factory-2"}
 {"reason":"build-finished","success":true}"#;
         let found = programs(messages).unwrap();
-        let names: Vec<_> = found.iter().map(|p| (p.name.as_str(), p.integration)).collect();
-        assert_eq!(names, [("core", false), ("app::factory", true)]);
+        let names: Vec<_> = found.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["core", "app::factory"]);
         assert_eq!(found[1].folder, PathBuf::from("/w/crates/app"));
+    }
+
+    #[test]
+    fn those_that_wait_the_longest_begin() {
+        let program = |name: &str| Program { name: name.into(), executable: "x".into(), folder: "y".into() };
+        let names = |programs: &[Program]| programs.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+        let all = ["adapters::git", "core", "shopfloor::clients", "sim::seeds", "shopfloor::factory"];
+        let (waiting, computing) = by_kind(all.map(program).into());
+        assert_eq!(names(&waiting), ["shopfloor::factory", "shopfloor::clients", "adapters::git"]);
+        assert_eq!(names(&computing), ["core", "sim::seeds"]);
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn check(folder: &Path) -> Res<()> {
 }
 
 /// What runs that were killed left half fetched.
-fn remove_leftovers(cache: &Path) {
+pub fn remove_leftovers(cache: &Path) {
     for entry in std::fs::read_dir(cache).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(".part-")?.parse::<u32>().ok());

@@ -6,9 +6,13 @@ mod bench;
 mod beside;
 mod clients;
 mod demo;
+mod deps;
+mod docs;
 mod install;
 mod jobs;
 mod leak;
+mod memory;
+mod named;
 mod sample;
 mod sh;
 mod test;
@@ -21,9 +25,10 @@ const HELP: &str = "\
 Shopfloor's developer commands.
 
   cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
-  cargo xtask test [--no-clients]        format, clippy and every test; fetches agent clients with npm, once
-  cargo xtask lint                       format and clippy only
-  cargo xtask bench [--quick] [--queue]  measure; prints a table and writes bench.json
+  cargo xtask test [--no-clients]        lint and every test; fetches agent clients with npm, once
+  cargo xtask lint                       format, clippy, licences, unused dependencies, links of the documents
+  cargo xtask book                       build the documentation into target/book; builds mdBook first, once
+  cargo xtask bench [--quick] [--queue | --forge]  measure; prints a table and writes bench.json
 
   --keep         keep the demo's scratch folder
   --jobs N       issues worked on at the same time in the demo (default 2)
@@ -86,10 +91,15 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
             flags.none_left()?;
             test::lint()
         }
-        "bench" => {
-            let (quick, queue) = (flags.take("--quick"), flags.take("--queue"));
+        "book" => {
             flags.none_left()?;
-            bench::run(quick, queue)
+            docs::book()
+        }
+        "bench" => {
+            let quick = flags.take("--quick");
+            let part = ["--queue", "--forge"].into_iter().find(|part| flags.take(part));
+            flags.none_left()?;
+            bench::run(quick, part)
         }
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -9,7 +9,10 @@ pub type Res<T> = Result<T, String>;
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace").to_owned()
+    // As cargo runs it, not as it was built: clones may share a target folder.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().expect("xtask is in the workspace").to_owned()
 }
 
 /// The cargo that runs us, else the one on the PATH.
@@ -128,8 +131,12 @@ pub fn target_dir() -> Res<PathBuf> {
 
 /// A fresh folder for this process, closed to others. The name is short: sockets go in it.
 pub fn scratch(prefix: &str) -> Res<PathBuf> {
+    scratch_in(&std::env::temp_dir(), prefix)
+}
+
+/// The same in a folder of one's choice.
+pub fn scratch_in(base: &Path, prefix: &str) -> Res<PathBuf> {
     use std::os::unix::fs::DirBuilderExt;
-    let base = std::env::temp_dir();
     for n in 0..100 {
         let dir = base.join(format!("{prefix}-{}-{n}", std::process::id()));
         match std::fs::DirBuilder::new().mode(0o700).create(&dir) {

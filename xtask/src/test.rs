@@ -1,11 +1,11 @@
 //! `cargo xtask test` and `cargo xtask lint`.
 
 use crate::sh::{self, Res, Steps, cargo, say};
-use crate::{beside, clients, install, leak};
+use crate::{beside, clients, deps, docs, install, leak, memory};
 use std::path::Path;
 use std::process::Command;
 
-/// Format and clippy.
+/// Format, clippy, and what we depend on.
 pub fn lint() -> Res<()> {
     let mut steps = Steps::default();
     steps.step("checking for rustfmt and clippy", install::ensure_components)?;
@@ -15,10 +15,14 @@ pub fn lint() -> Res<()> {
 }
 
 fn lint_steps(steps: &mut Steps) -> Res<()> {
+    steps.step("the documents: links, pages, the book", || {
+        docs::check().and_then(|()| docs::book_if_cheap())
+    })?;
     steps.step("cargo fmt --all --check", || sh::run(cargo().args(["fmt", "--all", "--check"])))?;
     steps.step("cargo clippy --workspace --all-targets -- -D warnings", || {
         sh::run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-    })
+    })?;
+    steps.step("licences and dependencies", deps::check)
 }
 
 /// Everything. Without `with_clients`, the tests that run real agent clients are skipped, and named.
@@ -44,7 +48,8 @@ pub fn run(with_clients: bool) -> Res<()> {
         let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
         sh::run(cargo().args(runner).args(["--workspace", "--no-run"]))
     })?;
-    let tmp = sh::scratch("sf-test")?;
+    let tmp = memory::scratch("sf-test")?;
+    say(format!("the tests' files go to {}", tmp.display()));
     let prepare = |command: &mut Command| {
         in_folder(command, &tmp);
         match &clients {
@@ -58,7 +63,10 @@ pub fn run(with_clients: bool) -> Res<()> {
         }
         let mut command = cargo();
         prepare(&mut command);
-        sh::run(command.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
+        // In units of which a test that computes takes several: see .config/nextest.toml.
+        let units = 3 * std::thread::available_parallelism().map_or(2, |n| n.get());
+        command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads"]);
+        sh::run(command.arg(units.to_string()))
     });
     let doctests = match has_doctests(&sh::root().join("crates")) {
         true => steps.step("cargo test --workspace --doc", || {

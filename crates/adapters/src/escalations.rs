@@ -1,7 +1,8 @@
-//! What was escalated to people, in a file that is only ever added to.
+//! What was escalated to people, in an append-only file.
 //!
-//! Invariants: a line is whole or not there, also after a crash in the middle of one; text is bounded and
-//! safe to show, without secrets; the file and the one before it are bounded; what has a key is there once.
+//! Invariants: a line is complete or not there, even after a crash in the middle of one; text is bounded and
+//! safe to show, without secrets; the file and its predecessor are bounded; a line with a key is there only
+//! once.
 
 use crate::host::lock::FileLock;
 use crate::layout::Layout;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 const TRIGGER_CHARS_MAX: usize = 80;
 const CONTEXT_BYTES_MAX: usize = 4 * 1024;
-/// A file of this size is put aside, in place of the one put aside before.
+/// A file of this size is put aside, replacing the one put aside before.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
@@ -33,13 +34,13 @@ pub struct Line {
     pub who: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue: Option<IssueNumber>,
-    /// Tells a repetition from another of the same kind.
+    /// Tells a repetition from another escalation of the same kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
 impl Line {
-    /// Makes what was given safe to keep. An empty trigger stays empty.
+    /// Makes the arguments safe to keep. An empty trigger stays empty.
     pub fn new(at: String, project: ProjectName, trigger: &str, context: &str, redactor: &Redactor) -> Line {
         Line {
             at,
@@ -53,7 +54,7 @@ impl Line {
     }
 }
 
-/// Adds a line, unless one with its key is there.
+/// Adds a line, unless there is one with its key.
 pub fn append(path: &Path, line: &Line) -> io::Result<()> {
     let lock = FileLock::wait(&path.with_extension("lock"), LOCK_WAIT)?;
     if lock.is_none() {
@@ -68,7 +69,7 @@ pub fn append(path: &Path, line: &Line) -> io::Result<()> {
         std::fs::rename(path, aside(path))?;
     }
     let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-    // A line that was cut short by a crash stays what it is, and this one begins anew.
+    // A line that a crash cut short stays as it is, and this one starts on a new line.
     let start = if ends_in_newline(&mut file)? { "" } else { "\n" };
     file.write_all(format!("{start}{}\n", serde_json::to_string(line)?).as_bytes())?;
     file.sync_all()
@@ -103,7 +104,7 @@ fn ends_in_newline(file: &mut File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The floor's own escalations, into the file of their project.
+/// Records the floor's own escalations, in their project's file.
 pub struct EscalationFiles {
     pub layout: Layout,
     /// How a time is written.

@@ -1,7 +1,7 @@
 //! Where things are in a floor's home folder. One place knows the paths.
 
-use shopfloor_core::hand::name::HandName;
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, RunId};
+use shopfloor_core::ids::HandName;
+use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, RunId};
 use shopfloor_engine::ports::Tree;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +32,12 @@ impl Layout {
         self.root.join("floor.toml")
     }
 
-    /// What the user puts over the embedded runtimes, a file for each.
+    /// The user's overrides of the embedded runtimes, a file for each.
     pub fn runtimes(&self) -> PathBuf {
         self.root.join("runtimes")
     }
 
-    /// What the user puts over the embedded prompts, a file for each.
+    /// The user's overrides of the embedded prompts, a file for each.
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")
     }
@@ -60,12 +60,12 @@ impl Layout {
         self.work_records().join(format!("{agent}.json"))
     }
 
-    /// Held by the daemon for as long as it lives.
-    /// Whoever gives out ports holds it.
+    /// Held by whoever hands out ports.
     pub fn ports_lock(&self) -> PathBuf {
         self.root.join("ports.lock")
     }
 
+    /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")
     }
@@ -93,7 +93,23 @@ impl Layout {
         self.projects().join(project.as_str())
     }
 
-    /// The bare repository that is "origin" with the embedded forge.
+    /// For a project whose origin is a remote: the file with the remote's URL.
+    pub fn origin_url(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("origin.url")
+    }
+
+    /// The repository near such a remote.
+    pub fn mirror(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("origin.git")
+    }
+
+    /// The project's repositories that do not belong to a tree.
+    pub fn repositories(&self, project: &ProjectName) -> [PathBuf; 4] {
+        [self.hub(project), self.mirror(project), self.clone_repo(project), self.queue_repo(project)]
+    }
+
+    /// The bare repository that is origin if the floor itself keeps the branches. Only [`crate::git::origin`]
+    /// asks for it.
     pub fn hub(&self, project: &ProjectName) -> PathBuf {
         self.project(project).join("hub.git")
     }
@@ -113,13 +129,13 @@ impl Layout {
         self.project(project).join("queue.lock")
     }
 
-    /// What is being moved in the user's checkout, while it is.
+    /// Notes the move in progress in the user's checkout.
     pub fn checkout_move(&self, project: &ProjectName) -> PathBuf {
         self.project(project).join("checkout-move")
     }
 
-    pub fn worktree(&self, project: &ProjectName, role: Role, issue: IssueNumber) -> PathBuf {
-        self.tree(&Tree::of_job(project, role, issue))
+    pub fn worktree(&self, project: &ProjectName, role: Role, assignment: Assignment) -> PathBuf {
+        self.tree(&Tree::of_job(project, role, assignment))
     }
 
     /// The folder that an agent works in.
@@ -127,13 +143,13 @@ impl Layout {
         self.project(&tree.project).join("worktrees").join(tree.name())
     }
 
-    /// The git directory of that folder and of no other: refs, index, configuration, stash. It borrows the
-    /// hub's objects.
+    /// The git directory of that folder alone: refs, index, configuration, stash. It borrows the hub's
+    /// objects.
     pub fn repository(&self, tree: &Tree) -> PathBuf {
         self.project(&tree.project).join("repos").join(format!("{}.git", tree.name()))
     }
 
-    /// What whoever works in a tree must be able to write, for that work: its files and its repository.
+    /// What anybody who works in a tree must be able to write: its files and its repository.
     pub fn written_by(&self, tree: &Tree) -> [PathBuf; 2] {
         [self.tree(tree), self.repository(tree)]
     }
@@ -143,7 +159,7 @@ impl Layout {
         self.root.join("projects")
     }
 
-    /// What is known of the setup of a worktree: its port, the commands' output.
+    /// What is known about the setup of a worktree: its port, the commands' output.
     pub fn setup(&self, tree: &Tree) -> PathBuf {
         self.project(&tree.project).join("setup").join(tree.name())
     }
@@ -173,7 +189,7 @@ impl Layout {
         self.hand().join(format!("marker-{project}.json"))
     }
 
-    /// What was escalated to people, a line each.
+    /// What was escalated to people, one per line.
     pub fn escalations(&self, project: &ProjectName) -> PathBuf {
         self.root.join(format!("escalations-{project}.jsonl"))
     }
@@ -212,16 +228,17 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::hand::name::HandName;
+    use shopfloor_core::ids::HandName;
+    use shopfloor_core::ids::IssueNumber;
 
     #[test]
     fn worktrees_are_told_from_other_folders() {
         let layout = Layout::new("/floor");
-        let (project, issue): (ProjectName, _) = ("harb".parse().unwrap(), IssueNumber(7));
+        let (project, issue): (ProjectName, _) = ("harb".parse().unwrap(), Assignment::Issue(IssueNumber(7)));
         let hand = HandName::parse("hand-harb-dev-1-2-h3").unwrap();
         for tree in [
-            Tree::of_job(&project, Role::Dev, issue),
-            Tree::of_job(&project, Role::Review, issue),
+            Tree::of_job(&project, Role::DEV, issue),
+            Tree::of_job(&project, Role::REVIEW, issue),
             Tree::of_hand(&project, hand),
         ] {
             let path = layout.tree(&tree);

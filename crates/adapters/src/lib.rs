@@ -1,14 +1,24 @@
 //! The thin edges: each folder implements one port of the engine on a real tool.
 //!
-//! Nothing here decides, reads the process environment, prints or exits; what an adapter needs of
-//! those it is given by the binary.
+//! Nothing here decides, reads the process environment, prints or exits; the binary gives an adapter what it
+//! needs of those.
+
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::exit,
+        clippy::unwrap_used
+    )
+)]
 
 pub mod agent;
 pub mod ci;
 pub mod escalations;
 pub mod forge;
 pub mod git;
-pub mod hand;
 pub mod host;
 pub mod layout;
 pub mod notices;
@@ -16,4 +26,3 @@ pub mod phase_file;
 pub mod seed_files;
 pub mod setup;
 pub mod terminal;
-pub mod verify;

@@ -1,19 +1,21 @@
 //! A project's own commands about what landed or did not: [`Notices`] on real processes.
 //!
 //! Invariants:
-//! - A command is begun at most once for an entry. That it is about to be begun is on disk before it is. Whoever
-//!   finds that, and not how it ended, does not begin it again: what people write here (a message, a deployment)
-//!   does more harm twice than not at all, and that it was cut short is told.
-//! - Nothing of an entry reaches its arguments or a shell: what others wrote is in variables, one line each.
-//! - It runs in an empty folder of its own, with a clean environment, an own process group and a limited time.
-//!   Nothing of it goes on when it ends, also when the daemon died in the middle: its processes are known by a
-//!   variable in their environment.
+//! - A command is begun at most once for an entry. A note that it is about to begin is on disk before it
+//!   does. Whoever finds that note, but not how the command ended, does not begin it again: what people write
+//!   here (a message, a deployment) does more harm twice than not at all, and people are told that it was cut
+//!   short.
+//! - Nothing of an entry reaches the command's arguments or a shell: what others wrote is in variables, one
+//!   line each.
+//! - It runs in an empty folder of its own, with a clean environment, its own process group and limited time.
+//!   Nothing of it keeps running when it ends, even if the daemon died in the middle: its processes are known
+//!   by a variable in their environment.
 
 use crate::ci::log::RunLog;
 use crate::ci::record;
 use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::host::atomic::write_atomic;
-use crate::host::process::end_marked_tree;
+use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
 use crate::layout::Layout;
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ const LOG_BYTES_MAX: usize = 256 * 1024;
 const END_GRACE: Duration = Duration::from_secs(2);
 const VALUE_CHARS_MAX: usize = 500;
 
-/// A project's commands: a program and its arguments each, or nothing.
+/// A project's commands: each a program and its arguments, or empty.
 #[derive(Clone, Debug)]
 pub struct NoticeConfig {
     pub on_landed: Vec<String>,
@@ -57,7 +59,7 @@ pub struct Commands {
     pub configs: NoticeConfigs,
 }
 
-/// What tells this end of an entry from that of another entry that had its number before.
+/// Tells this end of an entry from that of another entry that had the same number before.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Begun {
     end: EntryEnd,
@@ -98,7 +100,7 @@ impl Notices for Commands {
         };
         begin(&folder, telling).map_err(failed)?;
         let log = folder.join("log");
-        // From here on it counts as begun, whatever happens.
+        // From here on the command counts as begun, whatever happens.
         let trouble = self.carry_out(&folder, telling, &config, program, args);
         let trouble = trouble.unwrap_or_else(|e| Some(format!("{}: {e}", one_line(program, 80))));
         let how = CommandEnd { trouble, log: log.display().to_string() };
@@ -125,7 +127,7 @@ impl Commands {
     ) -> io::Result<Option<String>> {
         let mut log = RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())?;
         let env = self.environment(folder, telling, config);
-        let (tree, marker) = (folder.join("work"), marker(folder));
+        let (tree, marker) = (folder.join("work"), process::marker(MARKER, folder));
         let place = StepPlace { folder, tree: &tree, env: &env, marker: marker.as_encoded_bytes() };
         let mut command = Command::new(program);
         command.args(args);
@@ -180,7 +182,7 @@ impl Commands {
     }
 }
 
-/// What became of it, if it was begun before. What is left of it is ended.
+/// What became of the command, if it was begun before. Whatever is left of it is ended.
 fn known(folder: &Path, telling: &Telling) -> io::Result<Option<CommandEnd>> {
     let meant = Begun::of(telling);
     if let Some(Ended { begun, how }) = record::load(&folder.join("ended.json"))?
@@ -192,7 +194,11 @@ fn known(folder: &Path, telling: &Telling) -> io::Result<Option<CommandEnd>> {
     if begun.as_ref() != Some(&meant) {
         return Ok(None);
     }
-    end_marked_tree(record::load_process(folder)?, marker(folder).as_encoded_bytes(), END_GRACE)?;
+    end_marked_tree(
+        record::load_process(folder)?,
+        process::marker(MARKER, folder).as_encoded_bytes(),
+        END_GRACE,
+    )?;
     record::remove_process(folder)?;
     let trouble = "it was begun, and cut short with the daemon: it is not run again".to_owned();
     let how = CommandEnd { trouble: Some(trouble), log: folder.join("log").display().to_string() };
@@ -200,7 +206,7 @@ fn known(folder: &Path, telling: &Telling) -> io::Result<Option<CommandEnd>> {
     Ok(Some(how))
 }
 
-/// Puts on record, durably, that it is about to be begun.
+/// Records, durably, that it is about to begin.
 fn begin(folder: &Path, telling: &Telling) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -214,11 +220,4 @@ fn begin(folder: &Path, telling: &Telling) -> io::Result<()> {
 fn end(folder: &Path, telling: &Telling, how: &CommandEnd) -> io::Result<()> {
     let ended = Ended { begun: Begun::of(telling), how: how.clone() };
     write_atomic(&folder.join("ended.json"), &serde_json::to_vec(&ended)?, 0o600)
-}
-
-fn marker(folder: &Path) -> OsString {
-    let mut marker = OsString::from(MARKER);
-    marker.push("=");
-    marker.push(folder);
-    marker
 }

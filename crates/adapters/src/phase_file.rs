@@ -1,9 +1,8 @@
 //! The phase file on disk: where an agent says what it waits for.
 //!
-//! It is in a folder others may write to (`/tmp`, by the protocol), so nothing there is trusted:
-//! a symbolic link is never followed, a file that is not ours is neither read nor written, and a
-//! pipe planted there can not block us. Invariant: what [`read`] returns was in a regular file of
-//! this user.
+//! It is in a folder that others may write to (`/tmp`, by the protocol), so nothing there is trusted: a
+//! symbolic link is never followed, a file that is not ours is neither read nor written, and a pipe planted
+//! there cannot block us. Invariant: what [`read`] returns was in a regular file of this user.
 
 use crate::host::atomic::write_atomic;
 use rustix::fs::{
@@ -11,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use shopfloor_core::digest::Digest;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{Assignment, ProjectName, Role, short_name};
 use shopfloor_core::phase::{PHASE_FILE_BYTES_MAX, PhaseReport};
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,20 +21,20 @@ use std::time::{Duration, Instant};
 const OWNER_ONLY: u32 = 0o600;
 
 /// `{dir}/dev-session-{project}-{issue}.phase`, or `review-session-…` for a reviewer.
-pub fn path(dir: &Path, role: Role, project: &ProjectName, issue: IssueNumber) -> PathBuf {
-    dir.join(format!("{role}-session-{project}-{issue}.phase"))
+pub fn path(dir: &Path, role: Role, project: &ProjectName, assignment: Assignment) -> PathBuf {
+    dir.join(format!("{role}-session-{}.phase", short_name(project, assignment)))
 }
 
-/// Which floor has the path.
+/// The file that says which floor owns the path.
 fn mark_of(path: &Path) -> PathBuf {
     let mut mark = path.as_os_str().to_owned();
     mark.push(".floor");
     PathBuf::from(mark)
 }
 
-/// Takes the path for a floor: false if another floor that still exists has it, or if something is there
-/// that is not ours to use. The protocol's path names the project and the issue, and two floors may have
-/// both in common.
+/// Claims the path for a floor: false if another floor that still exists owns it, or if something is there
+/// that is not ours to use. The protocol's path names the project and the issue, and two floors may have both
+/// in common.
 pub fn claim(path: &Path, floor: &Path) -> bool {
     // Anybody may put something into that folder. It must not keep us from working.
     if read(path).is_err() {
@@ -48,7 +47,7 @@ pub fn claim(path: &Path, floor: &Path) -> bool {
         Ok(Some((_, owner))) if Path::new(&owner).is_dir() => false,
         Ok(Some(_)) => write(&mark, &name).is_ok(),
         Ok(None) => {
-            // Whole or not at all, and not over what somebody else put there meanwhile.
+            // Complete or not at all, and not over what somebody else put there meanwhile.
             let mut draft = mark.as_os_str().to_owned();
             draft.push(format!(".{}", std::process::id()));
             let draft = PathBuf::from(draft);
@@ -63,12 +62,12 @@ pub fn claim(path: &Path, floor: &Path) -> bool {
     }
 }
 
-/// Gives the path up, with what is there, if this floor has it. Done again it does nothing.
+/// Gives up the path and what is there, if this floor owns it. Repeating it does nothing.
 pub fn release(path: &Path, floor: &Path) -> io::Result<()> {
     let mark = mark_of(path);
     match read(&mark) {
         Ok(Some((_, owner))) if owner == floor.display().to_string() => {}
-        // Another's, or planted.
+        // Another floor's, or planted.
         _ => return Ok(()),
     }
     // The mark goes last: until then nobody else takes the path.
@@ -83,7 +82,7 @@ pub fn release(path: &Path, floor: &Path) -> io::Result<()> {
 
 /// Makes the file, or empties it, so that a predecessor's phase is not taken for the new session's.
 pub fn reset(path: &Path) -> io::Result<()> {
-    // Not O_TRUNC: nothing is changed before it is known to be ours.
+    // Not O_TRUNC: nothing is changed before the file is known to be ours.
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(OWNER_ONLY);
     let fd = open(path, flags, mode).map_err(|e| explain(path, e))?;
@@ -93,14 +92,14 @@ pub fn reset(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// When the writing was made that a stamp of [`read`] stands for, in milliseconds.
+/// When the content with that stamp of [`read`] was written, in milliseconds.
 pub fn written_at(stamp: &str) -> Option<u64> {
     let (seconds, nanos) = stamp.split('-').nth(1)?.split_once('.')?;
     Some(u64::from_str_radix(seconds, 16).ok()? * 1000 + nanos.parse::<u64>().ok()? / 1_000_000)
 }
 
-/// The file's content, at most [`PHASE_FILE_BYTES_MAX`] bytes of it, after a stamp that changes
-/// whenever the file is written or replaced. `None`: there is no file.
+/// A stamp that changes whenever the file is written or replaced, and the file's content, at most
+/// [`PHASE_FILE_BYTES_MAX`] bytes of it. `None`: there is no file.
 pub fn read(path: &Path) -> io::Result<Option<(String, String)>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = match open(path, flags, Mode::empty()) {
@@ -116,20 +115,20 @@ pub fn read(path: &Path) -> io::Result<Option<(String, String)>> {
     Ok(Some((stamp, String::from_utf8_lossy(&bytes).into_owned())))
 }
 
-/// Reads a phase file that is written by whoever likes, in however many steps, and tells each writing of it
-/// once, whole.
+/// Reads a phase file that anybody may write, in any number of steps, and reports each version of it once,
+/// complete.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// The newest writing that was told.
+    /// The newest version that was reported.
     stamp: Option<String>,
     half: Option<Half>,
 }
 
-/// What may be half of a writing.
+/// What may be an incomplete version.
 #[derive(Clone, Debug)]
 struct Half {
     stamp: String,
-    /// Since when it is like that, and since when there is one.
+    /// Since when it has had this stamp, and since when there has been an incomplete one.
     since: Instant,
     first: Instant,
 }
@@ -139,7 +138,7 @@ struct Half {
 pub enum Look {
     /// Nothing new.
     Nothing,
-    /// It may be half of it: to be looked at again after that time.
+    /// It may be incomplete: look again after that time.
     Half(Duration),
     Whole {
         stamp: String,
@@ -147,11 +146,11 @@ pub enum Look {
     },
 }
 
-/// A file that is written to all the time is read as it is after so long.
+/// A file that is written to all the time is read as it is after this long.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
 
 impl Reader {
-    /// One that has told the writing of that stamp.
+    /// A reader that has reported the version with that stamp.
     pub fn after(stamp: Option<String>) -> Reader {
         Reader { stamp, half: None }
     }
@@ -189,7 +188,7 @@ fn check(path: &Path, fd: &OwnedFd) -> io::Result<Stat> {
     if stat.st_uid != rustix::process::geteuid().as_raw() {
         return Err(refused(path, "belongs to another user"));
     }
-    // None: it was replaced after it was opened, which is what `write` does.
+    // No link at all: it was replaced after it was opened, which is what `write` does.
     if stat.st_nlink > 1 {
         return Err(refused(path, "has a second name (a hard link)"));
     }
@@ -201,7 +200,7 @@ fn explain(path: &Path, errno: Errno) -> io::Error {
         Errno::LOOP => refused(path, "is a symbolic link"),
         Errno::ISDIR => refused(path, "is a folder"),
         Errno::NXIO => refused(path, "is not a regular file"),
-        // Also what the kernel answers for another user's file in a folder like /tmp.
+        // The kernel answers this for another user's file in a folder like /tmp, too.
         Errno::ACCESS | Errno::PERM => refused(path, "belongs to another user or is not writable"),
         other => io::Error::from(other),
     }

@@ -1,17 +1,19 @@
-//! The files that tools made for the system of the phase protocol read and write, beside the phase files:
+//! The files, besides the phase files, that tools made for the phase protocol's own system read and write:
 //!
-//! - `dev-escalation-reply`: a person's answer to the open question. A line each, `TIME<tab>SENDER<tab>TEXT`;
-//!   any other text is taken as it is.
+//! - `dev-escalation-reply`: a person's answer to the open question. One per line,
+//!   `TIME<tab>SENDER<tab>TEXT`; any other text is taken as it is.
 //! - `ci-result-{project}-{issue}.txt`: what the newest checks of an issue said.
-//! - `dev-renotify-{project}-{issue}`: there while a question that was repeated is open.
+//! - `dev-renotify-{project}-{issue}`: exists while a repeated question is open.
 //!
 //! Nothing in that folder is trusted: see [`phase_file`]. A reply is taken by renaming it to a name that says
-//! which question of which floor it answers. So it is taken once, and after a crash it answers no other.
+//! which question of which floor it answers. So it is taken once, and after a crash it answers no other
+//! question.
 
 use crate::phase_file;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::{CiReport, CiVerdict};
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Sha};
+use shopfloor_core::texts::FirstLine;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ const REPLY: &str = "dev-escalation-reply";
 #[derive(Clone, Debug)]
 pub struct SeedFiles {
     dir: PathBuf,
-    /// Begins the names of the replies that this floor has taken.
+    /// How the names of the replies that this floor has taken begin.
     taken: String,
 }
 
@@ -38,7 +40,7 @@ impl SeedFiles {
         self.dir.join(format!("{}{question}", self.taken))
     }
 
-    /// Whether there is a reply, of ours and with something in it.
+    /// Whether there is a non-empty reply that is ours to read.
     pub fn has_reply(&self) -> io::Result<bool> {
         Ok(phase_file::read(&self.reply())?.is_some_and(|(_, text)| !text.trim().is_empty()))
     }
@@ -48,20 +50,20 @@ impl SeedFiles {
         std::fs::rename(self.reply(), self.taken(question))
     }
 
-    /// What was taken for a question: only what is ours, whatever was renamed.
+    /// The reply taken for a question, if the file is ours, whatever was renamed.
     pub fn answer(&self, question: QuestionId) -> io::Result<Option<String>> {
         let read = phase_file::read(&self.taken(question))?;
         Ok(read.map(|(_, content)| answer_in(&content)).filter(|answer| !answer.is_empty()))
     }
 
-    /// The questions that replies were taken for.
+    /// The questions for which replies were taken.
     pub fn answered(&self) -> Vec<QuestionId> {
         let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter_map(|name| Some(QuestionId(name.strip_prefix(&self.taken)?.parse().ok()?))).collect()
     }
 
-    /// The question is not open any more.
+    /// The question is no longer open.
     pub fn forget_reply(&self, question: QuestionId) {
         let _ = std::fs::remove_file(self.taken(question));
     }
@@ -82,11 +84,11 @@ impl SeedFiles {
         report: &CiReport,
     ) -> io::Result<()> {
         let said = match report.verdict {
-            CiVerdict::Green => "CI passed",
-            CiVerdict::Skipped => "CI skipped",
-            CiVerdict::TimedOut => "CI timeout",
-            CiVerdict::Red => "CI failed",
-            CiVerdict::Infra | CiVerdict::NoChecks | CiVerdict::Cancelled => "CI could not run",
+            CiVerdict::Green => FirstLine::CiPassed.to_string(),
+            CiVerdict::Skipped => "CI skipped".to_owned(),
+            CiVerdict::TimedOut => FirstLine::CiTimeout.to_string(),
+            CiVerdict::Red => FirstLine::CiFailed.to_string(),
+            CiVerdict::Infra | CiVerdict::NoChecks | CiVerdict::Cancelled => "CI could not run".to_owned(),
         };
         let step = report.step.as_deref().map(|step| format!(", step {step:?}")).unwrap_or_default();
         let text = format!("{said}\nCommit {commit}{step}\nLog: {}\n\n{}\n", report.log, report.excerpt);
@@ -115,7 +117,7 @@ fn remove_own(path: &Path) {
     }
 }
 
-/// The texts of a reply's lines, without who wrote them and when.
+/// The texts of a reply's lines, without their authors and times.
 fn answer_in(content: &str) -> String {
     let text = |line: &str| -> String {
         let mut fields = line.splitn(3, '\t');

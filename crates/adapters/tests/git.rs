@@ -2,6 +2,8 @@
 
 #[path = "git/checkout.rs"]
 mod checkout;
+#[path = "git/conformance.rs"]
+mod conformance;
 #[path = "git/crash.rs"]
 mod crash;
 #[path = "git/diff.rs"]
@@ -10,12 +12,16 @@ mod diff;
 mod floor;
 #[path = "git/hazards.rs"]
 mod hazards;
+#[path = "git/http.rs"]
+mod http;
 #[path = "git/hub.rs"]
 mod hub;
 #[path = "git/joining.rs"]
 mod joining;
 #[path = "git/merger.rs"]
 mod merger;
+#[path = "git/origin.rs"]
+mod origin;
 #[path = "git/own.rs"]
 mod own;
 #[path = "git/prune.rs"]

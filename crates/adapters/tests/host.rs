@@ -9,6 +9,8 @@ mod ci_crash;
 mod ci_each;
 #[path = "host/client_settings.rs"]
 mod client_settings;
+#[path = "host/conformance.rs"]
+mod conformance;
 #[path = "host/files.rs"]
 mod files;
 #[path = "host/notices.rs"]

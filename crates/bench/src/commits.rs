@@ -7,7 +7,7 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{Epoch, MessageId, Seq};
 use shopfloor_core::time::Time;
 use shopfloor_store::sqlite::SqliteStore;
-use shopfloor_store::{Commit, NewEntry, Row, Store};
+use shopfloor_store::{Commit, Host, NewJournalEntry, Row, Store};
 use std::path::Path;
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
 
 /// About what a step of the state machine commits.
 fn commit(n: u64, expected: Seq, performed: Option<shopfloor_core::ids::EffectId>) -> Commit {
-    let entry = |kind: &str| NewEntry {
+    let entry = |kind: &str| NewJournalEntry {
         kind: kind.into(),
         project: Some("bench".into()),
         issue: Some(n),
@@ -48,6 +48,7 @@ fn commit(n: u64, expected: Seq, performed: Option<shopfloor_core::ids::EffectId
         entries: vec![entry("event"), entry("JOB_STATE")],
         rows: vec![row("job", 1500), row("session", 500)],
         effects: vec![Action::RingInbox { epoch: Epoch(1), message: MessageId(n) }],
+        host: Host::default(),
         performed,
         lease: None,
     }

@@ -4,15 +4,16 @@
 use crate::floor::BenchFloor;
 use anyhow::Result;
 use serde::Serialize;
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, Outcome, ProcessId};
-use shopfloor_core::event::{Event, Observation};
+use shopfloor_core::event::{Event, Observation, Page};
 use shopfloor_core::ids::{IssueNumber, ProjectName, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::state::Floor;
 use shopfloor_core::step::step;
 use shopfloor_core::table::{Record, Table};
 use shopfloor_core::time::Time;
-use shopfloor_store::{Commit, NewEntry, Row, Store};
+use shopfloor_store::{Commit, NewJournalEntry, Row, Store};
 use std::time::Duration;
 
 /// Commits `count` ended jobs, each with its issue, its session and its identity, at once.
@@ -21,8 +22,13 @@ pub fn identities(bench: &BenchFloor, count: u64) -> Result<()> {
     let mut store = bench.store()?;
     let (_, expected) = store.rows_since(Default::default())?;
     let rows = rows(past(&bench.project(), count));
-    let entry =
-        NewEntry { kind: "event".into(), project: None, issue: None, text: String::new(), body: "{}".into() };
+    let entry = NewJournalEntry {
+        kind: "event".into(),
+        project: None,
+        issue: None,
+        text: String::new(),
+        body: "{}".into(),
+    };
     store.commit(&Commit { expected, at: Time(1), entries: vec![entry], rows, ..Commit::default() })?;
     Ok(())
 }
@@ -45,11 +51,11 @@ fn past(project: &ProjectName, count: u64) -> Floor {
                 deps: Vec::new(),
                 created_at: world.now,
                 revision: 0,
-                version: 0,
+                version: Default::default(),
                 hints: Default::default(),
             };
-            // The real forge has none of these: its cursor stays where it is.
-            world.tell(&Event::Observed { project: project.clone(), observation, cursor: 0, more: false });
+            // The real forge has none of these.
+            world.tell(&Event::Observed { project: project.clone(), page: Page::of(observation) });
         }
     }
     assert!(world.floor.jobs.iter().all(|job| !job.is_live()), "every job has ended");
@@ -67,29 +73,28 @@ impl World {
     fn tell(&mut self, event: &Event) {
         self.now = self.now + Duration::from_secs(1);
         for action in step(&mut self.floor, self.now, event).effects {
-            let outcome = outcome(&action);
+            let outcome = outcome(&self.floor, &action);
             self.tell(&Event::Performed { action, outcome });
         }
     }
 }
 
-fn outcome(action: &Action) -> Outcome {
+fn outcome(floor: &Floor, action: &Action) -> Outcome {
     match action {
-        Action::PrepareWorktree { branch, .. } => {
-            Outcome::WorktreeReady { path: format!("/nowhere/{branch}"), head: sha(), notes: Vec::new() }
-        }
-        Action::StartSession(start) => Outcome::SessionStarted {
+        Action::PrepareWorktree { branch, .. } => Outcome::WorktreeReady(outcome::WorktreeReady {
+            path: format!("/nowhere/{branch}"),
+            head: sha(),
+            notes: Vec::new(),
+        }),
+        Action::StartSession(start) => Outcome::SessionStarted(outcome::SessionStarted {
             tmux: format!("bench-{}", start.epoch),
             process: ProcessId { pid: 0, start: 0 },
-            phase_file: format!("/nowhere/{}.phase", start.issue),
+            phase_file: format!("/nowhere/{}.phase", start.assignment.number()),
             runtime: "generic".into(),
             prompt: None,
             notes: Vec::new(),
-        },
-        Action::EndSession { .. } => {
-            Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None }
-        }
-        _ => Outcome::Done,
+        }),
+        action => floor.uneventful(action),
     }
 }
 

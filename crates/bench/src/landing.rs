@@ -4,7 +4,7 @@
 use crate::report::Report;
 use crate::stats;
 use shopfloor_core::ids::{EntryId, Sha};
-use shopfloor_core::planner::{Input, Link, Order, Plan, Priority, Terms, Tree, TrialId, Verdict};
+use shopfloor_core::planner::{Link, Order, Plan, PlanEvent, Priority, Terms, TreeId, TrialId, TrialResult};
 use shopfloor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ fn sixty_four(report: &mut Report) {
         let bad = some_of(64, 50, seed);
         let landed = World::new(64, 4, &bad).land();
         walls.push(landed.at as f64 / RUN_MS as f64);
-        runs.push(landed.runs as f64 / (64 - bad.len()) as f64);
+        runs.push(f64::from(landed.runs) / (64 - bad.len()) as f64);
     }
     let note = |p90: f64| format!("64 changes, 5 % failing, 4 slots; mean of {SEEDS}, p90 {p90:.2}");
     let (wall, p90) = mean_and_p90(walls);
@@ -117,9 +117,9 @@ struct World<'a> {
     bad: &'a BTreeSet<u64>,
     now: u64,
     runs: u32,
-    inputs: VecDeque<Input>,
+    inputs: VecDeque<PlanEvent>,
     lists: BTreeMap<TrialId, Vec<EntryId>>,
-    ends: BTreeMap<(u64, TrialId), Verdict>,
+    ends: BTreeMap<(u64, TrialId), TrialResult>,
     landed: BTreeSet<EntryId>,
     /// How long each step of the planner took.
     steps: Vec<Duration>,
@@ -143,7 +143,7 @@ impl World<'_> {
         for n in 1..=entries {
             world.plan.step(Time(0), &terms(0), &entered(n, Priority::default(), n));
         }
-        world.inputs.push_back(Input::Primary { head: sha(0, 0) });
+        world.inputs.push_back(PlanEvent::Primary { head: sha(0, 0) });
         world
     }
 
@@ -168,7 +168,7 @@ impl World<'_> {
             let Some(next) = self.ends.first_entry().filter(|e| e.key().0 <= until) else { return false };
             let ((at, trial), verdict) = next.remove_entry();
             self.now = at;
-            self.inputs.push_back(Input::Finished { trial, verdict });
+            self.inputs.push_back(PlanEvent::Finished { trial, verdict });
             return true;
         };
         let begin = Instant::now();
@@ -184,15 +184,15 @@ impl World<'_> {
                 let mut commit = base;
                 let chain = list.iter().map(|entry| {
                     commit = sha(entry.0, number(&commit));
-                    Link { commit: commit.clone(), tree: Tree(commit.clone()) }
+                    Link { commit: commit.clone(), tree: TreeId(commit.clone()) }
                 });
-                self.inputs.push_back(Input::Built { trial, chain: chain.collect() });
+                self.inputs.push_back(PlanEvent::Built { trial, chain: chain.collect() });
                 self.lists.insert(trial, list);
             }
             Order::Test { trial, .. } => {
                 self.runs += 1;
                 let red = self.lists[&trial].iter().any(|e| self.bad.contains(&e.0));
-                let verdict = if red { Verdict::Red } else { Verdict::Green };
+                let verdict = if red { TrialResult::Red } else { TrialResult::Green };
                 self.ends.insert((self.now + RUN_MS, trial), verdict);
             }
             Order::Cancel { trial } => self.ends.retain(|(_, t), _| *t != trial),
@@ -200,7 +200,7 @@ impl World<'_> {
                 let tip = steps.last().expect("a publication has steps").last().commit.clone();
                 self.landed
                     .extend(steps.iter().flat_map(|step| step.entries.iter().map(|(entry, _)| *entry)));
-                self.inputs.push_back(Input::Published { head: tip.clone(), tip });
+                self.inputs.push_back(PlanEvent::Published { head: tip.clone(), tip });
             }
             _ => {}
         }
@@ -218,15 +218,15 @@ fn terms(slots: usize) -> Terms {
     }
 }
 
-fn entered(entry: u64, priority: Priority, at: u64) -> Input {
-    Input::Entered { entry: EntryId(entry), priority, at: Time(at), alone: false }
+fn entered(entry: u64, priority: Priority, at: u64) -> PlanEvent {
+    PlanEvent::Entered { entry: EntryId(entry), priority, at: Time(at), alone: false }
 }
 
 /// A commit's name says what it is made of.
 fn sha(entry: u64, before: u64) -> Sha {
     let mixed =
         (before ^ entry.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0x2545_f491);
-    format!("{:016x}{mixed:024x}", entry).try_into().expect("forty digits")
+    format!("{entry:016x}{mixed:024x}").try_into().expect("forty digits")
 }
 
 fn number(sha: &Sha) -> u64 {

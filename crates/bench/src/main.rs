@@ -4,6 +4,7 @@
 //! These are measurements, not tests: nothing here fails because it is slow. The floor that is
 //! measured lives in a folder of its own, with a home of its own, and is gone afterwards.
 
+mod backlog;
 mod commits;
 mod daemon;
 mod dialogs;
@@ -17,6 +18,7 @@ mod report;
 mod rescue;
 mod sessions;
 mod stats;
+mod sync;
 
 use anyhow::{Context, Result, bail};
 use floor::BenchFloor;
@@ -38,6 +40,7 @@ pub struct Scale {
     pub sessions_watched: Duration,
     pub snapshots: u32,
     pub merges: u32,
+    pub issues: u64,
 }
 
 const FULL: Scale = Scale {
@@ -52,6 +55,7 @@ const FULL: Scale = Scale {
     sessions_watched: Duration::from_secs(60),
     snapshots: 20,
     merges: 1000,
+    issues: 10_000,
 };
 const QUICK: Scale = Scale {
     commits: 200,
@@ -65,6 +69,7 @@ const QUICK: Scale = Scale {
     sessions_watched: Duration::from_secs(10),
     snapshots: 5,
     merges: 40,
+    issues: 1000,
 };
 
 struct Args {
@@ -73,6 +78,8 @@ struct Args {
     quick: bool,
     /// Only the merge queue.
     queue: bool,
+    /// Only the forge.
+    forge: bool,
 }
 
 fn main() -> ExitCode {
@@ -86,7 +93,7 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Args> {
-    let (mut binary, mut out, mut quick, mut queue) = (None, None, false, false);
+    let (mut binary, mut out, mut quick, mut queue, mut forge) = (None, None, false, false, false);
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().map(PathBuf::from).context("a path is missing");
@@ -95,7 +102,8 @@ fn arguments() -> Result<Args> {
             Some("--out") => out = Some(value()?),
             Some("--quick") => quick = true,
             Some("--queue") => queue = true,
-            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick] [--queue]"),
+            Some("--forge") => forge = true,
+            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick] [--queue | --forge]"),
         }
     }
     let binary = binary.context("--binary FILE is missing: the shopfloor program to measure")?;
@@ -104,6 +112,7 @@ fn arguments() -> Result<Args> {
         out: out.context("--out FILE is missing: where the JSON goes")?,
         quick,
         queue,
+        forge,
     })
 }
 
@@ -112,11 +121,15 @@ fn run(args: &Args) -> Result<()> {
     let mut report = Report::new(args.quick);
     let base = args.binary.parent().and_then(Path::parent).context("the binary is in no folder")?;
 
-    eprintln!("clean merges …");
-    merges::measure(&scratch(base)?, &scale, &mut report)?;
-    landing::measure(&mut report);
-    if !args.queue {
-        the_rest(args, base, &scale, &mut report)?;
+    if args.forge {
+        first_reading(args, base, &scale, &mut report)?;
+    } else {
+        eprintln!("clean merges …");
+        merges::measure(&scratch(base)?, &scale, &mut report)?;
+        landing::measure(&mut report);
+        if !args.queue {
+            the_rest(args, base, &scale, &mut report)?;
+        }
     }
     report.print();
     report.write(&args.out)
@@ -131,6 +144,8 @@ fn the_rest(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Res
     fill::identities(&crowded, scale.identities)?;
     daemon::measure(&crowded, scale, report)?;
     drop(crowded);
+
+    first_reading(args, base, scale, report)?;
 
     eprintln!("phase to reaction, {} rounds …", scale.phase_rounds);
     let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
@@ -152,6 +167,22 @@ fn the_rest(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Res
     rescue::measure(&large, scale, report)?;
     drop(large);
     Ok(())
+}
+
+fn first_reading(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
+    eprintln!("first reading of {} issues …", scale.issues);
+    let fresh = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    sync::measure(&fresh, scale, report)?;
+    eprintln!("commands on {} issues …", scale.issues);
+    backlog::measure(&fresh, "", scale, report)?;
+    backlog::together(&fresh, scale, report)?;
+    drop(fresh);
+
+    eprintln!("a chain of {} issues, each of which waits for the one before …", scale.issues);
+    let chained = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    sync::fill(&chained, scale, true)?;
+    backlog::measure(&chained, ", a chain", scale, report)?;
+    phase::measure_with(&chained, ", a chain", scale, report)
 }
 
 /// A fresh folder on the disk the build is on: the temporary folder is often in memory, where

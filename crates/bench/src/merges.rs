@@ -133,6 +133,7 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         push_rescues: false,
         signing: None,
         targets: Vec::new(),
+        origin: None,
     })
 }
 

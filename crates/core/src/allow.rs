@@ -1,13 +1,13 @@
-//! What an agent need not ask about, as people write it in `allow`: the first words of commands.
+//! What an agent need not ask permission for, as people write it in `allow`: the first words of commands.
 //!
-//! A command is covered only if every part of it is plainly one of those. Whatever would take a shell to
-//! understand (variables, substitutions, files written, background work) is not covered: then the client
-//! asks, as it would without us. So a mistake here costs a question, never a permission.
+//! A command is covered only if every part of it plainly is one of those. Anything that would take a shell to
+//! understand (variables, substitutions, files written, background work) is not covered: then the client asks, as
+//! it would without us. So a mistake here costs a question, never a permission.
 
 use crate::ids::Role;
 
-/// What git does in a session's own worktree: all that work needs, and nothing that sets up git itself
-/// (`config`, `remote`) or runs other programs (`-c`, `bisect`, `submodule`). Here what only looks.
+/// What git does in a session's own worktree: all that work needs, and nothing that configures git itself
+/// (`config`, `remote`) or runs other programs (`-c`, `bisect`, `submodule`). These commands only look.
 const GIT_READ: [&str; 12] = [
     "blame",
     "describe",
@@ -22,7 +22,7 @@ const GIT_READ: [&str; 12] = [
     "show",
     "status",
 ];
-/// And here what changes something.
+/// And these change something.
 const GIT_WRITE: [&str; 19] = [
     "add",
     "apply",
@@ -45,16 +45,16 @@ const GIT_WRITE: [&str; 19] = [
     "worktree list",
 ];
 
-/// The git commands that a role's agents need not ask about: a reviewer looks at others' work.
+/// The git commands that a role's agents need not ask about: a reviewer only looks at others' work.
 pub fn git(role: Role) -> impl Iterator<Item = &'static str> {
-    let writes: &[&str] = if role == Role::Review { &[] } else { &GIT_WRITE };
+    let writes: &[&str] = if role.reviews() { &[] } else { &GIT_WRITE };
     GIT_READ.iter().chain(writes).copied()
 }
 
-/// What agents say to the factory, and ask of it.
+/// What agents tell the factory, and ask of it.
 pub const OURS: [&str; 5] = ["phase", "inbox", "escalate", "issue show", "pr show"];
 
-/// How many commands, how long each, how many words.
+/// Limits: how many commands, how long each, how many words.
 const COMMANDS_MAX: usize = 100;
 const BYTES_MAX: usize = 200;
 const WORDS_MAX: usize = 12;
@@ -74,7 +74,7 @@ pub enum NotACommand {
     Many,
 }
 
-/// Programs whose first argument can be another program, or a script: to allow one is to allow all.
+/// Programs whose first argument can be another program, or a script: allowing one allows everything.
 const ANY: [&str; 20] = [
     "sh", "bash", "zsh", "dash", "ksh", "fish", "env", "sudo", "doas", "su", "xargs", "eval", "exec",
     "command", "nohup", "timeout", "ssh", "find", "awk", "busybox",
@@ -99,7 +99,7 @@ impl Allowed {
         self.0.iter().map(|words| words.join(" "))
     }
 
-    /// Whether nothing in the command has to be asked about.
+    /// Whether nothing in the command needs permission.
     pub fn covers(&self, command: &str) -> bool {
         parts(command).is_some_and(|parts| {
             parts.iter().all(|words| self.0.iter().any(|allowed| words.starts_with(allowed)))
@@ -117,7 +117,7 @@ fn command(text: &str) -> Result<Vec<String>, NotACommand> {
         return Err(NotACommand::Character);
     }
     let name = program.rsplit('/').next().unwrap_or(program);
-    // A program that runs scripts is as good as any program, unless the script is said too.
+    // A program that runs scripts is as good as any program, unless the script is named too.
     let script = ["python", "python3", "node", "perl", "ruby"].contains(&name);
     if ANY.contains(&name) || (script && words.get(1).is_none_or(|word| word.starts_with('-'))) {
         return Err(NotACommand::Any);
@@ -181,12 +181,12 @@ fn parts(command: &str) -> Option<Vec<Vec<String>>> {
     if !words.is_empty() {
         parts.push(words);
     }
-    // What stands before a program changes what it does.
+    // What precedes a program changes what it does.
     let assigns = |words: &Vec<String>| words[0].contains('=');
     (!parts.iter().any(assigns)).then_some(parts)
 }
 
-/// Without saying where output goes when nobody wants it, or both kinds of it together.
+/// Drops redirections that only discard output, or merge both kinds of it.
 fn without_quiet(command: &str) -> String {
     let mut rest = command;
     let mut text = String::new();
@@ -195,7 +195,7 @@ fn without_quiet(command: &str) -> String {
         let quiet = [" 2>&1", " 2>/dev/null", " >/dev/null"].iter().find_map(|r| from.strip_prefix(r));
         let ends = |after: &&str| after.chars().next().is_none_or(|c| " ;|&".contains(c));
         text.push_str(before);
-        // What is kept is a redirection, which is not covered.
+        // What is left is a redirection, which is not covered.
         rest = quiet.filter(ends).unwrap_or_else(|| {
             text.push_str(&from[..2]);
             &from[2..]

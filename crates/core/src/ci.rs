@@ -1,7 +1,7 @@
 //! What a run of the checks means beyond its exit code: whose fault a failure is, and whether a change
 //! needs checks at all. Pure; whoever runs checks asks here.
 
-use crate::hand::paths::PathGlob;
+use crate::paths::PathGlob;
 
 /// What a failing step prints at its end when a network, a registry or the machine let it down. Only
 /// phrases that no ordinary test failure contains.
@@ -26,13 +26,13 @@ const INFRA_PHRASES: [&str; 18] = [
     "cannot connect to the docker daemon",
 ];
 
-/// Git could not do what it was told, as with a repository that cannot be reached.
+/// Git could not do what it was told, for example because a repository cannot be reached.
 const GIT_FAILED: i32 = 128;
-/// Killed (128 + 9), most often by the kernel for want of memory.
+/// Killed (128 + 9), usually by the kernel for lack of memory.
 const KILLED: i32 = 137;
 
-/// Why a step that failed did so through no fault of the change; `None` if it may be the change's.
-/// `output` is the end of what it printed, `own` what the project adds to the known phrases.
+/// Why a step failed through no fault of the change; `None` if the change may be at fault. `output` is the end of
+/// what it printed, `own` what the project adds to the known phrases.
 pub fn infra_reason(step: &str, exit: i32, output: &str, own: &[String]) -> Option<String> {
     if exit == KILLED {
         return Some("killed from outside (exit code 137): most often out of memory".into());
@@ -54,7 +54,7 @@ pub fn infra_reason(step: &str, exit: i32, output: &str, own: &[String]) -> Opti
 pub struct SkipPaths(Vec<PathGlob>);
 
 impl SkipPaths {
-    /// A pattern without a slash is for files of that name in any folder.
+    /// A pattern without a slash matches files of that name in any folder.
     pub fn new(patterns: &[String]) -> Result<SkipPaths, String> {
         let one = |pattern: &String| {
             let anywhere = if pattern.contains('/') { pattern.clone() } else { format!("**/{pattern}") };
@@ -67,8 +67,8 @@ impl SkipPaths {
         self.0.is_empty()
     }
 
-    /// Whether a change of these files needs no checks: not one of them may lie outside. A change of
-    /// nothing at all is no reason to skip anything.
+    /// Whether a change to these files needs no checks: none of them may lie outside. A change to nothing at all
+    /// is no reason to skip anything.
     pub fn cover(&self, files: &[String]) -> bool {
         let covered = |file: &String| self.0.iter().any(|glob| glob.matches(file));
         !files.is_empty() && files.iter().all(covered)

@@ -1,10 +1,9 @@
 //! What an issue's text says it depends on.
 //!
-//! Two forms count: `#N` anywhere under a heading `Dependencies`, `Depends on` or `Blocked by`
-//! (any level, up to the next heading), and the phrases `depends on #N` and `blocked by #N` in
-//! running text, also with a list (`#1, #2 and #3`). Fenced code and HTML comments do not count:
-//! the first shows text, the second is where issue templates keep their examples. Neither does
-//! `other/repo#N`, which is another project's issue.
+//! Two forms count: `#N` anywhere under a heading `Dependencies`, `Depends on` or `Blocked by` (any level, up to
+//! the next heading), and the phrases `depends on #N` and `blocked by #N` in running text, also with a list (`#1,
+//! #2 and #3`). Fenced code and HTML comments do not count: the former shows text, the latter is where issue
+//! templates keep their examples. Neither does `other/repo#N`, which is another project's issue.
 
 use crate::ids::IssueNumber;
 
@@ -59,7 +58,7 @@ fn without_comments(body: &str) -> String {
 struct Fence {
     mark: char,
     len: usize,
-    /// Nothing follows the marks: only then it can close.
+    /// Nothing follows the marks: only then can it close.
     bare: bool,
 }
 
@@ -95,7 +94,7 @@ fn references(line: &str, found: &mut Vec<IssueNumber>) {
     }
 }
 
-/// The issue number a text begins with, and what follows.
+/// The issue number that a text begins with, and the rest.
 fn reference(text: &str) -> Option<(IssueNumber, &str)> {
     let digits = text.strip_prefix('#')?;
     let len = digits.bytes().take_while(u8::is_ascii_digit).count();
@@ -103,7 +102,7 @@ fn reference(text: &str) -> Option<(IssueNumber, &str)> {
     if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
         return None;
     }
-    // A number too large to be one is no reference. #0 is one, to an issue that never was: people are told.
+    // A number that is too large is not a reference. #0 is one, to an issue that never existed: people are told.
     digits.parse().ok().map(|number| (IssueNumber(number), rest))
 }
 

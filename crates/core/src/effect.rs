@@ -8,7 +8,8 @@
 //! Actions of one [`Action::lane`] are performed one after another in the order they were decided;
 //! different lanes proceed side by side.
 
-mod outcome;
+mod lane;
+pub mod outcome;
 mod subject;
 mod told;
 
@@ -18,11 +19,12 @@ pub use outcome::{
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target, TryId,
+    Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
+    Target, TryId,
 };
-use crate::planner::{Link, Tree, TrialId};
+use crate::planner::{Link, TreeId, TrialId};
 use crate::policy::MergeMethod;
-use crate::state::{JobKind, Rework};
+use crate::state::Rework;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -44,10 +46,10 @@ pub struct Resume {
     pub phase: String,
     /// Messages the predecessor never took; they are in the successor's prompt.
     pub unread: Vec<Unread>,
-    /// The predecessor's conversation, if it may be taken up again.
+    /// The predecessor's conversation, if it may be resumed.
     #[serde(default)]
     pub conversation: Option<String>,
-    /// What the work record says: how far it is and how to go on.
+    /// What the work record says: how far the work is and how to continue.
     #[serde(default)]
     pub record: Option<Box<WorkSummary>>,
 }
@@ -76,32 +78,30 @@ pub struct StartSession {
     pub job: JobId,
     pub role: Role,
     pub project: ProjectName,
-    pub issue: IssueNumber,
+    #[serde(flatten)]
+    pub assignment: Assignment,
     pub branch: String,
     pub pr: Option<PrNumber>,
     /// For a review: the commit under review.
     pub head: Option<Sha>,
     pub resume: Option<Resume>,
-    /// For a review: the commit that was reviewed before, and how much of a diff is shown.
+    /// For a review: the commit that was reviewed before, and how much of a diff to show.
     #[serde(default)]
     pub reviewed: Option<Sha>,
     #[serde(default)]
     pub diff_bytes: usize,
-    /// For a review: what was wrong with the result of the reviewer before.
+    /// For a review: what was wrong with the previous reviewer's result.
     #[serde(default)]
     pub trouble: Option<String>,
     /// The branch the change is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
-    /// What its job is for.
-    #[serde(default)]
-    pub kind: JobKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Branch and worktree for a job, as they were if they exist, and the project's setup of it.
+    /// Make a job's branch and worktree, or keep them if they exist, and run the project's setup.
     PrepareWorktree {
         job: JobId,
         project: ProjectName,
@@ -111,7 +111,7 @@ pub enum Action {
         target: Option<Target>,
     },
     StartSession(StartSession),
-    /// Look whether the project's agents could be started: clients, keys, settings.
+    /// Check whether the project's agents could be started: clients, keys, settings.
     CheckAgents {
         project: ProjectName,
     },
@@ -120,7 +120,8 @@ pub enum Action {
         job: JobId,
         role: Role,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
         epoch: Epoch,
     },
     /// Snapshot a dev worktree while its agent works, and say what it holds.
@@ -138,16 +139,17 @@ pub enum Action {
         epoch: Epoch,
         message: MessageId,
     },
-    /// Push what the agent committed but did not push, and say where the branch stands.
-    PublishBranch {
+    /// Push what the agent committed but did not push, and report where the branch is.
+    #[serde(rename = "publish_branch")]
+    PushBranch {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
         branch: String,
-        /// Heads that were reviewed, or may be: whether it still makes the same change as one of them.
+        /// Heads that were or may be reviewed: does the branch still make the same change as one of them?
         #[serde(default)]
         reviewed: Vec<Sha>,
-        /// The same change is also the same commits.
+        /// "The same change" also means the same commits.
         #[serde(default)]
         each_commit: bool,
         #[serde(default)]
@@ -161,8 +163,7 @@ pub enum Action {
         head: Sha,
     },
     RunCi {
-        /// Whose change it is; in the merge queue, that of the newest entry in it. None carries a
-        /// person's branch.
+        /// The job whose change it is; in the merge queue, that of the newest entry. `None` for a person's branch.
         job: Option<JobId>,
         project: ProjectName,
         issue: Option<IssueNumber>,
@@ -173,7 +174,7 @@ pub enum Action {
         #[serde(default)]
         about: CiAbout,
     },
-    /// Stop a run whose answer is not wanted any more, begun or not.
+    /// Stop a run whose answer nobody wants any more, started or not.
     CancelCi {
         project: ProjectName,
         run: RunId,
@@ -192,16 +193,17 @@ pub enum Action {
         epoch: Epoch,
         pr: PrNumber,
         head: Sha,
-        /// It has reviewed other commits before, or may have found an old result in its place: it has to
-        /// say that this is of `head`.
+        /// The reviewer has reviewed other commits before, or may have found an old result in its place: its
+        /// result has to say that it is about `head`.
         #[serde(default)]
         moved: bool,
     },
-    /// Bring a reviewer's worktree to the next commit, put its last result away, and say what is new.
+    /// Move a reviewer's worktree to the next commit, put its last result away, and report what is new.
     MoveReview {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
         branch: String,
         epoch: Epoch,
         reviewed: Sha,
@@ -224,7 +226,7 @@ pub enum Action {
         add: Vec<String>,
         remove: Vec<String>,
     },
-    /// A comment that is posted once however often it is performed: `marker` identifies it.
+    /// Post a comment, once however often this is performed: `marker` identifies it.
     Comment {
         project: ProjectName,
         issue: IssueNumber,
@@ -242,19 +244,27 @@ pub enum Action {
         project: ProjectName,
         issue: IssueNumber,
     },
-    /// Puts a job's trouble, or its bad end, on the record that people and other tools read, once.
+    /// Create an issue of the factory's own, once however often this is performed: `marker` identifies it.
+    CreateIssue {
+        project: ProjectName,
+        marker: String,
+        title: String,
+        body: String,
+        labels: Vec<String>,
+    },
+    /// Put a job's trouble, or its bad end, on the record that people and other tools read, once.
     Escalate {
         job: JobId,
         project: ProjectName,
         issue: IssueNumber,
         trigger: String,
         context: String,
-        /// Which one of that trigger's it is: a commit, a question. The same is recorded once.
+        /// Which escalation of that trigger it is: a commit, a question. Each is recorded once.
         #[serde(default)]
         about: String,
         at: Time,
     },
-    /// The branch of an open pull request is there now.
+    /// The branch of an open pull request is now at `head`.
     MovePr {
         project: ProjectName,
         pr: PrNumber,
@@ -265,7 +275,7 @@ pub enum Action {
         pr: PrNumber,
         merged: Option<Sha>,
     },
-    /// Say where the primary branch is, and whether it goes on from where it is known to have been.
+    /// Report where the primary branch is, and whether it continues from where it was last known to be.
     FindPrimary {
         project: ProjectName,
         #[serde(default)]
@@ -282,14 +292,14 @@ pub enum Action {
         base: Sha,
         method: MergeMethod,
         list: Vec<ChainEntry>,
-        /// Where the primary branch was before somebody took commits off it: those do not come back.
+        /// Where the primary branch was before somebody took commits off it: those commits do not come back.
         #[serde(default)]
         removed: Vec<Sha>,
-        /// Heads of branches that have landed there, perhaps as other commits: what goes on from one of them is put on
-        /// top of what it landed as.
+        /// Heads of branches that have landed there, perhaps as other commits: whatever continues one of them is
+        /// put on top of what it landed as.
         #[serde(default)]
         landed: Vec<Sha>,
-        /// Whether the commits inside of each link are wanted to be known.
+        /// Whether to report the commits inside each link.
         #[serde(default)]
         each_commit: bool,
     },
@@ -314,8 +324,8 @@ pub enum Action {
         tip: Sha,
         steps: Vec<LandingStep>,
     },
-    /// Move the primary branch from `old` to `new`, if it is still at `old`. `tested` is the commit that
-    /// was checked: `new`, or one with the same tree. `branches`: where the entries' have to be still.
+    /// Move the primary branch from `old` to `new`, if it is still at `old`. `tested` is the commit that was
+    /// checked: `new`, or one with the same tree. `branches`: where the entries' branches must still be.
     Publish {
         project: ProjectName,
         #[serde(default)]
@@ -327,12 +337,12 @@ pub enum Action {
         #[serde(default)]
         branches: Vec<EntryBranch>,
     },
-    /// See that every change of the branches is in the commits they landed as.
+    /// Verify that every change of the branches is in the commits they landed as.
     VerifyLanded {
         project: ProjectName,
         landed: Vec<LandedEntry>,
     },
-    /// See which of these heads are in the primary branch: somebody may have merged them by hand.
+    /// Find which of these heads are in the primary branch: somebody may have merged them by hand.
     FindMerged {
         project: ProjectName,
         heads: Vec<JobHead>,
@@ -342,7 +352,8 @@ pub enum Action {
         job: JobId,
         role: Role,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
         branch: String,
         merged: Option<Merged>,
     },
@@ -353,10 +364,10 @@ pub enum Action {
         issue: Option<IssueNumber>,
         merged: Merged,
     },
-    /// Run the project's command about the end of an entry: at most once, whatever happens meanwhile.
+    /// Run the project's command about an entry's end: at most once, whatever happens in the meantime.
     Tell(Telling),
     Tidy(Tidy),
-    /// Take the user's own commits on their primary branch in.
+    /// Take in the user's own commits on their primary branch.
     TakeCheckout {
         project: ProjectName,
     },
@@ -367,24 +378,24 @@ pub enum Action {
     },
 }
 
-/// Prune what is old and needed by nobody. Names what must stay, so that what is made later stays too.
+/// Prune what is old and needed by nobody. It names what must stay, so that whatever is made later stays too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tidy {
     pub project: ProjectName,
-    /// Rescue refs beyond the newest of an agent, or made before this, may go if another has the same.
+    /// Rescue refs beyond an agent's newest, or made before this, may go if another has the same content.
     pub rescues_kept: u32,
     pub rescues_before: Time,
-    /// Rescue refs that jobs name which did not merge.
+    /// Rescue refs named by jobs that did not merge.
     pub rescues_named: Vec<String>,
-    /// Folders of sessions: those of the project that are over, and all that are older than any the floor
+    /// Folders of sessions: the project's sessions that are over, and all that are older than any the floor
     /// remembers.
     pub sessions: Vec<Epoch>,
     pub sessions_below: Epoch,
     /// Runs of checks that somebody may still ask for.
     pub runs_kept: Vec<RunId>,
-    /// Folders changed since then stay.
+    /// Folders changed since then are kept.
     pub folders_before: Time,
-    /// Nobody works on the floor: what takes a while is in nobody's way.
+    /// Nobody is working on the floor, so slow work is in nobody's way.
     #[serde(default)]
     pub idle: bool,
 }
@@ -398,14 +409,14 @@ pub enum CiPurpose {
     /// The head of a person's branch.
     Entry(EntryId),
     Trial(TrialId),
-    /// What would land, if somebody queued it.
+    /// A branch as it would land if somebody queued it.
     Try(TryId),
-    /// The primary branch itself, on which something failed.
+    /// The primary branch itself, after something failed on it.
     Base,
 }
 
 impl CiPurpose {
-    /// For the checks themselves.
+    /// The name that the checks are given.
     pub fn as_str(self) -> &'static str {
         match self {
             CiPurpose::Head | CiPurpose::Entry(_) => "head",
@@ -419,10 +430,10 @@ impl CiPurpose {
 /// What the checks are told of the change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiAbout {
-    /// The commit of the primary branch that the change is put on, if it is on record.
+    /// The commit of the primary branch that the change is put on, if known.
     #[serde(default)]
     pub base: Option<Sha>,
-    /// The branch; in the merge queue, that of the newest entry in the list.
+    /// The branch; in the merge queue, that of the newest entry in the chain.
     #[serde(default)]
     pub branch: Option<String>,
     #[serde(default)]
@@ -430,7 +441,7 @@ pub struct CiAbout {
     /// The branch that it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
-    /// The commits that are to be checked, one after another, if it is not the one alone.
+    /// The commits to be checked one after another; empty if it is one alone.
     #[serde(default)]
     pub each: Vec<Sha>,
 }
@@ -443,10 +454,10 @@ pub struct ChainEntry {
     pub branch: String,
     pub head: Sha,
     pub title: String,
-    /// What the commit it lands as says beside that; `None`: what its own commits say.
+    /// What the commit it lands as is to say besides the title; `None`: what the branch's own commits say.
     #[serde(default)]
     pub message: Option<String>,
-    /// Another way to join than the chain's.
+    /// How it joins, if not by the chain's method.
     #[serde(default)]
     pub method: Option<MergeMethod>,
 }
@@ -456,11 +467,11 @@ pub struct ChainEntry {
 pub struct ChainLink {
     #[serde(flatten)]
     pub link: Link,
-    pub head_tree: Tree,
-    /// Commits of the branch that were taken off the primary branch once, and are not in it.
+    pub head_tree: TreeId,
+    /// Commits of the branch that were once taken off the primary branch, and are not in the link.
     #[serde(default)]
     pub left_out: u32,
-    /// What else it adds to the first-parent line, oldest first, if that was asked for.
+    /// The other commits that it adds to the first-parent line, oldest first, if they were asked for.
     #[serde(default)]
     pub inner: Vec<Link>,
 }
@@ -473,14 +484,14 @@ pub struct EntryBranch {
     pub head: Sha,
 }
 
-/// One that is not there any more; `None`: it is gone.
+/// A branch that is no longer where it was; `None`: it is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedBranch {
     pub entry: EntryId,
     pub head: Option<Sha>,
 }
 
-/// What a job has on its branch, as last looked at.
+/// The head of a job's branch when it was last looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobHead {
     pub job: JobId,
@@ -497,11 +508,11 @@ pub struct LandedEntry {
     pub commit: Sha,
 }
 
-/// Where a branch conflicts, for whoever is to resolve it. Bounded and free of control characters.
+/// Where a branch conflicts, for whoever has to resolve it. Bounded and free of control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub files: Vec<String>,
-    /// The places in question, with conflict markers, as far as they fit.
+    /// The conflicting places, with conflict markers, as far as they fit.
     pub hunks: String,
 }
 
@@ -510,9 +521,9 @@ pub struct Conflict {
 pub struct LandingStep {
     /// What the first of the entries was put on.
     pub below: Sha,
-    /// The last entry's link: what lands has its tree.
+    /// The last entry's link: what lands has the same tree.
     pub link: Sha,
-    /// As they are, one after another; else as one commit, with them behind it.
+    /// They land as they are, one after another; otherwise as one commit, with them behind it.
     pub linear: bool,
     pub list: Vec<ChainEntry>,
 }
@@ -525,128 +536,6 @@ pub struct Merged {
     pub commit: Sha,
     #[serde(default)]
     pub target: Option<Target>,
-}
-
-impl Action {
-    /// The lane the action queues in.
-    pub fn lane(&self) -> String {
-        match self {
-            Action::PrepareWorktree { job, .. }
-            | Action::PublishBranch { job, .. }
-            | Action::OpenPr { job, .. }
-            | Action::Checkpoint { job, .. }
-            | Action::MoveReview { job, .. }
-            | Action::ReleaseWorktree { job, .. } => format!("job:{job}"),
-            // A session is started and ended in its job's lane: never two at once on one worktree.
-            Action::StartSession(start) => format!("job:{}", start.job),
-            Action::EndSession { job, .. } => format!("job:{job}"),
-            Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
-            Action::RingInbox { epoch, .. } => format!("inbox:{epoch}"),
-            Action::RunCi { run, .. } => format!("ci:{run}"),
-            // Beside the run, not behind it.
-            Action::CancelCi { run, .. } => format!("cancel:{run}"),
-            Action::PostStatus { project, .. }
-            | Action::PostReview { project, .. }
-            | Action::EditLabels { project, .. }
-            | Action::Comment { project, .. }
-            | Action::CommentPr { project, .. }
-            | Action::MovePr { project, .. }
-            | Action::CloseIssue { project, .. }
-            | Action::ClosePr { project, .. } => format!("forge:{project}"),
-            // One after another, as they landed; one that hangs holds up no more than the next of them.
-            Action::Tell(telling) => format!("told:{}", telling.project),
-            // All queues of a project share a repository.
-            Action::FindPrimary { project, .. }
-            | Action::BuildChain { project, .. }
-            | Action::BuildTry { project, .. }
-            | Action::BuildLanding { project, .. }
-            | Action::Publish { project, .. } => format!("queue:{project}"),
-            Action::RetireBranch { project, .. } => format!("branches:{project}"),
-            Action::VerifyLanded { project, .. } => format!("landed:{project}"),
-            Action::FindMerged { project, .. } => format!("merged:{project}"),
-            Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
-            Action::CheckAgents { project } => format!("agents:{project}"),
-            Action::Escalate { project, .. } => format!("escalations:{project}"),
-            Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
-                format!("checkout:{project}")
-            }
-        }
-    }
-
-    /// Whether it is part of carrying that project's changes through the merge queue.
-    pub fn is_merging(&self, of: &ProjectName) -> bool {
-        match self {
-            Action::FindPrimary { project, .. }
-            | Action::BuildChain { project, .. }
-            | Action::BuildLanding { project, .. }
-            | Action::Publish { project, .. }
-            | Action::CancelCi { project, .. } => project == of,
-            Action::RunCi { project, purpose, .. } => {
-                !matches!(purpose, CiPurpose::Head | CiPurpose::Try(_)) && project == of
-            }
-            other => other.follows_a_landing(of),
-        }
-    }
-
-    /// Whether it is part of finding out whether that branch would land.
-    pub fn is_trying(&self, of: TryId) -> bool {
-        match self {
-            Action::BuildTry { id, .. } => *id == of,
-            Action::RunCi { purpose: CiPurpose::Try(id), .. } => *id == of,
-            _ => false,
-        }
-    }
-
-    /// Whether it is what is left to be done when something has landed, and no job's to do.
-    pub fn follows_a_landing(&self, of: &ProjectName) -> bool {
-        match self {
-            Action::VerifyLanded { project, .. }
-            | Action::RetireBranch { project, .. }
-            | Action::CommentPr { project, .. } => project == of,
-            Action::Tell(telling) => telling.project == *of,
-            _ => false,
-        }
-    }
-
-    /// The action's name, for logs and `explain`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Action::PrepareWorktree { .. } => "prepare_worktree",
-            Action::StartSession(_) => "start_session",
-            Action::CheckAgents { .. } => "check_agents",
-            Action::EndSession { .. } => "end_session",
-            Action::Checkpoint { .. } => "checkpoint",
-            Action::RingInbox { .. } => "ring_inbox",
-            Action::PublishBranch { .. } => "publish_branch",
-            Action::OpenPr { .. } => "open_pr",
-            Action::RunCi { .. } => "run_ci",
-            Action::CancelCi { .. } => "cancel_ci",
-            Action::PostStatus { .. } => "post_status",
-            Action::CollectReview { .. } => "collect_review",
-            Action::MoveReview { .. } => "move_review",
-            Action::PostReview { .. } => "post_review",
-            Action::EditLabels { .. } => "edit_labels",
-            Action::Comment { .. } => "comment",
-            Action::CommentPr { .. } => "comment_pr",
-            Action::CloseIssue { .. } => "close_issue",
-            Action::Escalate { .. } => "escalate",
-            Action::MovePr { .. } => "move_pr",
-            Action::ClosePr { .. } => "close_pr",
-            Action::FindPrimary { .. } => "find_primary",
-            Action::BuildChain { .. } => "build_chain",
-            Action::BuildTry { .. } => "build_try",
-            Action::BuildLanding { .. } => "build_landing",
-            Action::Publish { .. } => "publish",
-            Action::VerifyLanded { .. } => "verify_landed",
-            Action::FindMerged { .. } => "find_merged",
-            Action::ReleaseWorktree { .. } => "release_worktree",
-            Action::RetireBranch { .. } => "retire_branch",
-            Action::Tell(_) => "tell",
-            Action::Tidy(_) => "tidy",
-            Action::SyncCheckout { .. } => "sync_checkout",
-            Action::TakeCheckout { .. } => "take_checkout",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

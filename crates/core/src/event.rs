@@ -2,10 +2,11 @@
 
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
+use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha, Target};
 use crate::phase::PhaseReport;
-use crate::planner::{Priority, Tree};
+use crate::planner::{Priority, TreeId};
 use crate::policy::Policy;
 use crate::state::{AnswerEnd, Due, SessionStatus, WorkPhase};
 use crate::time::Time;
@@ -16,23 +17,20 @@ use serde::{Deserialize, Serialize};
 pub enum Event {
     /// A project was registered or its policy changed.
     ProjectSet { project: ProjectName, checkout: String, policy: Policy },
-    /// A project's configuration cannot be read: nothing new is begun until it can.
+    /// A project's configuration cannot be read: nothing new is started until it can.
     ProjectPaused { project: ProjectName, why: String },
-    /// What the forge shows of an issue, a pull request or a review. Level-triggered: an
-    /// observation may repeat or come late, and says what is, not what changed.
+    /// A page of what a project's forge shows. Level-triggered: an observation may repeat or come late, and says
+    /// what is, not what changed.
     Observed {
         project: ProjectName,
-        observation: Observation,
-        cursor: u64,
-        /// More was read at the same time and follows.
-        #[serde(default)]
-        more: bool,
+        #[serde(flatten)]
+        page: Page,
     },
     /// An effect was performed.
     Performed { action: Action, outcome: Outcome },
     /// A session's phase file was written. `stamp` tells one writing from the next.
     PhaseWritten { epoch: Epoch, stamp: String, report: PhaseReport },
-    /// A session's phase file holds something that is no phase.
+    /// A session's phase file holds something that is not a phase.
     PhaseUnreadable { epoch: Epoch, stamp: String, first_line: String },
     /// A reviewer's result file was written.
     ResultWritten { epoch: Epoch },
@@ -40,38 +38,38 @@ pub enum Event {
     SessionExited { epoch: Epoch, status: Option<i32> },
     /// An agent took a message: its turn has started.
     MessageTaken { message: MessageId, epoch: Epoch },
-    /// A message that is typed into a session's terminal came a step further, or no further.
+    /// A message that is typed into a session's terminal got a step further, or will get no further.
     MessageMoved { message: MessageId, epoch: Epoch, to: Transition },
-    /// Something keeps a message from being typed; `None`: not any more.
+    /// Something keeps a message from being typed; `None`: no longer.
     MessageHeld {
         message: MessageId,
         epoch: Epoch,
         why: Option<String>,
-        /// It does not end by itself: nobody waits to see whether it does.
+        /// This will not end by itself, so nobody waits to see whether it does.
         #[serde(default)]
         for_good: bool,
     },
-    /// What a session's client shows of how far its work is.
+    /// What a session's client reveals about how far its work is.
     WorkSeen { epoch: Epoch, phase: WorkPhase },
-    /// A session that tells nothing of itself wrote to its terminal. Told now and then while it does.
+    /// A session that reports nothing about itself wrote to its terminal. Repeated now and then while it does.
     OutputSeen { epoch: Epoch },
-    /// A session's branch is at another commit: mostly its agent has committed.
+    /// A session's branch is at another commit: usually its agent has committed.
     Committed { epoch: Epoch, head: Sha },
-    /// A session's evidence says something else than before, or still the same after a while.
+    /// A session's evidence changed, or has stayed the same for a while.
     StatusSeen { epoch: Epoch, status: SessionStatus, conversation: Option<String> },
     /// What became of a person's answer to a dialog of a session's client.
     DialogAnswered { epoch: Epoch, question: QuestionId, end: AnswerEnd },
-    /// A person's terminal that is attached to a session sent a key then.
+    /// A person's terminal that is attached to a session sent a key at that time.
     PersonTyped { epoch: Epoch, at: Time },
-    /// No person's terminal is attached to it any more.
+    /// No person's terminal is attached to the session any more.
     PersonLeft { epoch: Epoch },
     /// A person takes a job from its agent.
     Taken { project: ProjectName, issue: IssueNumber },
-    /// They hand it back.
+    /// The person hands it back.
     HandedBack { project: ProjectName, issue: IssueNumber },
-    /// A person stops the agents of a project, or of all.
+    /// A person pauses the agents of one project, or of all.
     WorkPaused { project: Option<ProjectName>, why: String },
-    /// They let them go on.
+    /// A person lets them continue.
     WorkResumed { project: Option<ProjectName> },
     /// A person answered a question.
     Answered {
@@ -84,30 +82,30 @@ pub enum Event {
     },
     /// A person ended a job.
     Cancelled { project: ProjectName, issue: IssueNumber },
-    /// Somebody, or a program, wants people to look at something.
+    /// Somebody, or some program, wants people to look at something.
     Escalated { project: ProjectName, text: String },
     /// A person wants an issue's change in the merge queue, again or sooner.
     MergeAsked {
         project: ProjectName,
         issue: IssueNumber,
         urgent: bool,
-        /// Never together with others.
+        /// Never tried or landed together with others.
         #[serde(default)]
         alone: bool,
     },
-    /// A person wants it out of the merge queue.
+    /// A person wants that change out of the merge queue.
     MergeRefused { project: ProjectName, issue: IssueNumber },
     /// A person wants a branch that no job carries in the merge queue, again or sooner.
     BranchAsked { project: ProjectName, ask: BranchAsk },
-    /// A person wants it out of the merge queue.
+    /// A person wants that branch out of the merge queue.
     BranchRefused { project: ProjectName, branch: String },
-    /// A person wants an agent to review a pull request that no job carries, as it was found just then.
+    /// A person wants an agent to review a pull request that no job carries, as it was at that moment.
     ReviewAsked { project: ProjectName, pr: PrNumber, branch: String, head: Sha },
     /// Somebody wants to know whether a branch would land.
     TryAsked { project: ProjectName, ask: TryAsk },
-    /// Nobody does any more.
+    /// Nobody wants to know any more.
     TryDropped { project: ProjectName, branch: String },
-    /// A branch that waits, with its job or in the queue, is not where it was left; `None`: it is gone.
+    /// A branch that waits, with its job or in the queue, is not where it was; `None`: it is gone.
     BranchTouched { project: ProjectName, branch: String, head: Option<Sha> },
     /// The primary branch of the user's checkout is not where the hub's is.
     CheckoutTouched { project: ProjectName },
@@ -118,7 +116,7 @@ pub enum Event {
         target: Option<Target>,
     },
     /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
-    /// tried again.
+    /// being retried.
     TroubleSeen {
         project: ProjectName,
         lane: String,
@@ -127,33 +125,33 @@ pub enum Event {
         issue: Option<IssueNumber>,
         why: String,
     },
-    /// What is no effect works again.
+    /// Something that is not an effect works again.
     TroubleOver { project: ProjectName, lane: String },
-    /// A person holds the merge queue; `None`: lets it go on.
+    /// A person pauses the merge queue; `None`: resumes it.
     QueuePaused {
         project: ProjectName,
         #[serde(default)]
         target: Option<Target>,
         why: Option<String>,
-        /// Only what is below that.
+        /// Only entries below this priority.
         #[serde(default)]
         below: Option<Priority>,
     },
-    /// Numbers that are in use already though the store does not know it: it was put back from a copy.
+    /// Numbers that are already in use although the store does not know it, because it was restored from a copy.
     NumbersSeen { epoch: Epoch, run: RunId },
-    /// Something that agents need may have been mended: a key, a login, a program; or a person says so.
-    /// `None`: of any project.
+    /// Something that agents need may have been fixed: a key, a login, a program; or a person says so. `None`: in
+    /// any project.
     StaffTouched {
         #[serde(default)]
         project: Option<ProjectName>,
     },
-    /// The daemon begins, or the machine slept: for a while nobody was there to take signs in.
+    /// The daemon starts, or the machine slept: for a while nobody was there to take in signals.
     Resumed,
     /// A deadline has passed.
     Tick,
-    /// One of those timers, by itself: the program failed on all of them together.
+    /// One of those timers, by itself, because the program failed on all of them together.
     TimerDue { due: Due },
-    /// The program failed on an event: that is left out, and people are told.
+    /// The program failed on an event: it is skipped, and people are told.
     SetAside { aside: Box<Event>, what: String, why: String },
 }
 
@@ -162,12 +160,12 @@ pub enum Event {
 pub struct BranchAsk {
     pub branch: String,
     pub head: Sha,
-    pub tree: Tree,
+    pub tree: TreeId,
     pub title: String,
-    /// What its commit is to say beside that; `None`: what its own commits say.
+    /// What its commit is to say besides the title; `None`: what the branch's own commits say.
     #[serde(default)]
     pub message: Option<String>,
-    /// Its pull request and the issue that is for, if there is one.
+    /// Its pull request and the issue that one is for, if any.
     pub pr: Option<(PrNumber, Option<IssueNumber>)>,
     /// Who asks.
     pub by: String,
@@ -177,13 +175,13 @@ pub struct BranchAsk {
     /// Whose approval of this head is on record.
     pub approved_by: Option<String>,
     pub urgent: bool,
-    /// Never together with others.
+    /// Never tried or landed together with others.
     #[serde(default)]
     pub alone: bool,
     /// The branch it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
-    /// Branches that it is to land after.
+    /// Branches that it has to land after.
     #[serde(default)]
     pub after: Vec<String>,
 }
@@ -194,14 +192,69 @@ pub struct TryAsk {
     pub branch: String,
     pub head: Sha,
     pub title: String,
-    /// The branch it is put on, `None` is the primary one, and where that was.
+    /// The branch it is put on (`None`: the primary branch), and where that branch was.
     pub on: Option<Target>,
     pub base: Sha,
     pub issue: Option<IssueNumber>,
     pub pr: Option<PrNumber>,
-    /// It is an agent's, and would land as those do.
+    /// It is an agent's branch, and would land as those do.
     pub of_agent: bool,
     pub by: String,
+}
+
+/// What was read of a forge in one go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// Where reading began. A page that did not begin at the cursor does not move it; `None`: this page moves it
+    /// in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Where the next page begins.
+    pub cursor: Cursor,
+    /// There is more to read.
+    #[serde(default)]
+    pub more: bool,
+}
+
+impl Page {
+    pub fn of(observation: Observation) -> Page {
+        Page { seen: Seen(vec![observation]), ..Page::default() }
+    }
+}
+
+/// The observations of one page. A single one is written as older builds did, which had no pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Seen(pub Vec<Observation>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One { observation: Box<Observation> },
+    Page { observations: Vec<Observation> },
+}
+
+impl From<Written> for Seen {
+    fn from(written: Written) -> Seen {
+        match written {
+            Written::One { observation } => Seen(vec![*observation]),
+            Written::Page { observations } => Seen(observations),
+        }
+    }
+}
+
+impl From<Seen> for Written {
+    fn from(Seen(mut observations): Seen) -> Written {
+        match observations.pop() {
+            Some(alone) if observations.is_empty() => Written::One { observation: Box::new(alone) },
+            last => {
+                observations.extend(last);
+                Written::Page { observations }
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,12 +268,12 @@ pub enum Observation {
         /// Numbers the issue's text says it depends on.
         deps: Vec<IssueNumber>,
         created_at: Time,
-        /// Changes when the title or the text does.
+        /// Changes whenever the title or the text does.
         #[serde(default)]
         revision: u64,
-        /// Grows with every change of the issue, ours too: of two observations the lower is the older.
+        /// Changes with every change of the issue, including ours.
         #[serde(default)]
-        version: u64,
+        version: Version,
         /// What else its text says.
         #[serde(default)]
         hints: Hints,
@@ -229,13 +282,13 @@ pub enum Observation {
         pr: PrNumber,
         head: Sha,
         verdict: Verdict,
-        /// Bounded; the forge has the whole.
+        /// Bounded; the forge has the whole text.
         text: String,
         author: String,
-        /// It is of the factory's own reviewer, not of a person.
+        /// It is from the factory's own reviewer, not from a person.
         #[serde(default)]
         agent: bool,
-        /// Its author has taken it back.
+        /// Its author has withdrawn it.
         #[serde(default)]
         dismissed: bool,
         id: u64,
@@ -255,6 +308,26 @@ pub enum Observation {
         /// The factory opened it.
         #[serde(default)]
         ours: bool,
+        #[serde(default)]
+        author: String,
+        #[serde(default)]
+        labels: Vec<String>,
+        /// The commit it was merged as, whoever merged it.
+        #[serde(default)]
+        merged: Option<Sha>,
+    },
+    /// What a person said outside a review. Shown again when they edit it. The factory's own comments are not
+    /// shown.
+    Comment {
+        on: Subject,
+        /// Unique among the comments of one subject.
+        id: u64,
+        author: String,
+        /// Bounded; the forge has the whole text.
+        text: String,
+        /// Changes when the text does.
+        revision: u64,
+        created_at: Time,
     },
 }
 
@@ -274,19 +347,20 @@ pub enum NoteKind {
     AgentCrashed,
     AgentTerminated,
     AgentStatus,
-    /// An agent's context is nearly full; it is to be followed by another; that one has begun.
+    /// An agent's context is nearly full; a successor is to follow it; the successor has begun.
     ContextWarning,
     HandoffRequested,
     HandoffComplete,
-    /// A client neither moves nor shows that it lives. (The name is the seeds'.)
+    /// A client neither moves nor shows any sign of life. (The name is the seeds'.)
     OrchestratorStuck,
     /// A work record says something new.
-    HookUpdated,
+    #[serde(rename = "HOOK_UPDATED")]
+    RecordUpdated,
     JobStarted,
     JobState,
     JobEnded,
     CiResult,
-    /// The checks failed and, on the same change, did not fail again.
+    /// The checks failed, and passed when repeated on the same change.
     CiFlake,
     ReviewResult,
     /// A reviewer's result cannot be used, and why.
@@ -299,19 +373,19 @@ pub enum NoteKind {
     MessageQueued,
     MessageTaken,
     MessageUndelivered,
-    /// It was not read, and there is nothing in it to act upon any more.
+    /// It was not read, and there is no longer anything in it to act upon.
     MessageSuperseded,
     StaleSignal,
     NeedsHuman,
-    /// A person has it, or has no more.
+    /// A person has it, or no longer has it.
     Held,
     Escalation,
-    /// The text of an issue was changed while it is worked on.
+    /// An issue's text was changed while the issue is being worked on.
     IssueEdited,
     Checkout,
     /// Something was out of order in a worktree, or one was removed.
     Worktree,
-    /// Something fails and is tried again until it works, or works again.
+    /// Something fails and is retried until it works, or works again.
     Trouble,
 }
 
@@ -326,7 +400,7 @@ impl NoteKind {
             NoteKind::HandoffRequested => "HANDOFF_REQUESTED",
             NoteKind::HandoffComplete => "HANDOFF_COMPLETE",
             NoteKind::OrchestratorStuck => "ORCHESTRATOR_STUCK",
-            NoteKind::HookUpdated => "HOOK_UPDATED",
+            NoteKind::RecordUpdated => "HOOK_UPDATED",
             NoteKind::JobStarted => "JOB_STARTED",
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",

@@ -1,6 +1,6 @@
-//! What a text on the forge says beside its words: files that an issue is likely about, the pull request
-//! it names as the one to go on with, the issues that a pull request is for. Hints from outside: they
-//! order work and find what was begun, and are believed no further.
+//! What a text on the forge tells us: files that an issue is likely to be about, the pull request that it names as
+//! the one to continue, the issues that a pull request is for. Hints from outside: they order work and find what
+//! was begun, and are believed no further.
 
 use crate::ids::{IssueNumber, PrNumber, is_branch_name};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const PATHS_MAX: usize = 40;
 const PATH_CHARS_MAX: usize = 200;
-/// What of a text is read.
+/// How much of a text is read.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Words before the number of an issue that a pull request is for, as forges know them.
 const FIXES: [&str; 9] =
@@ -22,16 +22,16 @@ pub struct Hints {
     pub paths: Vec<String>,
     /// `Existing PR: #N`.
     pub pr: Option<PrNumber>,
-    /// `Depends on branch NAME`: its change lands after theirs.
+    /// `Depends on branch NAME`: its change lands after those branches.
     #[serde(default)]
     pub after: Vec<String>,
 }
 
-/// Branches that one text can name.
+/// How many branches one text can name.
 const AFTER_MAX: usize = 10;
 const AFTER: &str = "depends on branch ";
 
-/// The branches that a text says its change depends on, one in a line: `Depends on branch NAME`.
+/// The branches that a text says its change depends on, one per line: `Depends on branch NAME`.
 pub fn after(body: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in beginning(body).lines() {
@@ -81,8 +81,7 @@ pub fn fixes(body: &str) -> Vec<IssueNumber> {
     found
 }
 
-/// Whether what is likely to be changed at the one is, or is in, the other. A bare name is any file of
-/// that name.
+/// Whether one of two paths is the other, or lies inside it. A bare name is any file of that name.
 pub fn collide(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|path| path.trim_end_matches('/'));
     let holds =
@@ -113,7 +112,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// The word as a path in the repository, if it looks like one.
 fn path(word: &str) -> Option<&str> {
-    // `src/a.rs:12:5` is about a line of it.
+    // `src/a.rs:12:5` is about a line of the file.
     let word = word.split(':').next()?;
     let word = word.strip_prefix("./").unwrap_or(word).trim_end_matches(['.', '!', '?']);
     let plain = |c: char| c.is_alphanumeric() || "_-./+@".contains(c);
@@ -132,7 +131,7 @@ fn path(word: &str) -> Option<&str> {
         let letters = extension.starts_with(|c: char| c.is_ascii_alphabetic());
         letters && extension.len() <= 8 && (stem.len() > 1 || slashes > 0 || stem.is_empty())
     });
-    // "and/or" is no path, "a/b/c" and "docs/" are.
+    // "and/or" is not a path; "a/b/c" and "docs/" are.
     (has_extension || slashes > 1 || (slashes > 0 && name.is_empty())).then_some(word)
 }
 

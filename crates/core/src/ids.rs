@@ -2,6 +2,14 @@
 //! issue number is meant. Names that reach a path, a branch or a tmux session are validated on
 //! the way in: whoever holds one may use it without escaping.
 
+mod assignment;
+mod hand;
+mod role;
+
+pub use assignment::{Assignment, agent_name, short_name, tmux_name};
+pub use hand::HandName;
+pub use role::{Checkout, Duty, Profile, Role, role_names};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -38,11 +46,11 @@ number_id!(
     PrNumber
 );
 number_id!(
-    /// One carrying of one issue to its end; a later attempt at the same issue is another job.
+    /// The work on one issue, from claiming it to its end; a later attempt at the same issue is another job.
     JobId
 );
 number_id!(
-    /// A session's fencing token: unique on the floor, and larger than that of any session before.
+    /// A session's fencing token: unique on the floor, and larger than that of any earlier session.
     Epoch
 );
 number_id!(
@@ -50,7 +58,7 @@ number_id!(
     EntryId
 );
 number_id!(
-    /// One trying of a branch that does not land.
+    /// One try of a branch, which lands nothing.
     TryId
 );
 number_id!(
@@ -83,6 +91,12 @@ pub struct InvalidName {
     pub rule: &'static str,
 }
 
+impl InvalidName {
+    pub(crate) fn new(what: &'static str, value: &str, rule: &'static str) -> InvalidName {
+        InvalidName { what, value: value.chars().take(80).collect(), rule }
+    }
+}
+
 /// A project's name: safe as a file name, a part of a branch and a part of a tmux session name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -102,15 +116,7 @@ impl TryFrom<String> for ProjectName {
         let good = (1..=40).contains(&value.len())
             && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
             && value.as_bytes()[0].is_ascii_alphanumeric();
-        if good {
-            Ok(ProjectName(value))
-        } else {
-            Err(InvalidName {
-                what: "project name",
-                value: value.chars().take(80).collect(),
-                rule: Self::RULE,
-            })
-        }
+        if good { Ok(ProjectName(value)) } else { Err(InvalidName::new("project name", &value, Self::RULE)) }
     }
 }
 
@@ -133,7 +139,7 @@ impl fmt::Display for ProjectName {
     }
 }
 
-/// Whether git takes it for a branch's name, and nothing else takes it for something else.
+/// Whether git accepts it as a branch's name, and nothing takes it for something else.
 pub fn is_branch_name(name: &str) -> bool {
     let bad_char = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
@@ -147,7 +153,7 @@ pub fn is_branch_name(name: &str) -> bool {
     !bad
 }
 
-/// A branch beside the primary one that finished work lands on, such as `release/1.x`.
+/// A branch other than the primary one that finished work lands on, such as `release/1.x`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Target(String);
@@ -163,11 +169,7 @@ impl TryFrom<String> for Target {
     fn try_from(value: String) -> Result<Self, InvalidName> {
         match is_branch_name(&value) {
             true => Ok(Target(value)),
-            false => Err(InvalidName {
-                what: "branch",
-                value: value.chars().take(80).collect(),
-                rule: "git would refuse it",
-            }),
+            false => Err(InvalidName::new("branch", &value, "git would refuse it")),
         }
     }
 }
@@ -195,7 +197,7 @@ impl QueueId {
         QueueId::new(project, None)
     }
 
-    /// The branch that it moves, for people.
+    /// The branch that the queue moves, for people.
     pub fn branch_in_words(&self) -> String {
         in_words(self.target.as_ref())
     }
@@ -239,11 +241,8 @@ impl TryFrom<String> for Sha {
         if hex && (value.len() == 40 || value.len() == 64) {
             Ok(Sha(value))
         } else {
-            Err(InvalidName {
-                what: "object name",
-                value: value.chars().take(80).collect(),
-                rule: "a full git object name has 40 or 64 hexadecimal digits",
-            })
+            let rule = "a full git object name has 40 or 64 hexadecimal digits";
+            Err(InvalidName::new("object name", &value, rule))
         }
     }
 }
@@ -267,35 +266,7 @@ impl fmt::Display for Sha {
     }
 }
 
-/// What an agent is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    Dev,
-    Review,
-}
-
-impl Role {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Dev => "dev",
-            Role::Review => "review",
-        }
-    }
-}
-
-/// Several of them, for people: `dev and review`.
-pub fn role_names(roles: &[Role]) -> String {
-    roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" and ")
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The branch that the commits of a user's own primary branch go through the merge queue as.
+/// The branch as which the commits of a user's own primary branch go through the merge queue.
 pub fn checkout_branch(primary: &str) -> String {
     format!("checkout/{primary}")
 }
@@ -303,17 +274,6 @@ pub fn checkout_branch(primary: &str) -> String {
 /// The branch an issue is worked on.
 pub fn branch_for(issue: IssueNumber) -> String {
     format!("fix/issue-{issue}")
-}
-
-/// A session's name in tmux: readable, safe for tmux's target syntax (no `.` or `:`), and unique
-/// because the epoch is.
-pub fn tmux_name(role: Role, project: &ProjectName, issue: IssueNumber, epoch: Epoch) -> String {
-    format!("{role}-{project}-{issue}-e{epoch}")
-}
-
-/// The permanent identity `{role}-{name}` under which an issue's sessions run.
-pub fn agent_name(role: Role, project: &ProjectName, issue: IssueNumber) -> String {
-    format!("{role}-{project}-{issue}")
 }
 
 #[cfg(test)]

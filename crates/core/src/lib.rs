@@ -1,8 +1,19 @@
-//! The pure core of the factory: what is decided, and nothing that is done.
+//! The pure core of the factory: all that is decided, and nothing that is done.
 //!
-//! No clock, no randomness, no I/O. [`step::step`] takes the floor's [`state::Floor`], the time and
-//! an [`event::Event`] and gives back [`effect::Action`]s to perform and [`event::Note`]s to tell.
-//! Everything that decides lives here, so everything that decides can be simulated.
+//! No clock, no randomness, no I/O. [`step::step`] takes the floor's [`state::Floor`], the time and an
+//! [`event::Event`] and returns [`effect::Action`]s to perform and [`event::Note`]s to tell. Everything that
+//! decides lives here, so everything that decides can be simulated.
+
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::exit,
+        clippy::unwrap_used
+    )
+)]
 
 pub mod allow;
 pub mod ci;
@@ -11,11 +22,14 @@ pub mod deps;
 pub mod digest;
 pub mod effect;
 pub mod event;
+pub mod fill;
+pub mod forge;
 pub mod guard;
-pub mod hand;
 pub mod hints;
 pub mod ids;
+pub mod label;
 pub mod liveness;
+pub mod paths;
 pub mod phase;
 pub mod planner;
 pub mod policy;
@@ -25,5 +39,6 @@ pub mod state;
 pub mod step;
 pub mod table;
 pub mod text;
+pub mod texts;
 pub mod time;
 pub mod verdict;

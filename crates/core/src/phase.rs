@@ -1,9 +1,9 @@
 //! The phase protocol's file format.
 //!
-//! An agent writes one sentinel line, `PHASE:<name>`, to its phase file. Only the first line names
-//! the phase; later lines may add `Reason: …`, `Question: …` and `Session: N`. A session line that
-//! names another epoch marks the file as a predecessor's. A question may have `Option: …` lines, one
-//! for each, a `Deadline: 2h` and the `Default: …` that is taken then.
+//! An agent writes one sentinel line, `PHASE:<name>`, to its phase file. Only the first line names the phase;
+//! later lines may add `Reason: …`, `Question: …` and `Session: N`. A session line that names another epoch marks
+//! the file as a predecessor's. A question may have `Option: …` lines, one for each option, a `Deadline: 2h` and
+//! the `Default: …` that is taken then.
 
 use crate::ids::Epoch;
 use crate::text::one_line;
@@ -65,17 +65,17 @@ pub struct PhaseReport {
     pub phase: Phase,
     /// The rest of the file, without its labels: why it failed, or what is asked.
     pub detail: Option<String>,
-    /// The session that wrote it, when it says.
+    /// The session that wrote it, if it says so.
     pub session: Option<Epoch>,
     /// How a question may be answered.
     #[serde(default)]
     pub ask: Ask,
 }
 
-/// What a question comes with, beside its text.
+/// What a question comes with, besides its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
-    /// What a person may choose from; any other answer is an answer too.
+    /// What a person may choose from; any other answer is accepted too.
     pub options: Vec<String>,
     /// Taken when nobody answers in time.
     pub default: Option<String>,
@@ -87,7 +87,7 @@ const OPTIONS_MAX: usize = 10;
 const OPTION_CHARS_MAX: usize = 200;
 
 impl Ask {
-    /// Takes a line of a phase file, if it is about the question.
+    /// Takes in a line of a phase file, if it is about the question.
     fn take(&mut self, line: &str) -> bool {
         let value = |label: &str| line.strip_prefix(label).map(|rest| one_line(rest, OPTION_CHARS_MAX));
         if let Some(option) = value("Option:") {
@@ -111,11 +111,11 @@ impl Ask {
     }
 }
 
-/// How long a reason or a question is waited for, and more lines of it.
+/// How long to wait for a reason or a question, and for more lines of it.
 const DETAIL_WITHIN: Duration = Duration::from_secs(2);
 const MORE_WITHIN: Duration = Duration::from_millis(500);
 
-/// How much of a phase file is looked at.
+/// How much of a phase file is read.
 pub const PHASE_FILE_BYTES_MAX: usize = 16 * 1024;
 
 impl PhaseReport {
@@ -123,7 +123,7 @@ impl PhaseReport {
         PhaseReport { phase, detail: None, session: None, ask: Ask::default() }
     }
 
-    /// Reads a phase file's content. `Ok(None)` when its first line is blank: nothing signalled yet.
+    /// Reads a phase file's content. `Ok(None)` if its first line is blank: nothing has been signalled yet.
     pub fn parse(content: &str) -> Result<Option<PhaseReport>, UnknownPhase> {
         let mut lines = content.lines();
         let first: String = lines.next().unwrap_or("").chars().filter(|c| !c.is_whitespace()).collect();
@@ -152,10 +152,10 @@ impl PhaseReport {
         Ok(Some(PhaseReport { phase, detail: (!detail.is_empty()).then_some(detail), session, ask }))
     }
 
-    /// How long a file with this content has to be left alone before it is taken for whole. Where more than
-    /// the first line matters, it may be written line by line.
+    /// How long a file with this content has to be left alone before it is considered complete. If more than the
+    /// first line matters, it may be written line by line.
     pub fn settles_in(content: &str) -> Duration {
-        // Written in one step.
+        // It was written in one step.
         if content.lines().skip(1).any(|line| line.starts_with("Id:")) {
             return Duration::ZERO;
         }
@@ -169,7 +169,7 @@ impl PhaseReport {
         }
     }
 
-    /// The file's content. `id` makes two signals of the same phase two different contents.
+    /// The file's content. `id` gives two signals of the same phase different contents.
     pub fn render(&self, id: &str) -> String {
         let mut out = format!("PHASE:{}\n", self.phase);
         if let Some(detail) = &self.detail {

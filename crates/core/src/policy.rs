@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeMethod {
-    /// Its commits, one after another. Only the last is checked, unless [`CheckCommits::Each`] is wanted.
+    /// Its commits, one after another. Only the last is checked, unless [`CheckCommits::Each`] is set.
     Rebase,
     /// A merge commit: the branch's own commits stay off the first-parent line.
     Merge,
@@ -19,20 +19,21 @@ pub enum MergeMethod {
     Squash,
 }
 
-/// What must have passed of entries that are checked together.
+/// What must have passed when entries are checked together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeBatch {
-    /// Every commit of the primary branch's first-parent line: what was only checked together lands as one.
+    /// Every commit on the primary branch's first-parent line: entries that were only checked together land as
+    /// one.
     #[default]
     Strict,
     /// The same, and every entry has a run and a commit of its own.
     Each,
-    /// The last commit of what lands together.
+    /// Only the last commit of what lands together.
     Tip,
 }
 
-/// Which commits of a branch must have passed where they land one by one.
+/// Which commits of a branch must have passed when they land one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckCommits {
@@ -50,18 +51,18 @@ pub enum CheckCommits {
 pub enum HeadChecks {
     #[default]
     Always,
-    /// Only if the merge queue wants no run of the checks; else its trial tells.
+    /// Only if the merge queue wants no run of the checks; otherwise its trial decides.
     WhenIdle,
-    /// Its trial tells.
+    /// Its trial decides.
     Never,
 }
 
-/// Which pull requests that no job carries an agent reviews.
+/// Which of the pull requests that no job carries are reviewed by an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewPeople {
     Never,
-    /// Those that a person asks for.
+    /// Those that a person asks to have reviewed.
     #[default]
     Ask,
     /// Every new head of those that people made.
@@ -75,7 +76,7 @@ pub enum OnFailed {
     /// It waits for a person.
     #[default]
     Blocked,
-    /// It is tried again, a few times.
+    /// It is retried, a few times.
     Backlog,
 }
 
@@ -94,66 +95,54 @@ pub enum OnAlreadyDone {
 pub struct TargetPolicy {
     pub name: String,
     pub branch: Target,
-    /// Issues that carry it land there.
+    /// Issues with this label land there.
     pub label: String,
 }
 
+/// Settings that an older program did not know take their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Policy {
     pub primary_branch: String,
     pub review_required: bool,
     /// Whether an agent reviews; else a person does.
     pub review_agent: bool,
-    #[serde(default)]
     pub review_people: ReviewPeople,
-    /// The checks a commit must pass. None at all is green only if the project says so.
+    /// Whether there are checks that a commit must pass. If there are none, it is green only if the project says
+    /// so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
-    /// Which checks they are: another number, other checks. A verdict holds for those it was given by.
-    #[serde(default)]
+    /// Identifies the checks: a different value means different checks. A verdict holds for the checks that gave
+    /// it.
     pub checks: String,
     /// Some paths need no checks.
-    #[serde(default)]
     pub may_skip_checks: bool,
     /// Checks that pass sooner than this did not run as they should.
-    #[serde(default)]
     pub ci_min_time: Duration,
-    /// Runs again of checks that could not run, and the pause before the first; it doubles with each.
-    #[serde(default = "infra_retries_max")]
+    /// How often checks that could not run are retried, and the pause before the first retry; it doubles with
+    /// each.
     pub infra_retries_max: u32,
-    #[serde(default = "infra_cooldown")]
     pub infra_cooldown: Duration,
     pub merge_method: MergeMethod,
     /// The same, for branches that people queue.
-    #[serde(default = "merge_people")]
     pub merge_people: MergeMethod,
-    #[serde(default)]
     pub merge_batch: MergeBatch,
-    #[serde(default)]
     pub check_commits: CheckCommits,
-    #[serde(default)]
     pub head_checks: HeadChecks,
-    /// Other branches than the primary one that work lands on.
-    #[serde(default)]
+    /// The branches other than the primary one that work lands on.
     pub targets: Vec<TargetPolicy>,
     /// The commits that the queue makes are signed when they land.
-    #[serde(default)]
     pub merge_signed: bool,
-    /// Merge candidates that are checked at once.
-    #[serde(default = "one")]
+    /// How many merge candidates are checked at once.
     pub merge_slots: usize,
     /// How long an entry may wait in the merge queue before somebody is told.
-    #[serde(default = "merge_alarm")]
     pub merge_alarm: Duration,
-    /// The project has a command for what landed, and one for what did not.
-    #[serde(default)]
+    /// The project has a command for changes that landed, and one for those that did not.
     pub tells_landed: bool,
-    #[serde(default)]
     pub tells_not_landed: bool,
-    /// Jobs at work at once.
+    /// How many jobs work at once.
     pub max_jobs: usize,
-    /// Jobs at work at once on the whole floor, if that is limited.
-    #[serde(default)]
+    /// How many jobs work at once on the whole floor, if limited.
     pub floor_max_jobs: Option<usize>,
     pub ci_fixes_max: u32,
     pub review_rounds_max: u32,
@@ -161,130 +150,45 @@ pub struct Policy {
     pub respawns_max: u32,
     /// Reminders to an agent whose signal cannot be acted upon (no commits, nothing merged).
     pub reminders_max: u32,
-    #[serde(default)]
     pub on_failed: OnFailed,
-    #[serde(default)]
     pub on_already_done: OnAlreadyDone,
-    /// A whole CI run, all steps.
+    /// For a whole CI run, all steps.
     pub ci_timeout: Duration,
     pub review_timeout: Duration,
-    /// A reviewer that has been told what to review, and neither works nor leaves a review.
-    #[serde(default = "reviewer_timeout")]
+    /// For a reviewer that has been told what to review, and neither works nor leaves a review.
     pub reviewer_timeout: Duration,
     /// How much of a change's diff a reviewer is shown.
-    #[serde(default = "review_diff_bytes")]
     pub review_diff_bytes: usize,
-    /// A person who types at an agent's terminal has it until they typed nothing for this long.
-    #[serde(default = "handback")]
+    /// A person who types at an agent's terminal has it until they have typed nothing for this long.
     pub handback: Duration,
-    /// An agent at work that shows no sign.
+    /// For an agent at work that shows no sign of life.
     pub idle_timeout: Duration,
-    /// An agent whose turn has ended while work of its goes on in the background.
-    #[serde(default = "background_timeout")]
+    /// For an agent whose turn has ended while its background work continues.
     pub background_timeout: Duration,
-    /// A message that its agent does not take.
+    /// For a message that its agent does not take.
     pub delivery_timeout: Duration,
-    /// Before the first respawn; doubles with each.
+    /// The pause before the first respawn; it doubles with each.
     pub respawn_backoff: Duration,
-    /// Times a turn that failed for no fault of the agent's is begun again, before a person is asked.
-    #[serde(default = "retries_max")]
+    /// How often a turn that failed through no fault of the agent is restarted before a person is asked.
     pub retries_max: u32,
-    /// Before it is begun again for the first time; doubles with each.
-    #[serde(default = "retry_backoff")]
+    /// The pause before the first of these; it doubles with each.
     pub retry_backoff: Duration,
-    /// Between two snapshots of a worktree in which an agent works.
-    #[serde(default = "checkpoint_every")]
+    /// The time between two snapshots of a worktree in which an agent works.
     pub checkpoint_every: Duration,
-    /// Rescue refs of an agent that are kept at least, and for how long all of them are.
-    #[serde(default = "rescue_keep")]
+    /// How many of an agent's rescue refs are kept at least, and for how long all of them are.
     pub rescue_keep: u32,
-    #[serde(default = "rescue_keep_for")]
     pub rescue_keep_for: Duration,
     /// How long the worktree of a job that did not merge is kept.
-    #[serde(default = "keep_worktrees")]
     pub keep_worktrees: Duration,
-    /// What a project's setup of a worktree may take; nothing, if it has none.
-    #[serde(default)]
+    /// How long a project's setup of a worktree may take; zero if it has none.
     pub setup_timeout: Duration,
     /// How long the folders of sessions and runs of checks are kept once nothing needs them.
-    #[serde(default = "keep_logs")]
     pub keep_logs: Duration,
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
-    /// How long something may fail, and be tried again, before people are asked to look.
-    #[serde(default = "trouble_after")]
+    /// How long something may keep failing before people are asked to look.
     pub trouble_after: Duration,
-}
-
-fn one() -> usize {
-    1
-}
-
-fn reviewer_timeout() -> Duration {
-    Duration::from_secs(30 * 60)
-}
-
-fn background_timeout() -> Duration {
-    Duration::from_secs(4 * 3600)
-}
-
-fn review_diff_bytes() -> usize {
-    25 * 1024
-}
-
-fn merge_people() -> MergeMethod {
-    MergeMethod::Merge
-}
-
-fn handback() -> Duration {
-    Duration::from_secs(15 * 60)
-}
-
-fn merge_alarm() -> Duration {
-    Duration::from_secs(2 * 3600)
-}
-
-fn trouble_after() -> Duration {
-    Duration::from_secs(4 * 3600)
-}
-
-fn infra_retries_max() -> u32 {
-    2
-}
-
-fn infra_cooldown() -> Duration {
-    Duration::from_secs(30)
-}
-
-fn checkpoint_every() -> Duration {
-    Duration::from_secs(300)
-}
-
-fn retries_max() -> u32 {
-    8
-}
-
-fn retry_backoff() -> Duration {
-    Duration::from_secs(60)
-}
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-fn rescue_keep() -> u32 {
-    20
-}
-
-fn rescue_keep_for() -> Duration {
-    30 * DAY
-}
-
-fn keep_worktrees() -> Duration {
-    14 * DAY
-}
-
-fn keep_logs() -> Duration {
-    30 * DAY
 }
 
 impl Policy {
@@ -303,7 +207,7 @@ impl Policy {
         target.map_or(&self.primary_branch, Target::branch)
     }
 
-    /// Whether commits land on the first-parent line that nobody checked by themselves.
+    /// Whether commits that nobody checked by themselves land on the first-parent line.
     pub fn lands_unchecked_commits(&self) -> bool {
         let rebased = [self.merge_method, self.merge_people].contains(&MergeMethod::Rebase);
         rebased && self.check_commits == CheckCommits::Last
@@ -318,6 +222,7 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         const MINUTE: Duration = Duration::from_secs(60);
+        const DAY: Duration = Duration::from_secs(24 * 3600);
         Policy {
             primary_branch: "main".into(),
             review_required: true,
@@ -328,17 +233,17 @@ impl Default for Policy {
             checks: String::new(),
             may_skip_checks: false,
             ci_min_time: Duration::ZERO,
-            infra_retries_max: infra_retries_max(),
-            infra_cooldown: infra_cooldown(),
+            infra_retries_max: 2,
+            infra_cooldown: Duration::from_secs(30),
             merge_method: MergeMethod::default(),
-            merge_people: merge_people(),
+            merge_people: MergeMethod::Merge,
             merge_batch: MergeBatch::default(),
             check_commits: CheckCommits::default(),
             head_checks: HeadChecks::default(),
             targets: Vec::new(),
             merge_signed: false,
-            merge_slots: one(),
-            merge_alarm: merge_alarm(),
+            merge_slots: 1,
+            merge_alarm: 120 * MINUTE,
             tells_landed: false,
             tells_not_landed: false,
             max_jobs: 1,
@@ -352,24 +257,24 @@ impl Default for Policy {
             on_already_done: OnAlreadyDone::default(),
             ci_timeout: 30 * MINUTE,
             review_timeout: 180 * MINUTE,
-            reviewer_timeout: reviewer_timeout(),
-            review_diff_bytes: review_diff_bytes(),
-            handback: handback(),
+            reviewer_timeout: 30 * MINUTE,
+            review_diff_bytes: 25 * 1024,
+            handback: 15 * MINUTE,
             idle_timeout: 120 * MINUTE,
-            background_timeout: background_timeout(),
+            background_timeout: 240 * MINUTE,
             delivery_timeout: 30 * MINUTE,
             respawn_backoff: Duration::from_secs(1),
-            retries_max: retries_max(),
-            retry_backoff: retry_backoff(),
-            checkpoint_every: checkpoint_every(),
-            rescue_keep: rescue_keep(),
-            rescue_keep_for: rescue_keep_for(),
-            keep_worktrees: keep_worktrees(),
-            keep_logs: keep_logs(),
+            retries_max: 8,
+            retry_backoff: MINUTE,
+            checkpoint_every: 5 * MINUTE,
+            rescue_keep: 20,
+            rescue_keep_for: 30 * DAY,
+            keep_worktrees: 14 * DAY,
+            keep_logs: 30 * DAY,
             setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
-            trouble_after: trouble_after(),
+            trouble_after: 240 * MINUTE,
         }
     }
 }

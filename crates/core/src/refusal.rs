@@ -1,4 +1,4 @@
-//! Why an agent will not do an issue, where its reason is one the factory can act upon. An agent says so
+//! Why an agent will not work on an issue, if its reason is one that the factory can act upon. An agent says so
 //! with `PHASE:failed` and a reason that begins with one of the words below.
 
 use crate::deps;
@@ -8,7 +8,7 @@ use crate::ids::IssueNumber;
 pub enum Refusal {
     /// Other issues come first: `blocked_by #12`, `unmet_dependency #12, #13`.
     Unmet(Vec<IssueNumber>),
-    /// It is too much, or too little is said: `too_large`, `underspecified`.
+    /// It is too much, or too little is specified: `too_large`, `underspecified`.
     Unclear,
     /// There is nothing left to do: `already_done`.
     Done,

@@ -1,5 +1,5 @@
-//! A table of records that remembers which of them were touched, so that a step over the whole
-//! floor costs a write of only the rows it changed.
+//! A table of records that remembers which of them were touched, so that a step over the whole floor writes only
+//! the rows that it changed. All may read it; only the owner of its records changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Record {
     const KIND: &'static str;
     type Key: Ord + Clone;
+    /// The token required to change a table of these. Only the module that owns them can make one.
+    type Owner;
     fn key(&self) -> Self::Key;
     /// The key as stored; unique within the kind.
     fn key_text(key: &Self::Key) -> String;
@@ -29,20 +31,20 @@ impl<R: Record> Table<R> {
         self.rows.get(key)
     }
 
-    /// The record, to be changed: it counts as touched whether it is changed or not.
-    pub fn edit(&mut self, key: &R::Key) -> Option<&mut R> {
+    /// The record, for changing: it counts as touched whether it is changed or not.
+    pub fn edit(&mut self, _: R::Owner, key: &R::Key) -> Option<&mut R> {
         let row = self.rows.get_mut(key)?;
         self.touched.insert(key.clone());
         Some(row)
     }
 
-    pub fn put(&mut self, record: R) {
+    pub fn put(&mut self, _: R::Owner, record: R) {
         let key = record.key();
         self.touched.insert(key.clone());
         self.rows.insert(key, record);
     }
 
-    pub fn remove(&mut self, key: &R::Key) -> Option<R> {
+    pub fn remove(&mut self, _: R::Owner, key: &R::Key) -> Option<R> {
         let row = self.rows.remove(key)?;
         self.touched.insert(key.clone());
         Some(row)

@@ -1,5 +1,5 @@
-//! Text from outside: issues, reviews, logs, screens. Nothing of it reaches a terminal, a prompt
-//! or a comment before it went through here.
+//! Text from outside: issues, reviews, logs, screens. None of it reaches a terminal, a prompt or a comment before
+//! it has passed through here.
 
 /// Makes text safe to show and to type: escape sequences are removed whole, other control
 /// characters (and the invisible ones that reorder text) are dropped, line ends become `\n`.
@@ -74,8 +74,8 @@ fn skip_csi(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Characters that show nothing and that clients drop from what is pasted: joiners, variation
-/// selectors, soft hyphens and their like.
+/// Characters that show nothing and that clients drop from pasted text: joiners, variation selectors, soft hyphens
+/// and the like.
 pub fn is_ignorable(c: char) -> bool {
     is_invisible(c)
         || matches!(c,
@@ -85,16 +85,16 @@ pub fn is_ignorable(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Said below a text in which something was broken up by [`inert`].
+/// Added below a text in which [`inert`] broke something up.
 const INERT_NOTE: &str =
     "(In this text `\\@` stands for a plain @: the backslash only keeps your client from attaching a file.)";
 
-/// A text that a client hands on to its model as it is. A command at its beginning and an `@` that the
-/// client would take for a file get a backslash, and a last line says so; any other mark of `mentions`
-/// is parted from its word by a character that shows nothing, for there a backslash does not help.
+/// A text that a client passes on to its model as it is. A command at its beginning and an `@` that the client
+/// would take for a file get a backslash, and a last line says so; any other mark of `mentions` is separated from
+/// its word by a character that shows nothing, for there a backslash does not help.
 ///
-/// Measured on Claude Code 2.1.325 and Codex 0.166.0: an `@` counts at the beginning, after white space
-/// and after some characters that are not ASCII; what shows nothing is dropped before that is looked at.
+/// Measured on Claude Code 2.1.325 and Codex 0.166.0: an `@` counts at the beginning, after white space and after
+/// some non-ASCII characters; characters that show nothing are dropped before that is examined.
 pub fn inert(text: &str, commands: &[String], mentions: &[char]) -> String {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_ignorable(c));
     let mut out = String::with_capacity(text.len() + 8);
@@ -132,7 +132,7 @@ pub fn inert(text: &str, commands: &[String], mentions: &[char]) -> String {
     out
 }
 
-/// One line of it, neutralised: for titles, names and table cells.
+/// The text as one line, neutralised: for titles, names and table cells.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let flat: String = neutralise(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= chars_max {
@@ -143,7 +143,7 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
     cut
 }
 
-/// The beginning of a text, at most `bytes_max` bytes, saying what was left out.
+/// The beginning of a text, at most `bytes_max` bytes, with a note on what was left out.
 pub fn head(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
@@ -181,7 +181,7 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// A run of backticks longer than any in the text: what stands between two of them cannot end them.
+/// A run of backticks longer than any in the text: nothing between two of them can end them.
 pub fn fence(text: &str) -> String {
     let (mut longest, mut run) = (2, 0);
     for c in text.chars() {
@@ -191,8 +191,8 @@ pub fn fence(text: &str) -> String {
     "`".repeat(longest + 1)
 }
 
-/// Replaces secrets. Holds the values of every secret the configuration names, and knows the shape
-/// of common tokens, so that also a secret nobody configured is caught on its way out.
+/// Replaces secrets. Holds the values of every secret that the configuration names, and knows the shape of common
+/// tokens, so that even a secret nobody configured is caught on its way out.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
@@ -200,7 +200,7 @@ pub struct Redactor {
 
 pub const REDACTED: &str = "[redacted]";
 
-/// Prefixes of well-known tokens; what follows of `[A-Za-z0-9_-]` (at least 16) is the token.
+/// Prefixes of well-known tokens; the token is what follows of `[A-Za-z0-9_-]` (at least 16).
 const TOKEN_PREFIXES: [&str; 12] = [
     "ghp_",
     "gho_",
@@ -334,7 +334,7 @@ mod tests {
         }
         assert!(inert("a\n@b", &commands, &['@']).ends_with(&format!("\n\\@b\n\n{INERT_NOTE}")));
         assert_eq!(inert("a\nb", &commands, &['@']), "a\nb", "nothing is said of nothing");
-        // Its backslash is not enough for skills: `\$name` counts as well.
+        // A backslash is not enough for skills: `\$name` counts as well.
         assert_eq!(
             inert("use $skill-x, $HOME, 5$", &commands, &['@', '$']),
             "use $\u{200c}skill-x, $HOME, 5$"

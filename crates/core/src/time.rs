@@ -32,7 +32,7 @@ impl Time {
             Some(fraction) => format!("{fraction:0<3}").get(..3)?.parse::<u64>().ok()?,
             None => 0,
         };
-        // Years begin in March here, so that a leap day is a year's last.
+        // Years begin in March here, so that a leap day is the last day of its year.
         let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days =
             365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
@@ -58,7 +58,7 @@ impl Sub<Duration> for Time {
 pub const SPAN_UNITS: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// Adding a year to any time of this century cannot overflow; a longer wait is a typing error.
+/// Adding a year to any time of this century cannot overflow; a longer wait is a typo.
 const MILLIS_MAX: u64 = 366 * 86_400_000;
 
 /// Why a text is not a duration.

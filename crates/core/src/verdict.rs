@@ -2,15 +2,15 @@
 
 use crate::effect::{CiReport, CiVerdict};
 use crate::ids::{RunId, Sha};
-use crate::planner::Tree;
+use crate::planner::TreeId;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A commit that passed the checks: which commit, in which run, by which checks. Its fields are private:
-/// the only ways to one are [`Green::judge`] and, from there, [`Green::for_same_tree`]; and only a
-/// [`Green`] can be published.
+/// A commit that passed the checks: which commit, in which run, by which checks. Its fields are private: the only
+/// ways to make one are [`Green::judge`] and, from there, [`Green::for_same_tree`]; and only a [`Green`] can be
+/// published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Green {
     commit: Sha,
@@ -18,14 +18,13 @@ pub struct Green {
     #[serde(default)]
     checks: String,
     #[serde(default)]
-    tree: Option<Tree>,
+    tree: Option<TreeId>,
 }
 
 impl Green {
-    /// Green is a green report in which at least one step ran, of the checks the project has now, and which took
-    /// as long as they take at least. A
-    /// project without checks is green only if its policy says so in so many words; so is a change that
-    /// was not checked for its paths.
+    /// Green is a green report in which at least one step ran, by the checks that the project has now, and which
+    /// took at least as long as they must. A project without checks is green only if its policy explicitly says
+    /// so; so is a change that was not checked because of its paths.
     pub fn judge(policy: &Policy, commit: &Sha, run: RunId, report: &CiReport) -> Option<Green> {
         let green = match report.verdict {
             CiVerdict::Green => report.steps_run > 0 && !is_too_soon(policy, report),
@@ -37,13 +36,13 @@ impl Green {
         (green && checks == policy.checks).then_some(Green { commit, run, checks, tree: None })
     }
 
-    /// The same verdict, for a commit whose tree git gave.
-    pub fn with_tree(self, tree: &Tree) -> Green {
+    /// The same verdict, for a commit whose tree git reported.
+    pub fn with_tree(self, tree: &TreeId) -> Green {
         Green { tree: Some(tree.clone()), ..self }
     }
 
     /// The verdict for another commit, if that has the very tree that was checked.
-    pub fn for_same_tree(&self, commit: &Sha, tree: &Tree) -> Option<Green> {
+    pub fn for_same_tree(&self, commit: &Sha, tree: &TreeId) -> Option<Green> {
         let same = self.commit == *commit || self.tree.as_ref() == Some(tree);
         same.then(|| Green { commit: commit.clone(), tree: Some(tree.clone()), ..self.clone() })
     }
@@ -66,7 +65,7 @@ fn is_too_soon(policy: &Policy, report: &CiReport) -> bool {
     report.verdict == CiVerdict::Green && Duration::from_millis(report.duration_ms) < policy.ci_min_time
 }
 
-/// The report as it is to be taken: checks that pass sooner than they can were not run, whatever their runner
+/// The report as it is to be believed: checks that pass sooner than they can were not run, whatever their runner
 /// says. That is the machinery's fault and nobody else's.
 pub fn believed<'r>(policy: &Policy, report: &'r CiReport) -> Cow<'r, CiReport> {
     if !is_too_soon(policy, report) {
@@ -144,7 +143,7 @@ mod tests {
         let taken = believed(&policy, &soon);
         assert_eq!(taken.verdict, CiVerdict::Infra);
         assert!(taken.excerpt.contains("min_time"), "{}", taken.excerpt);
-        // What is not green is as it is, however soon; so is what was not run, and said so.
+        // What is not green stays as it is, however soon; so does what was not run, and says so.
         for other in [CiVerdict::Red, CiVerdict::Skipped, CiVerdict::NoChecks] {
             let report = after(0, other);
             assert_eq!(*believed(&policy, &report), report);
@@ -158,7 +157,7 @@ mod tests {
     fn a_verdict_goes_over_to_the_same_tree_only() {
         let policy = Policy::default();
         let green = Green::judge(&policy, &sha("a"), RunId(1), &report(CiVerdict::Green, "")).expect("green");
-        let (one, other) = (Tree(sha("1")), Tree(sha("2")));
+        let (one, other) = (TreeId(sha("1")), TreeId(sha("2")));
         assert_eq!(green.for_same_tree(&sha("b"), &one), None, "its tree is not known");
         let green = green.with_tree(&one);
         assert_eq!(green.for_same_tree(&sha("b"), &other), None);

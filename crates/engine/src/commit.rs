@@ -2,13 +2,16 @@
 
 use crate::rows;
 use shopfloor_core::effect::Outcome;
-use shopfloor_core::event::{Event, Note};
-use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::effect::outcome;
+use shopfloor_core::event::{Event, Note, Page, Seen};
+use shopfloor_core::ids::{EffectId, ProjectName, Seq};
 use shopfloor_core::state::Due;
 use shopfloor_core::state::Floor;
 use shopfloor_core::step::{Step, step, step_beginning_nothing};
 use shopfloor_core::time::Time;
-use shopfloor_store::{Commit, NewEntry, Queued, Store, StoreError, StoreResult};
+use shopfloor_store::{
+    Commit, EVENT, Host, NewJournalEntry, OutboxEffect, Row, Store, StoreError, StoreResult,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The floor, and the store it is kept in.
@@ -17,14 +20,16 @@ pub struct Engine<S> {
     floor: Floor,
     seq: Seq,
     lease: Option<u64>,
+    /// The host whose effects are recorded and performed here.
+    host: Host,
     steps: Steps,
 }
 
-/// The state machine. A test may put one in its place that fails.
+/// The state machine. A test may replace it with one that fails.
 #[derive(Clone, Copy)]
 pub struct Steps {
     pub whole: fn(&mut Floor, Time, &Event) -> Step,
-    /// Without what follows any event: the beginning of whatever is ready.
+    /// The step without what follows every event: beginning whatever is ready.
     pub alone: fn(&mut Floor, Time, &Event, &str) -> Step,
 }
 
@@ -39,7 +44,7 @@ impl Default for Steps {
 pub struct Applied {
     pub notes: Vec<Note>,
     pub effects: Vec<EffectId>,
-    /// The program failed on the event, which was left out: why.
+    /// Why the program failed on the event, which was then left out.
     pub set_aside: Option<String>,
 }
 
@@ -52,12 +57,13 @@ impl<S: Store> Engine<S> {
     }
 
     pub fn open_with(store: S, steps: Steps) -> StoreResult<Self> {
-        let mut engine = Engine { store, floor: Floor::default(), seq: Seq(0), lease: None, steps };
+        let mut engine =
+            Engine { store, floor: Floor::default(), seq: Seq(0), lease: None, host: Host::default(), steps };
         engine.reload()?;
         Ok(engine)
     }
 
-    /// Makes this the floor's daemon: from now on commits of an earlier one fail.
+    /// Makes this the floor's daemon: commits of any earlier daemon fail from now on.
     pub fn take_lease(&mut self) -> StoreResult<()> {
         self.lease = Some(self.store.take_lease()?);
         self.refresh()
@@ -67,12 +73,20 @@ impl<S: Store> Engine<S> {
         &self.floor
     }
 
+    /// The newest position of the journal that [`Engine::floor`] has taken in.
+    pub fn position(&self) -> Seq {
+        self.seq
+    }
+
     pub fn store(&mut self) -> &mut S {
         &mut self.store
     }
 
-    pub fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
-        self.store.outbox()
+    /// What this host has to perform.
+    pub fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
+        let mut outbox = self.store.outbox()?;
+        outbox.retain(|effect| effect.host == self.host);
+        Ok(outbox)
     }
 
     /// Takes in what other processes committed.
@@ -83,10 +97,30 @@ impl<S: Store> Engine<S> {
         Ok(())
     }
 
-    /// Forgets what is in memory and loads the floor anew.
-    fn reload(&mut self) -> StoreResult<()> {
+    /// Undoes in memory what an uncommitted step touched, and takes in what others committed. Only that much
+    /// is read, however large the floor is.
+    fn take_back(&mut self, touched: &[Row]) -> StoreResult<()> {
+        let keys: Vec<(&str, &str)> = touched.iter().map(|row| (&*row.kind, &*row.key)).collect();
+        let taken = self.store.rows_of(&keys).and_then(|rows| {
+            rows::load(&mut self.floor, rows)?;
+            self.refresh()
+        });
+        if taken.is_err() {
+            self.forget();
+        }
+        taken
+    }
+
+    /// What is in memory is not what is stored, and must not be used. The next commit will be stale and load
+    /// everything.
+    fn forget(&mut self) {
         self.floor = Floor::default();
         self.seq = Seq(0);
+    }
+
+    /// Forgets what is in memory and loads the floor anew.
+    fn reload(&mut self) -> StoreResult<()> {
+        self.forget();
         self.refresh()
     }
 
@@ -97,18 +131,16 @@ impl<S: Store> Engine<S> {
 
     /// Takes in an effect's outcome and strikes the effect off the outbox, in one commit. An
     /// effect that was struck off before changes nothing.
-    pub fn complete(&mut self, now: Time, effect: &Queued, outcome: Outcome) -> StoreResult<Applied> {
+    pub fn complete(&mut self, now: Time, effect: &OutboxEffect, outcome: Outcome) -> StoreResult<Applied> {
         let event = Event::Performed { action: effect.action.clone(), outcome };
         match self.apply(now, &event, Some(effect.id)) {
-            Err(StoreError::AlreadyPerformed(_)) => {
-                self.reload()?;
-                Ok(Applied::default())
-            }
+            Err(StoreError::AlreadyPerformed(_)) => Ok(Applied::default()),
             other => other,
         }
     }
 
-    /// Takes an event in. One that the program fails on does not end it: it would come again with every start.
+    /// Takes in an event. An event on which the step fails must not end the program: it would come back at
+    /// every start.
     fn apply(&mut self, now: Time, event: &Event, performed: Option<EffectId>) -> StoreResult<Applied> {
         let Steps { whole, alone } = self.steps;
         let failed = |failure: Failure| match failure {
@@ -120,7 +152,7 @@ impl<S: Store> Engine<S> {
             Err(failure) => failed(failure)?,
         };
         self.reload()?;
-        // First without what comes after it: then nothing of it is lost.
+        // First without what comes after the event: then nothing of the event itself is lost.
         match self.commit(now, event, performed, |floor| alone(floor, now, event, &why)) {
             Ok(applied) => return Ok(applied),
             Err(failure) => drop(failed(failure)?),
@@ -128,17 +160,20 @@ impl<S: Store> Engine<S> {
         self.reload()?;
         match event {
             Event::Tick => self.one_by_one(now),
-            // Whoever waits for it is told that it cannot be done, and does what is done then.
-            Event::Performed { action, outcome } if !matches!(outcome, Outcome::Impossible { .. }) => {
+            Event::Observed { project, page } if page.seen.0.len() > 1 => {
+                self.line_by_line(now, project, page)
+            }
+            // Whoever waits for it is told that it cannot be done, and proceeds accordingly.
+            Event::Performed { action, outcome } if !matches!(outcome, Outcome::Impossible(_)) => {
                 let why = format!("a bug: what came of it could not be taken in: {why}");
-                let outcome = Outcome::Impossible { why };
+                let outcome = Outcome::Impossible(outcome::Impossible { why });
                 self.apply(now, &Event::Performed { action: action.clone(), outcome }, performed)
             }
             event => self.set_aside(now, event, performed, why),
         }
     }
 
-    /// One of the timers that are due fails: the others do not.
+    /// If one of the timers that are due fails, the others still run.
     fn one_by_one(&mut self, now: Time) -> StoreResult<Applied> {
         let mut due: Vec<Due> = self.floor.timers().filter(|t| t.at <= now).map(|t| t.due).collect();
         due.sort();
@@ -146,6 +181,23 @@ impl<S: Store> Engine<S> {
         let mut all = Applied::default();
         for due in due {
             let one = self.apply(now, &Event::TimerDue { due }, None)?;
+            all.notes.extend(one.notes);
+            all.effects.extend(one.effects);
+        }
+        Ok(all)
+    }
+
+    /// If one observation of a page fails, the others are still taken in. The last of them moves the cursor.
+    fn line_by_line(&mut self, now: Time, project: &ProjectName, page: &Page) -> StoreResult<Applied> {
+        let mut all = Applied::default();
+        let last = page.seen.0.len() - 1;
+        for (at, observation) in page.seen.0.iter().enumerate() {
+            let (seen, after) = (Seen(vec![observation.clone()]), page.after.clone());
+            let one = match at == last {
+                true => Page { seen, after, cursor: page.cursor.clone(), more: page.more },
+                false => Page { seen, cursor: after.clone().unwrap_or_default(), after, more: true },
+            };
+            let one = self.apply(now, &Event::Observed { project: project.clone(), page: one }, None)?;
             all.notes.extend(one.notes);
             all.effects.extend(one.effects);
         }
@@ -183,16 +235,16 @@ impl<S: Store> Engine<S> {
                 let AssertUnwindSafe(floor) = floor;
                 step(floor)
             }));
-            // What is in memory is half done then; whoever goes on loads it anew.
+            // On failure the floor in memory is half changed; whoever continues loads it anew.
             let result = stepped.map_err(|panic| Failure::Bug(words(&*panic)))?;
-            let mut entries = vec![NewEntry {
-                kind: "event".into(),
+            let mut entries = vec![NewJournalEntry {
+                kind: EVENT.into(),
                 project: None,
                 issue: None,
                 text: String::new(),
                 body: body.clone(),
             }];
-            entries.extend(result.notes.iter().map(|note| NewEntry {
+            entries.extend(result.notes.iter().map(|note| NewJournalEntry {
                 kind: note.kind.as_str().to_owned(),
                 project: Some(note.project.to_string()),
                 issue: note.issue.map(|i| i.0),
@@ -205,6 +257,7 @@ impl<S: Store> Engine<S> {
                 entries,
                 rows: rows::take_touched(&mut self.floor),
                 effects: result.effects,
+                host: self.host.clone(),
                 performed,
                 lease: self.lease,
             };
@@ -214,14 +267,14 @@ impl<S: Store> Engine<S> {
                     let (notes, effects) = (result.notes, committed.effects);
                     return Ok(Applied { notes, effects, set_aside: None });
                 }
-                // The step was computed from an old state: throw it away and compute it again.
-                Err(StoreError::Stale) => self.reload()?,
+                // The step was computed from an old state: take it back and compute it again.
+                Err(StoreError::Stale) => self.take_back(&commit.rows)?,
+                Err(e @ StoreError::AlreadyPerformed(_)) => {
+                    self.take_back(&commit.rows)?;
+                    return Err(e.into());
+                }
                 Err(e) => {
-                    // Memory is ahead of the store now; never let it be used.
-                    if !matches!(e, StoreError::AlreadyPerformed(_)) {
-                        self.floor = Floor::default();
-                        self.seq = Seq(0);
-                    }
+                    self.forget();
                     return Err(e.into());
                 }
             }
@@ -232,7 +285,7 @@ impl<S: Store> Engine<S> {
 
 enum Failure {
     Store(StoreError),
-    /// The program panicked: in these words.
+    /// The program panicked with these words.
     Bug(String),
 }
 

@@ -1,28 +1,32 @@
-//! The loop without threads and without a clock: what to do next, given what came back. The
-//! daemon's [`crate::Runner`] runs it on worker threads and real time, the simulator on virtual
-//! time; so what is simulated is what runs.
+//! The loop without threads and without a clock: it says what to do next, given what came back. The daemon's
+//! [`crate::Runner`] runs it on worker threads and in real time, the simulator in virtual time; so what is
+//! simulated is what runs.
 
 use crate::commit::Engine;
 use crate::dispatch::{Checks, TROUBLE_AFTER, backoff, runnable};
 use crate::perform::{Attempt, attempt};
-use crate::ports::{Changes, Ports};
+use crate::ports::Ports;
+use crate::ports::forge::{Changes, Resync};
+use crate::reading::Reading;
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, Outcome};
-use shopfloor_core::event::{Event, Note};
+use shopfloor_core::event::{Event, Note, Page, Seen};
+use shopfloor_core::forge::Cursor;
 use shopfloor_core::ids::{IssueNumber, ProjectName, TryId};
-use shopfloor_core::state::{Floor, Trouble};
+use shopfloor_core::state::{Floor, Project, Trouble};
 use shopfloor_core::step::{READ_FORGE, is_wanted, read_lane};
 use shopfloor_core::time::Time;
-use shopfloor_store::{Queued, Store, StoreError, StoreResult};
+use shopfloor_store::{OutboxEffect, Store, StoreError, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something for a worker.
 #[derive(Debug)]
 pub enum Task {
-    Perform(Box<Queued>),
-    /// Read what is new on a project's forge.
+    Perform(Box<OutboxEffect>),
+    /// Read the next page of what is new on a project's forge.
     ReadForge {
         project: ProjectName,
-        cursor: u64,
+        cursor: Cursor,
     },
 }
 
@@ -31,13 +35,14 @@ pub enum Task {
 #[expect(clippy::large_enum_variant, reason = "a few at a time, moved twice")]
 pub enum Report {
     Attempted {
-        effect: Queued,
+        effect: OutboxEffect,
         attempt: Attempt,
     },
-    /// `Err` says why the forge could not be read.
+    /// `Err` says why the forge could not be read; `resync` says how often it wants to be read.
     Read {
         project: ProjectName,
-        events: Result<Vec<Event>, String>,
+        page: Result<Page, String>,
+        resync: Option<Resync>,
     },
 }
 
@@ -48,12 +53,14 @@ pub fn work(ports: &Ports, task: Task) -> Report {
             let attempt = attempt(ports, &effect.action);
             Report::Attempted { effect: *effect, attempt }
         }
-        Task::ReadForge { project, cursor } => {
-            let events = read_forge(ports, &project, cursor);
-            Report::Read { project, events }
-        }
+        Task::ReadForge { project, cursor } => read_forge(ports, project, cursor),
     }
 }
+
+/// The lanes of calls to a project's forge: `forge:PROJECT/…`.
+const FORGE_LANES: &str = "forge:";
+/// How many calls to one project's forge may be under way at a time.
+const FORGE_CALLS_MAX: usize = 4;
 
 /// How much may be under way at once.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +71,7 @@ pub struct Capacity {
     pub tasks: usize,
 }
 
-/// What alone is worked on by whoever is no daemon.
+/// The only thing that a process other than a daemon works on.
 #[derive(Clone, Debug)]
 pub enum Only {
     /// A project's merge queues.
@@ -79,10 +86,8 @@ pub struct Conductor<S> {
     busy: BTreeSet<String>,
     /// Runs of checks under way, by project.
     checks: BTreeMap<ProjectName, usize>,
-    /// Projects whose forge is to be read, in the forge lane's turn.
-    read_wanted: BTreeSet<ProjectName>,
-    /// Projects whose forge could not be read: how often in a row, and when to try again.
-    unread: BTreeMap<ProjectName, (u32, Time)>,
+    /// Whose forge is to be read, and when.
+    reading: Reading,
     /// When a deferred effect is due.
     effect_due: Option<Time>,
     /// Only this is worked on; the rest is left to a daemon.
@@ -96,19 +101,18 @@ impl<S: Store> Conductor<S> {
             capacity,
             busy: BTreeSet::new(),
             checks: BTreeMap::new(),
-            read_wanted: BTreeSet::new(),
-            unread: BTreeMap::new(),
+            reading: Reading::default(),
             effect_due: None,
             only: None,
         };
-        conductor.want_all();
+        conductor.want_all_here();
         conductor
     }
 
-    /// Leaves everything else alone.
+    /// Works on this and leaves everything else alone.
     pub fn only(&mut self, only: Only) {
         self.only = Some(only);
-        self.read_wanted.clear();
+        self.reading.want_none();
     }
 
     pub fn floor(&self) -> &Floor {
@@ -123,33 +127,36 @@ impl<S: Store> Conductor<S> {
         self.engine
     }
 
-    /// Another process changed the store, or something on the forge.
+    /// Another process changed the store, and perhaps what the embedded forge keeps there.
     pub fn poked(&mut self) -> StoreResult<()> {
         self.engine.refresh()?;
-        self.want_all();
+        self.want_all_here();
         Ok(())
     }
 
-    fn want_all(&mut self) {
+    /// There may be news on that project's forge. Reading says what it is; the hint does not.
+    pub fn hinted(&mut self, project: ProjectName) {
+        if self.only.is_none() {
+            self.reading.want(project);
+        }
+    }
+
+    fn want_all_here(&mut self) {
         if self.only.is_some() {
             return;
         }
-        self.read_wanted.extend(self.engine.floor().projects.iter().map(|p| p.name.clone()));
+        self.reading.want_all_here(self.engine.floor().projects.iter().map(|p| p.name.clone()));
     }
 
     /// Everything that may be begun now.
     pub fn tasks(&mut self, now: Time) -> StoreResult<Vec<Task>> {
-        // First what may fail: whatever is taken down as begun below is begun.
+        // What may fail comes first: everything noted below as begun is then really begun.
         let mut outbox = self.wanted(now)?;
         let mut tasks = Vec::new();
-        let free = |p: &&ProjectName| {
-            !self.busy.contains(&forge_lane(p)) && self.unread.get(*p).is_none_or(|(_, at)| *at <= now)
-        };
-        let ready: Vec<ProjectName> = self.read_wanted.iter().filter(free).cloned().collect();
-        for project in ready {
-            self.read_wanted.remove(&project);
-            if let Some(cursor) = self.engine.floor().projects.get(&project).map(|p| p.cursor) {
-                self.busy.insert(forge_lane(&project));
+        let busy = &self.busy;
+        for project in self.reading.ready(now, |p| busy.contains(&read_lane(p))) {
+            if let Some(cursor) = self.engine.floor().projects.get(&project).map(|p| p.cursor.clone()) {
+                self.busy.insert(read_lane(&project));
                 tasks.push(Task::ReadForge { project, cursor });
             }
         }
@@ -167,6 +174,9 @@ impl<S: Store> Conductor<S> {
             if self.busy.len() >= self.capacity.tasks.max(1) {
                 break;
             }
+            if self.calls_enough(&effect.action) {
+                continue;
+            }
             self.busy.insert(effect.action.lane());
             if let Action::RunCi { project, .. } = &effect.action {
                 *self.checks.entry(project.clone()).or_default() += 1;
@@ -176,12 +186,26 @@ impl<S: Store> Conductor<S> {
         Ok(tasks)
     }
 
-    /// The outbox, without what has failed and nobody waits for any more: that would only hold up its lane.
-    fn wanted(&mut self, now: Time) -> StoreResult<Vec<Queued>> {
+    /// Whether so many calls to a project's forge are under way that another has to wait: a call that hangs
+    /// takes a worker from everybody.
+    fn calls_enough(&self, action: &Action) -> bool {
+        let lane = action.lane();
+        let mine =
+            lane.split_once('/').map(|(forge, _)| forge).filter(|forge| forge.starts_with(FORGE_LANES));
+        let under_way = |forge: &str| {
+            let of = |lane: &&String| lane.split_once('/').is_some_and(|(other, _)| other == forge);
+            self.busy.iter().filter(of).count()
+        };
+        mine.is_some_and(|forge| under_way(forge) >= FORGE_CALLS_MAX)
+    }
+
+    /// The outbox, without effects that have failed and that nobody waits for any more: they would only hold
+    /// up their lanes.
+    fn wanted(&mut self, now: Time) -> StoreResult<Vec<OutboxEffect>> {
         let outbox = self.engine.outbox()?;
         let floor = self.engine.floor();
-        let idle = |q: &&Queued| q.attempts > 0 && !self.busy.contains(&q.action.lane());
-        let given_up: Vec<Queued> =
+        let idle = |q: &&OutboxEffect| q.attempts > 0 && !self.busy.contains(&q.action.lane());
+        let given_up: Vec<OutboxEffect> =
             outbox.iter().filter(idle).filter(|q| !is_wanted(floor, &q.action)).cloned().collect();
         if given_up.is_empty() {
             return Ok(outbox);
@@ -189,18 +213,15 @@ impl<S: Store> Conductor<S> {
         for effect in given_up {
             let why = effect.last_error.as_deref().unwrap_or("it failed");
             let why = format!("{why} (not wanted any more)");
-            self.engine.complete(now, &effect, Outcome::Impossible { why })?;
+            self.engine.complete(now, &effect, Outcome::Impossible(outcome::Impossible { why }))?;
         }
         self.engine.outbox()
     }
 
-    /// When to look again though nothing happens: [`Conductor::tick`], then [`Conductor::tasks`].
+    /// When to look again if nothing happens: [`Conductor::tick`], then [`Conductor::tasks`].
     pub fn wake(&self) -> Option<Time> {
-        // One that is being read again is waited for, not woken up for.
-        let waiting = self.unread.iter().filter(|(project, _)| !self.busy.contains(&forge_lane(project)));
-        let reads = waiting.map(|(_, (_, at))| *at);
-        let due = [self.effect_due, self.engine.floor().next_deadline()];
-        due.into_iter().flatten().chain(reads).min()
+        let reads = self.reading.wake(|project| self.busy.contains(&read_lane(project)));
+        [self.effect_due, self.engine.floor().next_deadline(), reads].into_iter().flatten().min()
     }
 
     pub fn tick(&mut self, now: Time) -> StoreResult<Vec<Note>> {
@@ -217,11 +238,11 @@ impl<S: Store> Conductor<S> {
     pub fn report(&mut self, now: Time, report: Report) -> StoreResult<Vec<Note>> {
         match report {
             Report::Attempted { effect, attempt } => self.attempted(now, effect, attempt),
-            Report::Read { project, events } => self.read(now, project, events),
+            Report::Read { project, page, resync } => self.read(now, project, page, resync),
         }
     }
 
-    fn attempted(&mut self, now: Time, effect: Queued, attempt: Attempt) -> StoreResult<Vec<Note>> {
+    fn attempted(&mut self, now: Time, effect: OutboxEffect, attempt: Attempt) -> StoreResult<Vec<Note>> {
         let lane = effect.action.lane();
         self.busy.remove(&lane);
         if let Action::RunCi { project, .. } = &effect.action
@@ -229,11 +250,9 @@ impl<S: Store> Conductor<S> {
         {
             *running = running.saturating_sub(1);
         }
-        // Our own changes come back as observations: read them before the lane goes on.
-        if let Some(project) = lane.strip_prefix("forge:").and_then(|p| p.parse().ok())
-            && self.only.is_none()
-        {
-            self.read_wanted.insert(project);
+        // Our own changes come back as observations.
+        if let Some(project) = effect.action.forge() {
+            self.hinted(project.clone());
         }
         let outcome = match attempt {
             Attempt::Done(outcome) => outcome,
@@ -245,9 +264,9 @@ impl<S: Store> Conductor<S> {
                         let Some(project) = self.floor().project_of(&effect.action) else {
                             return Ok(Vec::new());
                         };
-                        self.trouble(now, project, lane, effect.action.name(), effect.action.issue(), why)
+                        self.trouble(now, project, lane, effect.action.name(), effect.action.number(), why)
                     }
-                    // Another daemon's answer came first.
+                    // Another daemon's outcome came first.
                     Ok(()) | Err(StoreError::AlreadyPerformed(_)) => Ok(Vec::new()),
                     Err(e) => Err(e),
                 };
@@ -256,7 +275,7 @@ impl<S: Store> Conductor<S> {
         Ok(self.engine.complete(now, &effect, outcome)?.notes)
     }
 
-    /// Tells of what fails: once, and when it fails in another way.
+    /// Reports a failure: once, and again when it fails in another way.
     fn trouble(
         &mut self,
         now: Time,
@@ -278,27 +297,30 @@ impl<S: Store> Conductor<S> {
         &mut self,
         now: Time,
         project: ProjectName,
-        events: Result<Vec<Event>, String>,
+        page: Result<Page, String>,
+        resync: Option<Resync>,
     ) -> StoreResult<Vec<Note>> {
-        self.busy.remove(&forge_lane(&project));
+        let lane = read_lane(&project);
+        self.busy.remove(&lane);
         let mut notes = Vec::new();
-        match events {
-            Ok(events) => {
-                self.unread.remove(&project);
-                let lane = read_lane(&project);
+        match page {
+            Ok(page) => {
+                self.reading.was_read(now, &project, resync, !page.seen.0.is_empty());
+                if page.more {
+                    self.hinted(project.clone());
+                }
                 if self.floor().trouble(&project, &lane).is_some() {
+                    let project = project.clone();
                     notes.extend(self.submit(now, &Event::TroubleOver { project, lane })?);
                 }
-                for event in &events {
-                    notes.extend(self.submit(now, event)?);
+                let known = self.floor().projects.get(&project);
+                let same = |p: &Project| p.cursor == page.cursor && p.reading == page.more;
+                if !(page.seen.0.is_empty() && known.is_none_or(same)) {
+                    notes.extend(self.submit(now, &Event::Observed { project, page })?);
                 }
             }
             Err(why) => {
-                let failures = self.unread.get(&project).map_or(0, |(n, _)| *n) + 1;
-                self.unread.insert(project.clone(), (failures, now + backoff(failures)));
-                self.read_wanted.insert(project.clone());
-                if failures >= TROUBLE_AFTER {
-                    let lane = read_lane(&project);
+                if self.reading.could_not(now, &project) >= TROUBLE_AFTER {
                     notes.extend(self.trouble(now, project, lane, READ_FORGE, None, why)?);
                 }
             }
@@ -306,80 +328,40 @@ impl<S: Store> Conductor<S> {
         Ok(notes)
     }
 
-    /// Nothing is left to be done for what landed in that project.
+    /// Whether nothing is left to do for what landed in that project.
     pub fn has_followed_up(&mut self, project: &ProjectName) -> StoreResult<bool> {
         Ok(!self.engine.outbox()?.iter().any(|effect| effect.action.follows_a_landing(project)))
     }
 
-    /// Nothing is under way and nothing is left to begin, but what people were asked to look at.
+    /// Whether nothing is under way and nothing is left to begin, except what people were asked to look at.
     pub fn is_quiet(&mut self) -> StoreResult<bool> {
         let outbox = self.engine.outbox()?;
         let floor = self.engine.floor();
         let asked =
             |project: &ProjectName, lane: &str| floor.trouble(project, lane).is_some_and(Trouble::is_asked);
-        let stuck = |q: &Queued| floor.project_of(&q.action).is_some_and(|p| asked(&p, &q.action.lane()));
+        let stuck =
+            |q: &OutboxEffect| floor.project_of(&q.action).is_some_and(|p| asked(&p, &q.action.lane()));
         Ok(self.busy.is_empty()
-            && self.read_wanted.iter().all(|p| asked(p, &read_lane(p)))
+            && self.reading.wanted().all(|p| asked(p, &read_lane(p)))
             && outbox.iter().all(stuck))
     }
 }
 
-fn forge_lane(project: &ProjectName) -> String {
-    format!("forge:{project}")
-}
-
-/// Reads everything new on the forge, as events.
-fn read_forge(ports: &Ports, project: &ProjectName, mut cursor: u64) -> Result<Vec<Event>, String> {
-    let mut events = Vec::new();
-    loop {
-        let changes = ports.forge.changes(project, cursor).map_err(|e| e.to_string())?;
-        if changes.observations.is_empty() {
-            if let Some(Event::Observed { more, .. }) = events.last_mut() {
-                *more = false;
-            }
-            return Ok(events);
-        }
-        let before = std::mem::replace(&mut cursor, changes.cursor);
-        events.extend(page(project, before, changes));
-    }
-}
-
-/// A page as events, each of which is committed by itself. Only the last moves the cursor past the
-/// page: a crash between two of them must not skip the rest.
-fn page(project: &ProjectName, before: u64, changes: Changes) -> impl Iterator<Item = Event> {
-    let (last, after) = (changes.observations.len() - 1, changes.cursor);
-    changes.observations.into_iter().enumerate().map(move |(at, observation)| {
-        let cursor = if at == last { after } else { before };
-        Event::Observed { project: project.clone(), observation, cursor, more: true }
-    })
+/// The next page of what is new on the forge. It is committed as a whole.
+fn read_forge(ports: &Ports, project: ProjectName, cursor: Cursor) -> Report {
+    let mut resync = None;
+    let read = ports.forges.of(&project).and_then(|forge| {
+        resync = forge.resync();
+        forge.changes(&cursor)
+    });
+    let page = read.map_err(|e| e.to_string()).map(|Changes { cursor: next, observations, more }| Page {
+        seen: Seen(observations),
+        after: Some(cursor),
+        cursor: next,
+        more,
+    });
+    Report::Read { project, page, resync }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use shopfloor_core::event::Observation;
-    use shopfloor_core::ids::PrNumber;
-
-    #[test]
-    fn a_crash_within_a_page_skips_nothing() {
-        let observations = (1..=3)
-            .map(|n| Observation::Pr {
-                number: PrNumber(n),
-                open: true,
-                branch: "b".into(),
-                head: None,
-                fixes: vec![],
-                title: String::new(),
-                ours: false,
-            })
-            .collect();
-        let project = "p".parse().unwrap();
-        let cursors: Vec<u64> = page(&project, 4, Changes { cursor: 7, observations })
-            .map(|event| match event {
-                Event::Observed { cursor, .. } => cursor,
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(cursors, [4, 4, 7]);
-    }
-}
+mod tests;

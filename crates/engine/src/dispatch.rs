@@ -1,18 +1,18 @@
-//! Which effects may be performed now: the oldest of each lane, when its time has come. Runs of checks
-//! share the room there is for them.
+//! Which effects may be performed now: the oldest of each lane, once it is due. Runs of checks share the room
+//! there is for them.
 
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Urgency;
 use shopfloor_core::time::Time;
-use shopfloor_store::Queued;
+use shopfloor_store::OutboxEffect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Attempts that may fail before it is told: less is a hiccup.
+/// How many attempts fail before anybody is told: fewer are a hiccup.
 pub const TROUBLE_AFTER: u32 = 3;
 
-/// The longest pause between two attempts. It goes on soon after what was in its way is gone.
+/// The longest pause between two attempts: an effect continues soon after its obstacle is gone.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 
 /// The pause after a failed attempt: half a second, doubling, at most a minute.
@@ -20,8 +20,9 @@ pub fn backoff(attempts: u32) -> Duration {
     Duration::from_millis(500 * 2u64.saturating_pow(attempts.saturating_sub(1).min(10))).min(BACKOFF_MAX)
 }
 
-/// When an effect that waits is due; of one that waits longer than anything does, the clock was set back.
-fn due(effect: &Queued, now: Time) -> Option<Time> {
+/// When a waiting effect is due. If it would wait longer than any effect does, the clock was set back, and it
+/// is due now.
+fn due(effect: &OutboxEffect, now: Time) -> Option<Time> {
     let waits = effect.not_before > now && effect.not_before.since(now) <= BACKOFF_MAX;
     waits.then_some(effect.not_before)
 }
@@ -29,7 +30,7 @@ fn due(effect: &Queued, now: Time) -> Option<Time> {
 /// What can be done, and when to look again.
 #[derive(Debug, Default)]
 pub struct Dispatch {
-    pub now: Vec<Queued>,
+    pub now: Vec<OutboxEffect>,
     pub wake: Option<Time>,
 }
 
@@ -44,7 +45,7 @@ pub struct Checks {
 
 /// `outbox` is oldest first. `busy` are the lanes with an effect under way; `urgency` ranks runs of checks.
 pub fn runnable(
-    outbox: Vec<Queued>,
+    outbox: Vec<OutboxEffect>,
     busy: &BTreeSet<String>,
     now: Time,
     checks: Checks,
@@ -71,16 +72,16 @@ pub fn runnable(
 }
 
 impl Checks {
-    /// What is urgent and about to land first; then each project in its turn; of one, the most urgent and
-    /// of those the oldest. No project's crowd keeps another waiting.
-    fn shared_out(mut self, mut waiting: Vec<(Urgency, Queued)>) -> Vec<Queued> {
+    /// First what is urgent and about to land; then each project in its turn; within a project the most
+    /// urgent run, and of equally urgent ones the oldest. No project's crowd keeps another waiting.
+    fn shared_out(mut self, mut waiting: Vec<(Urgency, OutboxEffect)>) -> Vec<OutboxEffect> {
         let mut now = Vec::new();
         while now.len() < self.free && !waiting.is_empty() {
-            let running = |q: &Queued| q.action.project().and_then(|p| self.running.get(p)).copied();
-            let turn = |(urgency, effect): &(Urgency, Queued)| {
+            let running = |q: &OutboxEffect| q.action.project().and_then(|p| self.running.get(p)).copied();
+            let turn = |(urgency, effect): &(Urgency, OutboxEffect)| {
                 (*urgency != Urgency::UrgentTrial, running(effect).unwrap_or(0), *urgency)
             };
-            // The first of several least: the oldest.
+            // `min_by_key` takes the first of equals: the oldest.
             let next = (0..waiting.len()).min_by_key(|at| turn(&waiting[*at])).unwrap_or(0);
             let (_, effect) = waiting.remove(next);
             if let Some(project) = effect.action.project() {
@@ -98,8 +99,9 @@ mod tests {
     use shopfloor_core::effect::{CiPurpose, CommitSource};
     use shopfloor_core::ids::{EffectId, Epoch, JobId, MessageId, RunId};
 
-    fn ring(id: u64, epoch: u64, not_before: u64) -> Queued {
-        Queued {
+    fn ring(id: u64, epoch: u64, not_before: u64) -> OutboxEffect {
+        OutboxEffect {
+            host: Default::default(),
             id: EffectId(id),
             action: Action::RingInbox { epoch: Epoch(epoch), message: MessageId(id) },
             attempts: 0,
@@ -108,11 +110,11 @@ mod tests {
         }
     }
 
-    fn check(id: u64) -> Queued {
+    fn check(id: u64) -> OutboxEffect {
         check_of("p", id)
     }
 
-    fn check_of(project: &str, id: u64) -> Queued {
+    fn check_of(project: &str, id: u64) -> OutboxEffect {
         let action = Action::RunCi {
             job: Some(JobId(1)),
             project: project.parse().unwrap(),
@@ -123,7 +125,7 @@ mod tests {
             purpose: CiPurpose::Head,
             about: Default::default(),
         };
-        Queued { action, ..ring(id, 0, 0) }
+        OutboxEffect { action, ..ring(id, 0, 0) }
     }
 
     /// Runs below 100 are of heads, those below 200 of trials, below 300 of urgent ones, others of urgent heads.
@@ -133,7 +135,7 @@ mod tests {
         Some(urgencies[(run.0 / 100) as usize])
     }
 
-    fn runnable(outbox: Vec<Queued>, busy: &BTreeSet<String>, now: Time, free: usize) -> Dispatch {
+    fn runnable(outbox: Vec<OutboxEffect>, busy: &BTreeSet<String>, now: Time, free: usize) -> Dispatch {
         super::runnable(outbox, busy, now, Checks { free, ..Checks::default() }, urgency)
     }
 
@@ -168,14 +170,14 @@ mod tests {
         assert_eq!(begun(1), [201]);
         assert_eq!(begun(4), [201, 101, 102, 1]);
         // Of a hundred heads, the urgent one is the next, once nothing that is about to land waits.
-        let mut outbox: Vec<Queued> = (1..100).map(check).collect();
+        let mut outbox: Vec<OutboxEffect> = (1..100).map(check).collect();
         outbox.extend([check(301), check(101)]);
         assert_eq!(ids(&runnable(outbox, &BTreeSet::new(), Time(5), 3)), [101, 301, 1]);
     }
 
     #[test]
     fn no_project_keeps_another_waiting() {
-        let mut outbox: Vec<Queued> = (101..150).map(check).collect();
+        let mut outbox: Vec<OutboxEffect> = (101..150).map(check).collect();
         outbox.extend([check_of("q", 1), check_of("q", 2), check_of("r", 151)]);
         let begun = |free, running: &[(&str, usize)]| {
             let running = running.iter().map(|(p, n)| (p.parse().unwrap(), *n)).collect();

@@ -1,21 +1,24 @@
-//! An effect, carried out through the ports. Each arm is safe to repeat from its beginning,
-//! whatever part of it was done before.
+//! Carries out an effect through the ports. Each arm is safe to repeat from its beginning, whatever part of
+//! it was done before.
 
+use crate::ports::forge::{By, NewComment, NewIssue, NewPr, NewReview};
 use crate::ports::{
     BranchState, Briefing, BuildRequest, Built, CiRequest, Earlier, Escalation, Final, Forge, IssueText,
-    NewPr, NotPublished, NotSigned, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt,
-    PublishRequest, SetupFailure, Snapshot, Started, Tree, Workspace,
+    NotPublished, NotSigned, Outfit, PortError, PortResult, Ports, Prepared, PrimaryAt, PublishRequest,
+    SetupFailure, Snapshot, Started, Tree, Workspace,
 };
 use crate::proof::{MergedProof, QueueLock, RescueProof};
+use crate::pull;
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Sha};
+use shopfloor_core::forge::Subject;
+use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
-use shopfloor_core::state::JobKind;
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
 
-/// How much of what is new a reviewer is told in a message; it is typed.
+/// How much of what is new goes into the message to a reviewer; it is typed.
 const MESSAGE_DIFF_BYTES_MAX: usize = 14 * 1024;
 
 /// How many changed files a work record names.
@@ -34,43 +37,49 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
     match perform(ports, action) {
         Ok(outcome) => Attempt::Done(outcome),
         Err(PortError::Transient(why)) => Attempt::Failed(why),
-        Err(PortError::Permanent { why, .. }) => Attempt::Done(Outcome::Impossible { why }),
+        Err(PortError::Permanent { why, .. }) => {
+            Attempt::Done(Outcome::Impossible(outcome::Impossible { why }))
+        }
     }
 }
 
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
         Action::PrepareWorktree { project, issue, branch, target, .. } => {
-            let tree = tree(project, *issue, Role::Dev).onto(target.as_ref());
+            let tree = Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref());
             let Prepared { path, head, mut notes } = ports.workspace.prepare(&tree, branch, None)?;
             Ok(match ports.setup.set_up(&tree)? {
                 Ok(outfit) => {
                     notes.extend(outfit.notes);
-                    Outcome::WorktreeReady { path, head, notes }
+                    Outcome::WorktreeReady(outcome::WorktreeReady { path, head, notes })
                 }
-                Err(SetupFailure { why, excerpt }) => Outcome::SetupFailed { path, why, excerpt },
+                Err(SetupFailure { why, excerpt }) => {
+                    Outcome::SetupFailed(outcome::SetupFailed { path, why, excerpt })
+                }
             })
         }
         Action::StartSession(start) => start_session(ports, start),
         Action::CheckAgents { project } => check_agents(ports, project),
-        Action::EndSession { role, project, issue, epoch, .. } => {
-            end_session(ports, &tree(project, *issue, *role), *epoch)
+        Action::EndSession { role, project, assignment, epoch, .. } => {
+            end_session(ports, &Tree::of_job(project, *role, *assignment), *epoch)
         }
-        Action::Checkpoint { project, issue, branch, target, .. } => {
-            checkpoint(ports, &tree(project, *issue, Role::Dev).onto(target.as_ref()), branch)
-        }
+        Action::Checkpoint { project, issue, branch, target, .. } => checkpoint(
+            ports,
+            &Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref()),
+            branch,
+        ),
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
         }
-        Action::PublishBranch { project, issue, branch, reviewed, each_commit, target, .. } => {
-            let tree = tree(project, *issue, Role::Dev).onto(target.as_ref());
-            publish_branch(ports, &tree, branch, reviewed, *each_commit)
+        Action::PushBranch { project, issue, branch, reviewed, each_commit, target, .. } => {
+            let tree = Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref());
+            push_branch(ports, &tree, branch, reviewed, *each_commit)
         }
         Action::OpenPr { project, issue, branch, head, .. } => {
-            let pr = ports.forge.open_pr(project, &NewPr { issue: *issue, branch, head })?;
+            let pr = open_pr(&*ports.forges.of(project)?, *issue, branch, head)?;
             ports.workspace.pin_pr(project, pr, head)?;
-            Ok(Outcome::PrOpen { pr })
+            Ok(Outcome::PrOpen(outcome::PrOpen { pr }))
         }
         Action::RunCi { project, issue, run, commit, source, purpose, about, .. } => {
             let (issue, run, source, purpose) = (*issue, *run, *source, *purpose);
@@ -82,50 +91,58 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::PostStatus { project, commit, run, state, text } => {
-            ports.forge.post_status(project, commit, *run, *state, text)?;
+            ports.forges.of(project)?.post_status(commit, *run, *state, text)?;
             Ok(Outcome::Done)
         }
         Action::CollectReview { project, epoch, head, moved, .. } => {
             Ok(match ports.agents.review_result(project, *epoch, head, *moved)? {
-                Ok(review) => Outcome::ReviewCollected { review },
-                Err(why) => Outcome::ReviewUnusable { why },
+                Ok(review) => Outcome::ReviewCollected(outcome::ReviewCollected { review }),
+                Err(why) => Outcome::ReviewUnusable(outcome::ReviewUnusable { why }),
             })
         }
-        Action::MoveReview { project, issue, branch, epoch, reviewed, head, diff_bytes, target, .. } => {
-            // Its reviewer rests, and is told only when this is done: all of it may be done again.
-            let tree = tree(project, *issue, Role::Review).onto(target.as_ref());
+        Action::MoveReview {
+            project, assignment, branch, epoch, reviewed, head, diff_bytes, target, ..
+        } => {
+            // The reviewer rests, and is told only when all of this is done; so all of it may be repeated.
+            let tree = Tree::of_job(project, Role::REVIEW, *assignment).onto(target.as_ref());
             let ready = ports.workspace.prepare(&tree, branch, Some(head))?;
             let bytes_max = (*diff_bytes).min(MESSAGE_DIFF_BYTES_MAX);
             let news = ports.workspace.review_diff(&tree, Some(reviewed), head, bytes_max)?;
             let diff = ports.agents.begin_review(project, *epoch, reviewed, &news)?;
-            Ok(Outcome::ReviewMoved { diff, notes: ready.notes })
+            Ok(Outcome::ReviewMoved(outcome::ReviewMoved { diff, notes: ready.notes }))
         }
         Action::PostReview { project, pr, head, epoch, review, .. } => {
             let marker = format!("review-session-{epoch}-{}", head.short());
-            ports.forge.post_review(project, *pr, head, &marker, review)?;
+            let text = pull::review(review, head);
+            let (by, marker, verdict) = (By::Factory, Some(&*marker), review.verdict);
+            let new = NewReview { by, marker, head, verdict, text: &text };
+            ports.forges.of(project)?.post_review(*pr, &new)?;
             Ok(Outcome::Done)
         }
         Action::EditLabels { project, issue, add, remove } => {
-            let version = ports.forge.edit_labels(project, *issue, add, remove)?;
-            Ok(Outcome::Labelled { version })
+            let version = ports.forges.of(project)?.edit_labels(*issue, add, remove)?;
+            Ok(Outcome::Labelled(outcome::Labelled { version }))
         }
         Action::Comment { project, issue, marker, body } => {
-            ports.forge.comment(project, *issue, marker, body)?;
-            Ok(Outcome::Done)
+            say(ports, project, Subject::Issue(*issue), marker, body)
         }
         Action::CommentPr { project, pr, marker, body } => {
-            ports.forge.comment_pr(project, *pr, marker, body)?;
-            Ok(Outcome::Done)
+            say(ports, project, Subject::Pr(*pr), marker, body)
         }
         Action::MovePr { project, pr, head } => {
-            // First the commit: what the pull request names can be looked at.
+            // The commit first: then what the pull request names can be looked at.
             ports.workspace.pin_pr(project, *pr, head)?;
-            ports.forge.move_pr(project, *pr, head)?;
+            ports.forges.of(project)?.move_pr(*pr, head)?;
             Ok(Outcome::Done)
         }
         Action::Tell(telling) => Ok(Outcome::Told(ports.notices.run(telling)?)),
         Action::CloseIssue { project, issue } => {
-            ports.forge.close_issue(project, *issue)?;
+            ports.forges.of(project)?.close_issue(*issue)?;
+            Ok(Outcome::Done)
+        }
+        Action::CreateIssue { project, marker, title, body, labels } => {
+            let (by, marker, deps) = (By::Factory, Some(&**marker), &[]);
+            ports.forges.of(project)?.create_issue(&NewIssue { by, marker, title, body, labels, deps })?;
             Ok(Outcome::Done)
         }
         Action::Escalate { job, project, issue, trigger, context, about, at } => {
@@ -141,12 +158,12 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::ClosePr { project, pr, merged } => {
-            ports.forge.close_pr(project, *pr, merged.as_ref())?;
+            ports.forges.of(project)?.close_pr(*pr, merged.as_ref())?;
             Ok(Outcome::Done)
         }
         Action::FindPrimary { project, target, known } => {
             Ok(match ports.merger.primary(project, target.as_ref(), known.as_ref())? {
-                Some(PrimaryAt { head, goes_on }) => Outcome::Primary { head, goes_on },
+                Some(PrimaryAt { head, continues }) => Outcome::Primary(outcome::Primary { head, continues }),
                 None => Outcome::NoPrimary,
             })
         }
@@ -169,7 +186,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let lock = QueueLock::acquire(&*ports.merger, project)?;
             Ok(match ports.merger.build_landing(&lock, old, steps)? {
                 Ok(built) => Outcome::LandingBuilt(built),
-                Err(NotSigned(why)) => Outcome::NotSigned { why },
+                Err(NotSigned(why)) => Outcome::NotSigned(outcome::NotSigned { why }),
             })
         }
         Action::Publish { project, target, old, new, tested, entries, branches } => {
@@ -177,9 +194,13 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let request = PublishRequest { target: target.as_ref(), old, new, tested, entries, branches };
             Ok(match ports.merger.publish(&lock, &request)? {
                 Ok(()) => Outcome::Published,
-                Err(NotPublished::Primary(Some(head))) => Outcome::PrimaryMoved { head },
+                Err(NotPublished::Primary(Some(head))) => {
+                    Outcome::PrimaryMoved(outcome::PrimaryMoved { head })
+                }
                 Err(NotPublished::Primary(None)) => Outcome::NoPrimary,
-                Err(NotPublished::Branches(moved)) => Outcome::BranchesMoved { moved },
+                Err(NotPublished::Branches(moved)) => {
+                    Outcome::BranchesMoved(outcome::BranchesMoved { moved })
+                }
             })
         }
         Action::FindMerged { project, heads } => {
@@ -189,14 +210,14 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                     found.push(head.clone());
                 }
             }
-            Ok(Outcome::FoundMerged { heads: found })
+            Ok(Outcome::FoundMerged(outcome::FoundMerged { heads: found }))
         }
         Action::VerifyLanded { project, landed } => {
-            Ok(Outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? })
+            Ok(Outcome::Landed(outcome::Landed { incomplete: ports.merger.incomplete(project, landed)? }))
         }
-        Action::ReleaseWorktree { role, project, issue, branch, merged, .. } => {
-            let tree = tree(project, *issue, *role);
-            let note = if *role == Role::Dev { tear_down(ports, &tree)? } else { None };
+        Action::ReleaseWorktree { role, project, assignment, branch, merged, .. } => {
+            let tree = Tree::of_job(project, *role, *assignment);
+            let note = if role.develops() { tear_down(ports, &tree)? } else { None };
             let proof = RescueProof::obtain(&*ports.workspace, &tree)?;
             let rescue = proof.snapshot().map(|s| s.reference.clone());
             ports.workspace.remove(proof)?;
@@ -204,16 +225,16 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
                 let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
                 ports.workspace.delete_branch(branch, proof)?;
             }
-            Ok(Outcome::Released { rescue, note })
+            Ok(Outcome::Released(outcome::Released { rescue, note }))
         }
         Action::RetireBranch { project, branch, issue, merged } => {
             let proof = MergedProof::obtain(&*ports.workspace, project, merged)?;
             ports.workspace.delete_branch(branch, proof)?;
             if let Some(pr) = merged.pr {
-                ports.forge.close_pr(project, pr, Some(&merged.commit))?;
+                ports.forges.of(project)?.close_pr(pr, Some(&merged.commit))?;
             }
             if let Some(issue) = issue {
-                ports.forge.close_issue(project, *issue)?;
+                ports.forges.of(project)?.close_issue(*issue)?;
             }
             Ok(Outcome::Done)
         }
@@ -221,68 +242,77 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let rescues = ports.workspace.prune_rescues(tidy)?;
             let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)? + ports.notices.prune(tidy)?;
             ports.workspace.keep_up(&tidy.project, tidy.idle)?;
-            Ok(Outcome::Tidied { rescues, folders })
+            Ok(Outcome::Tidied(outcome::Tidied { rescues, folders }))
         }
-        Action::TakeCheckout { project } => {
-            Ok(Outcome::CheckoutTaken { taken: ports.workspace.take_checkout(project)? })
-        }
+        Action::TakeCheckout { project } => Ok(Outcome::CheckoutTaken(outcome::CheckoutTaken {
+            taken: ports.workspace.take_checkout(project)?,
+        })),
         Action::SyncCheckout { project, .. } => {
             let (updated, note) = ports.workspace.sync_checkout(project)?;
-            Ok(Outcome::Checkout { updated, note })
+            Ok(Outcome::Checkout(outcome::Checkout { updated, note }))
         }
     }
+}
+
+fn open_pr(forge: &dyn Forge, issue: IssueNumber, branch: &str, head: &Sha) -> PortResult<PrNumber> {
+    let row = forge.issue(issue)?;
+    let (title, body) = (pull::title(&row), pull::body(&row.body, issue));
+    let (by, issue) = (By::Factory, Some(issue));
+    forge.open_pr(&NewPr { by, title: &title, body: &body, branch, head, issue })
+}
+
+fn say(ports: &Ports, project: &ProjectName, on: Subject, marker: &str, body: &str) -> PortResult<Outcome> {
+    let new = NewComment { by: By::Factory, marker: Some(marker), body };
+    ports.forges.of(project)?.comment(on, &new)?;
+    Ok(Outcome::Done)
 }
 
 fn chain(built: Built) -> Outcome {
     match built {
-        Built::Chain { primary, moved, links } => Outcome::Chain { primary, moved, links },
+        Built::Chain { primary, moved, links } => Outcome::Chain(outcome::Chain { primary, moved, links }),
         Built::Conflict { primary, moved, entry, with_base, conflict } => {
-            Outcome::ChainConflict { primary, moved, entry, with_base, conflict }
+            Outcome::ChainConflict(outcome::ChainConflict { primary, moved, entry, with_base, conflict })
         }
-        Built::Unmergeable { entry, why } => Outcome::Unmergeable { entry, why },
+        Built::Unmergeable { entry, why } => Outcome::Unmergeable(outcome::Unmergeable { entry, why }),
         Built::NoPrimary => Outcome::NoPrimary,
     }
 }
 
-fn tree(project: &ProjectName, issue: IssueNumber, role: Role) -> Tree {
-    Tree::of_job(project, role, issue)
-}
-
 fn check_agents(ports: &Ports, project: &ProjectName) -> PortResult<Outcome> {
     let mut troubles = Vec::new();
-    for role in [Role::Dev, Role::Review] {
+    for role in Role::STAFF {
         let why = ports.agents.trouble(project, role)?;
         troubles.extend(why.map(|why| AgentTrouble { role, why }));
     }
-    Ok(Outcome::AgentsChecked { troubles, unset: ports.agents.unset(project) })
+    Ok(Outcome::AgentsChecked(outcome::AgentsChecked { troubles, unset: ports.agents.unset(project) }))
 }
 
 fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
-    // First of all: what runs already must not be prepared for.
+    // First of all: nothing must be prepared for a session that already runs.
     let adopted = ports.agents.adopt(start);
     if let Ok(Some(started)) = adopted {
         return Ok(session_started(started, Vec::new()));
     }
     if let Some(why) = ports.agents.trouble(&start.project, start.role)? {
-        return Ok(Outcome::AgentUnusable { why });
+        return Ok(Outcome::AgentUnusable(outcome::AgentUnusable { why }));
     }
     adopted?;
-    let tree = tree(&start.project, start.issue, start.role).onto(start.target.as_ref());
+    let tree = Tree::of_job(&start.project, start.role, start.assignment).onto(start.target.as_ref());
     // Also for a successor: the worktree may have been deleted by hand meanwhile.
     let ready = ports.workspace.prepare(&tree, &start.branch, start.head.as_ref())?;
-    let outfit = match start.role {
-        Role::Dev => {
+    let outfit = match start.role.duty() {
+        Duty::Develop => {
             ports.setup.set_up(&tree)?.map_err(|failed| PortError::permanent(Final::Setup, failed.why))?
         }
-        Role::Review => Outfit::default(),
+        Duty::Review => Outfit::default(),
     };
-    let mut briefing = brief(&*ports.workspace, &*ports.forge, start, ready.path)?;
+    let mut briefing = brief(&*ports.workspace, &*ports.forges.of(&start.project)?, start, ready.path)?;
     briefing.notes = ready.notes.into_iter().chain(outfit.notes).collect();
     briefing.port = outfit.port;
     Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
 }
 
-/// What a session is told beside what it is started for. Changes nothing.
+/// What a session is told besides what it is started for. Changes nothing.
 pub fn brief(
     workspace: &dyn Workspace,
     forge: &dyn Forge,
@@ -290,48 +320,47 @@ pub fn brief(
     worktree: String,
 ) -> PortResult<Briefing> {
     let mut briefing = Briefing { worktree, ..Briefing::default() };
-    match (start.kind, start.pr) {
-        (JobKind::Review, Some(pr)) => {
-            let text = forge.pull_text(&start.project, pr)?;
+    match start.assignment {
+        Assignment::Pull(pr) => {
+            let text = forge.pull_text(pr)?;
             briefing.issue = match text.issue {
-                Some(issue) => forge.issue_text(&start.project, issue)?,
+                Some(issue) => forge.issue_text(issue)?,
                 None => IssueText::default(),
             };
             briefing.pull = Some(Earlier { number: pr, open: true, text, change: String::new() });
         }
-        _ => briefing.issue = forge.issue_text(&start.project, start.issue)?,
+        Assignment::Issue(issue) => briefing.issue = forge.issue_text(issue)?,
     }
-    let tree = tree(&start.project, start.issue, start.role).onto(start.target.as_ref());
+    let tree = Tree::of_job(&start.project, start.role, start.assignment).onto(start.target.as_ref());
     if start.resume.is_some() {
         briefing.work_done = workspace.work_done(&tree, WORK_DONE_BYTES_MAX)?;
     }
-    if start.role == Role::Dev {
-        let known =
-            start.pr.map_or_else(|| forge.abandoned_pull(&start.project, start.issue), |pr| Ok(Some(pr)));
+    if let (Duty::Develop, Assignment::Issue(issue)) = (start.role.duty(), start.assignment) {
+        let known = start.pr.map_or_else(|| forge.abandoned_pull(issue), |pr| Ok(Some(pr)));
         if let Some(pr) = known? {
-            let text = forge.pull_text(&start.project, pr)?;
+            let text = forge.pull_text(pr)?;
             // A successor has seen more than that.
             let change = match start.resume {
                 Some(_) => String::new(),
                 None => workspace.change_of(&tree, &text.head, WORK_DONE_BYTES_MAX)?,
             };
-            briefing.reviews = forge.review_texts(&start.project, pr)?;
+            briefing.reviews = forge.review_texts(pr)?;
             briefing.pull = Some(Earlier { number: pr, open: start.pr.is_some(), text, change });
         }
     }
-    if let (Role::Review, Some(head)) = (start.role, &start.head) {
+    if let (Duty::Review, Some(head)) = (start.role.duty(), &start.head) {
         let diff = |since| workspace.review_diff(&tree, since, head, start.diff_bytes);
         briefing.change = diff(None)?;
         if let (Some(reviewed), Some(pr)) = (&start.reviewed, start.pr) {
             briefing.news = diff(Some(reviewed))?;
-            briefing.reviews = forge.review_texts(&start.project, pr)?;
+            briefing.reviews = forge.review_texts(pr)?;
         }
     }
     Ok(briefing)
 }
 
-/// The project's last word on a worktree. It may change what is there, so that is kept before; whatever
-/// goes wrong is told and holds nothing up.
+/// The project's last word on a worktree. It may change what is there, so a snapshot is taken first; whatever
+/// goes wrong is reported and holds nothing up.
 fn tear_down(ports: &Ports, tree: &Tree) -> PortResult<Option<String>> {
     ports.workspace.snapshot(tree)?;
     Ok(ports.setup.tear_down(tree).unwrap_or_else(|e| Some(format!("the teardown could not be run: {e}"))))
@@ -339,46 +368,52 @@ fn tear_down(ports: &Ports, tree: &Tree) -> PortResult<Option<String>> {
 
 fn session_started(started: Started, notes: Vec<String>) -> Outcome {
     let Started { tmux, process, phase_file, runtime, prompt } = started;
-    Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes }
+    Outcome::SessionStarted(outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes })
 }
 
 fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> {
     let last_output = ports.agents.last_output(tree, epoch)?;
-    // Before anything is killed, what there is is kept. The agent may still be writing, so this
-    // one need not be the last word; the one after the end is.
+    // A snapshot before anything is killed. The agent may still be writing, so this one need not be the last
+    // word; the one after the end is.
     ports.workspace.snapshot(tree)?;
     ports.agents.end(tree, epoch)?;
     let proof = RescueProof::obtain(&*ports.workspace, tree)?;
     let note = share(ports, tree, proof.snapshot());
     let rescue = proof.snapshot().map(|s| s.reference.clone());
-    Ok(Outcome::SessionEnded { rescue, last_output, note })
+    Ok(Outcome::SessionEnded(outcome::SessionEnded { rescue, last_output, note }))
 }
 
 fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     let Some(snapshot) = ports.workspace.snapshot(tree)? else {
-        return Ok(Outcome::Checkpoint {
+        return Ok(Outcome::Checkpoint(outcome::Checkpoint {
             rescue: None,
             head: None,
             ahead: None,
             files: Vec::new(),
             note: None,
-        });
+        }));
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
     let state = ports.workspace.branch_state(tree, branch)?;
     let (head, ahead) = (Some(state.head), Some(state.ahead));
-    Ok(Outcome::Checkpoint { rescue: Some(snapshot.reference), head, ahead, files, note })
+    Ok(Outcome::Checkpoint(outcome::Checkpoint {
+        rescue: Some(snapshot.reference),
+        head,
+        ahead,
+        files,
+        note,
+    }))
 }
 
-/// Sends a snapshot away, if that is wanted. It is kept here either way, so trouble is only told.
+/// Sends a snapshot to origin, if that is wanted. It is kept here either way, so trouble is only reported.
 fn share(ports: &Ports, tree: &Tree, snapshot: Option<&Snapshot>) -> Option<String> {
     let snapshot = snapshot?;
     let failed = ports.workspace.share(tree, snapshot).err()?;
     Some(format!("{} could not be sent to origin: {failed}", snapshot.reference))
 }
 
-fn publish_branch(
+fn push_branch(
     ports: &Ports,
     tree: &Tree,
     branch: &str,
@@ -404,5 +439,5 @@ fn publish_branch(
         true => ports.workspace.stands_on(tree, &head)?,
         false => None,
     };
-    Ok(Outcome::Branch { head, ahead, dirty, note, same_as, base })
+    Ok(Outcome::Branch(outcome::Branch { head, ahead, dirty, note, same_as, base }))
 }

@@ -6,7 +6,7 @@ use shopfloor_core::effect::Merged;
 use shopfloor_core::ids::{ProjectName, in_words};
 use std::any::Any;
 
-/// That everything in a worktree is reachable from a rescue ref (or that there is no worktree).
+/// Proves that everything in a worktree is reachable from a rescue ref (or that there is no worktree).
 #[derive(Debug)]
 pub struct RescueProof {
     tree: Tree,
@@ -34,7 +34,7 @@ impl RescueProof {
     }
 }
 
-/// That a branch's change is in origin's primary branch and its head is pinned there.
+/// Proves that a branch's change is in origin's primary branch and that its head is pinned on origin.
 #[derive(Debug)]
 pub struct MergedProof {
     project: ProjectName,
@@ -73,7 +73,7 @@ impl MergedProof {
     }
 }
 
-/// That this process owns a project's merge queue for as long as the value lives.
+/// Proves that this process owns a project's merge queue for as long as the value lives.
 pub struct QueueLock {
     project: ProjectName,
     _guard: Box<dyn Any>,

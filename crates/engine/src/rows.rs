@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shopfloor_core::state::Floor;
 use shopfloor_core::table::{Record, Table};
-use shopfloor_store::{Row, StoreError, StoreResult};
+use shopfloor_store::{Row, Store, StoreError, StoreResult};
 
 /// Rows for everything touched since the last call.
 pub fn take_touched(floor: &mut Floor) -> Vec<Row> {
@@ -33,7 +33,12 @@ fn collect<R: Record + Serialize>(table: &mut Table<R>, rows: &mut Vec<Row>) {
     }
 }
 
-/// Puts stored rows in place. A row that cannot be read is damage, never skipped.
+/// All records of one kind, without the rest of the floor.
+pub fn records<R: Record + DeserializeOwned>(store: &mut dyn Store) -> StoreResult<Vec<R>> {
+    store.rows_of_kind(R::KIND)?.iter().filter_map(|row| read(row).transpose()).collect()
+}
+
+/// Puts stored rows in place. An unreadable row is damage, and is never skipped.
 pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
     for row in rows {
         match row.kind.as_str() {
@@ -58,12 +63,17 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
 }
 
 fn place<R: Record + DeserializeOwned>(table: &mut Table<R>, row: Row) -> StoreResult<()> {
-    let Some(doc) = row.doc else {
-        table.unload(&row.key);
-        return Ok(());
-    };
-    let record: R = serde_json::from_str(&doc)
-        .map_err(|e| StoreError::Corrupt(format!("{} {:?} cannot be read: {e}", row.kind, row.key)))?;
-    table.load(record);
+    match read(&row)? {
+        Some(record) => table.load(record),
+        None => table.unload(&row.key),
+    }
     Ok(())
 }
+
+fn read<R: DeserializeOwned>(row: &Row) -> StoreResult<Option<R>> {
+    let record = row.doc.as_deref().map(serde_json::from_str).transpose();
+    record.map_err(|e| StoreError::Corrupt(format!("{} {:?} cannot be read: {e}", row.kind, row.key)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,13 @@
-//! The daemon's loop: one thread owns the engine, worker threads do the tasks, everything else
-//! sends [`Input`]s. Nothing here polls: the loop sleeps until an input comes, a deadline passes
-//! or a deferred effect is due.
+//! The daemon's loop: one thread owns the engine, worker threads do the tasks, everything else sends
+//! [`Input`]s. Nothing here polls: the loop sleeps until an input arrives, a deadline passes or a deferred
+//! effect is due.
 
 use crate::commit::Engine;
 use crate::conductor::{Capacity, Conductor, Only, Report, Task, work};
 use crate::perform::Attempt;
 use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
-use shopfloor_core::ids::{EntryId, ProjectName, Role, TryId};
+use shopfloor_core::ids::{EntryId, ProjectName, TryId};
 use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble, Who};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
@@ -19,8 +19,10 @@ use std::time::{Duration, Instant};
 /// What the loop is told.
 pub enum Input {
     Event(Event),
-    /// Another process changed the store, or something on the forge.
+    /// Another process changed the store.
     Poke,
+    /// There may be news on that project's forge: a webhook says so, or somebody has just been there.
+    Hint(ProjectName),
     Stop,
     /// From a worker.
     Report(Report),
@@ -37,18 +39,21 @@ impl Handle {
     }
 }
 
-/// What watches the world on the loop's behalf; brought in line with the floor after each commit.
+/// Whatever watches the world on the loop's behalf; brought in line with the floor after each commit.
 pub trait Watches {
     fn reconcile(&mut self, floor: &Floor);
+
+    /// There may be news of that project elsewhere: whoever looks only now and then should look now.
+    fn look(&mut self, project: &ProjectName);
 }
 
 pub struct RunnerOptions {
     pub capacity: Capacity,
     pub until: Until,
     pub clock: fn() -> Time,
-    /// Told when something keeps the loop from going on, for the log.
+    /// Called for the log when something keeps the loop from continuing.
     pub warn: fn(&str),
-    /// How long a store that cannot be written to is left alone before the next attempt.
+    /// How long to leave a store that cannot be written to alone before the next attempt.
     pub store_pause: Duration,
 }
 
@@ -56,10 +61,10 @@ pub struct RunnerOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
     Never,
-    /// When no job can go on by itself.
+    /// When no job can continue by itself.
     Idle,
-    /// When the entry is through its project's merge queue, or waits for somebody to mend the primary
-    /// branch. Nothing but that queue's work is done.
+    /// When the entry is through its project's merge queue, or waits for somebody to mend the primary branch.
+    /// Only that queue's work is done.
     Decided(ProjectName, EntryId),
     /// When it is known whether that branch would land. Nothing else is done.
     Tried(TryId),
@@ -88,7 +93,7 @@ pub struct Runner<S, W> {
     options: RunnerOptions,
     sender: Sender<Input>,
     inputs: Receiver<Input>,
-    /// What came while the store could not be written to, in order.
+    /// Inputs that arrived while the store could not be written to, in order.
     backlog: VecDeque<Input>,
     observer: Observer,
     /// Jobs that had ended badly before this run.
@@ -96,7 +101,7 @@ pub struct Runner<S, W> {
 }
 
 impl<S: Store, W: Watches> Runner<S, W> {
-    /// `watches` makes what reports to the loop.
+    /// `watches` makes whatever reports to the loop.
     pub fn new<E>(
         engine: Engine<S>,
         ports: Ports,
@@ -145,7 +150,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
                     self.go_on()
                 }
                 Err(e) => {
-                    // It was not taken in, and is first when it can be.
+                    // It was not taken in, so it goes first once the store works again.
                     again.into_iter().for_each(|event| self.backlog.push_front(Input::Event(event)));
                     Err(e)
                 }
@@ -164,7 +169,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
         }
     }
 
-    /// Begins what may be begun. Something if that was all.
+    /// Begins whatever may be begun. Returns why to stop, if that was all.
     fn go_on(&mut self) -> StoreResult<Option<Stop>> {
         for task in self.conductor.tasks((self.options.clock)())? {
             self.start(task);
@@ -191,6 +196,11 @@ impl<S: Store, W: Watches> Runner<S, W> {
             }
             Some(Input::Event(event)) => self.conductor.submit(now, &event),
             Some(Input::Report(report)) => self.conductor.report(now, report),
+            Some(Input::Hint(project)) => {
+                self.watches.look(&project);
+                self.conductor.hinted(project);
+                Ok(Vec::new())
+            }
             Some(Input::Poke | Input::Stop) => {
                 self.conductor.poked()?;
                 Ok(Vec::new())
@@ -198,8 +208,8 @@ impl<S: Store, W: Watches> Runner<S, W> {
         }
     }
 
-    /// Nothing was committed, so nothing is lost: what came is taken in when the store can be written to, in
-    /// its order, and an effect whose outcome could not be noted is performed again. True: asked to stop.
+    /// Nothing was committed, so nothing is lost: once the store can be written to, the inputs are taken in,
+    /// in order, and an effect whose outcome could not be noted is performed again. True: asked to stop.
     fn wait_for_the_store(&mut self, error: StoreError) -> StoreResult<bool> {
         let mut error = error;
         loop {
@@ -238,8 +248,10 @@ impl<S: Store, W: Watches> Runner<S, W> {
     fn start(&self, task: Task) {
         let (ports, sender) = (self.ports.clone(), self.sender.clone());
         std::thread::spawn(move || {
+            let begun = Instant::now();
             let report = work_safely(&ports, task);
-            // The loop may have ended: then the effect is repeated by the next.
+            log(&report, begun.elapsed());
+            // If the loop has ended, the next one repeats the effect.
             let _ = sender.send(Input::Report(report));
         });
     }
@@ -249,20 +261,33 @@ impl<S: Store, W: Watches> Runner<S, W> {
         let floor = self.conductor.floor();
         Ok(quiet
             && floor.jobs.iter().filter(|j| j.is_live()).all(|j| waits_for_a_person(floor, j))
-            && by_hand(floor).filter(|e| e.state.is_live()).all(|e| stands_still(floor, e)))
+            && of_people(floor).filter(|e| e.state.is_live()).all(|e| stands_still(floor, e)))
     }
 
     fn unfinished(&self) -> usize {
         let floor = self.conductor.floor();
         let waiting = floor.jobs.iter().filter(|j| j.is_live()).count()
-            + by_hand(floor).filter(|e| e.state.is_live()).count();
-        // Nothing of them could be begun, and nobody can tell what there was to do.
-        let held = floor.outages().filter(|(_, outage)| outage.role == Role::Dev).count();
+            + of_people(floor).filter(|e| e.state.is_live()).count();
+        // None of their work could be begun, and nobody can tell how much there was to do.
+        let held = floor.outages().filter(|(_, outage)| outage.role.develops()).count();
         badly_ended(floor).saturating_sub(self.bad_before) + waiting.max(held)
     }
 }
 
-/// A task whose code panics is one that failed: its lane must not stay taken.
+fn log(report: &Report, took: Duration) {
+    match report {
+        Report::Attempted { effect, attempt } => {
+            let failed = matches!(attempt, Attempt::Failed(_));
+            let (lane, action) = (effect.action.lane(), effect.action.name());
+            tracing::debug!(effect = %effect.id, %lane, failed, ?took, "{action} was performed");
+        }
+        Report::Read { project, page, .. } => {
+            tracing::debug!(%project, failed = page.is_err(), ?took, "its forge was read");
+        }
+    }
+}
+
+/// A task whose code panics has failed: its lane must not stay taken.
 fn work_safely(ports: &Ports, task: Task) -> Report {
     let again = match &task {
         Task::Perform(effect) => Ok(effect.clone()),
@@ -272,7 +297,7 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
         let why = "a bug: the program panicked; see its log".to_owned();
         match again {
             Ok(effect) => Report::Attempted { effect: *effect, attempt: Attempt::Failed(why) },
-            Err(project) => Report::Read { project, events: Err(why) },
+            Err(project) => Report::Read { project, page: Err(why), resync: None },
         }
     })
 }
@@ -286,28 +311,28 @@ pub fn is_decided(floor: &Floor, entry: EntryId) -> bool {
 
 fn waits_for_the_primary(queue: &Queue, entry: &Entry) -> bool {
     let red = queue.base_check.as_ref().is_some_and(|c| c.red);
-    // Somebody may have put it right: that is being asked.
+    // Somebody may have put it right: that is being found out.
     (queue.lost.is_some() && !queue.finding) || (red && queue.is_parked(Who::Entry(entry.id)))
 }
 
 /// People's branches in the merge queue; the others are their jobs' concern.
-fn by_hand(floor: &Floor) -> impl Iterator<Item = &Entry> {
+fn of_people(floor: &Floor) -> impl Iterator<Item = &Entry> {
     floor.entries.iter().filter(|e| e.job.is_none())
 }
 
-/// Only a person can get it going again.
+/// Only a person can get the entry going again.
 fn stands_still(floor: &Floor, entry: &Entry) -> bool {
     stands_still_before(floor, entry, &mut Vec::new())
 }
 
-/// `seen`: what waits for it, so that a circle is noticed.
+/// `seen` holds the entries that wait for this one, so that a cycle is noticed.
 fn stands_still_before(floor: &Floor, entry: &Entry, seen: &mut Vec<EntryId>) -> bool {
     let queue = floor.queues.get(&entry.queue());
     let held = queue.is_some_and(|q| q.holds(entry.priority).is_some() || waits_for_the_primary(q, entry));
     (held || waits_in_vain(floor, entry, seen)) && entry.state == EntryState::Queued
 }
 
-/// It lands after another branch, which nobody is at, or which stands still itself.
+/// The entry lands after another branch, and nobody is working on that one, or it stands still itself.
 fn waits_in_vain(floor: &Floor, entry: &Entry, seen: &mut Vec<EntryId>) -> bool {
     if floor.waits_for_branch(entry).is_none() {
         return false;
@@ -323,14 +348,14 @@ fn waits_in_vain(floor: &Floor, entry: &Entry, seen: &mut Vec<EntryId>) -> bool 
     }
 }
 
-/// Nothing but a person's word can move such a job, before a deadline of hours.
+/// Only a person's word can move such a job, before a deadline hours away.
 fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
     if floor.trouble_of(job).is_some_and(Trouble::is_asked) || floor.outage_of(job).is_some() {
         return true;
     }
-    // Nothing of it goes on before they say so. One who only types there leaves by themselves.
-    let at_rest = matches!(job.state, JobState::Working | JobState::Respawning)
-        || (matches!(job.state, JobState::Reviewing { .. }) && job.reviewer_put_off);
+    // None of its work continues before they say so. A person who only types there leaves by themselves.
+    let at_rest = matches!(job.state, JobState::Working | JobState::Respawning { .. })
+        || (matches!(job.state, JobState::Reviewing { .. }) && job.reviewer.put_off);
     if at_rest && floor.job_held(job).is_some() {
         return true;
     }
@@ -338,7 +363,7 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
         return true;
     }
     match job.state {
-        JobState::Merging { entry } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
+        JobState::InQueue { entry, .. } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,
         JobState::Parked { .. } => {
             let queue = floor.queues.get(&job.queue());
@@ -346,7 +371,7 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
                 q.base_check.as_ref().is_some_and(|c| c.red) && q.is_parked(Who::Job(job.id))
             })
         }
-        JobState::Reviewing { .. } => job.review_session.is_none() && !job.reviewer_wanted,
+        JobState::Reviewing { .. } => job.reviewer.session.is_none() && !job.reviewer.wanted,
         _ => false,
     }
 }
@@ -355,15 +380,15 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
 fn asks_a_person(floor: &Floor, job: &Job) -> bool {
     let whose = match job.state {
         JobState::Working => job.session,
-        JobState::Reviewing { .. } => job.review_session,
+        JobState::Reviewing { .. } => job.reviewer.session,
         _ => None,
     };
-    let asks = whose.and_then(|epoch| floor.sessions.get(&epoch)?.asks.as_ref());
+    let asks = whose.and_then(|epoch| floor.sessions.get(&epoch)?.asks.open.as_ref());
     asks.is_some_and(|ask| ask.answer.is_none() && ask.stops_it())
 }
 
 fn badly_ended(floor: &Floor) -> usize {
     let failed = |e: &&Entry| matches!(e.state, EntryState::Failed { .. } | EntryState::Conflicted { .. });
     floor.jobs.iter().filter(|j| matches!(j.end(), Some(End::Blocked | End::Failed))).count()
-        + by_hand(floor).filter(failed).count()
+        + of_people(floor).filter(failed).count()
 }

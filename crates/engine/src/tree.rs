@@ -1,30 +1,32 @@
-//! Worktrees by name: whose each is, what its folder, its agent and its sessions are called.
+//! Worktrees by name: whose each one is, and what its folder, its agent and its sessions are called.
 
-use shopfloor_core::hand::name::HandName;
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, Target, agent_name, tmux_name};
+use shopfloor_core::ids::HandName;
+use shopfloor_core::ids::{
+    Assignment, Checkout, Epoch, IssueNumber, ProjectName, Role, Target, agent_name, tmux_name,
+};
 
-/// Which worktree, with the repository that is its own.
+/// Which worktree, together with its own repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tree {
     pub project: ProjectName,
     pub owner: Owner,
-    /// The branch that what is made in it is to land on, where that matters; `None`: the primary branch. It is no
-    /// part of its name.
+    /// The branch that the work in it is to land on, where that matters; `None`: the primary branch. It is
+    /// not part of the tree's name.
     pub onto: Option<Target>,
 }
 
-/// Whose worktree it is.
+/// Who the worktree belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// An issue's own (dev), or the one its pull request is reviewed in.
-    Job { issue: IssueNumber, role: Role },
+    /// An assignment's, for agents of that role.
+    Agent { role: Role, assignment: Assignment },
     /// A hand session's.
     Hand(HandName),
 }
 
 impl Tree {
-    pub fn of_job(project: &ProjectName, role: Role, issue: IssueNumber) -> Tree {
-        Tree { project: project.clone(), owner: Owner::Job { issue, role }, onto: None }
+    pub fn of_job(project: &ProjectName, role: Role, assignment: Assignment) -> Tree {
+        Tree { project: project.clone(), owner: Owner::Agent { role, assignment }, onto: None }
     }
 
     pub fn of_hand(project: &ProjectName, name: HandName) -> Tree {
@@ -38,56 +40,63 @@ impl Tree {
 
     pub fn role(&self) -> Option<Role> {
         match self.owner {
-            Owner::Job { role, .. } => Some(role),
+            Owner::Agent { role, .. } => Some(role),
             Owner::Hand(_) => None,
         }
     }
 
-    pub fn issue(&self) -> Option<IssueNumber> {
+    pub fn assignment(&self) -> Option<Assignment> {
         match self.owner {
-            Owner::Job { issue, .. } => Some(issue),
+            Owner::Agent { assignment, .. } => Some(assignment),
             Owner::Hand(_) => None,
         }
     }
 
-    /// A review's has a commit checked out and no branch; every other is for one branch.
-    pub fn is_review(&self) -> bool {
-        self.role() == Some(Role::Review)
+    /// The number of its issue or pull request.
+    pub fn number(&self) -> Option<IssueNumber> {
+        self.assignment().map(Assignment::number)
     }
 
-    /// What its folder is called. No two trees of a project share it.
+    /// A review tree has a commit checked out and no branch; every other tree is for one branch.
+    pub fn is_review(&self) -> bool {
+        self.role().is_some_and(|role| role.profile().checkout == Checkout::Commit)
+    }
+
+    /// The name of its folder. No two trees of a project share it.
     pub fn name(&self) -> String {
         match &self.owner {
-            Owner::Job { role: Role::Dev, issue } => format!("issue-{issue}"),
-            Owner::Job { role: Role::Review, issue } => format!("review-{issue}"),
+            Owner::Agent { role, assignment } => format!("{}-{}", role.tree(), assignment.number()),
             Owner::Hand(name) => name.to_string(),
         }
     }
 
-    /// The tree whose folder is called so.
+    /// The tree whose folder has that name. The name does not say whether its number is an issue's.
     pub fn named(project: &ProjectName, name: &str) -> Option<Tree> {
-        let owner = match name.split_once('-')? {
-            ("issue", issue) => Owner::Job { role: Role::Dev, issue: issue.parse().ok()? },
-            ("review", issue) => Owner::Job { role: Role::Review, issue: issue.parse().ok()? },
-            _ => Owner::Hand(HandName::parse(name)?),
+        let (kind, number) = name.split_once('-')?;
+        let owner = match HandName::parse(name) {
+            Some(name) => Owner::Hand(name),
+            None => {
+                let (role, number) = (Role::of_tree(kind)?, number.parse().ok()?);
+                Owner::Agent { role, assignment: Assignment::Issue(number) }
+            }
         };
         let tree = Tree { project: project.clone(), owner, onto: None };
-        // Only exactly as we write it.
+        // Only if spelled exactly as we write it.
         (tree.name() == name).then_some(tree)
     }
 
-    /// Who works there: the name under which its rescue refs are.
+    /// Who works there: its rescue refs are under this name.
     pub fn agent(&self) -> String {
         match &self.owner {
-            Owner::Job { role, issue } => agent_name(*role, &self.project, *issue),
+            Owner::Agent { role, assignment } => agent_name(*role, &self.project, *assignment),
             Owner::Hand(name) => name.to_string(),
         }
     }
 
-    /// What its session of that epoch is called; a hand session has no epochs.
+    /// The name of its session of that epoch; a hand session has no epochs.
     pub fn session(&self, epoch: Epoch) -> String {
         match &self.owner {
-            Owner::Job { role, issue } => tmux_name(*role, &self.project, *issue, epoch),
+            Owner::Agent { role, assignment } => tmux_name(*role, &self.project, *assignment, epoch),
             Owner::Hand(name) => name.to_string(),
         }
     }

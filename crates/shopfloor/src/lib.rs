@@ -1,12 +1,17 @@
 //! The binary's own parts, as a library so that tests can reach them: the commands ([`cli`]), the
-//! daemon ([`daemon`]), who attends to the agents' sessions ([`attend`]), the registry
-//! ([`registry`]), the configuration ([`config`]) and the built-in scripted agent
+//! daemon ([`daemon`]), who attends to the agents' sessions ([`attend`]), the configuration
+//! ([`config`], and as it is in force: [`projects`]) and the built-in scripted agent
 //! ([`demo_agent`]). Only this crate prints, reads the environment or exits.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr))]
+
 pub mod attend;
+#[cfg_attr(not(test), expect(clippy::print_stderr, reason = "commands print"))]
 pub mod cli;
 pub mod config;
 pub mod conformance;
 pub mod daemon;
+#[cfg_attr(not(test), expect(clippy::print_stdout, reason = "an agent prints to its terminal"))]
 pub mod demo_agent;
-pub mod registry;
+mod log;
+pub mod projects;

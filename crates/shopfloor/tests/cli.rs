@@ -1,5 +1,7 @@
 //! The command line as users and scripts see it: the real program, in an environment of its own.
 
+#[path = "cli/book.rs"]
+mod book;
 #[path = "cli/doctor.rs"]
 mod doctor;
 #[path = "cli/errors.rs"]
@@ -30,3 +32,5 @@ mod questions;
 mod queue;
 #[path = "cli/reference.rs"]
 mod reference;
+#[path = "cli/settings.rs"]
+mod settings;

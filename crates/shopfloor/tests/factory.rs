@@ -3,6 +3,8 @@
 
 #[path = "factory/accepted.rs"]
 mod accepted;
+#[path = "factory/book.rs"]
+mod book;
 #[path = "factory/boss.rs"]
 mod boss;
 #[path = "factory/branches.rs"]
@@ -37,6 +39,9 @@ mod hand_verify;
 mod hand_worktree;
 #[path = "factory/heads.rs"]
 mod heads;
+#[expect(dead_code, reason = "its other faults are told of in the adapters' tests")]
+#[path = "../../adapters/tests/git/http.rs"]
+mod http;
 #[path = "factory/kills.rs"]
 mod kills;
 #[path = "factory/limits.rs"]
@@ -47,6 +52,8 @@ mod matrix;
 mod missed;
 #[path = "factory/newcomer.rs"]
 mod newcomer;
+#[path = "factory/origin.rs"]
+mod origin;
 #[path = "factory/people.rs"]
 mod people;
 #[path = "factory/pull_reviews.rs"]
@@ -95,6 +102,8 @@ mod together;
 mod told;
 #[path = "factory/tries.rs"]
 mod tries;
+#[path = "factory/upgrade.rs"]
+mod upgrade;
 #[path = "factory/weather.rs"]
 mod weather;
 #[path = "factory/worktrees.rs"]

@@ -1,16 +1,17 @@
 //! Virtual agents: scripted developers and reviewers with habits, good and bad.
 //!
-//! An agent acts when its time has come ([`World::agent_act`]): it edits, commits, pushes, signals
-//! a phase, or asks for its next message. What it cannot do by itself (taking a message goes
-//! through the store, as `shopfloor inbox` does) it asks the driver for. One that is typed to acts
-//! only in a turn of its [client](crate::client).
+//! An agent acts when its time has come ([`World::agent_act`]): it edits, commits, pushes, signals a phase,
+//! or asks for its next message. It asks the driver for what it cannot do by itself (taking a message goes
+//! through the store, as `shopfloor inbox` does). An agent that is typed to acts only in a turn of its
+//! [client](crate::client).
 
 use crate::git::{Content, Written};
 use crate::rng::Rng;
 use crate::world::World;
-use shopfloor_core::effect::{Review, StartSession};
-use shopfloor_core::ids::{Epoch, IssueNumber, Role, Sha, Target};
+use shopfloor_core::effect::{Review, StartSession, Verdict};
+use shopfloor_core::ids::{Duty, Epoch, IssueNumber, Role, Sha, Target};
 use shopfloor_core::phase::{Ask, Phase, PhaseReport};
+use shopfloor_core::texts::{FirstLine, agents};
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Tree;
 use std::time::Duration;
@@ -34,9 +35,9 @@ pub enum Persona {
 /// What an agent does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Edits left, then the phase to signal.
+    /// Remaining edits, then the phase to signal.
     Work(u32, Phase),
-    /// Bring the primary branch in, then work on.
+    /// Take in the primary branch, then continue working.
     TakePrimary,
     Wait,
 }
@@ -46,7 +47,7 @@ pub struct Proc {
     pub epoch: Epoch,
     pub issue: IssueNumber,
     pub tree: Tree,
-    /// The branch that its work is to land on; none: the primary one.
+    /// The branch that its work is to land on; `None`: the primary one.
     pub target: Option<Target>,
     pub persona: Persona,
     pub mode: Mode,
@@ -59,7 +60,7 @@ pub struct Proc {
     pub result: Option<(Option<Sha>, Result<Review, String>)>,
     pub results: u64,
     pub head: Option<Sha>,
-    /// The commit it has said all about that it had to say.
+    /// The commit about which it has said everything it had to say.
     pub decided: Option<Sha>,
     /// Acts since it was told what to review.
     pub review_acts: u32,
@@ -67,7 +68,7 @@ pub struct Proc {
     pub started: Time,
 }
 
-/// What an agent wants of the driver.
+/// What an agent wants from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Nothing,
@@ -89,7 +90,7 @@ impl Proc {
         };
         let mut proc = Proc {
             epoch: start.epoch,
-            issue: start.issue,
+            issue: start.assignment.number(),
             tree,
             target: start.target.clone(),
             persona,
@@ -115,29 +116,31 @@ impl Proc {
 
     /// Reacts to a message's first line, as a program would.
     pub fn read(&mut self, text: &str, rng: &mut Rng) {
-        let first = text.lines().next().unwrap_or("");
+        let first = FirstLine::of(text);
         if self.tree.is_review() {
-            self.read_as_reviewer(first, text, rng);
+            self.read_as_reviewer(first.as_ref(), text, rng);
             return;
         }
         let edits = rng.range(1, 2) as u32;
+        let Some(first) = first else {
+            self.mode = Mode::Work(edits, Phase::AwaitingCi);
+            return;
+        };
         self.mode = match first {
-            "CI passed" if rng.permille(60) => Mode::Work(0, Phase::AwaitingCi),
-            "CI passed" => Mode::Work(0, Phase::AwaitingReview),
-            "CI failed" | "CI timeout" => Mode::Work(edits, Phase::AwaitingCi),
-            "MERGE_CONFLICT" | "MERGE_FAILED" => Mode::TakePrimary,
-            "Review: REQUEST_CHANGES" | "Review: DISCUSS" if rng.permille(100) => {
-                Mode::Work(0, Phase::AwaitingReview)
-            }
-            "Review: REQUEST_CHANGES" | "Review: DISCUSS" => Mode::Work(edits, Phase::AwaitingReview),
-            "no review, escalating" => Mode::Wait,
-            "CI waits" if rng.permille(800) => Mode::Wait,
+            FirstLine::CiPassed if rng.permille(60) => Mode::Work(0, Phase::AwaitingCi),
+            FirstLine::CiPassed => Mode::Work(0, Phase::AwaitingReview),
+            FirstLine::CiFailed | FirstLine::CiTimeout => Mode::Work(edits, Phase::AwaitingCi),
+            FirstLine::MergeConflict | FirstLine::MergeFailed => Mode::TakePrimary,
             // Somebody tidies up after the approval.
-            "Review: APPROVE" if rng.permille(80) => Mode::TakePrimary,
-            "Review: APPROVE" if rng.permille(300) => Mode::Wait,
-            "Review: APPROVE" => Mode::Work(0, Phase::Done),
-            "PHASE not understood" => Mode::Work(0, Phase::AwaitingCi),
-            "PR not merged yet" if text.contains("merge queue, which") => Mode::Wait,
+            FirstLine::Review(Verdict::Approve) if rng.permille(80) => Mode::TakePrimary,
+            FirstLine::Review(Verdict::Approve) if rng.permille(300) => Mode::Wait,
+            FirstLine::Review(Verdict::Approve) => Mode::Work(0, Phase::Done),
+            FirstLine::Review(_) if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
+            FirstLine::Review(_) => Mode::Work(edits, Phase::AwaitingReview),
+            FirstLine::NoReview => Mode::Wait,
+            FirstLine::CiWaits if rng.permille(800) => Mode::Wait,
+            FirstLine::PhaseNotUnderstood => Mode::Work(0, Phase::AwaitingCi),
+            FirstLine::NotMerged if text == agents::in_merge_queue() => Mode::Wait,
             _ => Mode::Work(edits, Phase::AwaitingCi),
         };
     }
@@ -188,9 +191,9 @@ impl World {
             self.typed_act(epoch, role);
             return Wish::Nothing;
         }
-        match role {
-            Role::Dev => self.dev_act(epoch),
-            Role::Review => {
+        match role.duty() {
+            Duty::Develop => self.dev_act(epoch),
+            Duty::Review => {
                 self.reviewer_act(epoch);
                 Wish::Nothing
             }
@@ -203,12 +206,12 @@ impl World {
             return;
         }
         let acts = self.agent_acts.len();
-        let over = match role {
-            Role::Dev => {
+        let over = match role.duty() {
+            Duty::Develop => {
                 self.dev_act(epoch);
                 self.procs[&epoch].mode == Mode::Wait
             }
-            Role::Review => {
+            Duty::Review => {
                 self.reviewer_act(epoch);
                 self.agent_acts.len() == acts
             }
@@ -351,7 +354,7 @@ impl World {
         if let Some(worktree) = self.git.trees.get_mut(tree) {
             worktree.dirty.insert(file, version);
         }
-        // Whoever edits on repairs what is wrong with its own work.
+        // An agent that keeps editing repairs what is wrong with its own work.
         if !bad && clash == 0 && self.rng.permille(850) {
             self.repair(tree);
         }
@@ -359,12 +362,12 @@ impl World {
 
     fn repair(&mut self, tree: &Tree) {
         let Some(worktree) = self.git.trees.get(tree) else { return };
-        let mine = |w: &Written| w.issue == tree.issue() && (w.bug || w.clash > 0);
+        let mine = |w: &Written| w.issue == tree.number() && (w.bug || w.clash > 0);
         let content: Content = self.git.tree_content(worktree);
         let wrong: Vec<u64> =
             content.iter().filter(|(_, v)| mine(&self.git.versions[**v as usize])).map(|(f, _)| *f).collect();
         for file in wrong {
-            let written = Written { issue: tree.issue(), at_attempt: self.attempt, ..Written::default() };
+            let written = Written { issue: tree.number(), at_attempt: self.attempt, ..Written::default() };
             let version = self.git.write(written);
             if let Some(worktree) = self.git.trees.get_mut(tree) {
                 worktree.dirty.insert(file, version);
@@ -395,7 +398,7 @@ impl World {
         }
     }
 
-    /// Merges the primary branch in, or rebases onto it; on a conflict its own side is redone.
+    /// Merges the primary branch in, or rebases onto it; on a conflict it redoes its own side.
     fn take_primary(&mut self, proc: &Proc) {
         let Some(branch) = self.git.trees.get(&proc.tree).and_then(|t| t.branch.clone()) else { return };
         self.commit_tree(&proc.tree);
@@ -423,8 +426,8 @@ impl World {
             }
         };
         if self.rng.permille(300) {
-            // A rebase: the agent itself throws its old commits away, and pushes with force or forgets to. The hub does not
-            // let it throw away what others pushed.
+            // A rebase: the agent itself throws its old commits away, and force-pushes or forgets to. The hub
+            // does not let it throw away what others pushed.
             let there = self.git.hub.get(&branch).copied();
             let own = there.is_none_or(|there| self.git.is_ancestor(there, head));
             let commit = self.git.commit(vec![primary], content, true);
@@ -442,7 +445,7 @@ impl World {
         }
     }
 
-    /// In the middle of somebody else's doing, an agent does something.
+    /// An agent does something in the middle of somebody else's action.
     pub fn fidget(&mut self) {
         let live: Vec<Epoch> = self.procs.values().filter(|p| p.alive).map(|p| p.epoch).collect();
         let Some(epoch) = self.rng.pick(&live).copied() else { return };
@@ -461,7 +464,7 @@ impl World {
 
 /// Only jobs' trees are simulated.
 fn issue_of(tree: &Tree) -> IssueNumber {
-    tree.issue().expect("a job's tree")
+    tree.number().expect("a job's tree")
 }
 
 fn role_of(tree: &Tree) -> Role {

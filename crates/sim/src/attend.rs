@@ -1,17 +1,17 @@
-//! The daemon's attendants: each live session whose messages are typed has one that reports its
-//! status and drives the core's own [`Delivery`] with what is next for it.
+//! The daemon's attendants: each live session whose messages are typed has one, which reports its status and
+//! drives the core's own [`Delivery`] with the next message.
 //!
-//! As in the daemon, what is typed is on record in the session's folder before it is typed, and how
-//! far the client's spool was read is kept only when what stood there was told. The daemon may die
+//! As in the daemon, what is typed is recorded in the session's folder before it is typed, and the position
+//! up to which the client's spool was read is kept only after its content was reported. The daemon may die
 //! before the record, between record and act, and between act and report.
 //!
-//! Looks that would see the same again are left out: what is held up is looked at when something
+//! Looks that would see the same again are left out: a session that is held up is looked at when something
 //! stirs at its terminal.
 
 use crate::client::{Client, Glance};
 use crate::store::CrashingStore;
 use crate::world::{Mutation, Shared};
-use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
+use shopfloor_core::delivery::{Delivery, DeliveryEvent, Next, Pane, Recipe, Stage, Transition};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::liveness::{Confidence, State};
@@ -26,9 +26,9 @@ type Floor = Conductor<CrashingStore>;
 
 /// The floor gives a message up at its own deadline.
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Steps taken without waiting; more would be a fault of ours.
+/// How many steps are taken without waiting; more would be a bug of ours.
 const STEPS_MAX: usize = 16;
-/// The invariant of those who work.
+/// The invariant about agents that work.
 const WORKS: &str = "8 a working agent is never reminded, judged idle or ended";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -49,25 +49,25 @@ fn recipe() -> Recipe {
 pub struct Attendant {
     epoch: Epoch,
     world: Shared,
-    /// What the floor said last, and what of it is still to be delivered.
+    /// The message the floor named last, and the one still to be delivered.
     briefed: Option<MessageId>,
     next: Option<MessageId>,
     courier: Option<Courier>,
     reported: Option<(Time, SessionStatus)>,
     watched_from: Time,
-    /// The newest key of a person's that was told.
+    /// A person's newest key that was reported.
     person_told: Option<Time>,
     stands: bool,
     /// How far the spool was read.
     read: usize,
-    /// When it comes again by itself.
+    /// When to come again without being called.
     pub due: Option<Time>,
 }
 
 struct Courier {
     message: MessageId,
     delivery: Delivery,
-    /// How many changes of stage were told, and what was said to be in the way.
+    /// How many changes of stage were reported, and what was reported to be in the way.
     told: usize,
     held: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Attendant {
 
     /// The floor has changed.
     pub fn brief(&mut self, next: Option<MessageId>, stands: bool, now: Time) {
-        // A person answered something, has it, or has it no more.
+        // A person answered something, took it, or no longer has it.
         if std::mem::replace(&mut self.stands, stands) != stands {
             self.due = Some(now);
         }
@@ -132,7 +132,7 @@ impl Attendant {
         Ok(())
     }
 
-    /// How far the spool was read is put on record.
+    /// Records how far the spool was read.
     fn keep(&self) {
         let mut world = self.world.lock();
         world.crash_point("spool", "crash before a record");
@@ -141,7 +141,7 @@ impl Attendant {
         }
     }
 
-    /// Who types there, and that they left.
+    /// Reports who types there, and that they left.
     fn tell_of_people(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<()> {
         let held = floor.floor().sessions.get(&self.epoch).is_some_and(|s| s.hold.is_some());
         let event = match glance.person {
@@ -157,7 +157,7 @@ impl Attendant {
 
     /// Types a person's answer into the dialog it is for: at most once, and only there.
     fn answer(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<()> {
-        let asks = floor.floor().sessions.get(&self.epoch).and_then(|s| s.asks.clone());
+        let asks = floor.floor().sessions.get(&self.epoch).and_then(|s| s.asks.open.clone());
         let Some(ask) = asks.filter(|ask| ask.answer.is_some()) else { return Ok(()) };
         let About::Dialog { view: Some(view), .. } = &ask.about else { return Ok(()) };
         let fresh = glance.dialog.as_ref().is_some_and(|now| now.fingerprint == view.fingerprint);
@@ -214,20 +214,22 @@ impl Attendant {
             world.broken(WORKS, text);
         }
         let (Some(before), Some(after), Some(session)) = (before, after, session) else { return Ok(()) };
-        // Who works is not reminded, and who waits for its own work works.
+        // An agent that works is not reminded; one that waits for its own work counts as working.
         let works = matches!(glance.state, State::Working { .. } | State::Background { .. });
-        if works && before.reminders != after.reminders {
+        if works && before.rounds.reminders != after.rounds.reminders {
             world.broken(WORKS, format!("session {} works, and is reminded", self.epoch));
         }
         // A limit or a failed request is nobody's fault.
-        let counted = |j: &shopfloor_core::state::Job| (j.respawns, j.ci_fixes, j.reminders, j.review_rounds);
+        let counted = |j: &shopfloor_core::state::Job| {
+            (j.rounds.respawns, j.rounds.ci_fixes, j.rounds.reminders, j.rounds.review_rounds)
+        };
         let blameless = works || matches!(glance.state, State::LimitedUntil { .. } | State::Failed { .. });
         if blameless && counted(&before) != counted(after) {
             let text = format!("{} of session {} counts against its agent", glance.state, self.epoch);
             world.broken("7 every wait has a deadline", text);
         }
-        let owner = before.session == Some(self.epoch) || before.review_session == Some(self.epoch);
-        if session.strikes >= 3 && owner {
+        let owner = before.session == Some(self.epoch) || before.reviewer.session == Some(self.epoch);
+        if session.stops.strikes >= 3 && owner {
             world.saw("frozen client replaced");
             if session.state == SessionState::Live {
                 let text = format!("session {} is frozen, and nobody replaces it", self.epoch);
@@ -237,7 +239,7 @@ impl Attendant {
         Ok(())
     }
 
-    /// Brings the next message on its way: when to come again for it.
+    /// Moves the next message on; returns when to come again for it.
     fn deliver(&mut self, floor: &mut Floor, glance: &Glance, now: Time) -> StoreResult<Option<Time>> {
         let next = self.next.and_then(|id| floor.floor().messages.get(&id).cloned());
         let Some(message) = next else { return Ok(None) };
@@ -263,12 +265,13 @@ impl Attendant {
         if self.is(Mutation::IgnoresConfirmations) {
             prompts.clear();
         }
-        let inputs = prompts.into_iter().map(|prompt| Input::Prompt { prompt }).chain([Input::Tick]);
+        let inputs =
+            prompts.into_iter().map(|prompt| DeliveryEvent::Prompt { prompt }).chain([DeliveryEvent::Tick]);
         let mut next = None;
         for input in inputs {
             next = self.go(&mut courier, floor, input, limit.is_some() || theirs, now)?;
             if next.is_none() {
-                // Delivered or given up: the floor says what comes then.
+                // Delivered or given up: the floor says what comes next.
                 self.next = None;
                 return Ok(None);
             }
@@ -290,14 +293,14 @@ impl Attendant {
         Ok(idle)
     }
 
-    /// A courier for a message: taken up where a daemon before this one left it.
+    /// A courier for a message, continued where an earlier daemon left it.
     fn engage(&self, message: &Message, now: Time) -> Result<Courier, Transition> {
         let mut world = self.world.lock();
         let record = world.clients.get(&self.epoch).and_then(|c| c.record.clone());
         let held = message.held.clone();
         if let Some((_, delivery)) = record.filter(|(id, _)| *id == message.id) {
             world.saw("delivery taken up again");
-            // The record is from before the act, so the floor may know more than it, or less.
+            // The record is from before the act, so the floor may know more than it says, or less.
             let told = message.receipts.len().min(delivery.transitions().len());
             return Ok(Courier { message: message.id, delivery, told, held });
         }
@@ -309,12 +312,12 @@ impl Attendant {
         }
     }
 
-    /// Goes on as far as it can: when to come again; `None` when it is delivered or given up.
+    /// Proceeds as far as it can; returns when to come again, or `None` once it is delivered or given up.
     fn go(
         &self,
         courier: &mut Courier,
         floor: &mut Floor,
-        input: Input,
+        input: DeliveryEvent,
         blind: bool,
         now: Time,
     ) -> StoreResult<Option<Time>> {
@@ -324,14 +327,14 @@ impl Attendant {
             self.tell(courier, floor, blind, now)?;
             input = match next {
                 Next::Wait { until } => return Ok(Some(until)),
-                // Nothing is typed into what cannot be seen.
+                // Nothing is typed into a pane that cannot be seen.
                 Next::Look if blind => return Ok(Some(now + LOOK_AGAIN)),
                 Next::Look => match self.look(&courier.delivery) {
-                    Ok(pane) => Input::Pane(pane),
+                    Ok(pane) => DeliveryEvent::Pane(pane),
                     Err(_) => return Ok(Some(now + LOOK_AGAIN)),
                 },
-                Next::Paste => self.act(courier, Input::Pasted),
-                Next::PressEnter => self.act(courier, Input::EnterSent),
+                Next::Paste => self.act(courier, DeliveryEvent::Pasted),
+                Next::PressEnter => self.act(courier, DeliveryEvent::EnterSent),
                 Next::Delivered | Next::GiveUp { .. } => return Ok(None),
             };
         }
@@ -357,7 +360,7 @@ impl Attendant {
         Ok(pane)
     }
 
-    fn act(&self, courier: &Courier, done: Input) -> Input {
+    fn act(&self, courier: &Courier, done: DeliveryEvent) -> DeliveryEvent {
         let mut world = self.world.lock();
         world.crash_point("courier", "crash before a record");
         if !world.is(Mutation::ForgetsTheRecord)
@@ -367,13 +370,13 @@ impl Attendant {
         }
         world.crash_point("courier", "crash between record and act");
         let acted = match done {
-            Input::Pasted => world.paste(self.epoch, courier.message, courier.delivery.text()),
+            DeliveryEvent::Pasted => world.paste(self.epoch, courier.message, courier.delivery.text()),
             _ => world.press_enter(self.epoch),
         };
         world.crash_point("courier", "crash between act and report");
         match acted {
             Ok(()) => done,
-            Err(why) => Input::ActFailed { why },
+            Err(why) => DeliveryEvent::ActFailed { why },
         }
     }
 
@@ -406,12 +409,12 @@ impl Attendant {
     }
 }
 
-/// Nothing stirs when it does.
+/// Whether the obstacle ends without anything stirring.
 fn ends_by_itself(why: &str) -> bool {
     why == "somebody is typing" || why.starts_with("the terminal refused")
 }
 
-/// Whether the floor has to know. The same error of another turn is another error.
+/// Whether the floor has to know. The same error in another turn is another error.
 fn is_worth(old: &SessionStatus, new: &SessionStatus, age: Duration) -> bool {
     let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
     let asks = |status: &SessionStatus| status.dialog.as_ref().map(|view| view.fingerprint.clone());

@@ -1,4 +1,4 @@
-//! The invariants of the design, each a function with its number, looked at after every step.
+//! The invariants of the design, each a function with its number, checked after every step.
 
 mod bounds;
 mod heads;
@@ -12,13 +12,15 @@ mod stacks;
 mod told;
 mod tries;
 
-use crate::world::{Shared, World};
+use crate::forge::Said;
+use crate::world::World;
 use shopfloor_core::effect::Action;
-use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Role, Seq, Target};
+use shopfloor_core::ids::{EntryId, Epoch, IssueNumber, JobId, MessageId, ProjectName, Seq, Target};
 use shopfloor_core::state::{End, EntryState, Floor, Job, JobState, SessionState, SessionStatus};
 use shopfloor_core::step::{Standings, Waiting};
+use shopfloor_core::texts::FirstLine;
 use shopfloor_core::time::Time;
-use shopfloor_store::{Entry, Queued};
+use shopfloor_store::{JournalEntry, OutboxEffect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the checker remembers from step to step.
@@ -27,22 +29,22 @@ pub struct Checker {
     /// How far the journal was read.
     pub position: Seq,
     moves: usize,
-    /// Where the branches are that work lands on.
+    /// Where the branches that work lands on are.
     tips: BTreeMap<String, Option<u32>>,
     /// What landed on them, and as what.
     landed: BTreeMap<(String, Option<JobId>, String, Option<u32>), u32>,
     /// The branch that a job's change is for, as its issue said when it was claimed.
     meant: BTreeMap<JobId, Option<Target>>,
-    /// Entries that were to be alone when they were not published yet.
+    /// Entries that were to be alone before they were published.
     alone: BTreeSet<EntryId>,
     /// Entries that waited after the last step, and those whose queue was held.
     waiting: BTreeSet<EntryId>,
     held_back: BTreeSet<EntryId>,
-    /// Entries that wait for what nobody is at, and since when.
+    /// Entries that wait for a branch nobody is working on, and since when.
     vain: BTreeMap<EntryId, Time>,
-    /// Reverts and back-ports that were looked at.
+    /// Reverts and back-ports that were checked.
     carried: BTreeSet<EntryId>,
-    /// Branches that people were told of.
+    /// Branches that people were told about.
     told_of: BTreeSet<String>,
     retired: BTreeSet<EntryId>,
     ended: usize,
@@ -51,7 +53,7 @@ pub struct Checker {
     messages_of: BTreeMap<JobId, u32>,
     /// Live sessions and their status after the last step.
     live: BTreeMap<Epoch, Option<SessionStatus>>,
-    /// Jobs that ended because nothing was heard of their agent.
+    /// Jobs that ended because nothing was heard from their agent.
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     commits: usize,
@@ -63,11 +65,13 @@ pub struct Checker {
 }
 
 impl Checker {
-    pub fn violations_in(&self, world: &Shared) -> usize {
-        world.lock().violations.len()
-    }
-
-    pub fn after_step(&mut self, world: &mut World, floor: &Floor, outbox: &[Queued], entries: &[Entry]) {
+    pub fn after_step(
+        &mut self,
+        world: &mut World,
+        floor: &Floor,
+        outbox: &[OutboxEffect],
+        entries: &[JournalEntry],
+    ) {
         for entry in entries {
             self.position = entry.seq;
             let issue = entry.issue.map_or(String::new(), |i| format!(" #{i}"));
@@ -77,6 +81,9 @@ impl Checker {
                 world.say(format!("  {}{issue} {}", entry.kind, entry.text));
             }
             note_coverage(world, entry);
+            if entry.text.contains("a bug") {
+                world.broken("nothing is out of order with the program", entry.text.clone());
+            }
             if matches!(entry.kind.as_str(), "NEEDS_HUMAN" | "ESCALATION") {
                 self.told.extend(entry.issue.map(IssueNumber));
                 self.told_of.extend(entry.text.split_once(": ").map(|(branch, _)| branch.to_owned()));
@@ -108,7 +115,7 @@ impl Checker {
         self.reviews_of_pulls_are_only_that(world, floor, outbox);
     }
 
-    /// 7: what may work later is waited for. No job and no entry ends of it.
+    /// 7: what may work later is waited for. It ends no job and no entry.
     fn nobody_is_blocked_by_weather(&mut self, world: &mut World, floor: &Floor) {
         let weather = |why: &str| why.contains("failed (simulated)") || why.contains("no answer (simulated)");
         let jobs = floor.jobs.iter().filter(|j| j.reason.as_deref().is_some_and(weather));
@@ -122,9 +129,9 @@ impl Checker {
         }
     }
 
-    /// 2: every commit an agent made, and did not throw away itself, can be found.
+    /// 2: every commit that an agent made, and did not itself throw away, can be found.
     fn no_commit_is_lost(&mut self, world: &mut World) {
-        // Only when refs can have changed: commits were made or work went on.
+        // Only when refs may have changed: commits were made or work continued.
         if self.commits == world.git.commits.len() && !world.attempt.is_multiple_of(8) {
             return;
         }
@@ -137,12 +144,12 @@ impl Checker {
         }
     }
 
-    /// 3: one live developer a job in the state, one process a worktree in the world.
+    /// 3: one live developer per job in the state, one process per worktree in the world.
     fn one_owner(&self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter().filter(|j| j.is_live()) {
             let live = |s: &&shopfloor_core::state::Session| {
                 s.job == job.id
-                    && s.role == Role::Dev
+                    && s.role.develops()
                     && matches!(s.state, SessionState::Starting | SessionState::Live)
             };
             let count = floor.sessions.iter().filter(live).count();
@@ -158,22 +165,22 @@ impl Checker {
         }
     }
 
-    /// The job of a session that is not its owner any more, as it is now.
+    /// The job, as it is now, of a session that is no longer its owner.
     pub fn owner_of(&self, floor: &Floor, epoch: Epoch) -> Option<(Job, Epoch)> {
         let session = floor.sessions.get(&epoch)?;
         let job = floor.jobs.get(&session.job)?;
-        let owner = job.session == Some(epoch) || job.review_session == Some(epoch);
+        let owner = job.session == Some(epoch) || job.reviewer.session == Some(epoch);
         (!owner).then(|| (job.clone(), epoch))
     }
 
-    /// 3: a stale signal changes nothing of its job.
+    /// 3: a stale signal changes nothing about its job.
     pub fn stale_signals_change_nothing(&self, world: &mut World, floor: &Floor, before: &Job, epoch: Epoch) {
         if floor.jobs.get(&before.id) != Some(before) {
             world.broken("3 one owner", format!("a stale signal of {epoch} changed job {}", before.id));
         }
     }
 
-    /// 4: one pull request a branch, one comment and one review a marker.
+    /// 4: one pull request per branch, one comment and one review per marker.
     fn nothing_is_done_twice(&self, world: &mut World) {
         let mut broken = Vec::new();
         let mut seen = BTreeSet::new();
@@ -183,8 +190,7 @@ impl Checker {
             }
         }
         for (number, issue) in &world.forge.issues {
-            let distinct: BTreeSet<&String> = issue.comments.iter().collect();
-            if distinct.len() != issue.comments.len() {
+            if has_twice(&issue.comments) {
                 broken.push(format!("#{number} has a comment twice"));
             }
         }
@@ -197,25 +203,25 @@ impl Checker {
         }
     }
 
-    /// 7: a live job has a deadline; one whose last effects are under way has them in the outbox.
-    fn every_wait_has_a_deadline(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+    /// 7: a live job has a deadline; a job whose last effects are under way has them in the outbox.
+    fn every_wait_has_a_deadline(&self, world: &mut World, floor: &Floor, outbox: &[OutboxEffect]) {
         for job in floor.jobs.iter().filter(|j| j.is_live()) {
             if job.deadline.is_none() {
                 world.broken("7 every wait has a deadline", format!("job {} has none", job.id));
             }
-            let mine = |q: &&Queued| match &q.action {
+            let mine = |q: &&OutboxEffect| match &q.action {
                 Action::EndSession { job: j, .. }
                 | Action::ReleaseWorktree { job: j, .. }
                 | Action::Escalate { job: j, .. } => *j == job.id,
                 Action::EditLabels { issue, .. }
                 | Action::Comment { issue, .. }
-                | Action::CloseIssue { issue, .. } => *issue == job.issue,
+                | Action::CloseIssue { issue, .. } => *issue == job.number(),
                 Action::ClosePr { pr, .. } => job.pr == Some(*pr),
                 _ => false,
             };
             if let JobState::Finishing { remaining, .. } = &job.state
                 && outbox.iter().filter(mine).count() == 0
-                // A person types there: it ends when they leave.
+                // A person types there: the session ends when they leave.
                 && !floor.sessions.iter().any(|s| s.job == job.id && s.end_put_off)
             {
                 let text = format!("job {} waits for {remaining:?}, which nobody does", job.id);
@@ -236,9 +242,15 @@ impl Checker {
         }
     }
 
-    /// 7: what the forge shows was read, whatever crash or lag came between, and what is ready and
-    /// has a slot was started.
-    fn nothing_on_the_forge_was_missed(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+    /// 7: what the forge shows was read, whatever crash or lag came in between, and what is ready and has a
+    /// slot was started.
+    fn nothing_on_the_forge_was_missed(
+        &self,
+        world: &mut World,
+        floor: &Floor,
+        project: &ProjectName,
+        room: bool,
+    ) {
         let mut missed = Vec::new();
         for (number, issue) in &world.forge.issues {
             let known = floor.issues.get(&(project.clone(), *number));
@@ -250,6 +262,7 @@ impl Checker {
         let ready = floor.issues.iter().find(|i| Standings::of(floor).why(i) == Waiting::Ready);
         if let Some(issue) = ready
             && live < world.policy.max_jobs
+            && room
         {
             missed.push(format!("#{} is ready and not started", issue.number));
         }
@@ -258,12 +271,13 @@ impl Checker {
         }
     }
 
-    /// 7: what is left at the end waits for a person, and a person was told.
-    pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+    /// 7: what is left at the end waits for a person, and a person was told. `room`: the floor takes another
+    /// job.
+    pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName, room: bool) {
         self.every_end_is_told(world, floor);
-        self.nothing_on_the_forge_was_missed(world, floor, project);
+        self.nothing_on_the_forge_was_missed(world, floor, project, room);
         self.nothing_is_left_on_its_way(world, floor);
-        self.pulls_are_looked_at(world, floor, project);
+        self.pulls_are_looked_at(world, floor, project, room);
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_none()) {
             if !self.told_of.contains(&entry.branch) && floor.waits_for_branch(entry).is_none() {
                 let text = format!("{} is left in the queue and nobody knows", entry.branch);
@@ -277,12 +291,12 @@ impl Checker {
             }
             let waits = match &job.state {
                 JobState::NeedsHuman { .. } | JobState::Reviewing { .. } => true,
-                JobState::Merging { entry } => {
+                JobState::InQueue { entry, .. } => {
                     floor.entries.get(entry).is_some_and(|e| floor.waits_for_branch(e).is_some())
                 }
                 _ => false,
             };
-            if !waits || !self.told.contains(&job.issue) {
+            if !waits || !self.told.contains(&job.number()) {
                 let text = format!("job {} is left {} and nobody knows", job.id, job.state.name());
                 world.broken("7 every wait has a deadline", text);
             }
@@ -302,7 +316,7 @@ fn job_end(job: &Job) -> &'static str {
     }
 }
 
-fn note_coverage(world: &mut World, entry: &Entry) {
+fn note_coverage(world: &mut World, entry: &JournalEntry) {
     let what = match entry.kind.as_str() {
         "MESSAGE_UNDELIVERED" => "message undelivered",
         "MESSAGE_SUPERSEDED" => "message superseded",
@@ -312,7 +326,7 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "REVIEW_RESULT" if entry.text.starts_with("REQUEST") => "changes requested",
         "REVIEW_RESULT" if entry.text.starts_with("APPROVE") => "approved",
         "REVIEW_RESULT" if entry.text.contains("holds for") => "approval carried over",
-        "ESCALATION" if entry.text.contains("is tried on") => "trouble asked about",
+        "ESCALATION" if entry.text.contains("is still being tried") => "trouble asked about",
         "ESCALATION" if entry.text.contains("(not wanted any more)") => "failing effect dropped",
         "STALE_SIGNAL" if entry.text.contains("(not wanted any more)") => "failing effect dropped",
         "STALE_SIGNAL" => "stale signal noted",
@@ -320,16 +334,19 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         "TROUBLE" => "trouble over",
         "ESCALATION" if entry.text.contains("asked for changes before") => "objection stands",
         "ESCALATION" if entry.text.contains("a person has to review") => "person asked to review",
-        "MESSAGE_QUEUED" if entry.text == "Review again" => "told to review again",
-        "MESSAGE_QUEUED" if entry.text == "RESULT unusable" => "review to be repaired",
-        "MESSAGE_QUEUED" if entry.text == "RESULT missing" => "reviewer reminded",
-        "MESSAGE_QUEUED" if entry.text == "Continue" => "told to go on",
+        "MESSAGE_QUEUED" => match FirstLine::of(&entry.text) {
+            Some(FirstLine::ReviewAgain) => "told to review again",
+            Some(FirstLine::ResultUnusable) => "review to be repaired",
+            Some(FirstLine::ResultMissing) => "reviewer reminded",
+            Some(FirstLine::Continue) => "told to go on",
+            _ => return,
+        },
         "HANDOFF_REQUESTED" => "context cycled",
         "NEEDS_HUMAN" if entry.text.starts_with("The agent cannot work") => "agent cannot work",
         "CI_FLAKE" if entry.text.starts_with("trial") => "flake noted",
         "CI_FLAKE" => "flaky head noted",
         "CI_RESULT" if entry.text.contains("not checked by itself") => "head not checked",
-        "QUEUE_STATE" if entry.text.contains("primary branch is mended") => "parked job goes on",
+        "QUEUE_STATE" if entry.text.contains("primary branch is fixed") => "parked job goes on",
         "ESCALATION" if entry.text.contains("the primary branch itself fails") => "red base",
         "ESCALATION" if entry.text.contains("not every change") => "incomplete landing",
         "ESCALATION" if entry.text.contains("no verdict on") => "verdict missing",
@@ -337,4 +354,10 @@ fn note_coverage(world: &mut World, entry: &Entry) {
         _ => return,
     };
     world.saw(what);
+}
+
+/// Whether the factory said the same thing twice.
+fn has_twice(comments: &[Said]) -> bool {
+    let markers: Vec<&String> = comments.iter().filter_map(|said| said.marker.as_ref()).collect();
+    markers.iter().collect::<BTreeSet<_>>().len() != markers.len()
 }

@@ -1,10 +1,10 @@
-//! Clients whose messages are typed: a terminal with a composer, and a program behind it that takes
-//! a prompt when Enter is pressed on it and tells so in a spool.
+//! Clients whose messages are typed: a terminal with a composer, and a program behind it that takes a prompt
+//! when Enter is pressed and reports so in a spool.
 //!
 //! What the factory types goes through [`World::paste`] and [`World::press_enter`], which hold it to
-//! invariant 5: nothing into a dialog, into anything but an empty composer, beside a person who
-//! types, and nothing that was confirmed. Every piece of text in a composer carries whose it is, which
-//! no screen shows. What else happens at a terminal is in [`crate::trouble`].
+//! invariant 5: it types nothing into a dialog, into anything but an empty composer, or beside a person who
+//! types, and nothing that was confirmed. Every piece of text in a composer records who wrote it, which no
+//! screen shows. What else happens at a terminal is in [`crate::trouble`].
 
 mod turns;
 mod typing;
@@ -24,7 +24,7 @@ pub const DELIVERY: &str = "5 delivery is acknowledged";
 
 /// A person whose last key is younger than this is typing.
 const TYPING: Duration = Duration::from_secs(10);
-/// Of a client that does not move: until it is found so, and how often it is looked at then.
+/// How long until a client that does not move is found stuck, and how often it is looked at then.
 const FROZEN: Duration = Duration::from_secs(60);
 pub const STUCK_EVERY: Duration = Duration::from_secs(60);
 const NO_PROGRESS: Duration = Duration::from_secs(1800);
@@ -35,7 +35,7 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct Piece {
     pub text: String,
-    /// None: a person's.
+    /// `None`: a person's.
     pub message: Option<MessageId>,
 }
 
@@ -45,7 +45,7 @@ pub enum Stand {
     Ready,
     Turn,
     Idle,
-    /// Its turn is over, and work that it began is not.
+    /// Its turn is over, but work that it began is not.
     Background,
     Limited {
         until: Time,
@@ -58,52 +58,52 @@ pub enum Stand {
 
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// What it is to be told first, and what of that its predecessor left unread.
+    /// What it is to be told first, and the messages its predecessor left unread.
     pub prompt: String,
     unread: Vec<String>,
     pub stand: Stand,
     pub since: Time,
     /// It shows no composer yet.
     pub shut: bool,
-    /// What its hooks have told so far, by the numbers of its turns; and whether one was lost.
+    /// What its hooks have reported so far, by the numbers of its turns; and whether one was lost.
     hooks: HookState,
     turn: u64,
     deaf: bool,
     /// How often a phase had been written when its turn began.
     writes: u64,
     pub dialog: Option<(DialogKind, Time)>,
-    /// Since when nothing moves in its turn, though it lives.
+    /// Since when nothing has moved in its turn, although it lives.
     pub stalled: Option<Time>,
     pub composer: Vec<Piece>,
     /// Submitted during a turn, to be taken when it is over.
     waiting: Vec<Vec<Piece>>,
-    /// Somebody's terminal is attached, and when it last sent a key.
+    /// Set if somebody's terminal is attached: when it last sent a key.
     pub person: Option<Time>,
-    /// Dialogs it has shown, and the question whose answer was typed or about to be; the latter is in the
-    /// session's folder.
+    /// How many dialogs it has shown, and the question whose answer was typed or about to be; the latter is
+    /// in the session's folder.
     pub dialogs: u32,
     pub begun: Option<QuestionId>,
-    /// Shows a long paste as a stand-in.
+    /// Whether it shows a long paste as a stand-in.
     stands_in: bool,
-    /// Little context is left.
+    /// Whether little context is left.
     low: bool,
-    /// Troubles it will still have, and turns in a row that will fail at once.
+    /// How many troubles it will still have, and how many turns in a row will fail at once.
     pub troubles: u32,
     pub outage: Option<(u32, ErrorKind)>,
-    /// In the session's folder, so it outlives the daemon: the prompts it told that it took, how
-    /// much of that was read, and the delivery under way.
+    /// In the session's folder, so it outlives the daemon: the prompts it reported taking, how much of that
+    /// was read, and the delivery under way.
     pub spool: Vec<String>,
     pub spool_read: usize,
     pub record: Option<(MessageId, Delivery)>,
     pub received: BTreeSet<MessageId>,
     confirmed: BTreeSet<MessageId>,
-    /// Received, but the word of it was lost.
+    /// Received, but the report of it was lost.
     unconfirmed: BTreeSet<MessageId>,
 }
 
-/// What somebody who attends to a session finds.
+/// What an attendant of a session finds.
 pub struct Glance {
-    /// When a person who is attached last typed.
+    /// When an attached person last typed.
     pub person: Option<Time>,
     pub dialog: Option<DialogView>,
     /// What it asks in its chat.
@@ -112,7 +112,7 @@ pub struct Glance {
     pub read: usize,
     pub state: State,
     pub since: Time,
-    /// When it will say something else though nothing happens.
+    /// When it will show something else even if nothing happens.
     pub again: Option<Time>,
 }
 
@@ -120,7 +120,8 @@ impl Client {
     pub fn new(start: &StartSession, rng: &mut Rng, now: Time) -> Client {
         let unread: Vec<String> =
             start.resume.iter().flat_map(|r| &r.unread).map(|u| u.text.clone()).collect();
-        let prompt = format!("Session {} of #{}\n{}", start.epoch, start.issue, unread.join("\n"));
+        let prompt =
+            format!("Session {} of #{}\n{}", start.epoch, start.assignment.number(), unread.join("\n"));
         Client {
             prompt: prompt.trim().to_owned(),
             unread,
@@ -151,7 +152,7 @@ impl Client {
         }
     }
 
-    /// Whether its agent gets on with its work.
+    /// Whether its agent is making progress.
     pub fn works(&self) -> bool {
         self.stand == Stand::Turn && self.dialog.is_none() && self.stalled.is_none()
     }
@@ -164,7 +165,7 @@ impl Client {
         HookEvent::UserPromptSubmit { prompt: String::new(), turn: Some(self.turn.to_string()) }
     }
 
-    /// Whether what it told, all of it, has it idle though it works.
+    /// Whether everything it reported makes it look idle although it works.
     pub fn is_misjudged(&self) -> bool {
         let rests = self.hooks.stand == HookStand::Idle;
         match self.stand {
@@ -232,7 +233,7 @@ impl Client {
             (Stand::Turn, Some(since)) => (working, State::NoProgress, after(since, NO_PROGRESS)),
             (Stand::Idle, _) => (State::Idle, State::IdlePrompt, after(self.since, IDLE_FOR)),
             (Stand::Frozen, _) => (working, State::Stuck, after(self.since, FROZEN)),
-            // What the client showed is then only an error.
+            // After that, what the client showed is only an error.
             (Stand::Limited { until }, _) => {
                 (State::LimitedUntil { until }, State::Failed { error: ErrorKind::RateLimit }, until)
             }
@@ -254,7 +255,7 @@ impl World {
         self.procs.get(&epoch).is_some_and(|p| p.alive)
     }
 
-    /// Of a client that runs.
+    /// The client of that session, if it runs.
     pub fn client(&mut self, epoch: Epoch) -> Option<&mut Client> {
         if !self.lives(epoch) {
             return None;

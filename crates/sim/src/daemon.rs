@@ -1,15 +1,16 @@
-//! The daemon on virtual time: the engine's own [`Conductor`], with every task begun, done and
-//! reported at a time of its own, and watchers that look at the simulated world.
+//! The daemon in virtual time: the engine's own [`Conductor`], with every task begun, done and reported at a
+//! time of its own, and watchers that look at the simulated world.
 
 mod hub;
 
 use crate::attend::Attendant;
+use crate::ports::ports;
 use crate::rng::Rng;
 use crate::store::CrashingStore;
-use crate::world::Shared;
+use crate::world::{Shared, Worlds};
 use shopfloor_core::effect::Action;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, MessageId};
+use shopfloor_core::ids::{Epoch, MessageId, ProjectName};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::SessionState;
 use shopfloor_core::time::Time;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What the daemon waits for.
-pub enum Input {
+pub enum Arrival {
     /// A worker begins a task.
     Begin(Task),
     Report(Box<Report>),
@@ -32,9 +33,11 @@ pub enum Input {
     /// Somebody may have moved a branch that work lands on.
     LookAtHub,
     Poke,
+    /// There may be news on the forge.
+    Hint(ProjectName),
 }
 
-/// How much of a session's files was reported.
+/// How much of a session's files has been reported.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     phases: u64,
@@ -43,23 +46,25 @@ struct Seen {
 
 pub struct Daemon {
     pub conductor: Conductor<CrashingStore>,
-    ports: Ports,
-    world: Shared,
+    /// For each project, in the order of their worlds.
+    ports: Vec<Ports>,
+    worlds: Worlds,
     watched: BTreeMap<Epoch, Seen>,
     attendants: BTreeMap<Epoch, Attendant>,
     hub: hub::HubWatch,
-    /// What is to come to it, and when.
-    pub out: Vec<(Duration, Input)>,
+    /// What is going to arrive, and when.
+    pub out: Vec<(Duration, Arrival)>,
 }
 
 const CAPACITY: Capacity = Capacity { checks: 4, tasks: 12 };
 
 impl Daemon {
-    pub fn start(engine: Engine<CrashingStore>, ports: Ports, world: Shared) -> Self {
+    pub fn start(engine: Engine<CrashingStore>, worlds: Worlds) -> Self {
         let conductor = Conductor::new(engine, CAPACITY);
         let (watched, attendants) = (BTreeMap::new(), BTreeMap::new());
         let hub = hub::HubWatch::default();
-        Daemon { conductor, ports, world, watched, attendants, hub, out: Vec::new() }
+        let ports = worlds.iter().map(ports).collect();
+        Daemon { conductor, ports, worlds, watched, attendants, hub, out: Vec::new() }
     }
 
     /// When it wakes by itself.
@@ -69,39 +74,60 @@ impl Daemon {
     }
 
     fn now(&self) -> Time {
-        self.world.lock().now
+        self.worlds.now()
     }
 
     fn chance(&self, draw: impl FnOnce(&mut Rng) -> u64) -> Duration {
-        Duration::from_millis(draw(&mut self.world.lock().rng))
+        Duration::from_millis(draw(&mut self.worlds.first().lock().rng))
     }
 
-    pub fn take_in(&mut self, input: Input) -> StoreResult<()> {
+    pub fn take_in(&mut self, input: Arrival) -> StoreResult<()> {
         match input {
-            Input::Begin(task) => {
+            Arrival::Begin(task) => {
                 let late = match &task {
                     Task::Perform(_) => {
-                        self.world.lock().attempt += 1;
+                        self.worlds.iter().for_each(|world| world.lock().attempt += 1);
                         self.chance(|r| r.range(0, 800))
                     }
                     Task::ReadForge { .. } => self.chance(|r| r.range(0, 300)),
                 };
-                let report = work(&self.ports, task);
-                self.out.push((late, Input::Report(Box::new(report))));
+                let project = self.project_of(&task);
+                let report = work(&self.ports[self.worlds.number(&project)], task);
+                self.out.push((late, Arrival::Report(Box::new(report))));
             }
-            Input::Report(report) => {
+            Arrival::Report(report) => {
                 self.conductor.report(self.now(), *report)?;
                 self.reconcile();
             }
-            Input::Look(epoch) => self.look(epoch)?,
-            Input::Attend(epoch) => self.attend(epoch)?,
-            Input::LookAtHub => self.look_at_hub()?,
-            Input::Poke => {
+            Arrival::Look(epoch) => self.look(epoch)?,
+            Arrival::Attend(epoch) => self.attend(epoch)?,
+            Arrival::LookAtHub => self.look_at_hub()?,
+            Arrival::Hint(project) => self.conductor.hinted(project),
+            Arrival::Poke => {
                 self.conductor.poked()?;
                 self.reconcile();
             }
         }
         Ok(())
+    }
+
+    /// The project in whose world a task is done.
+    fn project_of(&self, task: &Task) -> ProjectName {
+        let floor = self.conductor.floor();
+        let of = |epoch: &Epoch| floor.sessions.get(epoch).map(|session| session.project.clone());
+        match task {
+            Task::ReadForge { project, .. } => project.clone(),
+            Task::Perform(effect) => match &effect.action {
+                Action::RingInbox { epoch, .. } => of(epoch),
+                action => action.project().cloned(),
+            }
+            .unwrap_or_else(|| self.worlds.first().lock().project.clone()),
+        }
+    }
+
+    fn world_of(&self, epoch: Epoch) -> Option<&Shared> {
+        let session = self.conductor.floor().sessions.get(&epoch)?;
+        Some(self.worlds.of(&session.project))
     }
 
     pub fn submit(&mut self, event: &Event) -> StoreResult<()> {
@@ -146,12 +172,12 @@ impl Daemon {
                 Task::Perform(_) => self.chance(|r| r.range(0, 2_000)),
                 Task::ReadForge { .. } => self.chance(|r| r.range(0, 300)),
             };
-            self.out.push((late, Input::Begin(task)));
+            self.out.push((late, Arrival::Begin(task)));
         }
         Ok(())
     }
 
-    /// Watches what has a process and has not ended; a new watch begins with a look.
+    /// Watches sessions that have a process and have not ended; a new watch begins with a look.
     fn reconcile(&mut self) {
         self.reconcile_hub();
         let wanted: BTreeSet<Epoch> = self
@@ -167,30 +193,31 @@ impl Daemon {
             if let Entry::Vacant(place) = self.watched.entry(epoch) {
                 place.insert(Seen::default());
                 let late = self.chance(|r| r.range(0, 200));
-                self.out.push((late, Input::Look(epoch)));
+                self.out.push((late, Arrival::Look(epoch)));
             }
         }
         self.reconcile_attendants();
     }
 
-    /// Attends to what lives and is typed to, and tells what is next for it.
+    /// Attends to live sessions that are typed to, and tells each attendant what is next.
     fn reconcile_attendants(&mut self) {
         let (now, floor) = (self.now(), self.conductor.floor());
-        let wanted: BTreeMap<Epoch, (Option<MessageId>, bool)> = floor
+        let wanted: BTreeMap<Epoch, (Shared, Option<MessageId>, bool)> = floor
             .sessions
             .iter()
-            .filter(|s| s.typed && s.state == SessionState::Live)
+            .filter(|s| s.client.typed && s.state == SessionState::Live)
             .map(|s| {
-                let answers = s.asks.as_ref().is_some_and(|ask| ask.answer.is_some());
+                let answers = s.asks.open.as_ref().is_some_and(|ask| ask.answer.is_some());
                 let left_alone = floor.held(s).is_some();
-                (s.epoch, (floor.next_message(s.epoch).map(|m| m.id), answers || left_alone))
+                let world = self.worlds.of(&s.project).clone();
+                (s.epoch, (world, floor.next_message(s.epoch).map(|m| m.id), answers || left_alone))
             })
             .collect();
         self.attendants.retain(|epoch, _| wanted.contains_key(epoch));
-        for (epoch, (next, stands)) in wanted {
+        for (epoch, (world, next, stands)) in wanted {
             self.attendants
                 .entry(epoch)
-                .or_insert_with(|| Attendant::new(epoch, &self.world))
+                .or_insert_with(|| Attendant::new(epoch, &world))
                 .brief(next, stands, now);
         }
     }
@@ -202,7 +229,8 @@ impl Daemon {
 
     fn look(&mut self, epoch: Epoch) -> StoreResult<()> {
         let Some(seen) = self.watched.get(&epoch).copied() else { return Ok(()) };
-        let Some(proc) = self.world.lock().procs.get(&epoch).cloned() else { return Ok(()) };
+        let proc = self.world_of(epoch).and_then(|world| world.lock().procs.get(&epoch).cloned());
+        let Some(proc) = proc else { return Ok(()) };
         self.watched.insert(epoch, Seen { phases: proc.writes, results: proc.results });
         if proc.writes > seen.phases
             && let Some(text) = &proc.phase

@@ -1,6 +1,5 @@
-//! A model of git: commits with parents and content, refs, worktrees. Content is a set of
-//! (file, version); a version is written once, so every piece of work can be told from every other
-//! and looked for later.
+//! A model of git: commits with parents and content, refs, worktrees. Content is a set of (file, version);
+//! each version is written once, so every piece of work can be told from every other and looked for later.
 
 use shopfloor_core::ids::{EntryId, IssueNumber, Sha, Target};
 use shopfloor_core::planner;
@@ -10,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type File = u64;
 pub type Version = u64;
 pub type Content = BTreeMap<File, Version>;
-/// The files that a change touches, before and after it.
+/// The files that a change touches, with their versions before and after it.
 pub type Patch = BTreeMap<File, (Option<Version>, Version)>;
 
 pub const PRIMARY: &str = "main";
 
-/// What is known of a version: who wrote it, and what is wrong with it.
+/// What is known about a version: who wrote it, and what is wrong with it.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
-    /// The issue it was written for; none for a person's own.
+    /// The issue it was written for; `None` for a person's own.
     pub issue: Option<IssueNumber>,
     /// Fails the checks wherever it is.
     pub bug: bool,
@@ -32,9 +31,9 @@ pub struct Written {
 pub struct Commit {
     pub parents: Vec<u32>,
     pub content: Content,
-    /// Made by an agent, and not thrown away by one.
+    /// Made by an agent, and not thrown away by it.
     pub keep: bool,
-    /// Made by the queue, and with its key.
+    /// Made by the queue; and signed with its key.
     pub ours: bool,
     pub signed: bool,
 }
@@ -51,10 +50,10 @@ pub struct Worktree {
 #[derive(Clone, Debug)]
 pub struct Move {
     pub branch: String,
-    /// None: it is not there.
+    /// `None`: the branch does not exist.
     pub old: Option<u32>,
     pub new: Option<u32>,
-    /// What the queue landed. None: a person pushed.
+    /// What the queue landed. `None`: a person pushed.
     pub entries: Option<Vec<EntryId>>,
 }
 
@@ -70,14 +69,14 @@ pub struct Git {
     pub rescue: BTreeMap<String, u32>,
     pub trees: BTreeMap<Tree, Worktree>,
     pub moves: Vec<Move>,
-    /// Commits that people pushed to a branch that work lands on, past the queue.
+    /// Commits that people pushed to a branch that work lands on, bypassing the queue.
     pub pushed: BTreeSet<u32>,
     /// Contents that were asked for by name.
     named: Vec<Content>,
 }
 
 pub fn sha(commit: u32) -> Sha {
-    // People and markers see the first digits, so those differ.
+    // People and markers see the first digits, so these have to differ.
     let front = commit.wrapping_mul(0x9e37_79b1) ^ 0x5bd1_e995;
     format!("{front:08x}{commit:032x}").try_into().expect("forty digits")
 }
@@ -118,7 +117,7 @@ impl Git {
         (self.commits.len() - 1) as u32
     }
 
-    /// A commit that is made from others: made again, it is the same.
+    /// A commit made from others: made again, it is the same one.
     pub fn derive(&mut self, parents: Vec<u32>, content: Content) -> u32 {
         self.derive_signed(parents, content, false)
     }
@@ -135,16 +134,16 @@ impl Git {
     }
 
     /// The name of a commit's content.
-    pub fn tree(&mut self, commit: u32) -> planner::Tree {
+    pub fn tree(&mut self, commit: u32) -> planner::TreeId {
         let content = self.content(commit).clone();
         let at = self.named.iter().position(|t| *t == content).unwrap_or_else(|| {
             self.named.push(content);
             self.named.len() - 1
         });
-        planner::Tree(format!("{:08x}{at:032x}", 0x7ee).try_into().expect("forty digits"))
+        planner::TreeId(format!("{:08x}{at:032x}", 0x7ee).try_into().expect("forty digits"))
     }
 
-    /// A content like this one that the checks would pass.
+    /// A content like this one, but which the checks would pass.
     pub fn mended(&mut self, commit: u32) -> Content {
         let mut content = self.content(commit).clone();
         let mut groups = BTreeSet::new();
@@ -165,17 +164,17 @@ impl Git {
         self.hub[PRIMARY]
     }
 
-    /// Where a branch is that work lands on; only the primary one is always there.
+    /// Where a branch that work lands on is; only the primary one always exists.
     pub fn tip(&self, target: Option<&Target>) -> Option<u32> {
         self.hub.get(branch_of(target)).copied()
     }
 
-    /// Where somebody who works for that branch begins, or compares with.
+    /// What somebody who works for that branch begins on, or compares with.
     pub fn onto(&self, target: Option<&Target>) -> u32 {
         self.tip(target).unwrap_or_else(|| self.primary())
     }
 
-    /// Everything reachable from `roots`, them included.
+    /// Everything reachable from `roots`, including these.
     pub fn reachable(&self, roots: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
         let mut seen = BTreeSet::new();
         let mut todo: Vec<u32> = roots.into_iter().collect();
@@ -203,14 +202,14 @@ impl Git {
         self.reachable([b]).intersection(&of_a).max().copied().unwrap_or(0)
     }
 
-    /// What a head changes since it left the branch that it is for.
+    /// What a head has changed since it left the branch that it is for.
     pub fn patch(&self, onto: u32, head: u32) -> Patch {
         let base = self.content(self.merge_base(onto, head));
         let changed = self.content(head).iter().filter(|(file, version)| base.get(file) != Some(version));
         changed.map(|(file, version)| (*file, (base.get(file).copied(), *version))).collect()
     }
 
-    /// `head`'s changes put on top of `onto`: the content, or the files that conflict.
+    /// `head`'s changes put on top of `onto`: the content, or the conflicting files.
     pub fn three_way(&self, onto: u32, head: u32) -> Result<Content, Vec<File>> {
         let base = self.merge_base(onto, head);
         merged(self.content(base), self.content(onto), self.content(head))
@@ -230,7 +229,7 @@ impl Git {
         }
     }
 
-    /// A number that no rescue ref has, greater than any.
+    /// A number greater than that of any rescue ref.
     pub fn next_rescue(&self) -> u64 {
         let number = |name: &String| name.rsplit_once('/').and_then(|(_, n)| n.parse::<u64>().ok());
         self.rescue.keys().filter_map(number).max().unwrap_or(0) + 1
@@ -243,7 +242,7 @@ impl Git {
         content
     }
 
-    /// The versions that a commit has and none of its parents.
+    /// The versions that a commit has and none of its parents has.
     pub fn introduced(&self, commit: u32) -> BTreeSet<Version> {
         let parents = &self.commits[commit as usize].parents;
         let there = |v: &Version| parents.iter().any(|p| self.content(*p).values().any(|known| known == v));
@@ -257,7 +256,7 @@ impl Git {
         all.iter().flat_map(|c| self.content(*c).values().copied()).collect()
     }
 
-    /// Whether the checks would fail on it.
+    /// Whether the checks would fail on the commit.
     pub fn is_red(&self, commit: u32) -> bool {
         let mut groups = BTreeSet::new();
         self.content(commit).values().any(|version| {
@@ -266,7 +265,7 @@ impl Git {
         })
     }
 
-    /// A person's push to a branch that work lands on, forced or not; none deletes it.
+    /// A person's push to a branch that work lands on, forced or not; `None` deletes it.
     pub fn push(&mut self, branch: &str, new: Option<u32>) {
         self.pushed.extend(new);
         self.go(branch, new, None);
@@ -286,7 +285,7 @@ pub fn branch_of(target: Option<&Target>) -> &str {
     target.map_or(PRIMARY, Target::branch)
 }
 
-/// What `theirs` changed since `base`, in `ours`; or the files that conflict.
+/// What `theirs` changed since `base`, applied to `ours`; or the conflicting files.
 pub fn merged(base: &Content, ours: &Content, theirs: &Content) -> Result<Content, Vec<File>> {
     let mut merged = ours.clone();
     let mut conflicts = Vec::new();

@@ -11,59 +11,60 @@ use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName, branch_for};
+use shopfloor_core::label::Label;
 use shopfloor_core::state::{Floor, JobState, Session};
 use shopfloor_core::step::may_merge;
 use std::collections::BTreeSet;
 
-/// What a person does at some time of a run.
+/// What a person does at some point in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whim {
     FileIssue,
     CloseIssue,
     Relabel,
-    /// Blocks an issue, or takes the label that says that it is worked on.
+    /// Blocks an issue, or removes the label that says that it is being worked on.
     TakeAway,
     EditIssue,
     PushPrimary,
     /// Adds a commit to a branch that a job works on.
     PushToBranch,
-    /// Merges an open pull request by hand, past the queue.
-    LandByHand,
+    /// Merges an open pull request by hand, bypassing the queue.
+    LandByPerson,
     Cancel,
     ReviewSomething,
     /// Breaks the primary branch, and mends it later.
     PushBug,
     Mend,
-    /// Holds the merge queue, and lets it go on later.
+    /// Pauses the merge queue, and resumes it later.
     Pause,
     Resume,
-    /// Takes commits off a branch that work lands on; deletes one; and what the queue stands still for since is put
-    /// right later.
+    /// Takes commits off a branch that work lands on; deletes one; and later puts right what the queue stands
+    /// still for.
     Rewind,
     DeleteTarget,
     PutRight,
-    /// Takes a job from its agent, and hands back all they have taken later.
+    /// Takes a job from its agent, and later hands back everything they took.
     TakeJob,
     HandBack,
-    /// Stops all agents, and lets them go on later.
+    /// Stops all agents, and lets them continue later.
     PauseWork,
     ResumeWork,
     /// Wants a change in the merge queue, or out of it.
     AskToMerge,
     RefuseToMerge,
-    /// Pushes a branch of their own and wants it merged; pushes to it once more, or deletes it.
+    /// Pushes a branch of their own and wants it merged; pushes to it again, or deletes it.
     QueueBranch,
     MoveBranch,
-    /// Opens a pull request for a branch of their own, or has one looked at, pushes to it or closes it.
+    /// Opens a pull request for a branch of their own; or has one reviewed, pushes to it or closes it.
     ShowPull,
-    /// Pushes a branch on top of another one, and gets going again what waits in vain.
+    /// Pushes a branch on top of another one; and gets going again what waits in vain.
     Stack,
     Unstick,
-    /// Undoes what has landed, or takes it to another branch, by a change that goes through the queue.
+    /// Undoes a landed change, or takes it to another branch, by a change that goes through the queue.
     Carry,
     /// Wants to know whether a branch of their own would land.
     TryBranch,
-    /// Looks at what waits for a person, and sometimes acts.
+    /// Looks at what is waiting for a person, and sometimes acts.
     LookAround,
 }
 
@@ -76,13 +77,13 @@ impl World {
             self.saw("dependency");
         }
         if self.rng.permille(30) {
-            // Of itself, of what does not exist, or of what comes later and may depend on this.
+            // On itself, on an issue that does not exist, or on a later one that may depend on this one.
             deps.push(IssueNumber(number.0 + self.rng.below(3)));
             self.saw("odd dependency");
         }
-        let mut labels = BTreeSet::from(["backlog".to_owned()]);
+        let mut labels = BTreeSet::from([Label::Backlog.to_string()]);
         if self.rng.permille(150) {
-            labels.insert("priority".into());
+            labels.insert(Label::Priority.to_string());
         }
         if let Some(target) = self.rng.pick(&self.policy.targets).filter(|_| self.rng.permille(500)) {
             labels.insert(target.label.clone());
@@ -90,24 +91,13 @@ impl World {
         }
         let mut after = Vec::new();
         if self.rng.permille(40) {
-            // Of another issue, which may never be worked on, or of nobody.
+            // Another issue's branch, which may never be worked on, or nobody's.
             let other = IssueNumber(self.rng.range(1, number.0 + 1));
             after.push(if other == number { "nobody/s".to_owned() } else { branch_for(other) });
             self.saw("issue that lands after a branch");
         }
-        let issue = Issue {
-            title: format!("issue {number}"),
-            labels,
-            open: true,
-            deps,
-            after,
-            created_at: self.now,
-            revision: 0,
-            version: 0,
-            comments: Vec::new(),
-        };
-        self.forge.issues.insert(number, issue);
-        self.forge_changed(Changed::Issue(number));
+        let title = format!("issue {number}");
+        self.make_issue(Issue { title, labels, open: true, deps, after, ..Issue::default() });
         self.say(format!("person files #{number}"));
     }
 
@@ -128,7 +118,7 @@ impl World {
         self.git.hub.insert(branch.clone(), commit);
         self.saw("person pushed to a branch");
         self.say(format!("person pushes c{commit} to {branch}"));
-        // Nobody may have been there to notice.
+        // Perhaps nobody was there to notice.
         let noticed = self.rng.permille(700);
         noticed.then(|| Event::BranchTouched { project: project.clone(), branch, head: Some(sha(commit)) })
     }
@@ -138,20 +128,19 @@ impl World {
             self.forge.prs.iter().filter(|(_, p)| p.open).map(|(n, p)| (*n, p.head.clone())).collect();
         let Some((pr, head)) = self.rng.pick(&open).cloned() else { return };
         let marker = format!("person-{}", self.forge.reviews.len());
-        self.forge.reviews.push(Review { pr, head, verdict, marker, author: "person".into() });
-        let at = self.forge.reviews.len() - 1;
-        self.forge_changed(Changed::Review(at));
+        let (author, text) = ("person".into(), marker.clone());
+        self.post_review(Review { pr, head, verdict, marker, author, text, dismissed: false, at: self.now });
         self.saw("person reviewed");
         self.say(format!("person reviews PR {pr}: {verdict:?}"));
     }
 
-    /// Acts; what goes through the store is given back as an event.
+    /// Acts; whatever goes through the store is returned as an event.
     pub fn whim(&mut self, whim: Whim, project: &ProjectName, floor: &Floor) -> Option<Event> {
         match whim {
             Whim::FileIssue => self.file_issue(),
-            Whim::PushPrimary => self.push_by_hand(),
+            Whim::PushPrimary => self.push_by_person(),
             Whim::PushToBranch => return self.push_to_branch(project, floor),
-            Whim::LandByHand => self.land_by_hand(floor),
+            Whim::LandByPerson => self.land_by_person(floor),
             Whim::PushBug => self.push_bug(),
             Whim::Mend => self.mend(),
             Whim::Pause => return Some(self.pause(project)),
@@ -160,7 +149,8 @@ impl World {
             Whim::DeleteTarget => self.delete_target(project, floor),
             Whim::PutRight => return self.put_right(project, floor),
             Whim::TakeJob => {
-                let live: Vec<IssueNumber> = floor.live_jobs(project).map(|job| job.issue).collect();
+                let live: Vec<IssueNumber> =
+                    floor.live_jobs(project).map(shopfloor_core::state::Job::number).collect();
                 let issue = *self.rng.pick(&live)?;
                 self.saw("person took a job");
                 self.say(format!("person takes #{issue}"));
@@ -169,22 +159,24 @@ impl World {
             Whim::HandBack => {
                 let job = floor.live_jobs(project).find(|job| job.taken.is_some())?;
                 self.saw("person handed a job back");
-                self.say(format!("person hands #{} back", job.issue));
-                return Some(Event::HandedBack { project: project.clone(), issue: job.issue });
+                self.say(format!("person hands #{} back", job.number()));
+                return Some(Event::HandedBack { project: project.clone(), issue: job.number() });
             }
             Whim::PauseWork | Whim::ResumeWork => {
                 self.saw("agents paused");
                 self.say(format!("person: {whim:?}"));
+                // With other projects on the floor, a person stops only their own.
+                let project = self.several.then(|| project.clone());
                 return Some(match whim {
-                    Whim::PauseWork => Event::WorkPaused { project: None, why: "a release".into() },
-                    _ => Event::WorkResumed { project: None },
+                    Whim::PauseWork => Event::WorkPaused { project, why: "a release".into() },
+                    _ => Event::WorkResumed { project },
                 });
             }
             Whim::AskToMerge => {
                 let issue = self.some_open_issue()?;
                 let (urgent, alone) = (self.rng.permille(500), self.rng.permille(200));
                 let job = floor.job_of(project, issue)?;
-                if let JobState::Merging { entry } = job.state {
+                if let JobState::InQueue { entry, .. } = job.state {
                     self.asked_anyway.insert(entry);
                 }
                 if may_merge(floor, job).is_ok() {
@@ -232,9 +224,9 @@ impl World {
                 let blocks = self.rng.permille(500);
                 let issue = self.forge.issues.get_mut(&number)?;
                 if blocks {
-                    issue.labels.insert("blocked".into());
+                    issue.labels.insert(Label::Blocked.to_string());
                 } else {
-                    issue.labels.remove("in-progress");
+                    issue.labels.remove(Label::InProgress.as_str());
                 }
                 self.forge_changed(Changed::Issue(number));
                 self.saw(if blocks { "person blocked an issue" } else { "person took a label" });
@@ -262,14 +254,14 @@ impl World {
         None
     }
 
-    /// Takes `blocked` off and puts `backlog` on, as the comment says.
+    /// Removes `blocked` and adds `backlog`, as the comment says.
     fn ask_again(&mut self, number: IssueNumber) {
         // Perhaps for another branch than before.
         let elsewhere = self.rng.pick(&self.policy.targets).map(|t| t.label.clone());
         let elsewhere = elsewhere.filter(|_| self.rng.permille(300));
         let Some(issue) = self.forge.issues.get_mut(&number) else { return };
-        issue.labels.remove("blocked");
-        issue.labels.insert("backlog".into());
+        issue.labels.remove(Label::Blocked.as_str());
+        issue.labels.insert(Label::Backlog.to_string());
         if let Some(label) = elsewhere
             && !issue.labels.remove(&label)
         {
@@ -280,11 +272,11 @@ impl World {
         self.say(format!("person asks for #{number} again"));
     }
 
-    /// Answers what a client asks, by the floor's own question.
+    /// Answers what a client asks, through the floor's own question.
     fn answer_a_dialog(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
-        let asks = |s: &&Session| s.asks.as_ref().is_some_and(|ask| ask.answer.is_none());
+        let asks = |s: &&Session| s.asks.open.as_ref().is_some_and(|ask| ask.answer.is_none());
         let session = floor.sessions.iter().filter(asks).find(|_| self.rng.permille(600))?;
-        let ask = session.asks.as_ref().expect("just seen");
+        let ask = session.asks.open.as_ref().expect("just seen");
         self.saw("person answered a client");
         self.say(format!("person answers q{} of session {}", ask.id, session.epoch));
         if self.rng.permille(250) {
@@ -292,7 +284,7 @@ impl World {
             self.stir(session.epoch, Stir::Closes);
         }
         let (project, question) = (project.clone(), Some(ask.id));
-        Some(Event::Answered { project, issue: session.issue, text: "1".into(), question })
+        Some(Event::Answered { project, issue: session.assignment.number(), text: "1".into(), question })
     }
 
     fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
@@ -303,16 +295,16 @@ impl World {
             match &job.state {
                 JobState::NeedsHuman { .. } if may_merge(floor, job).is_ok() && self.rng.permille(500) => {
                     self.saw("person asked to merge");
-                    let (project, issue) = (project.clone(), job.issue);
+                    let (project, issue) = (project.clone(), job.number());
                     return Some(Event::MergeAsked { project, issue, urgent: false, alone: false });
                 }
                 JobState::NeedsHuman { .. } if self.rng.permille(800) => {
                     self.saw("question answered");
-                    self.say(format!("person answers #{}", job.issue));
+                    self.say(format!("person answers #{}", job.number()));
                     let text = "A".to_owned();
                     return Some(Event::Answered {
                         project: project.clone(),
-                        issue: job.issue,
+                        issue: job.number(),
                         text,
                         question: None,
                     });

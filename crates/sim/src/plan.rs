@@ -3,7 +3,7 @@
 
 use crate::human::Whim;
 use crate::rng::Rng;
-use crate::world::{Storm, Weather, World};
+use crate::world::{Mutation, Storm, Weather, World};
 use shopfloor_core::ids::Target;
 use shopfloor_core::policy::{
     CheckCommits, HeadChecks, MergeBatch, MergeMethod, Policy, ReviewPeople, TargetPolicy,
@@ -11,7 +11,58 @@ use shopfloor_core::policy::{
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
-pub fn policy(rng: &mut Rng) -> Policy {
+/// The projects of a floor. Most floors have one; some two or three, which may then share a limit, and one of
+/// which may be out of order for hours.
+pub fn worlds(seed: u64, mutation: Option<Mutation>, rough: bool) -> Vec<World> {
+    let mut rng = Rng::new(seed ^ 0x9a11e7);
+    let count = if rough && rng.permille(200) { rng.range(2, 3) } else { 1 };
+    let mut worlds: Vec<World> = (0..count).map(|number| world(seed, number, mutation, rough)).collect();
+    if count == 1 {
+        return worlds;
+    }
+    let limit = rng.permille(600).then(|| rng.range(1, 5) as usize);
+    let ill = rng.permille(500).then(|| rng.below(count) as usize);
+    for (number, world) in worlds.iter_mut().enumerate() {
+        world.several = true;
+        world.policy.floor_max_jobs = limit;
+        world.saw("several projects");
+        if ill == Some(number) {
+            world.saw("project out of order");
+            let until = world.now + Duration::from_secs(3600 * rng.range(2, 8));
+            world.storm = Some(Storm { from: world.now, until, permille: 1000, only: None });
+        }
+    }
+    worlds
+}
+
+fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> World {
+    let mut world = World::new(seed.wrapping_add(number * 1_000_003), Policy::default(), mutation);
+    if number > 0 {
+        world.project = format!("sim-{number}").parse().expect("a valid name");
+    }
+    world.policy = policy(&mut world.rng);
+    queues(&mut world);
+    world.weather = weather(&mut world.rng);
+    world.storm = storm(&mut world);
+    if !rough {
+        world.weather = Weather::default();
+        world.storm = None;
+    }
+    world
+}
+
+/// When the issues are filed. Now and then a crowd, so that many are in the merge queue at once.
+pub fn issues(world: &mut World, rough: bool) -> Vec<(Time, Whim)> {
+    let crowd = rough && world.rng.permille(80);
+    let (issues, apart) = if crowd { (world.rng.range(5, 9), 60) } else { (world.rng.range(1, 4), 3600) };
+    if crowd {
+        world.policy.max_jobs = issues as usize;
+    }
+    let at = |number| world.now + Duration::from_secs(number * world.rng.below(apart));
+    (0..issues).map(at).map(|at| (at, Whim::FileIssue)).collect()
+}
+
+fn policy(rng: &mut Rng) -> Policy {
     let method = [MergeMethod::Rebase, MergeMethod::Merge, MergeMethod::Squash][rng.below(3) as usize];
     let has_checks = !rng.permille(40);
     let policy = Policy {
@@ -24,7 +75,7 @@ pub fn policy(rng: &mut Rng) -> Policy {
         tells_landed: true,
         tells_not_landed: true,
         max_jobs: rng.range(1, 5) as usize,
-        // Within what a run takes, with the idle days at its end.
+        // Short enough for a run with the idle days at its end.
         rescue_keep: 2,
         keep_worktrees: Duration::from_secs(36 * 3600),
         keep_logs: Duration::from_secs(24 * 3600),
@@ -49,17 +100,18 @@ pub fn policy(rng: &mut Rng) -> Policy {
     Policy { merge_batch, head_checks, check_commits, review_people, ..policy }
 }
 
-/// What a seed decides about the queue beside that: other branches to land on, a key to sign with.
-pub fn queues(world: &mut World) {
+/// What else a seed decides about the queue: other branches to land on, a key to sign with.
+fn queues(world: &mut World) {
     let rng = &mut world.rng;
     let count = if rng.permille(220) { rng.range(1, 2) } else { 0 };
     for number in 1..=count {
         let branch: Target = format!("release/{number}.x").try_into().expect("a branch's name");
-        // One that is not there yet is made when somebody misses it.
+        // A missing target is made when somebody misses it.
         if !rng.permille(100) {
             world.git.hub.insert(branch.branch().to_owned(), world.git.primary());
         }
         let (name, label) = (format!("release-{number}"), format!("for-{number}"));
+        world.forge.labels.insert(label.clone());
         world.policy.targets.push(TargetPolicy { name, branch, label });
     }
     world.policy.merge_people = match rng.below(3) {
@@ -75,7 +127,7 @@ pub fn queues(world: &mut World) {
     }
 }
 
-pub fn weather(rng: &mut Rng) -> Weather {
+fn weather(rng: &mut Rng) -> Weather {
     match rng.below(4) {
         0 => Weather { transient: 0, permanent: 0, interleave: 5 },
         1 => Weather { transient: 20, permanent: 0, interleave: 20 },
@@ -85,7 +137,7 @@ pub fn weather(rng: &mut Rng) -> Weather {
 }
 
 /// Every fourth run has a storm, of minutes to hours, somewhere in its first hours.
-pub fn storm(world: &mut World) -> Option<Storm> {
+fn storm(world: &mut World) -> Option<Storm> {
     let (now, rng) = (world.now, &mut world.rng);
     if !rng.permille(250) {
         return None;
@@ -110,7 +162,7 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         Whim::PushPrimary,
         Whim::PushPrimary,
         Whim::PushPrimary,
-        Whim::LandByHand,
+        Whim::LandByPerson,
         Whim::PushToBranch,
         Whim::Cancel,
         Whim::ReviewSomething,
@@ -137,7 +189,7 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
             plan.push((hours(hour, rng), Whim::ShowPull));
         }
     }
-    // What people do to the queue's branches comes beside the rest.
+    // What people do to the queue's branches comes on top of the rest.
     if rng.permille(300) {
         let whims = [
             Whim::Rewind,

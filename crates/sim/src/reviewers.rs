@@ -1,5 +1,5 @@
 //! Virtual reviewers: they read what they are told, not all of them closely; they write drafts, verdicts and
-//! garbage, and most say when they are done.
+//! garbage, and most report when they are done.
 
 use crate::agents::Proc;
 use crate::rng::Rng;
@@ -7,17 +7,20 @@ use crate::world::World;
 use shopfloor_core::effect::{Review, Verdict};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::phase::Phase;
+use shopfloor_core::texts::FirstLine;
 
 impl Proc {
-    pub(crate) fn read_as_reviewer(&mut self, first: &str, text: &str, rng: &mut Rng) {
+    pub(crate) fn read_as_reviewer(&mut self, first: Option<&FirstLine>, text: &str, rng: &mut Rng) {
         let commit = |before: &str| {
             let rest = text.split_once(before)?.1;
             rest.get(..40)?.to_owned().try_into().ok()
         };
         match first {
             // Some do not read closely.
-            "Review again" if !rng.permille(50) => self.head = commit("to commit ").or(self.head.take()),
-            "RESULT unusable" => {
+            Some(FirstLine::ReviewAgain) if !rng.permille(50) => {
+                self.head = commit("to commit ").or(self.head.take());
+            }
+            Some(FirstLine::ResultUnusable) => {
                 self.result = None;
                 self.head = commit("not of ").or(self.head.take());
             }
@@ -35,7 +38,7 @@ impl World {
         }
         self.procs.get_mut(&epoch).expect("just seen").review_acts += 1;
         if proc.result.is_some() && proc.decided.is_some() && proc.decided == proc.head {
-            // It was reminded: it had only not said so.
+            // It was reminded: it had only forgotten to signal.
             self.signal(epoch, Phase::Done);
             return;
         }
@@ -48,7 +51,7 @@ impl World {
             return;
         }
         if self.rng.permille(200) {
-            // A draft is nobody's verdict, however it reads.
+            // A draft is not a verdict, however it reads.
             self.saw("draft of a review");
             self.write_result(epoch, &proc, good(Verdict::Approve));
             self.agent_again(epoch, 60_000);
@@ -75,7 +78,7 @@ impl World {
         self.decide(epoch, &proc, result);
     }
 
-    /// Writes what it has to say, and says so, in one way or another.
+    /// Writes what it has to say, and signals so, in one way or another.
     fn decide(&mut self, epoch: Epoch, proc: &Proc, result: Result<Review, String>) {
         let garbage = result.is_err();
         if let (Ok(review), Some(head)) = (&result, &proc.head) {

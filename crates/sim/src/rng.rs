@@ -1,4 +1,4 @@
-//! The only source of chance: splitmix64, so that a seed is a run.
+//! The only source of randomness: splitmix64, so that a seed determines a run.
 
 #[derive(Clone, Debug)]
 pub struct Rng(u64);

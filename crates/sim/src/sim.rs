@@ -1,27 +1,27 @@
-//! Plays one seed: a queue of things to happen on a virtual clock, the daemon among them.
+//! Plays one seed: a queue of events on a virtual clock, including the daemon's.
 
 mod ending;
 mod life;
+mod site;
 
 use crate::agents::Wish;
-use crate::check::Checker;
-use crate::daemon::{Daemon, Input};
-use crate::git::branch_of;
+use crate::daemon::{Arrival, Daemon};
 use crate::human::Whim;
 use crate::plan;
 use crate::store::CrashingStore;
+use crate::together::{self, Together, of_project};
 use crate::trouble::Stir;
-use crate::world::{Crash, Mutation, Shared, Weather, World};
+use crate::world::{Crash, Mutation, Worlds};
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName, QueueId};
+use shopfloor_core::ids::Epoch;
 use shopfloor_core::phase::{Phase, PhaseReport};
-use shopfloor_core::policy::Policy;
-use shopfloor_core::state::{Entry, LostPrimary, Queue};
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
-use shopfloor_store::Store;
-use shopfloor_store::memory::SharedMemoryStore;
-use std::collections::{BTreeMap, BTreeSet};
+use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::{JournalEntry, OutboxEffect, Store};
+use site::Site;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -38,22 +38,28 @@ pub struct Report {
 /// When the daemon dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crashes {
-    /// Now and then, as the seed says.
+    /// Now and then, as the seed decides.
     Seeded,
     Never,
-    /// Once, at that place of all places it could.
+    /// Once, at that one of all the places where it could die.
     At(u64),
 }
 
 enum Wake {
-    /// For the daemon of that generation; a later one knows nothing of it.
-    Daemon(u64, Input),
-    /// For whatever daemon there is then.
-    Any(Input),
+    /// For the daemon of that generation; a later one knows nothing about it.
+    Daemon(u64, Arrival),
+    /// For whichever daemon there is then.
+    Any(Arrival),
     StartDaemon,
+    /// In the world of that number.
+    In(usize, Happening),
+}
+
+/// What happens in the world of one project.
+enum Happening {
     Agent(Epoch),
     Client(Epoch, Stir),
-    /// A signal of a session that is gone.
+    /// A signal from a session that is gone.
     Ghost(Epoch),
     Person(Whim),
     /// A person queues a branch, or deletes it.
@@ -62,10 +68,12 @@ enum Wake {
 }
 
 struct Sim {
-    world: Shared,
-    store: SharedMemoryStore,
-    /// Another process at the same store: the command line, and the checker's eyes.
-    cli: Engine<SharedMemoryStore>,
+    worlds: Worlds,
+    /// What is kept about each world, in their order.
+    sites: Vec<Site>,
+    store: MemoryStore,
+    /// Another process on the same store: the command line, and the checker's eyes.
+    cli: Engine<MemoryStore>,
     daemon: Option<Daemon>,
     zombie: Option<Engine<CrashingStore>>,
     generation: u64,
@@ -73,20 +81,11 @@ struct Sim {
     crashes_left: u64,
     queue: BTreeMap<(Time, u64), Wake>,
     number: u64,
-    poked_for: Option<Time>,
-    /// A person has seen that such a branch is red.
-    mending: BTreeSet<String>,
-    /// A person knows that a queue stands still for where its branch is.
-    righting: Vec<(QueueId, LostPrimary)>,
-    /// A person will see to what waits in vain, as they were told.
-    unsticking: bool,
-    /// Moves of branches that work lands on of which the daemon was told.
-    moves: usize,
-    checker: Checker,
-    project: ProjectName,
+    /// The invariants of all projects together.
+    together: Together,
 }
 
-/// More than any run needs; one that needs more does not end.
+/// More than any run needs for each project; a run that needs more does not end.
 const STEPS_MAX: u64 = 30_000;
 
 /// Plays a seed.
@@ -94,7 +93,7 @@ pub fn run(seed: u64, mutation: Option<Mutation>) -> Report {
     play(seed, mutation, Crashes::Seeded)
 }
 
-/// Plays a seed in fair weather, with the daemon's death at one place or none.
+/// Plays a seed in fair weather; the daemon dies at one place, or nowhere.
 pub fn run_with_crash(seed: u64, crash_at: Option<u64>) -> Report {
     play(seed, None, crash_at.map_or(Crashes::Never, Crashes::At))
 }
@@ -103,28 +102,20 @@ fn play(seed: u64, mutation: Option<Mutation>, crashes: Crashes) -> Report {
     hush();
     let mut sim = Sim::new(seed, mutation, crashes);
     let mut steps = 0;
-    while sim.checker.violations_in(&sim.world) == 0 {
+    while !sim.is_broken() {
         steps += 1;
-        if steps > STEPS_MAX {
-            sim.world.lock().broken("7 every wait has a deadline", "the run does not end");
+        if steps > STEPS_MAX * sim.sites.len() as u64 {
+            sim.worlds.first().lock().broken("7 every wait has a deadline", "the run does not end");
             break;
         }
         if !sim.step() {
             break;
         }
     }
-    if sim.checker.violations_in(&sim.world) == 0 {
+    if !sim.is_broken() {
         sim.finale();
     }
-    let mut world = sim.world.lock();
-    Report {
-        seed,
-        trace: std::mem::take(&mut world.trace),
-        violations: std::mem::take(&mut world.violations),
-        coverage: std::mem::take(&mut world.coverage),
-        steps,
-        crash_points: world.crash_points,
-    }
+    sim.report(seed, steps)
 }
 
 /// Simulated crashes are not worth a message.
@@ -140,51 +131,23 @@ fn hush() {
     });
 }
 
-/// A person mends, in a while, what has become red.
-fn see_red(mending: &mut BTreeSet<String>, world: &mut World) -> Vec<(Time, Wake)> {
-    let mut wakes = Vec::new();
-    for target in world.landed_on() {
-        let branch = branch_of(target.as_ref());
-        let red = world.git.tip(target.as_ref()).is_some_and(|tip| world.git.is_red(tip));
-        if !red {
-            mending.remove(branch);
-        } else if mending.insert(branch.to_owned()) {
-            let late = Duration::from_secs(60 * world.rng.range(1, 240));
-            wakes.push((world.now + late, Wake::Person(Whim::Mend)));
-        }
-    }
-    wakes
-}
-
 impl Sim {
     fn new(seed: u64, mutation: Option<Mutation>, crashes: Crashes) -> Sim {
-        let mut world = World::new(seed, Policy::default(), mutation);
-        world.policy = plan::policy(&mut world.rng);
-        plan::queues(&mut world);
-        world.weather = plan::weather(&mut world.rng);
-        world.storm = plan::storm(&mut world);
-        let mut crashes_left = world.rng.below(9);
-        if crashes != Crashes::Seeded {
-            world.weather = Weather::default();
-            world.storm = None;
-            crashes_left = 0;
+        let rough = crashes == Crashes::Seeded;
+        let mut worlds = plan::worlds(seed, mutation, rough);
+        let crashes_left = worlds[0].rng.below(9) * u64::from(rough);
+        let mut filed = Vec::new();
+        for (number, world) in worlds.iter_mut().enumerate() {
+            let person = |(at, whim)| (at, Wake::In(number, Happening::Person(whim)));
+            filed.extend(plan::issues(world, rough).into_iter().map(person));
         }
-        let store = SharedMemoryStore::default();
+        let store = MemoryStore::default();
         let cli = Engine::open(store.clone()).expect("the memory store opens");
-        let mut queue = BTreeMap::new();
-        // Now and then a crowd, so that many are in the merge queue at once.
-        let crowd = crashes == Crashes::Seeded && world.rng.permille(80);
-        let (issues, apart) = if crowd { (world.rng.range(5, 9), 60) } else { (world.rng.range(1, 4), 3600) };
-        if crowd {
-            world.policy.max_jobs = issues as usize;
-        }
-        for number in 0..issues {
-            let at = world.now + Duration::from_secs(number * world.rng.below(apart));
-            queue.insert((at, number), Wake::Person(Whim::FileIssue));
-        }
-        let now = world.now;
+        let projects = worlds.iter().enumerate();
+        let sites = projects.map(|(number, world)| Site::new(number, world.project.clone())).collect();
         let mut sim = Sim {
-            world: Shared::new(world),
+            worlds: Worlds::new(worlds),
+            sites,
             store,
             cli,
             daemon: None,
@@ -192,22 +155,42 @@ impl Sim {
             generation: 0,
             crashes,
             crashes_left,
-            queue,
-            number: 100,
-            poked_for: None,
-            mending: BTreeSet::new(),
-            righting: Vec::new(),
-            unsticking: false,
-            moves: 0,
-            checker: Checker::default(),
-            project: "sim".parse().expect("a valid name"),
+            queue: BTreeMap::new(),
+            number: 0,
+            together: Together::default(),
         };
-        let plan = plan::whims(&mut sim.world.lock());
-        for (at, whim) in plan {
-            sim.at(at, Wake::Person(whim));
+        for (at, wake) in filed {
+            sim.at(at, wake);
         }
-        sim.at(now, Wake::StartDaemon);
+        for number in 0..sim.sites.len() {
+            let plan = plan::whims(&mut sim.worlds.at(number).lock());
+            for (at, whim) in plan {
+                sim.at(at, Wake::In(number, Happening::Person(whim)));
+            }
+        }
+        sim.at(sim.worlds.now(), Wake::StartDaemon);
         sim
+    }
+
+    fn is_broken(&self) -> bool {
+        self.worlds.iter().any(|world| !world.lock().violations.is_empty())
+    }
+
+    fn report(self, seed: u64, steps: u64) -> Report {
+        let (trace, violations, coverage) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut report = Report { seed, trace, violations, coverage, steps, crash_points: 0 };
+        for world in self.worlds.iter() {
+            let mut world = world.lock();
+            report.trace.append(&mut world.trace);
+            report.violations.append(&mut world.violations);
+            for (what, times) in &world.coverage {
+                *report.coverage.entry(what).or_default() += times;
+            }
+            report.crash_points += world.crash_points;
+        }
+        // In chronological order, across all worlds.
+        report.trace.sort_by_key(|line| line.split_whitespace().next().and_then(|at| at.parse::<u64>().ok()));
+        report
     }
 
     fn at(&mut self, time: Time, wake: Wake) {
@@ -218,15 +201,12 @@ impl Sim {
     /// Makes the next thing happen. False when nothing is left to happen.
     fn step(&mut self) -> bool {
         let next = self.queue.first_key_value().map(|((time, _), _)| *time);
-        let alarm = self.daemon.as_ref().and_then(|d| d.wake());
+        let alarm = self.daemon.as_ref().and_then(super::daemon::Daemon::wake);
         let Some(time) = [next, alarm].into_iter().flatten().min() else { return false };
         if next.is_none() && self.is_quiet() {
             return false;
         }
-        {
-            let mut world = self.world.lock();
-            world.now = world.now.max(time);
-        }
+        self.worlds.pass(|now| now.max(time));
         if next == Some(time) {
             let (_, wake) = self.queue.pop_first().expect("just seen");
             self.happen(wake);
@@ -242,30 +222,48 @@ impl Sim {
         match wake {
             Wake::Daemon(generation, input) => {
                 if generation == self.generation {
-                    // The narrow places of the queue are where somebody interferes.
-                    let narrow = matches!(&input, Input::Begin(Task::Perform(q)) if q.action.lane().starts_with("queue:"));
+                    // The narrow spots of the queue are where somebody interferes.
+                    let narrow = match &input {
+                        Arrival::Begin(Task::Perform(q)) if q.action.lane().starts_with("queue:") => {
+                            q.action.project().map(|project| self.worlds.number(project))
+                        }
+                        _ => None,
+                    };
                     self.interfere(narrow);
                     self.with_daemon(|d| d.take_in(input));
                     self.interfere(narrow);
-                    let unanswered = std::mem::take(&mut self.world.lock().unanswered);
-                    if unanswered && self.world.lock().rng.permille(400) {
-                        // Somebody is faster than whoever asks again.
-                        self.happen(Wake::Person(Whim::Rewind));
+                    for number in 0..self.sites.len() {
+                        let mut world = self.worlds.at(number).lock();
+                        let unanswered = std::mem::take(&mut world.unanswered);
+                        let faster = unanswered && world.rng.permille(400);
+                        drop(world);
+                        if faster {
+                            // Somebody is faster than the repeated request.
+                            self.happen_in(number, Happening::Person(Whim::Rewind));
+                        }
                     }
                 }
             }
             Wake::Any(input) => self.with_daemon(|d| d.take_in(input)),
             Wake::StartDaemon => self.start_daemon(),
-            Wake::Agent(epoch) => {
-                let wish = self.world.lock().agent_act(epoch);
+            Wake::In(number, what) => self.happen_in(number, what),
+        }
+    }
+
+    fn happen_in(&mut self, number: usize, what: Happening) {
+        let shared = self.worlds.at(number).clone();
+        let project = self.sites[number].project.clone();
+        match what {
+            Happening::Agent(epoch) => {
+                let wish = shared.lock().agent_act(epoch);
                 if let Wish::TakeMessage(epoch) = wish {
-                    self.take_message(epoch);
+                    self.take_message(number, epoch);
                 }
             }
-            Wake::Client(epoch, stir) => self.world.lock().stir(epoch, stir),
-            Wake::Ghost(epoch) => {
+            Happening::Client(epoch, stir) => shared.lock().stir(epoch, stir),
+            Happening::Ghost(epoch) => {
                 let event = {
-                    let mut world = self.world.lock();
+                    let mut world = shared.lock();
                     world.saw("stale signal");
                     world.say(format!("a ghost of session {epoch} signals"));
                     let phase = Phase::ALL[world.rng.below(5) as usize];
@@ -274,15 +272,16 @@ impl Sim {
                 };
                 self.submit_from_outside(&event);
             }
-            Wake::Queue(branch) => {
+            Happening::Queue(branch) => {
                 self.refresh();
-                let event = self.world.lock().ask_for(&branch, &self.project, self.cli.floor());
+                let floor = of_project(self.cli.floor(), &self.worlds, &project);
+                let event = shared.lock().ask_for(&branch, &project, &floor);
                 if let Some(event) = event {
                     self.submit_from_outside(&event);
                 }
             }
-            Wake::Delete(branch) => self.world.lock().delete_branch(&branch),
-            Wake::Person(whim) => {
+            Happening::Delete(branch) => shared.lock().delete_branch(&branch),
+            Happening::Person(whim) => {
                 let undone = match whim {
                     Whim::Pause => Some(Whim::Resume),
                     Whim::TakeJob => Some(Whim::HandBack),
@@ -290,19 +289,21 @@ impl Sim {
                     _ => None,
                 };
                 if whim == Whim::PutRight {
-                    // If it stands still all the same, they look again.
-                    self.righting.clear();
+                    // If it still stands still, they look again.
+                    self.sites[number].righting.clear();
                 }
                 if let Some(later) = undone {
                     let (now, minutes) = {
-                        let mut world = self.world.lock();
+                        let mut world = shared.lock();
                         (world.now, world.rng.range(1, 300))
                     };
-                    self.at(now + Duration::from_secs(60 * minutes), Wake::Person(later));
+                    let later = Wake::In(number, Happening::Person(later));
+                    self.at(now + Duration::from_secs(60 * minutes), later);
                 }
                 self.refresh();
-                self.unsticking &= whim != Whim::Unstick;
-                let event = self.world.lock().whim(whim, &self.project, self.cli.floor());
+                self.sites[number].unsticking &= whim != Whim::Unstick;
+                let floor = of_project(self.cli.floor(), &self.worlds, &project);
+                let event = shared.lock().whim(whim, &project, &floor);
                 if let Some(event) = event {
                     self.submit_from_outside(&event);
                 }
@@ -312,19 +313,17 @@ impl Sim {
     }
 
     /// A person, or an agent, does something at the worst moment.
-    fn interfere(&mut self, narrow: bool) {
-        if !narrow {
-            return;
-        }
+    fn interfere(&mut self, narrow: Option<usize>) {
+        let Some(number) = narrow else { return };
         let whim = {
-            let mut world = self.world.lock();
+            let mut world = self.worlds.at(number).lock();
             if !world.rng.permille(40) {
                 return;
             }
             world.saw("interference");
             let whims = [
                 Whim::PushPrimary,
-                Whim::LandByHand,
+                Whim::LandByPerson,
                 Whim::Cancel,
                 Whim::CloseIssue,
                 Whim::ReviewSomething,
@@ -340,7 +339,7 @@ impl Sim {
             ];
             *world.rng.pick(&whims).expect("not empty")
         };
-        self.happen(Wake::Person(whim));
+        self.happen_in(number, Happening::Person(whim));
     }
 
     fn refresh(&mut self) {
@@ -348,33 +347,36 @@ impl Sim {
     }
 
     fn poke(&mut self) {
-        let now = self.world.lock().now;
-        self.at(now, Wake::Any(Input::Poke));
+        self.at(self.worlds.now(), Wake::Any(Arrival::Poke));
     }
 
     /// A process beside the daemon commits an event.
     fn submit_from_outside(&mut self, event: &Event) {
         self.refresh();
-        let now = self.world.lock().now;
+        let now = self.worlds.now();
         let before = match event {
-            Event::PhaseWritten { epoch, .. } => self.checker.owner_of(self.cli.floor(), *epoch),
+            Event::PhaseWritten { epoch, .. } => self.sites[0].checker.owner_of(self.cli.floor(), *epoch),
             _ => None,
         };
-        if let Err(error) = self.cli.submit(now, event) {
-            self.world.lock().broken("4 commit, then act", format!("a commit failed: {error}"));
+        let committed = self.cli.submit(now, event);
+        let mut world = self.worlds.first().lock();
+        if let Err(error) = committed {
+            world.broken("4 commit, then act", format!("a commit failed: {error}"));
         }
         if let Some((job, epoch)) = before {
-            self.checker.stale_signals_change_nothing(&mut self.world.lock(), self.cli.floor(), &job, epoch);
+            let checker = &self.sites[0].checker;
+            checker.stale_signals_change_nothing(&mut world, self.cli.floor(), &job, epoch);
         }
+        drop(world);
         self.poke();
     }
 
-    fn take_message(&mut self, epoch: Epoch) {
+    fn take_message(&mut self, number: usize, epoch: Epoch) {
         self.refresh();
         let Some(message) = self.cli.floor().next_message(epoch) else { return };
         let (message, text) = (message.id, message.text.clone());
         self.submit_from_outside(&Event::MessageTaken { message, epoch });
-        let mut world = self.world.lock();
+        let mut world = self.worlds.at(number).lock();
         let world = &mut *world;
         let Some(proc) = world.procs.get_mut(&epoch) else { return };
         proc.read(&text, &mut world.rng);
@@ -382,83 +384,41 @@ impl Sim {
         world.agent_acts.push((at, epoch));
     }
 
-    /// Schedules what the world asked for, and checks everything.
+    /// Schedules what the worlds asked for, and checks everything.
     fn settle(&mut self) {
         let mut wakes = Vec::new();
-        let visible;
-        {
-            let mut world = self.world.lock();
-            let now = world.now;
-            for (time, epoch) in std::mem::take(&mut world.agent_acts) {
-                wakes.push((time, Wake::Agent(epoch)));
-            }
-            for (time, epoch, stir) in std::mem::take(&mut world.stirs) {
-                wakes.push((time, Wake::Client(epoch, stir)));
-            }
-            for epoch in std::mem::take(&mut world.stirred) {
-                let late = Duration::from_millis(world.rng.range(0, 1_500));
-                wakes.push((now + late, Wake::Any(Input::Attend(epoch))));
-            }
-            for epoch in std::mem::take(&mut world.notices) {
-                let late = Duration::from_millis(world.rng.range(0, 1_500));
-                wakes.push((now + late, Wake::Any(Input::Look(epoch))));
-                let dead = world.procs.get(&epoch).is_some_and(|p| !p.alive);
-                if dead && world.rng.permille(80) {
-                    let late = Duration::from_millis(world.rng.range(1_000, 7_200_000));
-                    wakes.push((now + late, Wake::Ghost(epoch)));
-                }
-            }
-            if world.git.moves[self.moves..].iter().any(|m| m.entries.is_none()) {
-                let late = Duration::from_millis(world.rng.range(0, 1_500));
-                wakes.push((now + late, Wake::Any(Input::LookAtHub)));
-            }
-            self.moves = world.git.moves.len();
-            let to_queue = std::mem::take(&mut world.to_queue).into_iter();
-            wakes.extend(to_queue.map(|(at, branch)| (at, Wake::Queue(branch))));
-            let deletions = std::mem::take(&mut world.deletions).into_iter();
-            wakes.extend(deletions.map(|(at, branch)| (at, Wake::Delete(branch))));
-            visible = world.forge.visible_after(now);
-            wakes.extend(see_red(&mut self.mending, &mut world));
-        }
-        for (time, wake) in wakes {
-            self.at(time, wake);
-        }
-        if let Some(time) = visible
-            && self.poked_for != visible
-        {
-            self.poked_for = visible;
-            self.at(time, Wake::Any(Input::Poke));
+        for (site, world) in self.sites.iter_mut().zip(self.worlds.iter()) {
+            wakes.extend(site.wakes(&mut world.lock()));
         }
         self.refresh();
-        self.hear_of_trouble();
         let outbox = self.cli.outbox().expect("the memory store reads");
-        let seen = self.checker.position;
-        let entries = self.cli.store().journal(seen, usize::MAX).expect("the memory store reads");
-        self.checker.after_step(&mut self.world.lock(), self.cli.floor(), &outbox, &entries);
-        let told = |e: &Entry| e.state.is_live() && e.waits_told.is_some();
-        let takes_long =
-            |e: &shopfloor_store::Entry| e.kind == "ESCALATION" && e.text.contains("merging takes longer");
-        let waits = self.cli.floor().entries.iter().any(told) || entries.iter().any(takes_long);
-        if waits && !std::mem::replace(&mut self.unsticking, true) {
-            let mut world = self.world.lock();
-            let at = world.now + Duration::from_secs(60 * world.rng.range(1, 120));
-            drop(world);
-            self.at(at, Wake::Person(Whim::Unstick));
+        let seen = self.sites[0].checker.position;
+        let journal = self.cli.store().journal(seen, usize::MAX).expect("the memory store reads");
+        let newest = journal.last().map_or(seen, |last| last.seq);
+        for (site, world) in self.sites.iter_mut().zip(self.worlds.iter()) {
+            let known = site.own.take().filter(|(at, _)| *at == newest);
+            let floor = known.map_or_else(
+                || of_project(self.cli.floor(), &self.worlds, &site.project),
+                |(_, own)| Cow::Owned(own),
+            );
+            let mut world = world.lock();
+            wakes.extend(site.hear_of_trouble(&mut world, &floor));
+            let name = site.project.as_str();
+            let is_own = |e: &&JournalEntry| e.project.as_deref().is_none_or(|of| of == name);
+            let entries: Vec<JournalEntry> = journal.iter().filter(is_own).cloned().collect();
+            let own: Vec<OutboxEffect> =
+                outbox.iter().filter(|q| together::is_of(q, &site.project)).cloned().collect();
+            site.checker.after_step(&mut world, &floor, &own, &entries);
+            site.checker.position = newest;
+            wakes.extend(site.hear_of_red(&mut world, &entries));
+            wakes.extend(site.hear_of_waits(&mut world, &floor, &entries));
+            if let Cow::Owned(own) = floor {
+                site.own = Some((newest, own));
+            }
         }
-    }
-
-    /// A person puts right, in a while, what a queue stands still for.
-    fn hear_of_trouble(&mut self) {
-        let lost = |q: &Queue| Some((q.id(), q.lost.clone()?));
-        let lost: Vec<(QueueId, LostPrimary)> = self.cli.floor().queues.iter().filter_map(lost).collect();
-        let news = lost.iter().filter(|lost| !self.righting.contains(lost)).count();
-        self.righting = lost;
-        for _ in 0..news {
-            let mut world = self.world.lock();
-            world.saw("queue stands still for its branch");
-            let at = world.now + Duration::from_secs(60 * world.rng.range(1, 240));
-            drop(world);
-            self.at(at, Wake::Person(Whim::PutRight));
+        self.together.after_step(&self.worlds, self.cli.floor(), &outbox, newest > seen);
+        for (time, wake) in wakes {
+            self.at(time, wake);
         }
     }
 }

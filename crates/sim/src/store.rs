@@ -3,17 +3,28 @@
 use crate::world::Shared;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
-use shopfloor_store::memory::SharedMemoryStore;
-use shopfloor_store::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
+use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::{
+    Commit, Committed, JournalEntry, NoteFilter, OutboxEffect, Row, Store, StoreError, StoreResult, Watch,
+};
+use std::time::Duration;
 
 pub struct CrashingStore {
-    pub inner: SharedMemoryStore,
+    pub inner: MemoryStore,
     pub world: Shared,
 }
 
 impl Store for CrashingStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
         self.inner.rows_since(seq)
+    }
+
+    fn rows_of(&mut self, keys: &[(&str, &str)]) -> StoreResult<Vec<Row>> {
+        self.inner.rows_of(keys)
+    }
+
+    fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        self.inner.rows_of_kind(kind)
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -32,7 +43,7 @@ impl Store for CrashingStore {
         Ok(committed)
     }
 
-    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+    fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
         self.inner.outbox()
     }
 
@@ -41,8 +52,28 @@ impl Store for CrashingStore {
         self.inner.defer(id, attempts, not_before, error)
     }
 
-    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<JournalEntry>> {
         self.inner.journal(after, limit)
+    }
+
+    fn position(&mut self) -> StoreResult<Seq> {
+        self.inner.position()
+    }
+
+    fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        self.inner.last_notes(filter, limit)
+    }
+
+    fn watch(&self) -> StoreResult<Box<dyn Watch>> {
+        self.inner.watch()
+    }
+
+    fn set_patience(&mut self, patience: Duration) -> StoreResult<()> {
+        self.inner.set_patience(patience)
+    }
+
+    fn verify(&mut self) -> StoreResult<()> {
+        self.inner.verify()
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {

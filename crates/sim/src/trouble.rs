@@ -1,5 +1,5 @@
-//! What happens at a client's terminal without the factory's doing: dialogs, limits, failed requests,
-//! clients that freeze, and a person who attaches and types.
+//! What happens at a client's terminal without the factory's doing: dialogs, limits, failed requests, clients
+//! that freeze, and a person who attaches and types.
 
 use crate::client::{Piece, Stand};
 use crate::world::World;
@@ -14,11 +14,11 @@ pub enum Stir {
     Ready,
     /// A person answers its dialog.
     Closes,
-    /// Its limit is over, and it goes on by itself.
+    /// Its limit is over, and it continues by itself.
     GoesOn,
     /// What had stood still moves again.
     Moves,
-    /// Its work in the background is over.
+    /// Its background work is over.
     WorkEnds,
     Fails(ErrorKind),
     /// The composer loses what was pasted.
@@ -44,7 +44,7 @@ impl World {
             0..12 => self.saw("client never ready"),
             12..40 => self.raise(epoch, DialogKind::Trust),
             40..60 => {
-                // It says what is wrong, and begins when a person has put it right.
+                // It says what is wrong, and begins once a person has put it right.
                 self.saw("client failed to start");
                 let error = *self.rng.pick(&[ErrorKind::Auth, ErrorKind::Root]).expect("not empty");
                 self.fail(epoch, error);
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// In the middle of a turn, now and then. Whether the agent is kept from its work.
+    /// Happens in the middle of a turn, now and then. Returns whether it keeps the agent from its work.
     pub fn trouble(&mut self, epoch: Epoch) -> bool {
         let now = self.now;
         let roll = self.rng.permille(200);
@@ -214,7 +214,7 @@ impl World {
             client.person = None;
             return;
         }
-        // What stands there as one stand-in for a paste is not left alone: nobody could tell whose it is.
+        // A paste that is shown as a stand-in is not left alone: nobody could tell whose it is.
         let pasted = client.composer.iter().any(|p| p.message.is_none() && p.text.contains('\n'));
         match roll {
             _ if came => self.person_types(epoch),

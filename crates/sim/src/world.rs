@@ -1,7 +1,7 @@
 //! The world around the floor, as one value: git, forge, processes and what goes wrong.
 //!
-//! The fake ports share it. Every port call goes through [`Shared::call`], which decides whether it
-//! fails before it began, after it was done (a lost answer), or whether the daemon dies there.
+//! The fake ports share it. Every port call goes through [`Shared::call`], which decides whether it fails
+//! before it began, or after it was done (a lost answer), or whether the daemon dies there.
 
 use crate::agents::Proc;
 use crate::client::Client;
@@ -9,11 +9,11 @@ use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
 use crate::rng::Rng;
 use crate::trouble::Stir;
-use shopfloor_core::effect::EntryEnd;
-use shopfloor_core::ids::{EntryId, Epoch, PrNumber, RunId, Sha, Target};
+use shopfloor_core::effect::{CiVerdict, EntryEnd};
+use shopfloor_core::ids::{EntryId, Epoch, JobId, PrNumber, ProjectName, RunId, Sha, Target};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
-use shopfloor_engine::ports::{Final, PortError, PortResult};
+use shopfloor_engine::ports::{Final, PortError, PortResult, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The panic that stands for the daemon's death.
 pub struct Crash;
 
-/// A fake that is wrong on purpose, to see that the invariants notice.
+/// A fake that is wrong on purpose, to check that the invariants notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
     PublishWithoutCas,
@@ -37,16 +37,16 @@ pub enum Mutation {
     AnswersWithoutLooking,
     IgnoresConfirmations,
     ForgetsTheRecord,
-    /// The confirmations that were read count as read before they were told.
+    /// Confirmations count as read before they were reported.
     KeepsTheSpoolTooSoon,
     PruneTheOnlyCopy,
-    /// A reviewer's result of one head is taken for the next one's.
+    /// A reviewer's result for one head is taken for the next one's.
     TakesAnyResult,
-    /// That a command was begun is forgotten.
+    /// Forgets that a command was begun.
     ForgetsTheCommand,
     /// Every change has the same name, so an approval of one holds for all.
     EveryChangeIsTheSame,
-    /// What a person took off a branch comes back with a branch that was begun there.
+    /// What a person took off a branch comes back with another branch that was begun there.
     BringsBackWhatWasRemoved,
     /// A publication that was carried out is carried out again.
     ForgetsWhatItPublished,
@@ -57,17 +57,17 @@ pub enum Mutation {
 pub struct Weather {
     pub transient: u32,
     pub permanent: u32,
-    /// An agent does something in the middle of an effect.
+    /// How often an agent does something in the middle of an effect.
     pub interleave: u32,
 }
 
-/// For hours, calls of some ports or all fail, most of them or all. Then it is over.
+/// For hours, most or all calls to some or all ports fail. Then it is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
     pub from: Time,
     pub until: Time,
     pub permille: u32,
-    /// Only calls of one kind in so many; which, follows from their names.
+    /// If set, only some kinds of calls: one in that many, chosen by their names.
     pub only: Option<(u32, u32)>,
 }
 
@@ -83,23 +83,27 @@ impl Storm {
 pub struct GreenRun {
     pub commit: u32,
     pub run: RunId,
-    /// What it was checked for.
+    /// The target it was checked for.
     pub target: Option<Target>,
 }
 
-/// A branch that work lands on was taken back by a person, and had been known to the queue.
+/// A person took commits, which the queue had known, off a branch that work lands on.
 #[derive(Clone, Debug)]
 pub struct Rewind {
     pub branch: String,
-    /// When: before that move.
+    /// Before which move that happened.
     pub at: usize,
-    /// What was taken off. Those that a person puts back are not in it any more.
+    /// The commits taken off, without those that a person has put back.
     pub removed: BTreeSet<u32>,
     /// Nobody has accepted it yet.
     pub open: bool,
 }
 
+/// What is around one project. The worlds of a floor share its clock, and nothing else.
 pub struct World {
+    pub project: ProjectName,
+    /// Whether there are other projects on the floor.
+    pub several: bool,
     pub now: Time,
     pub rng: Rng,
     pub policy: Policy,
@@ -109,13 +113,13 @@ pub struct World {
     pub git: Git,
     pub forge: ForgeModel,
     pub procs: BTreeMap<Epoch, Proc>,
-    /// The terminals of those whose messages are typed.
+    /// The terminals of sessions whose messages are typed.
     pub clients: BTreeMap<Epoch, Client>,
-    /// What reviewers really said of which commit.
+    /// What reviewers really said about which commit.
     pub verdicts: BTreeSet<(Epoch, Sha, &'static str)>,
     /// The change of each head that was published.
     pub patches: BTreeMap<u32, Patch>,
-    /// How often an agent's review of it was asked for.
+    /// How often an agent's review of each was asked for.
     pub reviews_asked: BTreeMap<PrNumber, u32>,
     pub green: Vec<GreenRun>,
     /// How often the checks of a commit failed.
@@ -124,38 +128,46 @@ pub struct World {
     pub cancelled: BTreeSet<RunId>,
     /// Sessions that were ended, in order.
     pub ended: Vec<Epoch>,
-    /// Commands about the end of an entry that are on record as begun, and how often each was.
+    /// Commands about the end of an entry that are recorded as begun, and how often each was begun.
     pub begun: BTreeSet<(EntryId, EntryEnd)>,
     pub told: BTreeMap<(EntryId, EntryEnd), u32>,
+    /// What was escalated: for which job, why, and about what.
+    pub escalated: BTreeSet<(JobId, String, String)>,
+    /// Worktrees in which the setup was run, how often, and the port of each.
+    pub set_up: BTreeMap<Tree, (u32, u16)>,
+    /// What the setup's command says if it does not work.
+    pub setup_fails: Option<String>,
+    /// How each run of the checks ended.
+    pub finished: BTreeMap<RunId, CiVerdict>,
     /// The newest publication in the log of each branch that work lands on.
     pub published: BTreeMap<String, (u32, u32, Vec<EntryId>)>,
-    /// A publication was made, and its answer is lost.
+    /// A publication was made, and its answer was lost.
     pub unanswered: bool,
     /// What people took off such branches.
     pub rewinds: Vec<Rewind>,
-    /// The target that a person's branch is for, and the branches that it says it lands after.
+    /// The target that a person's branch is for, and the branches that it says it has to land after.
     pub wanted: BTreeMap<String, Option<Target>>,
     pub after: BTreeMap<String, Vec<String>>,
-    /// The same as it was when the branch was queued, by its name and head.
+    /// The same as they were when the branch was queued, by its name and head.
     pub asked: BTreeMap<(String, u32), Option<Target>>,
     pub asked_after: BTreeMap<(String, u32), Vec<String>>,
-    /// Entries that a person wants merged, whatever they wait for.
+    /// Entries that a person wants merged, whatever they are waiting for.
     pub asked_anyway: BTreeSet<EntryId>,
     /// Branches that a person will queue, and delete.
     pub to_queue: Vec<(Time, String)>,
     pub deletions: Vec<(Time, String)>,
-    /// When the key that commits are signed with is not to be had.
+    /// When the key that signs commits is unavailable.
     pub keyless: Option<std::ops::Range<Time>>,
-    /// Calls until the daemon dies, if it is to.
+    /// Calls until the daemon dies, if it is to die.
     pub crash_in: Option<u64>,
-    /// How many places there were where it could have died.
+    /// At how many places it could have died.
     pub crash_points: u64,
-    /// Counts attempts of effects.
+    /// Counts the attempts at effects.
     pub attempt: u64,
     /// What wants to be scheduled: agents to act, sessions to be looked at.
     pub agent_acts: Vec<(Time, Epoch)>,
     pub notices: BTreeSet<Epoch>,
-    /// What is to happen at terminals, and where something did.
+    /// What is going to happen at terminals, and where something did.
     pub stirs: Vec<(Time, Epoch, Stir)>,
     pub stirred: BTreeSet<Epoch>,
     pub trace: Vec<String>,
@@ -170,6 +182,8 @@ pub struct World {
 impl World {
     pub fn new(seed: u64, policy: Policy, mutation: Option<Mutation>) -> Self {
         World {
+            project: "sim".parse().expect("a valid name"),
+            several: false,
             now: Time(1_000_000),
             rng: Rng::new(seed),
             policy,
@@ -177,7 +191,7 @@ impl World {
             storm: None,
             mutation,
             git: Git::default(),
-            forge: ForgeModel::default(),
+            forge: ForgeModel::new(seed),
             procs: BTreeMap::new(),
             clients: BTreeMap::new(),
             verdicts: BTreeSet::new(),
@@ -189,6 +203,10 @@ impl World {
             ended: Vec::new(),
             begun: BTreeSet::new(),
             told: BTreeMap::new(),
+            escalated: BTreeSet::new(),
+            set_up: BTreeMap::new(),
+            setup_fails: None,
+            finished: BTreeMap::new(),
             published: BTreeMap::new(),
             unanswered: false,
             rewinds: Vec::new(),
@@ -230,7 +248,7 @@ impl World {
         std::iter::once(None).chain(targets).collect()
     }
 
-    /// One of them that is there, mostly the primary one.
+    /// One of them that exists, usually the primary one.
     pub fn some_target(&mut self) -> Option<Target> {
         let there: Vec<Option<Target>> =
             self.landed_on().into_iter().filter(|t| self.git.tip(t.as_ref()).is_some()).collect();
@@ -249,7 +267,8 @@ impl World {
     }
 
     pub fn say(&mut self, text: impl AsRef<str>) {
-        let line = format!("{:>12} {}", self.now.0 - 1_000_000, text.as_ref());
+        let whose = if self.several { format!("[{}] ", self.project) } else { String::new() };
+        let line = format!("{:>12} {whose}{}", self.now.0 - 1_000_000, text.as_ref());
         self.trace.push(line);
     }
 
@@ -301,7 +320,7 @@ impl World {
     }
 }
 
-/// The world, as all fakes and the driver hold it.
+/// The world, as shared by all fakes and the driver.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<World>>);
 
@@ -338,7 +357,58 @@ impl Shared {
     }
 }
 
-/// In one world of seven the agents' client is missing for a while, some from the beginning.
+/// The worlds of all projects of a floor; first the one that the floor's own store is in.
+#[derive(Clone)]
+pub struct Worlds(Arc<Vec<(ProjectName, Shared)>>);
+
+impl Worlds {
+    pub fn new(worlds: Vec<World>) -> Self {
+        Worlds(Arc::new(
+            worlds.into_iter().map(|world| (world.project.clone(), Shared::new(world))).collect(),
+        ))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Shared> {
+        self.0.iter().map(|(_, world)| world)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn first(&self) -> &Shared {
+        &self.0[0].1
+    }
+
+    pub fn at(&self, number: usize) -> &Shared {
+        &self.0[number].1
+    }
+
+    /// The index of a project's world.
+    pub fn number(&self, project: &ProjectName) -> usize {
+        self.0.iter().position(|(name, _)| name == project).expect("the floor's projects have one each")
+    }
+
+    pub fn of(&self, project: &ProjectName) -> &Shared {
+        self.at(self.number(project))
+    }
+
+    pub fn now(&self) -> Time {
+        self.first().lock().now
+    }
+
+    /// Sets the clock of all worlds.
+    pub fn pass(&self, to: impl Fn(Time) -> Time) {
+        let now = to(self.now());
+        self.iter().for_each(|world| world.lock().now = now);
+    }
+}
+
+/// In one world out of seven the agents' client is missing for a while, in some from the beginning.
 fn gone(seed: u64) -> Option<std::ops::Range<Time>> {
     let mut rng = Rng::new(seed ^ 0x5ea7);
     if rng.below(7) != 0 {

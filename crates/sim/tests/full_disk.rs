@@ -2,21 +2,23 @@
 //! meanwhile is lost.
 
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{EffectId, Seq};
+use shopfloor_core::ids::{EffectId, ProjectName, Seq};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::state::Floor;
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Capacity, Engine, Handle, Input, Runner, RunnerOptions, Stop, Until, Watches};
 use shopfloor_sim::ports::ports;
 use shopfloor_sim::world::{Shared, World};
-use shopfloor_store::memory::SharedMemoryStore;
-use shopfloor_store::{Commit, Committed, Entry, Queued, Row, Store, StoreError, StoreResult};
+use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::{
+    Commit, Committed, JournalEntry, NoteFilter, OutboxEffect, Row, Store, StoreError, StoreResult,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A store that cannot be written to when the second event is to be, nor read for a while after that.
 struct Filling {
-    inner: SharedMemoryStore,
+    inner: MemoryStore,
     commits: u32,
     full: bool,
     /// Reads that fail; an outbox is read before anything else.
@@ -42,6 +44,13 @@ impl Store for Filling {
         self.read()?;
         self.inner.rows_since(seq)
     }
+    fn rows_of(&mut self, keys: &[(&str, &str)]) -> StoreResult<Vec<Row>> {
+        self.inner.rows_of(keys)
+    }
+    fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        self.inner.rows_of_kind(kind)
+    }
+
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
         self.commits += 1;
         if self.commits == 2 {
@@ -49,15 +58,30 @@ impl Store for Filling {
         }
         self.inner.commit(commit)
     }
-    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+    fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
         self.read()?;
         self.inner.outbox()
     }
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
         self.inner.defer(id, attempts, not_before, error)
     }
-    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<JournalEntry>> {
         self.inner.journal(after, limit)
+    }
+    fn position(&mut self) -> StoreResult<Seq> {
+        self.inner.position()
+    }
+    fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        self.inner.last_notes(filter, limit)
+    }
+    fn watch(&self) -> StoreResult<Box<dyn shopfloor_store::Watch>> {
+        self.inner.watch()
+    }
+    fn set_patience(&mut self, patience: Duration) -> StoreResult<()> {
+        self.inner.set_patience(patience)
+    }
+    fn verify(&mut self) -> StoreResult<()> {
+        self.inner.verify()
     }
     fn take_lease(&mut self) -> StoreResult<u64> {
         self.inner.take_lease()
@@ -68,6 +92,8 @@ impl Store for Filling {
 struct Watch(Handle);
 
 impl Watches for Watch {
+    fn look(&mut self, _: &ProjectName) {}
+
     fn reconcile(&mut self, floor: &Floor) {
         if floor.projects.iter().count() == 2 {
             self.0.send(Input::Stop);
@@ -87,7 +113,7 @@ fn a_full_disk_and_a_store_that_others_hold_are_waited_for_and_every_event_taken
 fn waits(full: bool, fails: u32) {
     static WARNED: AtomicU32 = AtomicU32::new(0);
     WARNED.store(0, Ordering::SeqCst);
-    let kept = SharedMemoryStore::default();
+    let kept = MemoryStore::default();
     let store = Filling { inner: kept.clone(), commits: 0, full, fails };
     let options = RunnerOptions {
         capacity: Capacity { checks: 1, tasks: 1 },

@@ -7,11 +7,17 @@ use shopfloor_sim::world::Mutation;
 const SEEDS: u64 = 1500;
 
 fn check(mutation: Mutation, invariant: &str) {
-    let caught = (1..=SEEDS).any(|seed| {
-        let report = run(seed, Some(mutation));
+    check_from(1, mutation, invariant);
+}
+
+/// `first`: where one was found before, for those that few seeds show. Any other does as well.
+fn check_from(first: u64, mutation: Mutation, invariant: &str) {
+    let caught = (first..=SEEDS).chain(1..first).find(|seed| {
+        let report = run(*seed, Some(mutation));
         report.violations.iter().any(|v| v.starts_with(invariant))
     });
-    assert!(caught, "{mutation:?} breaks {invariant:?} in none of {SEEDS} seeds");
+    println!("{mutation:?}: seed {caught:?}");
+    assert!(caught.is_some(), "{mutation:?} breaks {invariant:?} in none of {SEEDS} seeds");
 }
 
 #[test]
@@ -26,7 +32,7 @@ fn checks_that_always_pass_are_caught() {
 
 #[test]
 fn a_verdict_that_goes_over_to_another_tree_is_caught() {
-    check(Mutation::OneNameForAllTrees, "1 the tree that lands passed");
+    check_from(720, Mutation::OneNameForAllTrees, "1 the tree that lands passed");
 }
 
 #[test]

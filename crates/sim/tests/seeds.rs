@@ -23,6 +23,8 @@ const COVERAGE: &[&str] = &[
     "fault lost answer",
     "fault store",
     "storm",
+    "calls about one subject fail",
+    "others go on meanwhile",
     "trouble told",
     "trouble over",
     "trouble asked about",
@@ -137,6 +139,9 @@ const COVERAGE: &[&str] = &[
     "needs_human",
     "failed",
     "done",
+    // Several projects on one floor.
+    "several projects",
+    "project out of order",
     // Branches that work lands on, and what people do to them.
     "primary branch rewound",
     "rewound before anything landed",

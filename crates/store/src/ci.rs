@@ -1,5 +1,5 @@
-//! What the project's checks did: one row a run, written as it goes, so a run that a crash cut
-//! off is seen as one without a verdict and not forgotten.
+//! What the project's checks did: one row per run, written as the run proceeds, so a run that a crash cut off
+//! shows up as one without a verdict and is not forgotten.
 
 use crate::sqlite::{connect, connect_read_only, from_sql, optional_from_sql, to_sql, write};
 use crate::{StoreError, StoreResult};
@@ -31,7 +31,7 @@ pub type CiResult<T> = Result<T, CiError>;
 pub struct NewRun {
     pub run: RunId,
     pub project: ProjectName,
-    /// None: a person's branch.
+    /// `None`: a person's branch.
     pub issue: Option<IssueNumber>,
     pub commit: Sha,
     pub source: CommitSource,
@@ -54,7 +54,7 @@ pub struct CiRun {
     pub source: CommitSource,
     /// `None` while it runs.
     pub verdict: Option<CiVerdict>,
-    /// The step that decided, when it is not green.
+    /// The step that decided the verdict, unless it is green.
     pub step: Option<String>,
     /// Where the whole log is.
     pub log: Option<String>,
@@ -65,6 +65,35 @@ pub struct CiRun {
 
 const COLUMNS: &str = "SELECT run, project, issue, commit_sha, source, verdict, step, log, started_at,
     finished_at, steps FROM ci_runs";
+
+/// The records of CI runs.
+pub trait CiRuns: Send {
+    /// Notes that a run began. A run that begins again after a crash starts from scratch.
+    fn started(&mut self, new: &NewRun, at: Time) -> CiResult<()>;
+
+    /// Notes that a step of the run ended.
+    fn step(&mut self, run: RunId, step: &CiStep) -> CiResult<()>;
+
+    fn finished(
+        &mut self,
+        run: RunId,
+        verdict: CiVerdict,
+        step: Option<&str>,
+        log: &str,
+        at: Time,
+    ) -> CiResult<()>;
+
+    fn get(&mut self, run: RunId) -> CiResult<CiRun>;
+
+    /// The project's latest runs, newest first.
+    fn list(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>>;
+
+    /// The project's latest runs that ended without being green, newest first.
+    fn failures(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>>;
+
+    /// The project's runs on commits whose hash begins with `prefix` (hexadecimal), newest first.
+    fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>>;
+}
 
 /// One connection to the CI part of a floor's store.
 #[derive(Debug)]
@@ -81,8 +110,17 @@ impl CiDb {
         Ok(CiDb { conn: connect_read_only(path)? })
     }
 
-    /// Notes that a run began. A run that begins again, after a crash, begins from nothing.
-    pub fn started(&mut self, new: &NewRun, at: Time) -> CiResult<()> {
+    fn select(&mut self, and: &str, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
+        let mut query = self
+            .conn
+            .prepare_cached(&format!("{COLUMNS} WHERE project = ?1 {and} ORDER BY run DESC LIMIT ?2"))?;
+        let rows = query.query_map(params![project.as_str(), to_sql(limit as u64)], read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl CiRuns for CiDb {
+    fn started(&mut self, new: &NewRun, at: Time) -> CiResult<()> {
         let tx = write(&mut self.conn)?;
         tx.execute(
             "INSERT OR REPLACE INTO ci_runs (run, project, issue, commit_sha, source, started_at, steps)
@@ -100,8 +138,7 @@ impl CiDb {
         Ok(tx.commit()?)
     }
 
-    /// Notes that a step of the run ended.
-    pub fn step(&mut self, run: RunId, step: &CiStep) -> CiResult<()> {
+    fn step(&mut self, run: RunId, step: &CiStep) -> CiResult<()> {
         let tx = write(&mut self.conn)?;
         let json = serde_json::to_string(step).map_err(|e| StoreError::Io(e.to_string()))?;
         let changed = tx.execute(
@@ -112,7 +149,7 @@ impl CiDb {
         Ok(tx.commit()?)
     }
 
-    pub fn finished(
+    fn finished(
         &mut self,
         run: RunId,
         verdict: CiVerdict,
@@ -129,36 +166,25 @@ impl CiDb {
         Ok(tx.commit()?)
     }
 
-    pub fn get(&mut self, run: RunId) -> CiResult<CiRun> {
+    fn get(&mut self, run: RunId) -> CiResult<CiRun> {
         let mut query = self.conn.prepare_cached(&format!("{COLUMNS} WHERE run = ?1"))?;
         query.query_row([to_sql(run.0)], read).optional()?.ok_or(CiError::NoSuchRun(run))
     }
 
-    /// The project's latest runs, newest first.
-    pub fn list(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
+    fn list(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
         self.select("", project, limit)
     }
 
-    /// The project's latest runs that ended without being green, newest first.
-    pub fn failures(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
+    fn failures(&mut self, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
         self.select("AND verdict IN ('red', 'timed_out', 'infra')", project, limit)
     }
 
-    /// The project's runs on commits whose name begins with `prefix` (hexadecimal), newest first.
-    pub fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>> {
+    fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>> {
         let mut query = self.conn.prepare_cached(&format!(
             "{COLUMNS} WHERE project = ?1 AND substr(commit_sha, 1, ?2) = ?3 ORDER BY run DESC LIMIT ?4"
         ))?;
         let args = params![project.as_str(), to_sql(prefix.len() as u64), prefix, to_sql(limit as u64)];
         let rows = query.query_map(args, read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn select(&mut self, and: &str, project: &ProjectName, limit: usize) -> CiResult<Vec<CiRun>> {
-        let mut query = self
-            .conn
-            .prepare_cached(&format!("{COLUMNS} WHERE project = ?1 {and} ORDER BY run DESC LIMIT ?2"))?;
-        let rows = query.query_map(params![project.as_str(), to_sql(limit as u64)], read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
@@ -167,7 +193,7 @@ fn require(changed: usize, run: RunId) -> CiResult<()> {
     if changed == 0 { Err(CiError::NoSuchRun(run)) } else { Ok(()) }
 }
 
-/// A unit variant as its serde name: one spelling for the store and `--json`.
+/// A unit variant's serde name: the store and `--json` spell it the same way.
 fn word(value: &impl Serialize) -> StoreResult<String> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Ok(word),

@@ -1,22 +1,26 @@
 //! The embedded forge's data: issues, labels, comments, pull requests, reviews and statuses of
 //! every project, in the floor's own database.
 //!
-//! Invariants: issues and pull requests of a project share one sequence of numbers; what is
-//! posted with a marker is posted once; an operation that finds the world as wanted writes
-//! nothing; one that changes an object moves it to the end of the changes, in the same
-//! transaction, so who follows [`ForgeDb::changes`] misses nothing. Texts are kept as given
-//! (without NUL): whoever shows them neutralises them.
+//! Invariants: issues and pull requests of a project share one sequence of numbers; what is posted with a
+//! marker is posted once; an operation that finds everything as wanted writes nothing; an operation that
+//! changes an object moves it to the end of the changes, in the same transaction, so whoever follows
+//! [`ForgeDb::changes`] misses nothing. Texts are kept as given (without NUL): whoever shows them neutralises
+//! them.
 
+mod comments;
 mod issues;
 mod labels;
 mod prs;
+mod tables;
 mod types;
 
-pub use labels::DEFAULT_LABELS;
+pub use labels::{DEFAULT_LABELS, nearest};
+pub use tables::ForgeTables;
+pub(crate) use tables::SharedForge;
 pub use types::*;
 
 use crate::StoreResult;
-use crate::sqlite::{connect, connect_read_only, from_sql, to_sql, write};
+use crate::sqlite::{connect, from_sql, to_sql, write};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::time::Time;
@@ -31,22 +35,18 @@ pub struct ForgeDb {
 }
 
 impl ForgeDb {
-    /// Opens the floor's store at `path`, with a connection of its own; made if there is none.
+    /// Opens the floor's store at `path`, over a connection of its own; creates the store if there is none.
     pub fn open(path: &Path) -> StoreResult<Self> {
         Ok(ForgeDb { conn: connect(path)?, clock: system_time })
     }
 
-    pub fn open_read_only(path: &Path) -> StoreResult<Self> {
-        Ok(ForgeDb { conn: connect_read_only(path)?, clock: system_time })
-    }
-
-    /// Takes the time from somewhere else than the system.
+    /// Takes the time from `clock` instead of the system.
     pub fn with_clock(mut self, clock: fn() -> Time) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Gives the project a forge with the default labels. What it has already stays.
+    /// Gives the project a forge with the default labels. Whatever it already has stays.
     pub fn init_project(&mut self, project: &ProjectName) -> ForgeResult<()> {
         let tx = write(&mut self.conn)?;
         let name = project.as_str();
@@ -81,7 +81,7 @@ impl ForgeDb {
 }
 
 fn system_time() -> Time {
-    // A clock before 1970 is no reason to stop; times are for people and for order within a row.
+    // A clock before 1970 is no reason to stop; times are for people, and for the order within a row.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(since.as_millis() as u64)
 }
@@ -114,7 +114,7 @@ fn changed(
     Ok(())
 }
 
-/// A column that holds one of our words; another word in it is damage.
+/// A column that holds one of our words; any other word in it is damage.
 fn stored<T>(row: &Row<'_>, column: usize, parse: impl FnOnce(&str) -> Option<T>) -> rusqlite::Result<T> {
     let word: String = row.get(column)?;
     parse(&word).ok_or_else(|| {

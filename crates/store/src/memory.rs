@@ -2,38 +2,72 @@
 //!
 //! Invariant: a refused commit changes nothing; everything is checked before anything is written.
 
-use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
+mod ci;
+
+use crate::forge::SharedForge;
+use crate::{
+    Commit, Committed, EFFECT_ERROR_BYTES_MAX, EVENT, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
+    StoreError, StoreResult, Watch,
+};
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// A whole store as a value: a clone is a copy that shares nothing, as a restored backup would.
-#[derive(Clone, Debug, Default)]
-pub struct MemoryStore {
-    journal: Vec<Entry>,
-    state: BTreeMap<(String, String), (Seq, Option<String>)>,
-    outbox: BTreeMap<EffectId, Queued>,
-    last_effect: u64,
-    lease: u64,
+/// Everything in a floor's store, in memory.
+#[derive(Debug, Default)]
+pub struct Memory {
+    pub(crate) store: MemoryStore,
+    pub(crate) ci: ci::MemoryCi,
+    /// Made on first use: its tables are SQL, so they are in an SQLite of their own.
+    pub(crate) forge: Mutex<Option<SharedForge>>,
 }
 
-impl MemoryStore {
+/// One handle on a store. A clone is another handle on the same store, as several processes have on one file.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    held: Mutex<Held>,
+    written: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    journal: Vec<JournalEntry>,
+    state: BTreeMap<(String, String), (Seq, Option<String>)>,
+    outbox: BTreeMap<EffectId, OutboxEffect>,
+    last_effect: u64,
+    lease: u64,
+    /// Grows with every write.
+    writes: u64,
+}
+
+impl Held {
     fn newest(&self) -> Seq {
         self.journal.last().map_or(Seq(0), |entry| entry.seq)
     }
-}
 
-impl Store for MemoryStore {
-    fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+    fn rows_since(&self, seq: Seq) -> (Vec<Row>, Seq) {
         let rows = self
             .state
             .iter()
             .filter(|(_, (written, doc))| *written > seq && (seq > Seq(0) || doc.is_some()))
             .map(|((kind, key), (_, doc))| Row { kind: kind.clone(), key: key.clone(), doc: doc.clone() })
             .collect();
-        Ok((rows, self.newest()))
+        (rows, self.newest())
+    }
+
+    fn rows_of(&self, keys: &[(&str, &str)]) -> Vec<Row> {
+        let read = |(kind, key): &(&str, &str)| {
+            let (kind, key) = ((*kind).to_owned(), (*key).to_owned());
+            let doc = self.state.get(&(kind.clone(), key.clone())).and_then(|(_, doc)| doc.clone());
+            Row { kind, key, doc }
+        };
+        keys.iter().map(read).collect()
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -54,7 +88,7 @@ impl Store for MemoryStore {
         let mut seq = commit.expected;
         for entry in &commit.entries {
             seq.0 += 1;
-            self.journal.push(Entry {
+            self.journal.push(JournalEntry {
                 seq,
                 at: commit.at,
                 kind: entry.kind.clone(),
@@ -71,16 +105,13 @@ impl Store for MemoryStore {
         for action in &commit.effects {
             self.last_effect += 1;
             let id = EffectId(self.last_effect);
+            let (host, action) = (commit.host.clone(), action.clone());
             let queued =
-                Queued { id, action: action.clone(), attempts: 0, not_before: Time(0), last_error: None };
+                OutboxEffect { id, host, action, attempts: 0, not_before: Time(0), last_error: None };
             self.outbox.insert(id, queued);
             effects.push(id);
         }
         Ok(Committed { seq, effects })
-    }
-
-    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
-        Ok(self.outbox.values().cloned().collect())
     }
 
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
@@ -90,60 +121,108 @@ impl Store for MemoryStore {
         queued.last_error = Some(text::head(error, EFFECT_ERROR_BYTES_MAX));
         Ok(())
     }
+}
 
-    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
-        let start = self.journal.partition_point(|entry| entry.seq <= after);
-        Ok(self.journal[start..].iter().take(limit).cloned().collect())
+impl MemoryStore {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // Nothing here panics between two writes, so a poisoned lock is still consistent.
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_lease(&mut self) -> StoreResult<u64> {
-        self.lease += 1;
-        Ok(self.lease)
+    fn write<T>(&self, change: impl FnOnce(&mut Held) -> StoreResult<T>) -> StoreResult<T> {
+        let mut held = self.lock();
+        let done = change(&mut held)?;
+        held.writes += 1;
+        self.0.written.notify_all();
+        Ok(done)
     }
 }
 
-/// Several handles on one [`MemoryStore`], as several processes have on one file.
-#[derive(Clone, Debug, Default)]
-pub struct SharedMemoryStore(Arc<Mutex<MemoryStore>>);
-
-impl SharedMemoryStore {
-    pub fn new(store: MemoryStore) -> Self {
-        SharedMemoryStore(Arc::new(Mutex::new(store)))
-    }
-
-    /// A copy of what is stored now.
-    pub fn snapshot(&self) -> MemoryStore {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, MemoryStore> {
-        // A panic between two writes cannot happen: no method of the store panics half way.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Store for SharedMemoryStore {
+impl Store for MemoryStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
-        self.lock().rows_since(seq)
+        Ok(self.lock().rows_since(seq))
+    }
+
+    fn rows_of(&mut self, keys: &[(&str, &str)]) -> StoreResult<Vec<Row>> {
+        Ok(self.lock().rows_of(keys))
+    }
+
+    fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        let (mut rows, _) = self.lock().rows_since(Seq(0));
+        rows.retain(|row| row.kind == kind);
+        Ok(rows)
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
-        self.lock().commit(commit)
+        self.write(|held| held.commit(commit))
     }
 
-    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
-        self.lock().outbox()
+    fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
+        Ok(self.lock().outbox.values().cloned().collect())
     }
 
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
-        self.lock().defer(id, attempts, not_before, error)
+        self.write(|held| held.defer(id, attempts, not_before, error))
     }
 
-    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
-        self.lock().journal(after, limit)
+    fn position(&mut self) -> StoreResult<Seq> {
+        Ok(self.lock().newest())
+    }
+
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        let held = self.lock();
+        let start = held.journal.partition_point(|entry| entry.seq <= after);
+        Ok(held.journal[start..].iter().take(limit).cloned().collect())
+    }
+
+    fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        let held = self.lock();
+        let passing = held.journal.iter().rev().filter(|e| e.kind != EVENT && filter.passes(e));
+        let mut notes: Vec<JournalEntry> = passing.take(limit).cloned().collect();
+        notes.reverse();
+        Ok(notes)
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {
-        self.lock().take_lease()
+        self.write(|held| {
+            held.lease += 1;
+            Ok(held.lease)
+        })
+    }
+
+    fn watch(&self) -> StoreResult<Box<dyn Watch>> {
+        let seen = self.lock().writes;
+        Ok(Box::new(MemoryWatch { store: self.clone(), seen }))
+    }
+
+    /// Nobody holds this store for long.
+    fn set_patience(&mut self, _: Duration) -> StoreResult<()> {
+        Ok(())
+    }
+
+    fn verify(&mut self) -> StoreResult<()> {
+        Ok(())
+    }
+}
+
+struct MemoryWatch {
+    store: MemoryStore,
+    seen: u64,
+}
+
+impl Watch for MemoryWatch {
+    fn wait(&mut self, at_most: Duration) -> StoreResult<bool> {
+        let began = Instant::now();
+        let mut held = self.store.lock();
+        while held.writes == self.seen {
+            let left = at_most.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let waited = self.store.0.written.wait_timeout(held, left);
+            held = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.seen = held.writes;
+        Ok(true)
     }
 }

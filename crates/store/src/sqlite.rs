@@ -1,19 +1,22 @@
 //! The store on disk: SQLite, embedded.
 //!
-//! Invariants: every write is one `BEGIN IMMEDIATE` transaction with `synchronous=FULL`, so what
-//! a commit returned survives the process and the machine; the newest journal position is read
-//! under the write lock, so two writers can never both extend the same state.
+//! Invariants: every write is one `BEGIN IMMEDIATE` transaction with `synchronous=FULL`, so once a commit has
+//! returned it survives a crash of the process or the machine; the newest journal position is read under the
+//! write lock, so two writers can never both extend the same state.
 
 mod migrations;
-mod notes;
 mod open;
+mod watch;
 
 pub use migrations::backup_path;
-pub use notes::NoteFilter;
-pub(crate) use open::{connect, connect_read_only};
+pub(crate) use open::{connect, connect_read_only, in_memory};
 
-use crate::{Commit, Committed, EFFECT_ERROR_BYTES_MAX, Entry, Queued, Row, Store, StoreError, StoreResult};
+use crate::{
+    Commit, Committed, EFFECT_ERROR_BYTES_MAX, Host, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
+    StoreError, StoreResult, Watch,
+};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
@@ -22,7 +25,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One connection to a floor's store. Several, in any number of processes, may be open at once.
+/// One connection to a floor's store. Several may be open at once, in any number of processes.
 #[derive(Debug)]
 pub struct SqliteStore {
     conn: Connection,
@@ -31,13 +34,13 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store, makes it (mode 0600) if there is none, migrates it if it is older. The
-    /// folder must exist.
+    /// Opens the store, creating it (mode 0600) if there is none and migrating it if it is older. The folder
+    /// must exist.
     pub fn open(path: &Path) -> StoreResult<Self> {
         Self::new(connect(path)?, path)
     }
 
-    /// Opens an existing store for reading; nothing is made or migrated.
+    /// Opens an existing store for reading; nothing is created or migrated.
     pub fn open_read_only(path: &Path) -> StoreResult<Self> {
         Self::new(connect_read_only(path)?, path)
     }
@@ -47,38 +50,13 @@ impl SqliteStore {
         Ok(SqliteStore { conn, path: path.to_owned(), file })
     }
 
-    /// How long it waits for others who hold the store.
-    pub fn set_patience(&mut self, patience: Duration) -> StoreResult<()> {
-        Ok(self.conn.busy_timeout(patience)?)
-    }
-
-    /// What is open is still what has the store's name. (Only looked at: opening it would drop our locks.)
+    /// Checks that the open file is still the one at the store's path. (It only looks: opening the file would
+    /// drop our locks.)
     fn check_file(&self) -> StoreResult<()> {
         match file_id(&self.path) {
             Ok(now) if now == self.file => Ok(()),
             _ => Err(StoreError::Replaced(self.path.display().to_string())),
         }
-    }
-
-    /// Reads the whole file and checks that it is sound: for `doctor`, not for every start.
-    pub fn verify(&mut self) -> StoreResult<()> {
-        let first: String = self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if first != "ok" {
-            return Err(StoreError::Corrupt(first));
-        }
-        let tx = self.conn.transaction()?;
-        let dangling: Option<String> =
-            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional()?;
-        if let Some(table) = dangling {
-            return Err(StoreError::Corrupt(format!("{table} refers to rows that are not there")));
-        }
-        let newest = newest_seq(&tx)?;
-        let ahead: i64 =
-            tx.query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))?;
-        if ahead > 0 {
-            return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
-        }
-        read_outbox(&tx).map(drop)
     }
 }
 
@@ -88,16 +66,33 @@ impl Store for SqliteStore {
         let tx = self.conn.transaction()?;
         let newest = newest_seq(&tx)?;
         let rows = if seq == Seq(0) {
-            // A reader from the start has no row to delete.
+            // Whoever reads from the start has no rows to delete.
             let sql = "SELECT kind, key, doc FROM state WHERE doc IS NOT NULL ORDER BY kind, key";
             collect_rows(&tx, sql, params![])?
         } else {
-            // Named, or the planner may walk the whole table to save the sorting of a few rows.
+            // Names the index, or the planner may walk the whole table to avoid sorting a few rows.
             let sql =
                 "SELECT kind, key, doc FROM state INDEXED BY state_seq WHERE seq > ?1 ORDER BY kind, key";
             collect_rows(&tx, sql, params![to_sql(seq.0)])?
         };
         Ok((rows, newest))
+    }
+
+    fn rows_of(&mut self, keys: &[(&str, &str)]) -> StoreResult<Vec<Row>> {
+        let mut query = self.conn.prepare_cached("SELECT doc FROM state WHERE kind = ?1 AND key = ?2")?;
+        let read = |(kind, key): &(&str, &str)| {
+            let doc = query.query_row([kind, key], |row| row.get(0)).optional()?.flatten();
+            Ok(Row { kind: (*kind).to_owned(), key: (*key).to_owned(), doc })
+        };
+        keys.iter().map(read).collect()
+    }
+
+    fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        let mut query =
+            self.conn.prepare_cached("SELECT key, doc FROM state WHERE kind = ?1 AND doc IS NOT NULL")?;
+        let rows = query
+            .query_map([kind], |row| Ok(Row { kind: kind.to_owned(), key: row.get(0)?, doc: row.get(1)? }))?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -120,12 +115,13 @@ impl Store for SqliteStore {
         }
         let seq = write_entries(&tx, newest, commit)?;
         write_rows(&tx, seq, &commit.rows)?;
-        let effects = write_effects(&tx, commit.at, &commit.effects)?;
+        let effects = write_effects(&tx, commit)?;
         tx.commit()?;
+        watch::ring(&self.path);
         Ok(Committed { seq, effects })
     }
 
-    fn outbox(&mut self) -> StoreResult<Vec<Queued>> {
+    fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
         read_outbox(&self.conn)
     }
 
@@ -138,16 +134,43 @@ impl Store for SqliteStore {
         if changed == 0 {
             return Err(StoreError::AlreadyPerformed(id));
         }
-        Ok(tx.commit()?)
+        tx.commit()?;
+        watch::ring(&self.path);
+        Ok(())
     }
 
-    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<Entry>> {
+    fn journal(&mut self, after: Seq, limit: usize) -> StoreResult<Vec<JournalEntry>> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at, kind, project, issue, text, body FROM journal
              WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )?;
         let rows = query.query_map([to_sql(after.0), to_sql(limit as u64)], read_entry)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn position(&mut self) -> StoreResult<Seq> {
+        newest_seq(&self.conn)
+    }
+
+    fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        // By time as well as by position: clocks may step back, so neither implies the other.
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at, kind, project, issue, text, body FROM journal
+             WHERE seq > ?1 AND at >= ?2 AND kind <> 'event'
+               AND (?3 IS NULL OR project = ?3) AND (?4 IS NULL OR issue = ?4)
+             ORDER BY seq DESC LIMIT ?5",
+        )?;
+        let args = params![
+            to_sql(filter.after.0),
+            to_sql(filter.since.0),
+            filter.project,
+            filter.issue.map(to_sql),
+            to_sql(limit as u64)
+        ];
+        let rows = query.query_map(args, read_entry)?;
+        let mut notes = rows.collect::<Result<Vec<_>, _>>()?;
+        notes.reverse();
+        Ok(notes)
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {
@@ -157,9 +180,37 @@ impl Store for SqliteStore {
         tx.commit()?;
         Ok(lease as u64)
     }
+
+    fn watch(&self) -> StoreResult<Box<dyn Watch>> {
+        Ok(Box::new(watch::FileWatch::new(&self.path)?))
+    }
+
+    fn set_patience(&mut self, patience: Duration) -> StoreResult<()> {
+        Ok(self.conn.busy_timeout(patience)?)
+    }
+
+    fn verify(&mut self) -> StoreResult<()> {
+        let first: String = self.conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if first != "ok" {
+            return Err(StoreError::Corrupt(first));
+        }
+        let tx = self.conn.transaction()?;
+        let dangling: Option<String> =
+            tx.query_row("PRAGMA foreign_key_check", [], |row| row.get(0)).optional()?;
+        if let Some(table) = dangling {
+            return Err(StoreError::Corrupt(format!("{table} refers to rows that are not there")));
+        }
+        let newest = newest_seq(&tx)?;
+        let ahead: i64 =
+            tx.query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))?;
+        if ahead > 0 {
+            return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
+        }
+        read_outbox(&tx).map(drop)
+    }
 }
 
-/// Which file it is: its device and inode.
+/// Identifies a file: its device and inode.
 type FileId = (u64, u64);
 
 fn file_id(path: &Path) -> StoreResult<FileId> {
@@ -179,8 +230,8 @@ fn collect_rows(tx: &Transaction<'_>, sql: &str, args: &[&dyn ToSql]) -> StoreRe
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
+fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<JournalEntry> {
+    Ok(JournalEntry {
         seq: Seq(from_sql(row, 0)?),
         at: Time(from_sql(row, 1)?),
         kind: row.get(2)?,
@@ -239,18 +290,28 @@ fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
     Ok(())
 }
 
-fn write_effects(tx: &Transaction<'_>, at: Time, effects: &[Action]) -> StoreResult<Vec<EffectId>> {
+/// An effect as it is stored: its action, and beside it the host that performs it.
+#[derive(Serialize, Deserialize)]
+struct KeptEffect<A> {
+    #[serde(default, skip_serializing_if = "Host::is_the_only_one")]
+    host: Host,
+    #[serde(flatten)]
+    action: A,
+}
+
+fn write_effects(tx: &Transaction<'_>, commit: &Commit) -> StoreResult<Vec<EffectId>> {
     let mut insert = tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)")?;
-    let mut ids = Vec::with_capacity(effects.len());
-    for action in effects {
-        let json = serde_json::to_string(action).map_err(|e| StoreError::Io(e.to_string()))?;
-        let id = insert.insert(params![json, to_sql(at.0)])?;
+    let mut ids = Vec::with_capacity(commit.effects.len());
+    for action in &commit.effects {
+        let kept = KeptEffect { host: commit.host.clone(), action };
+        let json = serde_json::to_string(&kept).map_err(|e| StoreError::Io(e.to_string()))?;
+        let id = insert.insert(params![json, to_sql(commit.at.0)])?;
         ids.push(EffectId(id as u64));
     }
     Ok(ids)
 }
 
-fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
+fn read_outbox(conn: &Connection) -> StoreResult<Vec<OutboxEffect>> {
     let mut query =
         conn.prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")?;
     let mut rows = query.query([])?;
@@ -258,10 +319,12 @@ fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
     while let Some(row) = rows.next()? {
         let id = EffectId(from_sql(row, 0)?);
         let json: String = row.get(1)?;
-        queued.push(Queued {
+        let kept: KeptEffect<Action> = serde_json::from_str(&json)
+            .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?;
+        queued.push(OutboxEffect {
             id,
-            action: serde_json::from_str(&json)
-                .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?,
+            host: kept.host,
+            action: kept.action,
             attempts: row.get(2)?,
             not_before: Time(from_sql(row, 3)?),
             last_error: row.get(4)?,
@@ -270,7 +333,7 @@ fn read_outbox(conn: &Connection) -> StoreResult<Vec<Queued>> {
     Ok(queued)
 }
 
-/// SQLite's integers are signed; ours that are larger mean "never" and stay so.
+/// SQLite's integers are signed; larger values of ours mean "never" and still do.
 pub(crate) fn to_sql(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -293,7 +356,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// What a failure of SQLite means to us: somebody else's lock, a damaged file, or the world.
+/// What an SQLite failure means to us: somebody else's lock, a damaged file, or the world.
 fn meaning(error: rusqlite::Error) -> StoreError {
     use rusqlite::Error as E;
     match &error {
@@ -325,7 +388,7 @@ fn io_error(doing: &str, path: &Path, error: &std::io::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NewEntry;
+    use crate::NewJournalEntry;
 
     #[test]
     fn a_held_lock_is_busy_and_nothing_is_written() {
@@ -335,8 +398,13 @@ mod tests {
         store.conn.busy_timeout(Duration::ZERO).unwrap();
         let mut other = connect(&path).unwrap();
         let held = write(&mut other).unwrap();
-        let entry =
-            NewEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body: "{}".into() };
+        let entry = NewJournalEntry {
+            kind: "event".into(),
+            project: None,
+            issue: None,
+            text: "".into(),
+            body: "{}".into(),
+        };
         let commit = Commit { entries: vec![entry], ..Commit::default() };
         assert!(matches!(store.commit(&commit), Err(StoreError::Busy)));
         // Readers are not kept waiting by a writer.
@@ -349,7 +417,7 @@ mod tests {
     fn a_store_that_is_not_there_any_more_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("floor.db");
-        let entry = || NewEntry {
+        let entry = || NewJournalEntry {
             kind: "event".into(),
             project: None,
             issue: None,
@@ -382,7 +450,8 @@ mod tests {
         };
         limit(&store, pages);
         let body = "x".repeat(100_000);
-        let entry = NewEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body };
+        let entry =
+            NewJournalEntry { kind: "event".into(), project: None, issue: None, text: "".into(), body };
         let commit = Commit { entries: vec![entry], ..Commit::default() };
         assert!(matches!(store.commit(&commit), Err(StoreError::Full(_))));
         assert_eq!(store.journal(Seq(0), 10).unwrap(), vec![]);

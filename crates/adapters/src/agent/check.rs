@@ -1,7 +1,7 @@
-//! Whether a session of a role could be started at all: what keeps it from that, whatever it is for, in a
-//! line that says what to do. Looked at before an issue is touched, and again before each session.
+//! Whether a session of a role could be started at all: one line says what prevents every session, and what
+//! to do about it. Checked before an issue is touched, and again before each session.
 //!
-//! It costs little: programs are asked again only when a file has changed, and for a login only where
+//! This costs little: programs are asked again only when a file has changed, and asked for a login only if
 //! nothing else shows one.
 
 use super::codex::{self, Configuration};
@@ -20,11 +20,11 @@ use std::time::Duration;
 
 type Environment = [(OsString, OsString)];
 
-/// What a client that is asked about itself may take.
+/// How long a client may take to answer a question about itself.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const SAID_CHARS_MAX: usize = 300;
 
-/// Any of these is how Claude Code is paid for.
+/// Any of these pays for Claude Code.
 const CLAUDE_ACCOUNTS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -39,8 +39,8 @@ pub fn trouble(config: &AgentConfig, env: &Environment) -> Option<String> {
     check(config, env).err()
 }
 
-/// The files of which one may have to change before a session can be started: programs, wherever on the PATH
-/// they may be put, and the client's settings and logins.
+/// The files that may have to change before a session can be started: programs, wherever on the PATH they may
+/// appear, and the client's settings and logins.
 pub fn files(config: &AgentConfig) -> Vec<PathBuf> {
     let env = &config.env;
     let mut files = Vec::new();
@@ -67,7 +67,7 @@ pub fn files(config: &AgentConfig) -> Vec<PathBuf> {
     files
 }
 
-/// What is run; the project's own for a runtime that runs any.
+/// The program that is run; the project's own if the runtime can run any.
 fn program(config: &AgentConfig) -> Option<&String> {
     match config.spec.launch.argv.first().map(String::as_str) {
         Some("{command}") => config.values.get("command").and_then(|words| words.first()),
@@ -82,7 +82,7 @@ fn check(config: &AgentConfig, env: &Environment) -> Result<(), String> {
     }
     let spec = &config.spec;
     let Some(program) = program(config) else { return Ok(()) };
-    // A path in the repository is another file in each worktree.
+    // A path in the repository is a different file in each worktree.
     let relative = program.contains('/') && !program.starts_with('/');
     let path = client::find(program, env, nowhere);
     let Some(path) = path else {
@@ -141,7 +141,7 @@ fn claude(path: &Path, env: &Environment) -> Result<(), String> {
     if known {
         return Ok(());
     }
-    // One that cannot be asked is not known to be logged out.
+    // A client that cannot be asked is not known to be logged out.
     let files = [path, &own, &own.with_file_name(".credentials.json")];
     let said = said_of_login(path, &["auth", "status"], env, &files);
     let status: Value = serde_json::from_str(said.trim()).unwrap_or_default();
@@ -175,11 +175,11 @@ fn codex(path: &Path, env: &Environment) -> Result<(), String> {
     Ok(())
 }
 
-/// Files as they were when something was asked.
+/// The state of files when something was asked.
 type Stamps = Vec<(PathBuf, Option<(u64, i64, i64)>)>;
 
-/// What a client said of its configuration and login, nothing if it did not answer; asked again only when one
-/// of the files has changed.
+/// What a client said about its configuration and login, or nothing if it did not answer; asked again only
+/// when one of the files has changed.
 fn said_of_login(path: &Path, words: &[&str], env: &Environment, files: &[&Path]) -> String {
     static KNOWN: Mutex<BTreeMap<Stamps, String>> = Mutex::new(BTreeMap::new());
     const KNOWN_MAX: usize = 64;
@@ -191,7 +191,7 @@ fn said_of_login(path: &Path, words: &[&str], env: &Environment, files: &[&Path]
     }
     let said = ask(path, words, env).map(|said| format!("{}\n{}", said.stdout, said.stderr));
     let said = said.unwrap_or_default();
-    // Not every login is in a file: who has none is asked again.
+    // Not every login is in a file: a client without one is asked again.
     if said.contains("\"loggedIn\": false") || said.contains("Not logged in") {
         return said;
     }

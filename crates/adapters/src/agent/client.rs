@@ -1,4 +1,4 @@
-//! The client a runtime needs: whether it is installed, and in a version that is known.
+//! The client a runtime needs: whether it is installed, and in a known version.
 
 use crate::host::command;
 use shopfloor_core::runtime::{Version, VersionCheck};
@@ -11,16 +11,16 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One that does not say within this which version it is does not work.
+/// A client that does not report its version within this time does not work.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// A file as it was when its version was asked for.
+/// Identifies a file as it was when its version was asked for.
 type Stamp = (PathBuf, u64, i64, i64);
 
-/// Versions that were found; a client is asked again only when its file has changed.
+/// Versions found so far; a client is asked again only when its file has changed.
 static KNOWN: Mutex<BTreeMap<Stamp, Version>> = Mutex::new(BTreeMap::new());
 
-/// Where a program is found, by `env`'s PATH or, if it is a path, from `cwd`.
+/// Where a program is found: on `env`'s PATH or, if it is a path, from `cwd`.
 pub fn find(program: &str, env: &[(OsString, OsString)], cwd: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(cwd.join(program)).filter(|path| command::is_executable(path));

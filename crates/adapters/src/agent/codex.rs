@@ -1,5 +1,5 @@
-//! A person's own configuration of Codex, as far as a session of ours has to know it: what it would
-//! otherwise replace (`notify`, folders that may be written), switch off (servers), or find missing (a key).
+//! A person's own configuration of Codex, as far as our sessions have to know it: what they would otherwise
+//! replace (`notify`, writable folders), switch off (servers), or find missing (a key).
 
 use super::client::variable;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The folder with a person's configuration, by the environment of the session.
+/// The folder with a person's configuration, according to the session's environment.
 pub fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let named = variable(env, "CODEX_HOME").map(PathBuf::from);
     named.or_else(|| variable(env, "HOME").map(|home| Path::new(home).join(".codex")))
@@ -20,11 +20,11 @@ pub fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
 #[derive(Clone, Debug, Default)]
 pub struct Configuration(Table);
 
-/// The provider that stands when nothing is said; it needs a login.
+/// The default provider; it needs a login.
 const OPENAI: &str = "openai";
 
 impl Configuration {
-    /// Empty if there is no such file. What is wrong with it, if it cannot be read.
+    /// Empty if there is no such file. The error says why it cannot be read.
     pub fn read(file: &Path) -> Result<Configuration, String> {
         let mut text = String::new();
         let read = File::open(file).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
@@ -39,19 +39,19 @@ impl Configuration {
         Ok(Configuration(table))
     }
 
-    /// The program that is told of finished turns, and its first arguments.
+    /// The program that is told about finished turns, and its first arguments.
     pub fn notify(&self) -> Option<Vec<String>> {
         let words = strings(self.0.get("notify")?)?;
         (!words.is_empty()).then_some(words)
     }
 
-    /// Folders that an agent may write to beside its worktree.
+    /// Folders that an agent may write to besides its worktree.
     pub fn writable(&self) -> Vec<PathBuf> {
         let roots = self.0.get("sandbox_workspace_write").and_then(|table| table.get("writable_roots"));
         roots.and_then(strings).unwrap_or_default().into_iter().map(PathBuf::from).collect()
     }
 
-    /// Its servers. Names that cannot stand in an override are left out.
+    /// Its servers. Names that cannot appear in an override are left out.
     pub fn servers(&self) -> BTreeSet<String> {
         let plain = |name: &&String| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
@@ -60,7 +60,7 @@ impl Configuration {
         servers.into_iter().flat_map(Table::keys).filter(plain).cloned().collect()
     }
 
-    /// Whether both say the same of a server.
+    /// Whether both configure a server in the same way.
     pub fn same_server(&self, other: &Configuration, name: &str) -> bool {
         let of = |table: &Table| table.get("mcp_servers").and_then(|servers| servers.get(name)).cloned();
         of(&self.0).is_some() && of(&self.0) == of(&other.0)

@@ -1,6 +1,6 @@
-//! What clients send to their hooks, their status line and `notify`, and write to their logs: JSON,
+//! Parses what clients send to their hooks, their status line and `notify`, and write to their logs: JSON,
 //! into the core's types. Clients change: an unknown field is ignored, an unknown event is
-//! [`HookEvent::Other`], and only what is no payload at all is an error.
+//! [`HookEvent::Other`], and only something that is no payload at all is an error.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,23 +15,23 @@ pub const PAYLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// More tasks than anybody looks at.
 const TASKS_MAX: usize = 16;
 
-/// A hook's payload: whose, and what.
+/// A hook's payload: who reports, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookPayload {
-    /// The client's id of the conversation; `/clear` changes it.
+    /// The client's id for the conversation; `/clear` changes it.
     pub session_id: String,
     pub transcript_path: Option<String>,
     pub cwd: Option<String>,
     /// For PreToolUse of a shell: the command, for the guard.
     pub command: Option<String>,
-    /// One of the client's own helpers tells it, not the session: its steps are no steps of the turn.
+    /// One of the client's own helpers reports it, not the session: its steps are not steps of the turn.
     pub subagent: bool,
     pub event: HookEvent,
 }
 
 impl HookPayload {
-    /// Whether it is of the conversation `session`. Codex notifies of its helpers' threads as well,
-    /// with nothing but another id to tell them by.
+    /// Whether it belongs to the conversation `session`. Codex also notifies about its helpers' threads,
+    /// which differ only in their id.
     pub fn is_of(&self, session: &str) -> bool {
         self.session_id == session
     }
@@ -71,10 +71,10 @@ struct Wire {
     #[serde(default)]
     reason: String,
     last_assistant_message: Option<String>,
-    /// The turn's id: Claude Code's word and Codex's.
+    /// The turn's id, under Claude Code's name and under Codex's.
     #[serde(alias = "turn_id")]
     prompt_id: Option<String>,
-    /// Of any shape: an unknown one must not cost the event.
+    /// May have any shape: an unknown one must not cost us the event.
     background_tasks: Option<Value>,
 }
 
@@ -134,7 +134,7 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
                 _ => NotificationKind::Other,
             },
         },
-        // A subagent's end is not the session's, under whatever name it comes.
+        // A subagent's end is not the session's, under whatever name it is reported.
         "Stop" if wire.agent_id.is_some() => HookEvent::SubagentStop,
         "Stop" => HookEvent::Stop {
             turn: wire.prompt_id.clone(),
@@ -155,11 +155,11 @@ fn event(name: &str, wire: &Wire) -> HookEvent {
     }
 }
 
-/// The tasks that go on, of a list of all.
+/// The tasks that still run, from a list of all.
 fn running(tasks: &Value) -> Vec<Task> {
     let text = |task: &Value, name: &str| task[name].as_str().unwrap_or_default().to_owned();
-    let goes_on = |task: &&Value| matches!(text(task, "status").as_str(), "running" | "pending" | "");
-    let tasks = tasks.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter(goes_on);
+    let still_runs = |task: &&Value| matches!(text(task, "status").as_str(), "running" | "pending" | "");
+    let tasks = tasks.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter(still_runs);
     tasks.take(TASKS_MAX).map(|task| Task::new(&text(task, "type"), &text(task, "description"))).collect()
 }
 
@@ -174,7 +174,7 @@ struct Notify {
     input_messages: Vec<String>,
 }
 
-/// Codex's `notify`: its last argument. It also comes for the thread that makes up a title, whose
+/// Codex's `notify`: its last argument. It is also called for the thread that makes up a title, whose
 /// `session_id` is not the session's.
 pub fn parse_notify(argument: &str) -> Result<HookPayload, HookError> {
     if argument.len() > PAYLOAD_BYTES_MAX {
@@ -198,12 +198,12 @@ pub fn parse_notify(argument: &str) -> Result<HookPayload, HookError> {
     })
 }
 
-/// What Claude Code gives to a status line.
+/// What Claude Code passes to a status line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatuslinePayload {
     pub session_id: String,
     pub cwd: Option<String>,
-    /// Without the clock: that is ours, of the moment of the call.
+    /// Without the time: we add that ourselves, at the moment of the call.
     pub fact: StatuslineFact,
 }
 
@@ -216,7 +216,7 @@ pub fn parse_statusline(bytes: &[u8]) -> Result<StatuslinePayload, HookError> {
         return Err(HookError::NotJson("expected an object".into()));
     }
     let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_f64).filter(|n| n.is_finite());
-    // Of several limits that are used up, the last reset frees the account.
+    // If several limits are used up, the last reset frees the account.
     let limited_until = ["five_hour", "seven_day"]
         .iter()
         .filter(|name| {

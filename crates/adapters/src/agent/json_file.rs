@@ -1,6 +1,6 @@
-//! Files of JSON that belong to somebody else: changed in one step, with everything kept that we know
-//! nothing about. A symbolic link is followed (settings are often links into a repository of
-//! dotfiles), and the file's mode stays. What is not an object of JSON is left alone.
+//! JSON files that belong to somebody else: changed in one step, and everything we know nothing about is
+//! kept. A symbolic link is followed (settings are often links into a dotfiles repository), and the file's
+//! mode stays. A file that does not hold a JSON object is left alone.
 
 use crate::host::atomic::write_atomic;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The object in the file; empty if there is no file, or nothing in it.
+/// The object in the file; empty if the file is missing or empty.
 pub fn read(path: &Path) -> io::Result<Map<String, Value>> {
     let mut text = String::new();
     match File::open(path) {
@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> io::Result<Map<String, Value>> {
     }
 }
 
-/// Changes the file if `change` changes the object. Whether it did.
+/// Changes the file if `change` changes the object. Returns whether it did.
 pub fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<bool> {
     let target = followed(path)?;
     let before = read(&target)?;
@@ -59,7 +59,7 @@ pub fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> io::Re
     Ok(true)
 }
 
-/// Where a link leads, also if nothing is there yet.
+/// Where a link leads, even if nothing is there yet.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {

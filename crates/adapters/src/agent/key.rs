@@ -1,6 +1,6 @@
-//! A client's key from a program of the user's (`key_command`): asked for when it is needed, bounded in
-//! time and size, and kept in memory only. Neither what it prints nor what it complains of is ever shown:
-//! either may hold the key.
+//! A client's key from one of the user's programs (`key_command`): asked for when it is needed, bounded in
+//! time and size, and kept in memory only. Neither its output nor its complaints are ever shown: either may
+//! hold the key.
 
 use super::client;
 use crate::host::command;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whose output is the key, and where the client looks for it.
+/// The command whose output is the key, and the variable in which the client looks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCommand {
     pub argv: Vec<String>,
@@ -18,7 +18,8 @@ pub struct KeyCommand {
 
 const WITHIN: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 16 * 1024;
-/// It is looked whether a session can be started, and then it is: that is one question.
+/// First it is checked whether a session can be started, and then it is started: the key is asked for only
+/// once.
 const FRESH: Duration = Duration::from_secs(5);
 const KNOWN_MAX: usize = 16;
 
@@ -30,7 +31,7 @@ struct Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// The key, or what to do about there being none.
+/// The key, or what to do about the lack of one.
 pub fn ask(wanted: &KeyCommand, env: &[(OsString, OsString)]) -> Result<String, String> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(fresh) = known.iter().find(|k| k.argv == wanted.argv && k.at.elapsed() < FRESH) {
@@ -68,7 +69,7 @@ fn run(wanted: &KeyCommand, env: &[(OsString, OsString)]) -> Result<String, Stri
     Ok(key.to_owned())
 }
 
-/// Keys that were asked for lately, to be hidden in what is shown.
+/// Keys that were asked for lately, to be hidden from what is shown.
 pub fn known() -> Vec<String> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|k| k.key.clone()).collect()
 }

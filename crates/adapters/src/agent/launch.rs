@@ -1,5 +1,5 @@
-//! From a runtime's description to a command line: placeholders, what the client needs around it,
-//! and whether it can be started at all.
+//! From a runtime's description to a command line: placeholders, what else the client needs, and whether it
+//! can be started at all.
 
 use super::codex::Configuration;
 use super::settings::ClaudeRules;
@@ -10,7 +10,7 @@ use super::{
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
-use shopfloor_core::ids::{Role, tmux_name};
+use shopfloor_core::ids::tmux_name;
 use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::ffi::OsString;
@@ -29,8 +29,7 @@ pub struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    /// The command line; `env` gets what the runtime adds. An error is one that trying again would
-    /// not mend.
+    /// The command line; `env` gets what the runtime adds. An error is one that trying again would not fix.
     pub fn prepare(&self, env: &mut Environment) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
         let mut values = self.values().map_err(PortError::transient)?;
@@ -50,13 +49,12 @@ impl Launcher<'_> {
         Ok(argv.into_iter().map(OsString::from).collect())
     }
 
-    /// The conversation to go on with, where the client can.
+    /// The conversation to continue, if the client can.
     fn conversation(&self) -> Option<&str> {
         self.start.resume.as_ref()?.conversation.as_deref()
     }
 
-    /// Whatever the client needs to be told beforehand: to call our hooks, and to ask nobody at its
-    /// start.
+    /// Tells the client beforehand whatever it needs: to call our hooks, and to ask nobody at its start.
     fn set_up(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
         match self.config.spec.setup {
             Setup::Nothing => Ok(()),
@@ -65,7 +63,7 @@ impl Launcher<'_> {
         }
     }
 
-    /// On the agents' PATH, and there as long as the floor is.
+    /// On the agents' PATH, and there for as long as the floor is.
     fn program(&self) -> PathBuf {
         self.layout.bin().join("shopfloor")
     }
@@ -79,7 +77,7 @@ impl Launcher<'_> {
             phase: self.phase_file,
             prompt: &prompt_file(&folder),
             scratch: &scratch(&folder),
-            result: (role == Role::Review).then_some(&result),
+            result: role.reviews().then_some(&result),
         };
         let rules = ClaudeRules { allow: rules::claude(role, &self.config.allow, &files), no_mcp };
         let settings = settings::claude_settings(&self.program(), &rules).to_string();
@@ -101,7 +99,7 @@ impl Launcher<'_> {
     fn set_up_codex(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
         let session = self.layout.session(self.start.epoch);
         let file = codex::home(env).map(|home| home.join("config.toml"));
-        // One that cannot be read was found before: then nothing is started.
+        // An unreadable configuration was noticed before, and then nothing is started.
         let own = file.map(|file| Configuration::read(&file)).and_then(Result::ok).unwrap_or_default();
         let mut overrides = settings::codex_overrides(&self.program(), self.cwd);
         overrides.extend(mcp::codex(self.config.mcp, &own, &self.config.checkout, self.cwd));
@@ -133,7 +131,7 @@ impl Launcher<'_> {
         let mut set = |name: &str, value: String| {
             values.insert(name.into(), vec![value]);
         };
-        set("name", tmux_name(start.role, &start.project, start.issue, start.epoch));
+        set("name", tmux_name(start.role, &start.project, start.assignment, start.epoch));
         set("role", start.role.to_string());
         set("prompt_file", prompt_file(&folder).display().to_string());
         set("session_dir", folder.display().to_string());
@@ -143,7 +141,7 @@ impl Launcher<'_> {
     }
 }
 
-/// The id of a session's conversation, where we choose it: a UUID, on record before the client has it.
+/// The id of a session's conversation, where we choose it: a UUID, recorded before the client gets it.
 fn conversation(folder: &Path) -> io::Result<String> {
     let file = folder.join("conversation");
     match std::fs::read_to_string(&file) {

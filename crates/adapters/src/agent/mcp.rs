@@ -1,8 +1,8 @@
 //! Which servers (MCP) a session's client may use, settled before it starts: a client that finds one it has
-//! not been asked about asks, and nobody is there.
+//! not been told about asks, and nobody is there to answer.
 //!
-//! The project's own servers are programs. Those in force are the ones in the person's checkout: what an
-//! agent writes into its worktree starts nothing.
+//! The project's own servers are programs. Those in the person's checkout are in force: what an agent writes
+//! into its worktree starts nothing.
 
 use super::codex::Configuration;
 use super::{json_file, settings};
@@ -13,16 +13,16 @@ pub enum Mcp {
     /// No server.
     #[default]
     None,
-    /// Those of the project, as they are in the person's checkout.
+    /// The project's servers, as they are in the person's checkout.
     Project,
-    /// Those the person has set up in the client itself.
+    /// The servers that the person has set up in the client itself.
     User,
 }
 
 const CLAUDE_FILE: &str = ".mcp.json";
 const CODEX_FILE: &str = ".codex/config.toml";
 
-/// For Claude Code: arguments, and the worktree's servers that are to be left alone.
+/// For Claude Code: arguments, and the worktree's servers that must not be used.
 pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<String>) {
     match mcp {
         Mcp::None => (vec!["--strict-mcp-config".into()], vec![]),
@@ -38,15 +38,14 @@ pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<S
     }
 }
 
-/// A file that cannot be read has none that could be used.
+/// An unreadable file has no servers that could be used.
 fn claude_servers(file: &Path) -> Vec<String> {
     let file = json_file::read(file).unwrap_or_default();
     let servers = file.get("mcpServers").and_then(|servers| servers.as_object());
     servers.into_iter().flat_map(|servers| servers.keys().cloned()).collect()
 }
 
-/// For Codex: overrides. It reads the person's configuration and, in a folder that is trusted, the
-/// worktree's.
+/// For Codex: overrides. Codex reads the person's configuration and, in a trusted folder, the worktree's.
 pub fn codex(mcp: Mcp, own: &Configuration, checkout: &Path, worktree: &Path) -> Vec<String> {
     let read = |file: PathBuf| Configuration::read(&file).unwrap_or_default();
     let (accepted, theirs) = (read(checkout.join(CODEX_FILE)), read(worktree.join(CODEX_FILE)));

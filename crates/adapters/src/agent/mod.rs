@@ -1,8 +1,7 @@
 //! Agents in tmux: what a session is started with, and how it is found again.
 //!
-//! A session's folder (`sessions/eN`) holds its prompt, its inbox bell and a reviewer's result. Its
-//! name in tmux follows from what it is for and its epoch, so whatever runs is found again after
-//! any crash.
+//! A session's folder (`sessions/eN`) holds its prompt, its inbox bell and a reviewer's result. Its name in
+//! tmux follows from its assignment and its epoch, so whatever runs is found again after any crash.
 
 mod check;
 pub mod client;
@@ -37,7 +36,6 @@ use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
-use shopfloor_core::state::JobKind;
 use shopfloor_core::text::{Redactor, neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
 use std::collections::BTreeSet;
@@ -52,9 +50,9 @@ use templates::Templates;
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     pub spec: Arc<RuntimeSpec>,
-    /// What the project says for the runtime's placeholders: `command`, `model`, `permission_mode`.
+    /// The project's values for the runtime's placeholders: `command`, `model`, `permission_mode`.
     pub values: Values,
-    /// Its whole environment but for what the factory adds.
+    /// Its whole environment, except for what the factory adds.
     pub env: Vec<(OsString, OsString)>,
     pub primary_branch: String,
     pub redactor: Redactor,
@@ -63,9 +61,11 @@ pub struct AgentConfig {
     /// What its client need not ask about.
     pub allow: Allowed,
     pub mcp: Mcp,
+    /// The template of its prompt, if it is not its role's own.
+    pub prompt: Option<String>,
     /// A program that prints its key.
     pub key: Option<KeyCommand>,
-    /// Variables that the configuration passes on and that are not set.
+    /// Variables that the configuration passes on but that are not set.
     pub unset: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl TmuxAgents {
         (self.configs)(project, role).map(|c| c.redactor).unwrap_or_default()
     }
 
-    /// What is told of a session that runs. Its prompt is read from its file: the same now and after a
+    /// What is reported about a running session. Its prompt is read from its file, so it is the same after a
     /// crash.
     fn started(&self, start: &StartSession, tmux: String, process: ProcessId) -> PortResult<Started> {
         let config = (self.configs)(&start.project, start.role);
@@ -112,17 +112,18 @@ impl TmuxAgents {
     }
 
     fn templates(&self, config: &AgentConfig) -> Templates {
-        Templates::new(&config.checkout, self.layout.prompts())
+        Templates::new(&config.checkout, self.layout.prompts(), config.prompt.clone())
     }
 
-    /// The protocol's path, or one of the floor's own where another floor has that. Once chosen it stays.
+    /// The path that the protocol names, or one of the floor's own if another floor has that. Once chosen, it
+    /// stays.
     fn phase_file(&self, start: &StartSession) -> PathBuf {
         let own = self.layout.session(start.epoch).join("phase");
-        let path = phase_file::path(&self.phase_dir, start.role, &start.project, start.issue);
+        let path = phase_file::path(&self.phase_dir, start.role, &start.project, start.assignment);
         if own.exists() || !phase_file::claim(&path, self.layout.root()) { own } else { path }
     }
 
-    /// Agents call `shopfloor`: it is on their PATH, whatever else is.
+    /// Agents call `shopfloor`, so it is on their PATH, whatever else is.
     fn path(&self, config: &AgentConfig) -> OsString {
         let mut full = self.layout.bin().into_os_string();
         if let Some(path) = client::variable(&config.env, "PATH") {
@@ -154,15 +155,15 @@ impl TmuxAgents {
         set("SHOPFLOOR_PROMPT_FILE", prompt_file(&folder).into());
         set("SHOPFLOOR_WORKTREE", (&briefing.worktree).into());
         if config.spec.capabilities.hooks {
-            // What may be deleted without asking: see the guard.
+            // For files that may be deleted without asking: see the guard.
             set("TMPDIR", scratch(&folder).into());
         }
-        // The seeds' names for what their agents' scripts use.
+        // The names that the scripts of the seeds' agents use.
         set("PRIMARY_BRANCH", (&config.primary_branch).into());
         set("PROJECT_REPO_ROOT", (&briefing.worktree).into());
         set("PROJECT_NAME", start.project.as_str().into());
-        if start.kind == JobKind::Issue {
-            set("ISSUE", start.issue.to_string().into());
+        if let Some(issue) = start.assignment.issue() {
+            set("ISSUE", issue.to_string().into());
         }
         set("PHASE_FILE", phase_file.into());
         if let Some(port) = briefing.port {
@@ -171,10 +172,10 @@ impl TmuxAgents {
         if let Some(pr) = start.pr {
             set("SHOPFLOOR_PR", pr.to_string().into());
         }
-        if start.role == Role::Review {
+        if start.role.reviews() {
             set("SHOPFLOOR_RESULT_FILE", result_file(&self.layout, start.epoch).into());
         }
-        if let Some(head) = start.head.as_ref().filter(|_| start.role == Role::Review) {
+        if let Some(head) = start.head.as_ref().filter(|_| start.role.reviews()) {
             set("SHOPFLOOR_COMMIT", head.as_str().into());
         }
         env
@@ -194,7 +195,7 @@ pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
     layout.session(epoch).join("result.json")
 }
 
-/// Written whenever a message waits; its content is of no matter.
+/// Written whenever a message waits; its content does not matter.
 pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
     layout.session(epoch).join("bell")
 }
@@ -209,16 +210,16 @@ impl Agents for TmuxAgents {
     }
 
     fn unset(&self, project: &ProjectName) -> Vec<String> {
-        let roles = [Role::Dev, Role::Review].into_iter();
+        let roles = Role::STAFF.into_iter();
         let unset = roles.filter_map(|role| (self.configs)(project, role)).flat_map(|config| config.unset);
         unset.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
-        let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
+        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
         let process = match self.tmux.probe(&name).map_err(port_error)? {
             Probe::Alive(process) => process,
-            // Known to be gone: whoever watches it learns that at once.
+            // Known to be gone: whoever watches this process learns that at once.
             Probe::Dead { .. } => ProcessId { pid: 0, start: 0 },
             Probe::Absent => return Ok(None),
         };
@@ -235,12 +236,13 @@ impl Agents for TmuxAgents {
         if let Some(target) = &start.target {
             target.branch().clone_into(&mut config.primary_branch);
         }
-        let name = tmux_name(start.role, &start.project, start.issue, start.epoch);
+        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
         let folder = self.layout.session(start.epoch);
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
         make_folder(&scratch(&folder)).map_err(PortError::transient)?;
-        // Numbers begin anew with a new store: what another of this number left is not its result.
+        // Numbers restart with a new store: what an earlier session of this number left is not this one's
+        // result.
         remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
         let mut env = self.environment(start, &config, briefing, &phase_file);
         if let Some(wanted) = &config.key {
@@ -257,8 +259,8 @@ impl Agents for TmuxAgents {
             .map_err(|why| PortError::permanent(Final::Config, why))?;
         let protocol = prompt::protocol(start, primary, delivery, &templates)
             .map_err(|why| PortError::permanent(Final::Config, why))?;
-        // Whoever asks before a file is written outside of the worktree knows it by its path only.
-        let named = (start.role == Role::Review).then(|| {
+        // A client that asks before it writes a file outside the worktree knows that file only by its path.
+        let named = start.role.reviews().then(|| {
             let file = result_file(&self.layout, start.epoch);
             format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
         });
@@ -289,10 +291,10 @@ impl Agents for TmuxAgents {
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
         self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
-        // Nobody is left to write it, and a successor begins with an empty one. Another floor of that
-        // name may have its place. What cannot be removed is in nobody's way.
-        if let Owner::Job { issue, role } = tree.owner {
-            let path = phase_file::path(&self.phase_dir, role, &tree.project, issue);
+        // Nobody is left to write it, and a successor begins with an empty one. Another floor with a project
+        // of that name may have taken its place. A file that cannot be removed is in nobody's way.
+        if let Owner::Agent { role, assignment } = tree.owner {
+            let path = phase_file::path(&self.phase_dir, role, &tree.project, assignment);
             let _ = phase_file::release(&path, self.layout.root());
         }
         Ok(())
@@ -313,7 +315,7 @@ impl Agents for TmuxAgents {
         moved: bool,
     ) -> PortResult<Result<Review, String>> {
         let file = result_file(&self.layout, epoch);
-        result::read(&file, head, moved, &self.redactor(project, Role::Review))
+        result::read(&file, head, moved, &self.redactor(project, Role::REVIEW))
     }
 
     fn begin_review(
@@ -326,7 +328,7 @@ impl Agents for TmuxAgents {
         let file = result_file(&self.layout, epoch);
         let away = file.with_file_name(format!("result-{}.json", reviewed.short()));
         unless_absent(std::fs::rename(&file, away)).map_err(PortError::transient)?;
-        Ok(self.redactor(project, Role::Review).redact(news))
+        Ok(self.redactor(project, Role::REVIEW).redact(news))
     }
 
     fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
@@ -336,10 +338,10 @@ impl Agents for TmuxAgents {
     }
 }
 
-/// It need not be there.
+/// The path may be missing.
 fn remove(path: &Path) -> std::io::Result<()> {
     match std::fs::symlink_metadata(path) {
-        // Whatever made it one: it is not in the way for long.
+        // Whatever made it a folder, it must not be in the way.
         Ok(meta) if meta.is_dir() => unless_absent(std::fs::remove_dir_all(path)),
         _ => unless_absent(std::fs::remove_file(path)),
     }
@@ -358,7 +360,7 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
 
 fn port_error(error: TmuxError) -> PortError {
     match error {
-        // What was asked for cannot be done: the floor's own folder, or the command, is not fit for it.
+        // The request cannot be fulfilled: the floor's own folder, or the command, is unsuitable.
         TmuxError::Refused(why) => PortError::permanent(Final::Config, why),
         other => PortError::transient(other),
     }

@@ -1,5 +1,6 @@
-//! A reviewer's verdict, as it leaves it: a JSON object with `verdict`, `verdict_reason`,
-//! `review_markdown` and perhaps `commit` and `follow_ups`. It comes from a program we do not trust: bounded, checked, neutralised.
+//! A reviewer's verdict, as the reviewer leaves it: a JSON object with `verdict`, `verdict_reason`,
+//! `review_markdown` and perhaps `commit` and `follow_ups`. It comes from a program we do not trust: bounded,
+//! checked, neutralised.
 
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use std::path::Path;
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
 const MARKDOWN_BYTES_MAX: usize = 64 * 1024;
 const FOLLOW_UPS_MAX: usize = 5;
-/// Less does not name a commit.
+/// Fewer characters do not identify a commit.
 const COMMIT_CHARS_MIN: usize = 7;
 const FOLLOW_UP_TITLE_CHARS_MAX: usize = 200;
 const FOLLOW_UP_BYTES_MAX: usize = 8 * 1024;
@@ -23,7 +24,7 @@ const FOLLOW_UP_BYTES_MAX: usize = 8 * 1024;
 #[derive(Deserialize)]
 struct ResultFile {
     verdict: String,
-    /// The commit it is of.
+    /// The commit it is about.
     #[serde(default)]
     commit: Option<String>,
     #[serde(default)]
@@ -41,14 +42,14 @@ struct FollowUpEntry {
     body: String,
 }
 
-/// The review of `head`, or why what is there is of no use. `must_name`: it has to say that it is of it.
+/// The review of `head`, or why the file cannot be used. `must_name`: it has to name that commit.
 pub fn read(
     path: &Path,
     head: &Sha,
     must_name: bool,
     redactor: &Redactor,
 ) -> PortResult<Result<Review, String>> {
-    // It is the reviewer's to write: it may be a link or a pipe, which must not hold us.
+    // The reviewer writes it, so it may be a link or a pipe, which must not block us.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,

@@ -1,9 +1,9 @@
-//! What a session of Claude Code need not ask about, as its permission rules: git in the worktree, what
-//! agents say to the factory, the session's own files, and what the project's `allow` names. Reading in
-//! the worktree it never asks about. In a mode that asks for everything else, nobody has to sit beside it.
+//! What a Claude Code session need not ask about, as its permission rules: git in the worktree, what agents
+//! say to the factory, the session's own files, and what the project's `allow` names. It never asks about
+//! reading in the worktree. So nobody has to sit beside it even in a mode that asks for everything else.
 //!
-//! Measured on 2.1.325: `Bash(git add *)` is for `git add` with and without arguments; a command of several
-//! parts needs a rule for each; `Edit(//PATH)` is for that file however it is written.
+//! Measured on 2.1.325: `Bash(git add *)` covers `git add` with and without arguments; a command of several
+//! parts needs a rule for each; `Edit(//PATH)` covers that file however it is written.
 
 use shopfloor_core::allow::{Allowed, OURS, git};
 use shopfloor_core::ids::Role;
@@ -22,7 +22,7 @@ pub fn claude(role: Role, allowed: &Allowed, files: &Files<'_>) -> Vec<String> {
     let mut rules: Vec<String> = git(role).map(|sub| bash(format!("git {sub}"))).collect();
     rules.extend(OURS.iter().map(|sub| bash(format!("shopfloor {sub}"))));
     rules.extend(allowed.commands().map(bash));
-    // An absolute path has two slashes there.
+    // An absolute path begins with two slashes there.
     let file = |tool: &str, path: &Path, below: &str| format!("{tool}(/{}{below})", path.display());
     rules.push(file("Read", files.prompt, ""));
     rules.push(file("Read", files.scratch, "/**"));
@@ -49,7 +49,7 @@ mod tests {
             scratch: path("/s/tmp"),
             result: Some(path("/s/result.json")),
         };
-        let dev = claude(Role::Dev, &allowed, &Files { result: None, ..files });
+        let dev = claude(Role::DEV, &allowed, &Files { result: None, ..files });
         for rule in
             ["Bash(git commit *)", "Bash(shopfloor phase *)", "Bash(cargo test *)", "Edit(//tmp/phase)"]
         {
@@ -57,7 +57,7 @@ mod tests {
         }
         assert!(!dev.iter().any(|r| r.contains("result.json") || r.contains("git config")));
         let files = Files { result: Some(path("/s/result.json")), ..files };
-        let review = claude(Role::Review, &allowed, &files);
+        let review = claude(Role::REVIEW, &allowed, &files);
         assert!(review.iter().any(|r| r == "Edit(//s/result.json)"));
         assert!(!review.iter().any(|r| r.contains("git commit") || r.contains("git push")));
     }

@@ -1,6 +1,6 @@
 //! What makes clients call us: settings for a session of ours, and entries for a person's own settings.
 //!
-//! Each entry of ours ends in [`MARKER`], a comment to the shell that runs it, by which it is told from
+//! Each of our entries ends in [`MARKER`], a comment to the shell that runs it, which distinguishes it from
 //! anybody else's. Measured on Claude Code 2.1.325 and Codex 0.166.0.
 
 use super::json_file;
@@ -9,14 +9,14 @@ use shopfloor_core::text::shell_word;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Ends every command of ours in a client's settings.
+/// Ends each of our commands in a client's settings.
 pub const MARKER: &str = "# managed by shopfloor";
 
-/// A hook answers in milliseconds; this is for a machine that hardly moves.
+/// A hook answers in milliseconds; this is for a machine that is nearly stalled.
 const TIMEOUT_SECONDS: u64 = 10;
-/// Codex gives the last hooks of a session no more than this, and warns of a longer time.
+/// Codex gives the last hooks of a session no more than this, and warns about a longer timeout.
 const LAST_TIMEOUT_SECONDS: u64 = 3;
-/// How often the status line is drawn again though nothing happens.
+/// How often the status line is redrawn when nothing happens.
 const REFRESH_SECONDS: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// The events it tells us.
+    /// The events it reports to us.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Client::Claude => &[
@@ -60,8 +60,8 @@ impl Client {
         }
     }
 
-    /// A person's own file with hooks. `config`: the folder that `CLAUDE_CONFIG_DIR` or `CODEX_HOME`
-    /// names, if it does.
+    /// A person's own file with hooks. `config`: the folder that `CLAUDE_CONFIG_DIR` or `CODEX_HOME` names,
+    /// if set.
     pub fn user_file(self, home: &Path, config: Option<&Path>) -> PathBuf {
         let folder = |name: &str| config.map_or_else(|| home.join(name), Path::to_owned);
         match self {
@@ -71,8 +71,8 @@ impl Client {
     }
 }
 
-/// The settings file that turns all of Claude Code's hooks off in a worktree, ours among them: the first of
-/// those that say something about it counts. One that cannot be read says nothing.
+/// The settings file that turns off all of Claude Code's hooks in a worktree, including ours: the first file
+/// that says anything about it counts. An unreadable file says nothing.
 pub fn claude_hooks_off(worktree: &Path, home: &Path, config: Option<&Path>) -> Option<PathBuf> {
     let own = worktree.join(".claude");
     let user = Client::Claude.user_file(home, config);
@@ -99,17 +99,17 @@ fn status_line(program: &Path) -> Value {
         "refreshInterval": REFRESH_SECONDS})
 }
 
-/// What a session of Claude Code need not ask about.
+/// What a Claude Code session need not ask about.
 #[derive(Clone, Debug, Default)]
 pub struct ClaudeRules {
     /// Its permission rules, see [`super::rules`].
     pub allow: Vec<String>,
-    /// Servers in the worktree's own `.mcp.json` that are not to be used.
+    /// Servers in the worktree's own `.mcp.json` that must not be used.
     pub no_mcp: Vec<String>,
 }
 
-/// For Claude Code's `--settings`: they come on top of the person's own, for this session only.
-/// `program` is the absolute path of `shopfloor`.
+/// For Claude Code's `--settings`: added on top of the person's own, for this session only. `program` is the
+/// absolute path of `shopfloor`.
 pub fn claude_settings(program: &Path, rules: &ClaudeRules) -> Value {
     let events = Client::Claude.events();
     let hooks: Map<String, Value> = events
@@ -117,9 +117,9 @@ pub fn claude_settings(program: &Path, rules: &ClaudeRules) -> Value {
         .map(|event| ((*event).to_owned(), json!([entry(Client::Claude, event, program)])))
         .collect();
     json!({
-        // The classic renderer: screens are read, and the other one draws them differently.
+        // The classic renderer: we read screens, and the other one draws them differently.
         "tui": "default",
-        // Only asked with `--dangerously-skip-permissions`, which is then what was configured.
+        // Only asked with `--dangerously-skip-permissions`, and then that is what was configured.
         "skipDangerousModePermissionPrompt": true,
         "hooks": hooks,
         "statusLine": status_line(program),
@@ -128,9 +128,9 @@ pub fn claude_settings(program: &Path, rules: &ClaudeRules) -> Value {
     })
 }
 
-/// For Codex's command line: hooks, `notify` and trust in the worktree, for this session only. They are
-/// the words of the placeholder `{overrides}`. `--dangerously-bypass-hook-trust` has to stand beside
-/// them: nobody has reviewed these hooks.
+/// For Codex's command line: hooks, `notify` and trust in the worktree, for this session only. These are the
+/// words of the placeholder `{overrides}`. They need `--dangerously-bypass-hook-trust` beside them: nobody
+/// has reviewed these hooks.
 pub fn codex_overrides(program: &Path, worktree: &Path) -> Vec<String> {
     let mut words = vec![];
     let mut set = |setting: String| words.extend(["-c".to_owned(), setting]);
@@ -145,15 +145,15 @@ pub fn codex_overrides(program: &Path, worktree: &Path) -> Vec<String> {
     words
 }
 
-/// For Codex's command line: folders its sandbox lets an agent write to, beside its worktree. They stand
-/// for the person's own list, so that has to be among them.
+/// For Codex's command line: folders besides its worktree that the sandbox lets an agent write to. They
+/// replace the person's own list, so they have to include it.
 pub fn codex_writable(folders: &[PathBuf]) -> [String; 2] {
     let folders: Vec<Value> = folders.iter().map(|folder| json!(folder.to_string_lossy())).collect();
     ["-c".to_owned(), format!("sandbox_workspace_write.writable_roots={}", toml(&Value::Array(folders)))]
 }
 
-/// For Codex's command line: a server that is not to be used. A name that could not stand in a dotted path
-/// cannot be switched off there; such names are not asked for.
+/// For Codex's command line: a server that must not be used. A name that cannot appear in a dotted path
+/// cannot be switched off there; such names are never passed in.
 pub fn codex_without_mcp(server: &str) -> [String; 2] {
     ["-c".to_owned(), format!("mcp_servers.{server}.enabled=false")]
 }
@@ -172,7 +172,7 @@ fn toml(value: &Value) -> String {
     }
 }
 
-/// A TOML string. JSON's escapes are TOML's too; what JSON need not escape is.
+/// A TOML string. JSON's escapes are TOML's too; the character that only TOML must escape is escaped.
 fn text(string: &str) -> String {
     Value::from(string).to_string().replace('\u{7f}', "\\u007F")
 }
@@ -181,11 +181,11 @@ fn text(string: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
     pub changed: bool,
-    /// There is a status line of somebody else, which stays.
+    /// There is somebody else's status line, which stays.
     pub other_status_line: bool,
 }
 
-/// Puts our entries beside those that are there. Entries of ours from before are replaced.
+/// Puts our entries beside the existing ones. Earlier entries of ours are replaced.
 pub fn install(file: &Path, client: Client, program: &Path) -> io::Result<Changed> {
     let mut result = Changed { changed: false, other_status_line: false };
     let mut wrong = None;
@@ -222,7 +222,7 @@ fn put_in(settings: &mut Map<String, Value>, client: Client, program: &Path) -> 
     Ok(())
 }
 
-/// Takes out our entries and nothing else. Whether there were any.
+/// Removes our entries and nothing else. Returns whether there were any.
 pub fn remove(file: &Path) -> io::Result<bool> {
     json_file::edit(file, take_out)
 }
@@ -264,7 +264,7 @@ fn take_out(settings: &mut Map<String, Value>) {
             !(taken && hooks.is_empty())
         });
         any |= ours;
-        // What is empty because of us was made by us.
+        // Whatever is empty because of us was made by us.
         !(ours && groups.is_empty())
     });
     if any && hooks.is_empty() {

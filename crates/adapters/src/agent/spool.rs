@@ -1,21 +1,20 @@
-//! The way from an agent's client to the daemon, whether the daemon runs or not: files in the
-//! session's folder. `hooks.jsonl` holds every event that was told, one a line, in order;
-//! `statusline.json` holds the newest status line; `hook-errors.log` what went wrong in a hook, which
-//! must not trouble the agent. The other way goes `protocol.md`: what a client is to be told again
-//! when it has forgotten it.
+//! The way from an agent's client to the daemon, whether the daemon runs or not: files in the session's
+//! folder. `hooks.jsonl` holds every reported event, one per line, in order; `statusline.json` holds the
+//! newest status line; `hook-errors.log` what went wrong in a hook, which must not trouble the agent. In the
+//! other direction goes `protocol.md`: what a client is told again when it has forgotten it.
 //!
 //! Invariants:
-//! - What was appended is read, once whoever reads asks for it: [`trim`] empties the file only when
-//!   all of it was read, and holds a lock that every appender shares.
-//! - A writer that is killed in its write spoils its own line only: every line is written with a
-//!   line end before it as well as after it.
-//! - Nobody waits: an appender for a lock at most [`LOCK_WAIT`], a reader for nothing.
+//! - What was appended is read once a reader asks for it: [`trim`] empties the file only when all of it was
+//!   read, and holds a lock that every appender shares.
+//! - A writer that is killed while writing spoils only its own line: every line is written with a line end
+//!   before it as well as after it.
+//! - Nobody waits: an appender waits for a lock at most [`LOCK_WAIT`], a reader not at all.
 //! - Everything is bounded: each text, each line, the file, what one call reads.
 //!
-//! An **offset** is a position in `hooks.jsonl`. One that lies beyond the file's end is from before
-//! a [`trim`]: reading begins at 0 then. Whoever keeps an offset across restarts stores 0 *before*
-//! it trims. A crash in between means that events are told twice; the other way round some could be
-//! missed, if the file has grown past the old offset by then.
+//! An **offset** is a position in `hooks.jsonl`. One beyond the file's end is from before a [`trim`]: then
+//! reading begins at 0. Whoever keeps an offset across restarts stores 0 *before* trimming. A crash in
+//! between means that events are reported twice; the other way round some could be missed, if the file has
+//! grown past the old offset by then.
 
 use crate::host::atomic::write_replacing;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, open};
@@ -38,32 +37,32 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// Names of tools, events, errors and conversations.
 const NAME_CHARS_MAX: usize = 200;
 const PATH_BYTES_MAX: usize = 4096;
-/// Nobody has read for a long time: no more is kept.
+/// Nobody has read for a long time: nothing more is kept.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// From this size on the file is worth emptying.
+/// From this size on, the file is worth emptying.
 pub const TRIM_BYTES: u64 = 1024 * 1024;
-/// What one call reads at most. More than any line: a prompt grows at most sixfold in JSON.
+/// How much one call reads at most. More than any line: a prompt grows at most sixfold in JSON.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 const ERRORS_BYTES_MAX: u64 = 64 * 1024;
-/// What a client takes in from a hook: of more than 10,000 characters Claude Code shows its model the
-/// first 2 KiB and the name of a file.
+/// How much a client takes in from a hook: if there are more than 10,000 characters, Claude Code shows its
+/// model the first 2 KiB and the name of a file.
 pub const PROTOCOL_BYTES_MAX: usize = 8 * 1024;
-/// How long an appender tries for the lock. Only [`trim`] is in its way, for microseconds.
+/// How long an appender tries to get the lock. Only [`trim`] is in its way, for microseconds.
 pub const LOCK_WAIT: Duration = Duration::from_millis(50);
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// One event, as a client told it.
+/// One event, as a client reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct HookReport {
     /// When the hook was called.
     pub at: Time,
-    /// The client's id of the conversation. Not only the session's own: a client that an agent
-    /// starts in its session tells its events here too.
+    /// The client's id for the conversation. Not only the session's own: a client that an agent starts in its
+    /// session reports its events here too.
     pub conversation: String,
     /// The client's own log of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
-    /// A helper of the client's tells it, not the session itself.
+    /// One of the client's helpers reports it, not the session itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subagent: bool,
     pub event: HookEvent,
@@ -77,14 +76,14 @@ pub struct Line {
     pub fact: StatuslineFact,
 }
 
-/// What was read, and where to go on.
+/// What was read, and where to continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    pub told: Vec<Told>,
+    pub told: Vec<HookReport>,
     pub offset: u64,
-    /// Lines that are no events: torn by a crash, or not ours.
+    /// Lines that are not events: torn by a crash, or not ours.
     pub skipped: u64,
-    /// There is more than one call reads: ask again.
+    /// There is more than one call can read: ask again.
     pub more: bool,
 }
 
@@ -97,14 +96,14 @@ pub fn statusline_file(dir: &Path) -> PathBuf {
 }
 
 /// Appends an event in one write. The folder must exist.
-pub fn append(dir: &Path, told: &Told) -> io::Result<()> {
+pub fn append(dir: &Path, told: &HookReport) -> io::Result<()> {
     let mut line = vec![b'\n'];
     serde_json::to_writer(&mut line, &bounded(told))?;
     line.push(b'\n');
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
     let mut file = open_regular(&hooks_file(dir), flags)?;
-    // Without the lock only an event that comes in the very moment of a trim can be lost; without
-    // the write it is lost for certain.
+    // Without the lock, only an event that arrives at the very moment of a trim can be lost; without the
+    // write it is certainly lost.
     let _locked = lock_shared(&file);
     if file.metadata()?.len() > FILE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::StorageFull, "hooks.jsonl is full: nobody reads it"));
@@ -154,7 +153,8 @@ pub fn read_new(dir: &Path, offset: u64) -> io::Result<Batch> {
     Ok(batch)
 }
 
-/// Empties the file if it is large and all of it was read up to `offset`. The offset to go on from.
+/// Empties the file if it is large and was completely read up to `offset`. Returns the offset to continue
+/// from.
 pub fn trim(dir: &Path, offset: u64) -> io::Result<u64> {
     if offset < TRIM_BYTES {
         return Ok(offset);
@@ -179,13 +179,13 @@ pub fn write_line(dir: &Path, line: &Line) -> io::Result<()> {
     write_replacing(&statusline_file(dir), &serde_json::to_vec(&line)?, 0o600)
 }
 
-/// The newest status line. `None`: there is none, or what is there is not one.
+/// The newest status line. `None`: there is none, or the file does not hold one.
 pub fn read_line(dir: &Path) -> io::Result<Option<Line>> {
     let text = read_small(&statusline_file(dir), MESSAGE_BYTES_MAX)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Notes what went wrong in a hook, if it can.
+/// Notes what went wrong in a hook, if possible.
 pub fn complain(dir: &Path, at: Time, what: &str) {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
     let Ok(mut file) = open_regular(&dir.join("hook-errors.log"), flags) else { return };
@@ -194,8 +194,8 @@ pub fn complain(dir: &Path, at: Time, what: &str) {
     }
 }
 
-/// What a session has to know, written at its start. Of what is longer than [`PROTOCOL_BYTES_MAX`] only
-/// the beginning is told.
+/// What a session has to know, written at its start. If it is longer than [`PROTOCOL_BYTES_MAX`], only the
+/// beginning is told.
 pub fn protocol_file(dir: &Path) -> PathBuf {
     dir.join("protocol.md")
 }
@@ -226,13 +226,13 @@ fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// Whether the lock was got in time. It ends with the descriptor.
+/// Whether the lock was obtained in time. It ends with the descriptor.
 fn lock_shared(file: impl AsFd) -> bool {
     let tries = LOCK_WAIT.as_millis() / LOCK_PAUSE.as_millis();
     for _ in 0..tries {
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => return true,
-            // Nothing tells when a lock is free without waiting for it without a bound.
+            // Nothing announces a free lock, except an unbounded wait for it.
             Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOCK_PAUSE),
             Err(_) => return false,
         }
@@ -240,9 +240,9 @@ fn lock_shared(file: impl AsFd) -> bool {
     false
 }
 
-/// With every text within its bound. A prompt stays as it is but for its length: it is compared
-/// with what was typed.
-fn bounded(told: &Told) -> Told {
+/// The report with every text within its bound. A prompt is cut but otherwise unchanged: it is compared with
+/// what was typed.
+fn bounded(told: &HookReport) -> HookReport {
     let name = |text: &str| one_line(text, NAME_CHARS_MAX);
     let event = match &told.event {
         HookEvent::UserPromptSubmit { prompt, turn } => HookEvent::UserPromptSubmit {
@@ -272,7 +272,7 @@ fn bounded(told: &Told) -> Told {
     };
     let transcript = told.transcript.clone().filter(|path| path.len() <= PATH_BYTES_MAX);
     let (at, subagent) = (told.at, told.subagent);
-    Told { at, conversation: name(&told.conversation), transcript, subagent, event }
+    HookReport { at, conversation: name(&told.conversation), transcript, subagent, event }
 }
 
 fn cut(text: &str, bytes_max: usize) -> String {

@@ -1,9 +1,9 @@
-//! A person's own programs that a session's settings stand in for: Codex's `notify` and Claude Code's
-//! status line. Whoever is called instead calls them too, with the same input. They are bounded in time,
-//! and what they do wrong harms nothing.
+//! A person's own programs that a session's settings replace: Codex's `notify` and Claude Code's status line.
+//! Whatever is called instead calls them too, with the same input. They are bounded in time, and their
+//! failures do no harm.
 //!
-//! Which they are stands in the client's environment, where no agent can write: what is called runs
-//! outside of every sandbox.
+//! The client's environment, which no agent can change, says which programs they are: what is called runs
+//! outside every sandbox.
 
 use super::json_file;
 use crate::host::command;
@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// The variables, in a session's environment: words as JSON, a command for a shell, and commands that are
-/// not asked about as JSON.
+/// The variables in a session's environment: words as JSON, a shell command, and as JSON the commands that
+/// need no permission.
 pub const NOTIFY: &str = "SHOPFLOOR_NOTIFY";
 pub const STATUS_LINE: &str = "SHOPFLOOR_STATUS_LINE";
 pub const ALLOW: &str = "SHOPFLOOR_ALLOW";
@@ -26,7 +26,7 @@ const LINE_WITHIN: Duration = Duration::from_secs(2);
 const LINES_MAX: usize = 3;
 const LINE_CHARS_MAX: usize = 500;
 
-/// The status line in a person's own settings. Settings that cannot be read are told of elsewhere.
+/// The status line in a person's own settings. Unreadable settings are reported elsewhere.
 pub fn own_line(settings: &Path) -> Option<String> {
     let settings = json_file::read(settings).ok()?;
     let line =

@@ -1,23 +1,24 @@
 //! What clients write to their own logs of a conversation, line by line: turns that begin and end, and
-//! prompts that wait in a queue. An unknown line says nothing.
+//! prompts that wait in a queue. An unknown line is ignored.
 
 use serde_json::Value;
 use shopfloor_core::liveness::TurnEnd;
 use shopfloor_core::runtime::ErrorKind;
 use shopfloor_core::time::Time;
 
-/// What a line of a log says of a turn.
+/// What a line of a log says about a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnLine {
     Begins,
     Ends(TurnEnd),
-    /// A prompt waits for the turn to end, or does not any more.
+    /// A prompt waits for the turn to end; the client takes it up as a turn of its own; or it waits no longer.
     Queued,
+    Dequeued,
     Unqueued,
 }
 
-/// One line of Codex's rollout file, if it is a turn's first or last. No hook tells of a request that
-/// failed. `kind` is [`RuntimeSpec::error_kind`].
+/// One line of Codex's rollout file, if it is a turn's first or last. No hook reports a request that failed.
+/// `kind` is [`RuntimeSpec::error_kind`].
 ///
 /// [`RuntimeSpec::error_kind`]: shopfloor_core::runtime::RuntimeSpec::error_kind
 pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Option<TurnLine> {
@@ -44,8 +45,8 @@ pub fn parse_rollout_line(line: &str, kind: impl Fn(&str) -> ErrorKind) -> Optio
     }
 }
 
-/// One line of Claude Code's log, and when it was written. What it prints of its requests is as long as
-/// a conversation: only lines that can be of use are read at all.
+/// One line of Claude Code's log, and when it was written. What it logs of its requests is as long as a
+/// conversation: only lines that can be of use are parsed at all.
 pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
     const MARKS: [&str; 4] =
         ["\"queue-operation\"", "\"turn_duration\"", "\"promptSource\":", "\"[Request interrupted by user"];
@@ -57,7 +58,8 @@ pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
     let sidechain = value["isSidechain"] == true;
     let said = match value["type"].as_str()? {
         "queue-operation" if value["operation"] == "enqueue" => TurnLine::Queued,
-        // Taken for the next turn, into this one, or back by a person.
+        "queue-operation" if value["operation"] == "dequeue" => TurnLine::Dequeued,
+        // Taken into this turn, or back by a person.
         "queue-operation" => TurnLine::Unqueued,
         "system" if value["subtype"] == "turn_duration" && !sidechain => TurnLine::Ends(TurnEnd::Done),
         "user" if !sidechain && is_interruption(&value) => TurnLine::Ends(TurnEnd::Aborted),
@@ -67,7 +69,7 @@ pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
     Some((at, said))
 }
 
-/// What the client notes when a person presses Esc. What a tool printed is of another type.
+/// What the client logs when a person presses Esc. A tool's output has another type.
 fn is_interruption(line: &Value) -> bool {
     let parts = line["message"]["content"].as_array();
     let mut texts = parts.into_iter().flatten().filter(|part| part["type"] == "text");
@@ -130,11 +132,11 @@ mod tests {
         let lines = include_str!("../../tests/fixtures/claude-2.1.325-queued.jsonl").lines();
         let told: Vec<(u64, TurnLine)> =
             lines.filter_map(parse_turns_line).map(|(at, line)| (at.0 - 1_794_798_804_119, line)).collect();
-        use TurnLine::{Begins, Ends, Queued, Unqueued};
+        use TurnLine::{Begins, Dequeued, Ends, Queued};
         let done = Ends(TurnEnd::Done);
         assert_eq!(
             told,
-            [(0, Begins), (4_375, Queued), (7_880, Unqueued), (7_798, done), (7_980, Begins), (12_865, done),]
+            [(0, Begins), (4_375, Queued), (7_880, Dequeued), (7_798, done), (7_980, Begins), (12_865, done),]
         );
     }
 }

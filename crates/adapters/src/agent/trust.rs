@@ -1,49 +1,50 @@
-//! Claude Code's questions at a first start, answered beforehand: nobody is there to answer them in a
-//! session of ours. They are kept in `.claude.json`, in the person's home or in the folder that
+//! Answers the questions of Claude Code's first start beforehand: in our sessions nobody is there to answer
+//! them. The answers are kept in `.claude.json`, in the person's home or in the folder that
 //! `CLAUDE_CONFIG_DIR` names. Nothing else in it is touched, credentials least of all.
 //!
-//! Measured on 2.1.325. Trust in a folder holds for plain folders below it, but not for a git
-//! repository there: a repository is trusted as itself, by the folder that its `.git` is in, be that a folder
-//! or a file. So each worktree of an agent has an entry; those of worktrees that are gone are taken out again.
+//! Measured on 2.1.325. Trust in a folder extends to plain folders below it, but not to a git repository
+//! there: a repository is trusted by itself, by the folder that its `.git` is in, whether that is a folder or
+//! a file. So each agent's worktree has an entry; entries of worktrees that are gone are removed.
 
 use super::{client, json_file};
+use crate::host::clock;
 use serde_json::{Map, Value, json};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-/// The client's own lock, a folder beside the file, which it takes for every write: whoever has not
-/// renewed it for this long is dead.
+/// The client takes its own lock, a folder beside the file, for every write: a holder that has not renewed it
+/// for this long is dead.
 const STALE: Duration = Duration::from_secs(10);
 const LOCK_WAIT: Duration = Duration::from_secs(3);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where Claude Code keeps it. `config`: what `CLAUDE_CONFIG_DIR` names, if it is set.
+/// Where Claude Code keeps the answers. `config`: what `CLAUDE_CONFIG_DIR` names, if it is set.
 pub fn claude_file(home: &Path, config: Option<&Path>) -> PathBuf {
     config.unwrap_or(home).join(".claude.json")
 }
 
-/// What the configuration says to the client's questions.
+/// The configuration's answers to the client's questions.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers<'a> {
-    /// This worktree is trusted.
+    /// The worktree that is trusted.
     pub worktree: &'a Path,
-    /// The folder of all worktrees: entries for those that are gone are taken out.
+    /// The folder of all worktrees: entries for those that are gone are removed.
     pub worktrees: Option<&'a Path>,
     /// Running without permissions is accepted.
     pub skip_permissions: bool,
-    /// This key, which the configuration passes on, is to be used.
+    /// The key that the configuration passes on and that is to be used.
     pub key: Option<&'a str>,
 }
 
-/// What the client would ask at its start in that worktree, answered in the home that its environment names.
+/// Answers what the client would ask at its start in that worktree, in the home that its environment names.
 /// Its key is one that the configuration passes on.
 pub fn settle(env: &[(OsString, OsString)], worktree: &Path, skip_permissions: bool) -> Result<(), String> {
     let Some(home) = client::variable(env, "HOME").map(Path::new) else { return Ok(()) };
     let file = claude_file(home, client::variable(env, "CLAUDE_CONFIG_DIR").map(Path::new));
-    // As the client sees it, which asks the kernel where it is.
+    // The path as the client sees it, which asks the kernel where it is.
     let answered = fs::canonicalize(worktree).and_then(|worktree| {
         let answers = Answers {
             worktree: &worktree,
@@ -58,14 +59,14 @@ pub fn settle(env: &[(OsString, OsString)], worktree: &Path, skip_permissions: b
         .map_err(|e| format!("the worktrees cannot be marked as trusted in {}: {e}", file.display()))
 }
 
-/// The client knows a key again by its end. It asks about one that is neither approved nor rejected, and
-/// does not use one that is rejected.
+/// The client recognises a key by its end. It asks about a key that is neither approved nor rejected, and
+/// does not use a rejected one.
 const KEY_CHARS: usize = 20;
 
-/// Marks onboarding as done, and answers the client's questions. Whether anything had to be changed.
+/// Marks onboarding as done, and answers the client's questions. Returns whether anything had to be changed.
 ///
-/// A file that is not JSON is left alone, and so is one that the client holds locked for long: both
-/// are errors.
+/// A file that is not JSON is left alone, and so is one that the client keeps locked for long: both are
+/// errors.
 pub fn seed_claude(file: &Path, answers: &Answers<'_>) -> io::Result<bool> {
     let seed = |settings: &mut Map<String, Value>| {
         settings.insert("hasCompletedOnboarding".into(), json!(true));
@@ -86,7 +87,7 @@ pub fn seed_claude(file: &Path, answers: &Answers<'_>) -> io::Result<bool> {
             project.insert(key.into(), json!(true));
         }
     };
-    // Almost always it is there already: no lock for that.
+    // Almost always everything is there already: that needs no lock.
     let now = json_file::read(file)?;
     let mut then = now.clone();
     seed(&mut then);
@@ -97,7 +98,7 @@ pub fn seed_claude(file: &Path, answers: &Answers<'_>) -> io::Result<bool> {
     json_file::edit(file, seed)
 }
 
-/// As the client itself notes a "yes".
+/// Writes what the client itself notes for a "yes".
 fn approve(settings: &mut Map<String, Value>, key: &str) {
     let end: String = key.chars().skip(key.chars().count().saturating_sub(KEY_CHARS)).collect();
     let end = Value::from(end);
@@ -130,10 +131,10 @@ impl ClientLock {
                 Err(e) => return Err(e),
             }
             if is_stale(&path) {
-                // Somebody else may have removed it just now: the next turn tells.
+                // Somebody else may have removed it just now: the next round will tell.
                 let _ = fs::remove_dir(&path);
             } else {
-                // It is a folder: nothing can be waited for.
+                // The lock is a folder: there is nothing to wait on.
                 std::thread::sleep(LOCK_PAUSE);
             }
         }
@@ -143,7 +144,7 @@ impl ClientLock {
 
 fn is_stale(lock: &Path) -> bool {
     let changed = fs::metadata(lock).and_then(|meta| meta.modified());
-    changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > STALE))
+    changed.is_ok_and(|at| clock::now().duration_since(at).is_ok_and(|age| age > STALE))
 }
 
 impl Drop for ClientLock {

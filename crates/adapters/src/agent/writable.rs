@@ -1,9 +1,9 @@
-//! What an agent's sandbox has to let it write beside its worktree, so that it can commit: no more than
+//! What an agent's sandbox has to let it write besides its worktree, so that it can commit: no more than
 //! that, and computed from what is there.
 //!
-//! A worktree's `.git` is a file that says where its git directory is. That file lies where an agent can
-//! write, so what it says is believed only of a git directory of this very worktree, in its project's
-//! folder: never the hub's, the merge queue's or another tree's.
+//! A worktree's `.git` is a file that says where its git directory is. An agent can write to that file, so it
+//! is believed only if it names a git directory of this very worktree, in its project's folder: never the
+//! hub's, the merge queue's or another tree's.
 
 use crate::layout::Layout;
 use shopfloor_core::ids::ProjectName;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 const POINTER_BYTES_MAX: u64 = 4096;
 
-/// The folders that git writes to for the worktree. One that keeps its objects and refs in a repository it
-/// shares needs those of that too; one with a repository of its own needs only this.
+/// The folders that git writes to for the worktree. A worktree that keeps its objects and refs in a shared
+/// repository needs that repository's folders too; one with a repository of its own needs only this.
 pub fn git_folders(layout: &Layout, project: &ProjectName, worktree: &Path) -> io::Result<Vec<PathBuf>> {
     let refuse = |why: &str| {
         let what = format!("{} {why}", worktree.join(".git").display());
@@ -35,7 +35,7 @@ pub fn git_folders(layout: &Layout, project: &ProjectName, worktree: &Path) -> i
     let shared = match read(&git.join("commondir")) {
         Ok(path) => fs::canonicalize(git.join(path.trim()))?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let others = [layout.hub(project), layout.queue_repo(project), layout.clone_repo(project)];
+            let others = layout.repositories(project);
             if others.iter().any(|other| fs::canonicalize(other).is_ok_and(|other| git.starts_with(other))) {
                 return refuse("names a git directory that is not this worktree's");
             }
@@ -49,7 +49,7 @@ pub fn git_folders(layout: &Layout, project: &ProjectName, worktree: &Path) -> i
     let mut folders = vec![git];
     for part in ["objects", "refs", "logs"] {
         let folder = shared.join(part);
-        // A sandbox leaves out what does not exist.
+        // A sandbox skips what does not exist.
         fs::create_dir_all(&folder)?;
         folders.push(folder);
     }
@@ -79,7 +79,7 @@ mod tests {
         let project: ProjectName = "p".parse().expect("a name");
         let tree = layout.project(&project).join("worktrees/issue-1");
         fs::create_dir_all(&tree).expect("a folder");
-        for repo in [layout.hub(&project), layout.clone_repo(&project), layout.queue_repo(&project)] {
+        for repo in layout.repositories(&project) {
             fs::create_dir_all(repo.join("worktrees/issue-1")).expect("a folder");
         }
         Place { _folder: folder, layout, project, tree }

@@ -14,25 +14,25 @@ use std::time::Duration;
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Where a checkout comes from. Its refs are always the hub's: branches, tags, `origin/main`, whatever the
-/// commit is.
-pub(super) struct Origin<'a> {
-    pub(super) hub: &'a Path,
-    /// A repository that has the commit, if the hub does not.
+/// Where a checkout comes from. Its refs are always those near origin: branches, tags, `origin/main`,
+/// whatever the commit is.
+pub(super) struct Source<'a> {
+    pub(super) near: &'a Path,
+    /// A repository that has the commit, if the near one does not.
     pub(super) lent: Option<&'a Path>,
 }
 
-impl Origin<'_> {
-    /// Where the commit is to be found.
+impl Source<'_> {
+    /// The repository that has the commit.
     pub(super) fn holder(&self) -> &Path {
-        self.lent.unwrap_or(self.hub)
+        self.lent.unwrap_or(self.near)
     }
 
-    /// Clones it into `folder`, without a file checked out. The clone shares the objects, so a commit that no
-    /// ref names (a merge candidate) is found too.
+    /// Clones it into `folder`, without checking out any file. The clone shares the objects, so a commit that
+    /// no ref names (a merge candidate) is found too.
     pub(super) fn clone_into(&self, folder: &Path, path: &OsStr) -> io::Result<Result<(), String>> {
         let mut clone = git(path);
-        clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(self.hub).arg(folder);
+        clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(self.near).arg(folder);
         if let Err(why) = finish("clone", command::run(&mut clone, GIT_TIMEOUT))? {
             return Ok(Err(why));
         }
@@ -43,7 +43,7 @@ impl Origin<'_> {
             let list = git_dir.join("objects/info/alternates");
             fs::File::options().append(true).create(true).open(list)?.write_all(&line)?;
         }
-        // Checks have nothing to push and nowhere to push it; the refs of origin stay.
+        // Checks have nothing to push and nowhere to push to; origin's refs stay.
         let mut remote = git(path);
         remote.arg("--git-dir").arg(&git_dir).args(["config", "--remove-section", "remote.origin"]);
         finish("config", command::run(&mut remote, GIT_TIMEOUT))
@@ -52,12 +52,12 @@ impl Origin<'_> {
 
 /// Checks `commit` out into `tree`, which must not exist. `Ok(Err(why))`: git could not.
 pub(super) fn checkout(
-    origin: &Origin<'_>,
+    source: &Source<'_>,
     commit: &Sha,
     tree: &Path,
     path: &OsStr,
 ) -> io::Result<Result<(), String>> {
-    if let Err(why) = origin.clone_into(tree, path)? {
+    if let Err(why) = source.clone_into(tree, path)? {
         return Ok(Err(why));
     }
     let mut checkout = git(path);
@@ -73,10 +73,10 @@ pub(super) fn has(repository: &Path, commit: &Sha, path: &OsStr) -> bool {
     !matches!(found, Ok(finished) if finished.status.code() == Some(1))
 }
 
-/// The files that `commit` changes against the primary branch of the hub, both names of a renamed one.
-/// `None`: it cannot be told.
+/// The files that `commit` changes against the primary branch near origin, with both names of a renamed file.
+/// `None`: unknown.
 pub(super) fn changed(
-    hub: &Path,
+    near: &Path,
     tree: &Path,
     primary: &str,
     commit: &Sha,
@@ -87,7 +87,7 @@ pub(super) fn changed(
         let finished = command::run(command.arg("-C").arg(folder).args(arguments), GIT_TIMEOUT)?;
         Ok(finished.status.success().then_some(finished.stdout))
     };
-    let Some(head) = output(hub, &["rev-parse", "--verify", &format!("refs/heads/{primary}^{{commit}}")])?
+    let Some(head) = output(near, &["rev-parse", "--verify", &format!("refs/heads/{primary}^{{commit}}")])?
     else {
         return Ok(None);
     };
@@ -95,12 +95,12 @@ pub(super) fn changed(
     let base = base.trim();
     let range = ["diff", "--name-only", "-z", "--no-renames", WITH_SUBMODULES, base, commit.as_str(), "--"];
     let listed = output(tree, &range)?;
-    // A list that does not end as git ends one was cut.
+    // A list without git's terminator was cut.
     let whole = listed.filter(|list| list.is_empty() || list.ends_with('\0'));
     Ok(whole.map(|list| list.split_terminator('\0').map(str::to_owned).collect()))
 }
 
-/// What the commit is called, if git can tell.
+/// The commit's subject, if git can tell.
 pub(super) fn subject(tree: &Path, commit: &Sha, path: &OsStr) -> Option<String> {
     let mut log = git(path);
     log.arg("-C").arg(tree).args(["log", "-1", "--format=%s", commit.as_str(), "--"]);
@@ -108,7 +108,7 @@ pub(super) fn subject(tree: &Path, commit: &Sha, path: &OsStr) -> Option<String>
     finished.status.success().then_some(finished.stdout)
 }
 
-/// A file as a branch of the repository has it; `None`: it cannot be had.
+/// A file as a branch of the repository has it; `None`: it cannot be read.
 pub(super) fn file(repository: &Path, branch: &str, name: &str, path: &OsStr) -> io::Result<Option<String>> {
     let mut show = git(path);
     show.arg("--git-dir").arg(repository).args(["cat-file", "blob", &format!("refs/heads/{branch}:{name}")]);
@@ -145,8 +145,8 @@ pub(super) fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result
     }
 }
 
-/// Removes a checkout and all that the checks left in it, also folders they made read-only (as some
-/// package caches are). A tree that is gone already is fine.
+/// Removes a checkout and everything that the checks left in it, even folders they made read-only (as some
+/// package caches are). A tree that is already gone is fine.
 pub(super) fn remove(tree: &Path) -> io::Result<()> {
     let remove = || match fs::remove_dir_all(tree) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -165,7 +165,7 @@ fn unlock(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // Of the entry itself: a symbolic link to a folder is not one.
+        // The type of the entry itself: a symbolic link to a folder is not one.
         if entry.file_type()?.is_dir() {
             unlock(&entry.path())?;
         }

@@ -2,21 +2,22 @@
 //!
 //! Invariants:
 //! - The checks see a clean checkout of exactly the commit, and a clean environment.
-//! - Green means that every step ran and exited 0, also those that the commit itself adds or changes. What failed through no fault of the change (git,
-//!   a process killed by the kernel) is never red.
-//! - A run leaves no process behind, also when the daemon died in the middle of it and the run is asked
-//!   for again, or another takes its checkout. Its processes are known by pid and start time, and by a
+//! - Green means that every step ran and exited 0, including those that the commit itself adds or changes.
+//!   What failed through no fault of the change (git, a process killed by the kernel) is never red.
+//! - A run leaves no process behind, even if the daemon died in the middle of it and the run is asked for
+//!   again, or another run takes its checkout. Its processes are known by pid and start time, and by a
 //!   variable in their environment that names the run's folder.
 //! - A finished run is answered from its report, not run again.
 //! - A run that was cancelled says so; it is neither green nor red.
 
-use super::checkout::{self, Origin};
+use super::checkout::{self, Source};
 use super::log::RunLog;
 use super::own::OwnSteps;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
 use super::trees::TestTree;
-use crate::host::process::end_marked_tree;
+use crate::git::origin;
+use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
 use crate::layout::Layout;
 use shopfloor_core::ci::{SkipPaths, infra_reason};
@@ -33,10 +34,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// In the environment of a run's processes: the run's folder.
+/// In the environment of a run's processes; its value is the run's folder.
 const MARKER: &str = "SHOPFLOOR_CI_RUN";
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// 128 + SIGKILL, as a shell says it.
+/// 128 + SIGKILL, as a shell reports it.
 const KILLED: i32 = 137;
 const END_GRACE: Duration = Duration::from_secs(2);
 
@@ -54,16 +55,17 @@ pub struct CiConfig {
     pub steps: Vec<CiStep>,
     /// For all steps together.
     pub timeout: Duration,
-    /// The steps' environment, to which `CI=true`, `SHOPFLOOR_CI=1` and what is known of the change are added.
+    /// The steps' environment, to which `CI=true`, `SHOPFLOOR_CI=1` and what is known about the change are
+    /// added.
     pub env: Vec<(OsString, OsString)>,
     pub log_bytes_max: usize,
     pub redactor: Redactor,
-    /// What else in a step's output says that the machinery failed.
+    /// Other words in a step's output that mean that the machinery failed.
     pub infra: Vec<String>,
-    /// A change of these paths alone needs no checks.
+    /// A change to these paths alone needs no checks.
     pub skip: SkipPaths,
     pub primary_branch: String,
-    /// The checks that a commit brings itself.
+    /// The checks that a commit itself brings along.
     pub own: Option<OwnSteps>,
 }
 
@@ -80,7 +82,7 @@ pub struct CiRun {
     pub source: CommitSource,
 }
 
-/// Where a run stands. A run that is answered from its report only says so once more.
+/// How far a run is. A run that is answered from its report only says so once more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CiProgress {
     Started {
@@ -133,7 +135,7 @@ impl LocalCi {
         }
         let started = Instant::now();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // What an earlier try of this run left when it was cut short.
+        // Ends what an earlier attempt at this run left behind when it was cut short.
         end_run(folder)?;
 
         let log_path = folder.join("log");
@@ -166,7 +168,7 @@ impl LocalCi {
         Ok(report)
     }
 
-    /// The one commit; or each of several, one after another, up to the first that does not pass.
+    /// Runs the one commit; or each of several, one after another, up to the first that does not pass.
     #[expect(clippy::too_many_arguments, reason = "one caller; each is a part of the run")]
     fn run_commits(
         &self,
@@ -178,7 +180,7 @@ impl LocalCi {
         log: &mut RunLog,
         report: &mut CiReport,
     ) -> io::Result<()> {
-        let marker = marker(folder);
+        let marker = process::marker(MARKER, folder);
         let one = std::slice::from_ref(request.commit);
         let commits = if request.about.each.is_empty() { one } else { &request.about.each };
         let mut checked = false;
@@ -218,17 +220,17 @@ impl LocalCi {
         log: &mut RunLog,
         report: &mut CiReport,
     ) -> io::Result<()> {
-        let hub = self.layout.hub(request.project);
+        let near = origin::near(&self.layout, request.project);
         let queue = self.layout.queue_repo(request.project);
-        let origin = match request.source {
-            CommitSource::Hub => Origin { hub: &hub, lent: None },
-            CommitSource::Queue => Origin { hub: &hub, lent: Some(&queue) },
+        let source = match request.source {
+            CommitSource::Hub => Source { near: &near, lent: None },
+            CommitSource::Queue => Source { near: &near, lent: Some(&queue) },
         };
         log.begin_step("checkout")?;
         let path = search_path(config);
-        if let Err(why) = tree.check_out(&origin, request.commit, path)? {
-            if checkout::has(origin.holder(), request.commit, path) {
-                // Whatever kept git from it, it is not the commit: the whole run is tried again.
+        if let Err(why) = tree.check_out(&source, request.commit, path)? {
+            if checkout::has(source.holder(), request.commit, path) {
+                // Whatever stopped git, it is not the commit's fault: the whole run is repeated.
                 return Err(io::Error::other(why));
             }
             log.write(why.as_bytes())?;
@@ -308,17 +310,17 @@ impl LocalCi {
 }
 
 impl LocalCi {
-    /// The checks that count where it is to land: another branch than the primary one may have its own.
+    /// The checks that count where the commit is to land: a target may have its own.
     fn accepted(&self, request: &CiRequest<'_>, config: &CiConfig, path: &OsStr) -> io::Result<Vec<CiStep>> {
         let (Some(target), Some(own)) = (&request.about.target, &config.own) else {
             return Ok(config.steps.clone());
         };
-        let hub = self.layout.hub(request.project);
-        let text = checkout::file(&hub, target.branch(), &own.file, path)?;
+        let near = origin::near(&self.layout, request.project);
+        let text = checkout::file(&near, target.branch(), &own.file, path)?;
         Ok(own.of_branch(text.as_deref()).unwrap_or_else(|| config.steps.clone()))
     }
 
-    /// What the commit changes, if all of it needs no checks. What cannot be told is checked.
+    /// What the commit changes, if none of it needs checks. When in doubt, it is checked.
     fn skippable(
         &self,
         tree: &Path,
@@ -329,9 +331,9 @@ impl LocalCi {
         if config.skip.is_empty() {
             return Ok(None);
         }
-        let hub = self.layout.hub(request.project);
+        let near = origin::near(&self.layout, request.project);
         let branch = request.about.target.as_ref().map_or(config.primary_branch.as_str(), Target::branch);
-        let Some(files) = checkout::changed(&hub, tree, branch, request.commit, path)? else {
+        let Some(files) = checkout::changed(&near, tree, branch, request.commit, path)? else {
             return Ok(None);
         };
         Ok(config.skip.cover(&files).then(|| one_line(&files.join(", "), 300)))
@@ -359,7 +361,11 @@ impl Ci for LocalCi {
         let cancel = || -> io::Result<()> {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
             record::cancel(&folder)?;
-            end_marked_tree(record::load_process(&folder)?, marker(&folder).as_bytes(), END_GRACE)?;
+            end_marked_tree(
+                record::load_process(&folder)?,
+                process::marker(MARKER, &folder).as_bytes(),
+                END_GRACE,
+            )?;
             Ok(())
         };
         cancel().map_err(|e| PortError::Transient(format!("cancelling CI run {run}: {e}")))
@@ -371,23 +377,16 @@ fn search_path(config: &CiConfig) -> &OsStr {
     path.map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path)
 }
 
-/// The commit as people know it: candidates are made anew, so its name alone says nothing to whoever wrote it.
+/// The commit as people know it: candidates are made anew, so the hash alone means nothing to the author.
 fn named(tree: &Path, commit: &Sha, config: &CiConfig) -> String {
     let subject = checkout::subject(tree, commit, search_path(config)).unwrap_or_default();
     format!("{} ({})", commit.short(), one_line(&config.redactor.redact(&subject), 100))
 }
 
-/// Ends what is left of the run of that folder.
+/// Ends what is left of the run in that folder.
 fn end_run(folder: &Path) -> io::Result<()> {
-    end_marked_tree(record::load_process(folder)?, marker(folder).as_bytes(), END_GRACE)?;
+    end_marked_tree(record::load_process(folder)?, process::marker(MARKER, folder).as_bytes(), END_GRACE)?;
     record::remove_process(folder)
-}
-
-fn marker(folder: &Path) -> OsString {
-    let mut marker = OsString::from(MARKER);
-    marker.push("=");
-    marker.push(folder);
-    marker
 }
 
 fn step_env(config: &CiConfig, folder: &Path, request: &CiRequest<'_>) -> Vec<(OsString, OsString)> {
@@ -401,7 +400,7 @@ fn step_env(config: &CiConfig, folder: &Path, request: &CiRequest<'_>) -> Vec<(O
     let CiAbout { base, branch, pr, target, .. } = request.about;
     let target = target.as_ref().map_or(config.primary_branch.as_str(), Target::branch);
     let known = [
-        ("SHOPFLOOR_BASE", base.as_ref().map(|base| base.to_string())),
+        ("SHOPFLOOR_BASE", base.as_ref().map(std::string::ToString::to_string)),
         ("SHOPFLOOR_BRANCH", branch.clone()),
         ("SHOPFLOOR_PR", pr.map(|pr| pr.to_string())),
         ("SHOPFLOOR_TARGET", Some(target.to_owned())),

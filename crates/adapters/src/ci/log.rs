@@ -1,10 +1,10 @@
 //! A CI run's log: bounded, redacted and safe to show, whatever a step prints.
 //!
 //! Invariants:
-//! - What reaches the disk went through [`neutralise`] and the redactor, in this order: an escape
-//!   sequence in the middle of a secret does not hide it.
-//! - The file never has much more than `bytes_max` bytes: the beginning is written as it comes, the end
-//!   is kept in memory and written last, and what lies between is counted.
+//! - What reaches the disk went through [`neutralise`] and the redactor, in this order: an escape sequence in
+//!   the middle of a secret does not hide it.
+//! - The file never has much more than `bytes_max` bytes: the beginning is written as it arrives, the end is
+//!   kept in memory and written last, and what lies between is counted.
 
 use shopfloor_core::text::{Redactor, neutralise};
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A longer line is cut.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// A cut may go through a secret, which then is not recognised: as much is left out before it.
+/// A cut may go through a secret, which is then not recognised: this much is left out before the cut.
 const CUT_MARGIN: usize = 1024;
 const EXCERPT_BYTES: usize = 4 * 1024;
 const BYTES_MIN: usize = 8 * 1024;
@@ -44,12 +44,12 @@ impl RunLog {
             tail: Tail::new(half),
             line: Vec::new(),
             line_cut: 0,
-            // Escape sequences go, so more is kept than is shown.
+            // Escape sequences are removed, so more is kept than is shown.
             step: Tail::new(4 * EXCERPT_BYTES),
         })
     }
 
-    /// Begins a step: what comes now counts for its excerpt.
+    /// Begins a step: what follows counts for its excerpt.
     pub(crate) fn begin_step(&mut self, name: &str) -> io::Result<()> {
         self.note(&format!("== step {name} =="))?;
         self.step = Tail::new(4 * EXCERPT_BYTES);
@@ -88,7 +88,7 @@ impl RunLog {
         let mut line = std::mem::take(&mut self.line);
         let cut = std::mem::take(&mut self.line_cut);
         if cut > 0 {
-            // Redacted whole before it is shortened, for the same reason as the margin.
+            // Redacted as a whole before it is shortened, for the same reason as the margin.
             let mut text = self.clean(&line);
             let mut keep = text.len().saturating_sub(CUT_MARGIN);
             while !text.is_char_boundary(keep) {
@@ -157,7 +157,7 @@ impl RunLog {
     }
 }
 
-/// The last lines, at most `bytes_max` of them together (but always the last).
+/// The last lines, at most `bytes_max` bytes together (but always the last line).
 struct Tail {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
@@ -175,7 +175,7 @@ impl Tail {
     }
 
     fn push(&mut self, line: Vec<u8>) {
-        // An empty line costs something too, or they would be unbounded.
+        // An empty line costs something too, or there could be any number of them.
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
         while self.bytes > self.bytes_max && self.lines.len() > 1 {

@@ -1,5 +1,5 @@
-//! The checks that a commit brings itself: where it changes the project's, both are run. So nobody lands a change
-//! of the checks that fails them, and nobody gets around those that are accepted by changing them.
+//! The checks that a commit itself brings along: if it changes the project's checks, both are run. So nobody
+//! can land a change to the checks that fails them, or get around the accepted ones by changing them.
 
 use super::local::CiStep;
 use std::fmt;
@@ -13,7 +13,7 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Reads steps out of the text of a configuration; an error says why it cannot be used.
 pub type ReadSteps = Arc<dyn Fn(&str) -> Result<Vec<CiStep>, String> + Send + Sync>;
 
-/// Where a commit has its own checks, and how they are read.
+/// Where a commit has its own checks, and how to read them.
 #[derive(Clone)]
 pub struct OwnSteps {
     /// In the root of the project.
@@ -28,8 +28,7 @@ impl fmt::Debug for OwnSteps {
 }
 
 impl OwnSteps {
-    /// The steps that another branch than the primary one has accepted, by its own configuration; `None`: it has none
-    /// that can be used.
+    /// The steps that a target has accepted, by its own configuration; `None`: it has no usable ones.
     pub(super) fn of_branch(&self, text: Option<&str>) -> Option<Vec<CiStep>> {
         (self.read)(text?).ok().filter(|steps| !steps.is_empty())
     }

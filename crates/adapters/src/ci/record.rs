@@ -1,5 +1,5 @@
-//! What a CI run leaves on disk: the process that runs, for whoever comes after a crash, and the
-//! report, by which a run that is asked for again is answered without being run again.
+//! What a CI run leaves on disk: the running process, for whoever comes after a crash, and the report, which
+//! answers a run that is asked for again without running it again.
 
 use super::local::CiStep;
 use crate::host::atomic::write_atomic;
@@ -19,7 +19,7 @@ struct Record {
     report: CiReport,
 }
 
-/// Identifies the steps a report is about; empty for none.
+/// Identifies the steps a report is about; empty if there are none.
 pub fn digest(steps: &[CiStep]) -> String {
     if steps.is_empty() {
         return String::new();
@@ -31,8 +31,8 @@ pub fn digest(steps: &[CiStep]) -> String {
     format!("{:016x}", digest.finish())
 }
 
-/// The report of this run, if it is about that commit and those steps. One that can not be read is
-/// as good as none: the run is made again.
+/// The report of this run, if it is about that commit and those steps. An unreadable report counts as none:
+/// the run is repeated.
 pub(super) fn load_report(folder: &Path, commit: &Sha, steps: &[CiStep]) -> io::Result<Option<CiReport>> {
     let record: Option<Record> = load(&folder.join("report.json"))?;
     Ok(record.filter(|r| r.commit == *commit && r.steps == digest(steps)).map(|r| r.report))
@@ -48,8 +48,8 @@ pub(super) fn save_report(
     save(&folder.join("report.json"), &record)
 }
 
-/// That nobody wants the run any more: written before its processes are ended, looked for after each
-/// was started.
+/// Notes that nobody wants the run any more: written before its processes are ended, and checked after each
+/// one is started.
 pub(super) fn cancel(folder: &Path) -> io::Result<()> {
     write_atomic(&folder.join("cancelled"), b"", 0o600)
 }

@@ -1,5 +1,5 @@
-//! Running one step of the checks: a shell in its own process group, bounded in time, with nothing
-//! of it left behind however it ends.
+//! Runs one step of the checks: a shell in its own process group, bounded in time, with nothing left behind
+//! however it ends.
 
 use super::local::CiStep;
 use super::log::RunLog;
@@ -41,7 +41,7 @@ pub(crate) struct StepPlace<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) tree: &'a Path,
     pub(crate) env: &'a [(OsString, OsString)],
-    /// In every process' environment, and only there.
+    /// In the environment of every process of the run, and only there.
     pub(crate) marker: &'a [u8],
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn run_command(
 ) -> io::Result<StepEnd> {
     let deadline = Instant::now() + timeout;
     let (output, child_end) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Only our end: a child that finds its output non-blocking may lose some.
+    // Only our end: a child whose output is non-blocking may lose some of it.
     fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
     let mut child = command
         .env_clear()
@@ -71,22 +71,22 @@ pub(crate) fn run_command(
         .stderr(child_end)
         .process_group(0)
         .spawn()?;
-    // Not waited for, so the pid is the child's, running or not.
+    // Not reaped, so the pid is the child's, running or not.
     let root = process::start_time(child.id())?.map(|start| ProcessId { pid: child.id(), start });
     let mut output = File::from(output);
     let ended = match root.map(|root| record::save_process(place.folder, root)) {
         Some(Err(e)) => Err(e),
-        // Whoever cancelled before this was started has not ended it.
+        // Whoever cancelled before this step was started has not ended it.
         _ if record::is_cancelled(place.folder) => Ok(false),
         _ => follow(&mut child, &mut output, deadline, log),
     };
-    // Whatever happened, nothing of the step may go on: not what it started in the background
-    // after a pass, not all of it after a timeout or an error of ours.
+    // Whatever happened, nothing of the step may keep running: not what it started in the background before
+    // it passed, and nothing at all after a timeout or an error of ours.
     let swept = end_marked_tree(root, place.marker, END_GRACE);
     // Last words of the processes just ended.
     let drained = drain(&mut output, log);
     if let Err(e) = swept {
-        // Waiting could be for ever; if it did end it is collected, else init will.
+        // Waiting could take for ever; if it did end it is reaped here, otherwise init will do it.
         let _ = child.try_wait();
         return Err(e);
     }
@@ -103,7 +103,7 @@ pub(crate) fn run_command(
 fn outcome(status: ExitStatus) -> StepEnd {
     match (status.code(), status.signal()) {
         (Some(0), _) => StepEnd::Passed,
-        // How a shell reports that a command of it was killed.
+        // How a shell reports that one of its commands was killed.
         (Some(code), _) if code == 128 + SIGKILL => StepEnd::Killed,
         (Some(code), _) => StepEnd::Failed(code),
         (None, Some(SIGKILL)) => StepEnd::Killed,
@@ -111,8 +111,8 @@ fn outcome(status: ExitStatus) -> StepEnd {
     }
 }
 
-/// Takes in the step's output until its shell ends: whether it did before the deadline. The output
-/// is not waited for to end, since a process in the background may hold it open for ever.
+/// Takes in the step's output until its shell ends; returns whether it did before the deadline. The end of
+/// the output is not waited for, since a background process may hold it open for ever.
 fn follow(child: &mut Child, output: &mut File, deadline: Instant, log: &mut RunLog) -> io::Result<bool> {
     let exit: OwnedFd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let mut open = true;
@@ -142,7 +142,7 @@ fn follow(child: &mut Child, output: &mut File, deadline: Instant, log: &mut Run
     }
 }
 
-/// Takes in what is there now: at most what a pipe holds, in case a writer never rests.
+/// Takes in what is there now: at most what a pipe holds, in case a writer never pauses.
 fn drain(output: &mut File, log: &mut RunLog) -> io::Result<()> {
     const READS_MAX: u32 = 32;
     for _ in 0..READS_MAX {

@@ -1,11 +1,11 @@
-//! Checkouts that are used again, so that a run of the checks does not begin with writing every file of the
-//! project anew.
+//! Checkouts that are reused, so that a run of the checks does not begin by rewriting every file of the
+//! project.
 //!
-//! A tree is one run's at a time. The next one gets it only if git says that it is exactly the commit and
-//! nothing else; if there is any doubt it is made anew. What checks may have done to the tree's `.git` does
-//! not matter: that is made anew each time, and the index put into it is a copy from before they ran.
+//! A tree belongs to one run at a time. The next run gets it only if git says that it is exactly the commit
+//! and nothing else; if there is any doubt, it is made anew. What checks may have done to the tree's `.git`
+//! does not matter: it is made anew each time, and the index put into it is a copy from before they ran.
 
-use super::checkout::{self, Origin, checkout, finish, git};
+use super::checkout::{self, Source, checkout, finish, git};
 use crate::host::atomic::write_atomic;
 use crate::host::command;
 use crate::host::lock::FileLock;
@@ -22,15 +22,15 @@ use std::time::Duration;
 const TREES_MAX: u32 = 256;
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A tree that is this run's until the value goes.
+/// A tree that belongs to this run until the value is dropped.
 pub(super) struct TestTree {
     place: PathBuf,
     _lock: FileLock,
 }
 
 impl TestTree {
-    /// Takes a tree for the run of that folder. `before`: the folder of the run that had it last, whose
-    /// processes may still be there if it was cut short.
+    /// Takes a tree for the run of that folder. Also returns the folder of the run that had it last, whose
+    /// processes may still be there if that run was cut short.
     pub(super) fn take(root: &Path, run: &Path) -> io::Result<(TestTree, Option<PathBuf>)> {
         fs::create_dir_all(root)?;
         for number in 0..TREES_MAX {
@@ -51,26 +51,26 @@ impl TestTree {
     /// Makes it exactly the commit. `Ok(Err(why))`: git could not.
     pub(super) fn check_out(
         &self,
-        origin: &Origin<'_>,
+        source: &Source<'_>,
         commit: &Sha,
         path: &OsStr,
     ) -> io::Result<Result<(), String>> {
         let index = self.place.with_extension("index");
         let reusable = index.is_file() && fs::symlink_metadata(&self.place).is_ok_and(|meta| meta.is_dir());
-        if !(reusable && matches!(self.use_again(origin, commit, path, &index), Ok(true))) {
+        if !(reusable && matches!(self.use_again(source, commit, path, &index), Ok(true))) {
             checkout::remove(&self.place)?;
-            if let Err(why) = checkout(origin, commit, &self.place, path)? {
+            if let Err(why) = checkout(source, commit, &self.place, path)? {
                 return Ok(Err(why));
             }
         }
-        // A checkout without an index of use is made anew next time.
+        // Without a usable index, the checkout is made anew next time.
         let _ = fs::remove_file(&index);
         copy_index(&self.place.join(".git/index"), &index)?;
         Ok(Ok(()))
     }
 
-    /// True: it is clean and at the commit.
-    fn use_again(&self, origin: &Origin<'_>, commit: &Sha, path: &OsStr, index: &Path) -> io::Result<bool> {
+    /// True if it is clean and at the commit.
+    fn use_again(&self, source: &Source<'_>, commit: &Sha, path: &OsStr, index: &Path) -> io::Result<bool> {
         let (inside, fresh) = (self.place.join(".git"), self.place.with_extension("new"));
         checkout::remove(&fresh)?;
         match fs::symlink_metadata(&inside) {
@@ -78,7 +78,7 @@ impl TestTree {
             Ok(_) => fs::remove_file(&inside)?,
             Err(_) => {}
         }
-        if origin.clone_into(&fresh, path)?.is_err() {
+        if source.clone_into(&fresh, path)?.is_err() {
             return Ok(false);
         }
         fs::rename(fresh.join(".git"), &inside)?;
@@ -104,7 +104,7 @@ impl TestTree {
     }
 }
 
-/// With its time: git takes a file that is younger than the index for one that may have changed, even if it
+/// Keeps the modification time: git assumes that a file younger than the index may have changed, even if it
 /// looks the same.
 fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to)?;

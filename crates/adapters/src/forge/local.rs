@@ -1,244 +1,234 @@
 //! The embedded forge as the engine's [`Forge`]: a thin layer over the floor's own database.
 //!
-//! Invariants: text leaves here neutralised and bounded, whatever was stored; a call that finds
-//! its work done writes nothing, so performing an effect again shows nothing new in `changes`.
+//! Invariants: text in observations is neutralised and bounded, whatever was stored; a call that finds its
+//! work done writes nothing, so performing an effect again shows nothing new in `changes`.
 
 use shopfloor_core::digest::Digest;
-use shopfloor_core::effect::{FollowUp, Review, StatusState};
+use shopfloor_core::effect::StatusState;
 use shopfloor_core::event::Observation;
+use shopfloor_core::forge::{Cursor, Subject, Version};
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use shopfloor_core::text;
 use shopfloor_core::{deps, hints};
-use shopfloor_engine::ports::{Changes, Final, Forge, IssueText, NewPr, PortError, PortResult, PullText};
+use shopfloor_engine::ports::forge::{
+    By, NewComment, NewIssue, NewPr, NewReview, Resync, comment_body, review_text,
+};
+use shopfloor_engine::ports::{Changes, Final, Forge, Forges, PortError, PortResult};
 use shopfloor_store::forge::{
-    BODY_BYTES_MAX, Change, ChangeKind, ForgeDb, ForgeError, IssueFilter, IssueState, NewIssue,
-    NewPr as NewPrRow, NewReview, NewStatus, PrState, TITLE_CHARS_MAX,
+    BODY_BYTES_MAX, Change, ChangeKind, ForgeError, ForgeResult, ForgeTables, Issue, IssueFilter, IssueState,
+    IssueSummary, NewIssue as NewIssueRow, NewPr as NewPrRow, NewReview as NewReviewRow, NewStatus, Pr,
+    PrState, PrSummary, TITLE_CHARS_MAX,
 };
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who the factory's own comments are from.
+/// The author of the factory's own comments.
 pub const AUTHOR: &str = "shopfloor";
-/// Whose the agents' pull requests are, and who reviews them.
+/// The accounts that open the agents' pull requests and review them.
 pub const DEV_ACCOUNT: &str = "shopfloor-dev";
 pub const REVIEW_ACCOUNT: &str = "shopfloor-review";
 /// The context of the factory's own statuses.
 pub const STATUS_CONTEXT: &str = "shopfloor/ci";
 
 const CHANGES_PAGE: usize = 200;
-const ISSUE_BODY_BYTES_MAX: usize = 64 * 1024;
-const COMMENTS_MAX: usize = 10;
-const COMMENT_BYTES_MAX: usize = 16 * 1024;
-const REVIEWS_MAX: usize = 5;
-const REVIEW_BYTES_MAX: usize = 16 * 1024;
 const STATUS_CHARS_MAX: usize = 300;
-/// What of an issue its pull request repeats.
-const SUMMARY_BYTES_MAX: usize = 2_000;
-/// What the factory posts is cut rather than refused; the note about the cut and a
-/// watermark need room too.
+/// What the factory posts is cut rather than refused; the note about the cut needs room too.
 const POST_BYTES_MAX: usize = BODY_BYTES_MAX - 300;
 
+/// The embedded forges of a floor: all in one database.
+#[derive(Clone)]
+pub struct LocalForges {
+    db: Arc<Mutex<Box<dyn ForgeTables>>>,
+}
+
+impl LocalForges {
+    pub fn new(db: Box<dyn ForgeTables>) -> Self {
+        LocalForges { db: Arc::new(Mutex::new(db)) }
+    }
+
+    /// Gives the project its forge, with the labels that the factory needs. Whatever it already has stays.
+    pub fn init(&self, project: &ProjectName) -> PortResult<()> {
+        self.forge(project).with(|db, project| db.init_project(project))
+    }
+
+    pub fn forge(&self, project: &ProjectName) -> LocalForge {
+        LocalForge { db: self.db.clone(), project: project.clone() }
+    }
+}
+
+impl Forges for LocalForges {
+    fn of(&self, project: &ProjectName) -> PortResult<Arc<dyn Forge>> {
+        Ok(Arc::new(self.forge(project)))
+    }
+}
+
+/// One project's forge.
 pub struct LocalForge {
-    db: Mutex<ForgeDb>,
+    db: Arc<Mutex<Box<dyn ForgeTables>>>,
+    project: ProjectName,
 }
 
 impl LocalForge {
-    pub fn new(db: ForgeDb) -> Self {
-        LocalForge { db: Mutex::new(db) }
-    }
-
-    fn db(&self) -> MutexGuard<'_, ForgeDb> {
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&mut dyn ForgeTables, &ProjectName) -> ForgeResult<T>,
+    ) -> PortResult<T> {
         // A panic rolls its transaction back, so the connection is as good as before.
-        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        call(&mut **db, &self.project).map_err(port_error)
     }
 }
 
 impl Forge for LocalForge {
-    fn changes(&self, project: &ProjectName, cursor: u64) -> PortResult<Changes> {
-        let mut db = self.db();
-        let changes = db.changes(project, cursor, CHANGES_PAGE).map_err(port_error)?;
-        let cursor = changes.last().map_or(cursor, |change| change.seq);
-        let observations = changes
-            .iter()
-            .map(|change| observe(&mut db, project, change))
-            .collect::<Result<_, _>>()
-            .map_err(port_error)?;
-        Ok(Changes { cursor, observations })
+    fn resync(&self) -> Option<Resync> {
+        None
     }
 
-    fn issue_text(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<IssueText> {
-        let mut db = self.db();
-        let found = db.issue_without_comments(project, issue).map_err(port_error)?;
-        let comments = db.comments(project, issue, COMMENTS_MAX).map_err(port_error)?;
-        Ok(IssueText {
-            title: text::one_line(&found.title, TITLE_CHARS_MAX),
-            body: text::head(&text::neutralise(&found.body), ISSUE_BODY_BYTES_MAX),
-            comments: comments.iter().map(comment_text).collect(),
-        })
-    }
-
-    fn review_texts(&self, project: &ProjectName, pr: PrNumber) -> PortResult<Vec<String>> {
-        let reviews = self.db().reviews(project, pr, REVIEWS_MAX).map_err(port_error)?;
-        let show = |review: &shopfloor_store::forge::Review| {
-            format!(
-                "{} of {} by {}:\n{}",
-                review.verdict.as_str(),
-                review.head.short(),
-                text::one_line(&review.author, 80),
-                review_text(&review.text)
+    fn changes(&self, after: &Cursor) -> PortResult<Changes> {
+        let seq = if after.is_start() { Ok(0) } else { after.as_str().parse() };
+        let seq = seq.map_err(|_| {
+            PortError::permanent(
+                Final::Config,
+                format!("the embedded forge was never read as far as {:?}", after.as_str()),
             )
-        };
-        Ok(reviews.iter().map(show).collect())
-    }
-
-    fn pull_text(&self, project: &ProjectName, pr: PrNumber) -> PortResult<PullText> {
-        let mut db = self.db();
-        let found = db.pr(project, pr).map_err(port_error)?;
-        let show = |status: &shopfloor_store::forge::Status| {
-            let said = text::one_line(&status.description, STATUS_CHARS_MAX);
-            format!("{} on {}: {}, {said}", status.context, found.head.short(), status.state.as_str())
-        };
-        Ok(PullText {
-            title: text::one_line(&found.title, TITLE_CHARS_MAX),
-            checks: found.statuses.iter().map(show).collect(),
-            author: text::one_line(&found.author, 80),
-            body: text::head(&text::neutralise(&found.body), ISSUE_BODY_BYTES_MAX),
-            comments: found.comments.iter().rev().take(COMMENTS_MAX).rev().map(comment_text).collect(),
-            issue: found.issue,
-            head: found.head,
+        })?;
+        self.with(|db, project| {
+            let mut changes = db.changes(project, seq, CHANGES_PAGE + 1)?;
+            let more = changes.len() > CHANGES_PAGE;
+            changes.truncate(CHANGES_PAGE);
+            let cursor =
+                changes.last().map_or_else(|| after.clone(), |last| Cursor::new(last.seq.to_string()));
+            let observations =
+                changes.iter().map(|change| observe(db, project, change)).collect::<Result<_, _>>()?;
+            Ok(Changes { cursor, observations, more })
         })
     }
 
-    fn abandoned_pull(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
-        let closed = self.db().prs(project, Some(PrState::Closed)).map_err(port_error)?;
-        Ok(closed.iter().rfind(|pr| pr.issue == Some(issue)).map(|pr| pr.number))
+    fn issue(&self, issue: IssueNumber) -> PortResult<Issue> {
+        self.with(|db, project| db.issue(project, issue))
     }
 
-    fn edit_labels(
-        &self,
-        project: &ProjectName,
-        issue: IssueNumber,
-        add: &[String],
-        remove: &[String],
-    ) -> PortResult<u64> {
-        self.db().edit_labels(project, issue, add, remove).map_err(port_error)
+    fn issues(&self, filter: &IssueFilter) -> PortResult<Vec<IssueSummary>> {
+        self.with(|db, project| db.issues(project, filter))
     }
 
-    fn comment(&self, project: &ProjectName, issue: IssueNumber, marker: &str, body: &str) -> PortResult<()> {
-        let body = text::head(body, POST_BYTES_MAX);
-        self.db().comment(project, issue, AUTHOR, &body, Some(marker)).map_err(port_error).map(drop)
+    fn pull(&self, pr: PrNumber) -> PortResult<Pr> {
+        self.with(|db, project| db.pr(project, pr))
     }
 
-    fn comment_pr(&self, project: &ProjectName, pr: PrNumber, marker: &str, body: &str) -> PortResult<()> {
-        let body = text::head(body, POST_BYTES_MAX);
-        self.db().comment_pr(project, pr, AUTHOR, &body, Some(marker)).map_err(port_error).map(drop)
+    fn pulls(&self, state: Option<PrState>) -> PortResult<Vec<PrSummary>> {
+        self.with(|db, project| db.prs(project, state))
     }
 
-    fn close_issue(&self, project: &ProjectName, issue: IssueNumber) -> PortResult<()> {
-        self.db().close_issue(project, issue).map_err(port_error)
+    fn labels(&self) -> PortResult<Vec<String>> {
+        self.with(|db, project| db.labels(project))
     }
 
-    fn open_pr(&self, project: &ProjectName, pr: &NewPr<'_>) -> PortResult<PrNumber> {
-        let mut db = self.db();
-        let issue = db.issue_without_comments(project, pr.issue).map_err(port_error)?;
-        let new = NewPrRow {
-            title: pull_title(&issue.title, pr.issue),
-            body: pull_body(&issue.body, pr.issue),
-            branch: pr.branch.to_owned(),
-            head: pr.head.clone(),
-            issue: Some(pr.issue),
-            author: DEV_ACCOUNT.to_owned(),
+    fn ensure_labels(&self, names: &[String]) -> PortResult<()> {
+        self.with(|db, project| names.iter().try_for_each(|name| db.create_label(project, name).map(drop)))
+    }
+
+    fn create_issue(&self, new: &NewIssue<'_>) -> PortResult<IssueNumber> {
+        let (title, body) = match new.by {
+            By::Factory => (text::one_line(new.title, TITLE_CHARS_MAX), text::head(new.body, POST_BYTES_MAX)),
+            By::Person(_) => (new.title.to_owned(), new.body.to_owned()),
         };
-        db.open_pr(project, &new).map_err(port_error)
+        let (labels, deps) = (new.labels.to_vec(), new.deps.to_vec());
+        let row = NewIssueRow { title, body, author: account(new.by, REVIEW_ACCOUNT), labels, deps };
+        self.with(|db, project| db.create_issue_once(project, &row, new.marker))
     }
 
-    fn move_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
-        self.db().move_pr(project, pr, head).map_err(port_error)
+    fn edit_issue(&self, issue: IssueNumber, title: Option<&str>, body: Option<&str>) -> PortResult<()> {
+        self.with(|db, project| db.edit_issue(project, issue, title, body))
     }
 
-    fn close_pr(&self, project: &ProjectName, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()> {
-        self.db().close_pr(project, pr, merged).map_err(port_error)
+    fn edit_labels(&self, issue: IssueNumber, add: &[String], remove: &[String]) -> PortResult<Version> {
+        self.with(|db, project| db.edit_labels(project, issue, add, remove))
     }
 
-    fn post_review(
-        &self,
-        project: &ProjectName,
-        pr: PrNumber,
-        head: &Sha,
-        marker: &str,
-        review: &Review,
-    ) -> PortResult<()> {
-        let whole = [review.reason.trim(), review.markdown.trim()].map(str::to_owned);
-        let said: Vec<String> = whole.into_iter().filter(|part| !part.is_empty()).collect();
-        let new = NewReview {
-            head: head.clone(),
-            verdict: review.verdict,
-            // The watermark says which commit it is of, wherever the text is copied to.
-            text: format!("{}\n\n<!-- reviewed: {head} -->", text::head(&said.join("\n\n"), POST_BYTES_MAX)),
-            author: REVIEW_ACCOUNT.to_owned(),
-            marker: Some(marker.to_owned()),
+    fn comment(&self, on: Subject, new: &NewComment<'_>) -> PortResult<()> {
+        let (author, body) = (account(new.by, AUTHOR), said(new.by, new.body));
+        self.with(|db, project| match on {
+            Subject::Issue(issue) => db.comment(project, issue, &author, &body, new.marker).map(drop),
+            Subject::Pr(pr) => db.comment_pr(project, pr, &author, &body, new.marker).map(drop),
+        })
+    }
+
+    fn edit_comment(&self, on: Subject, id: u64, body: &str) -> PortResult<()> {
+        self.with(|db, project| db.edit_comment(project, on, id, body))
+    }
+
+    fn close_issue(&self, issue: IssueNumber) -> PortResult<()> {
+        self.with(|db, project| db.close_issue(project, issue))
+    }
+
+    fn reopen_issue(&self, issue: IssueNumber) -> PortResult<()> {
+        self.with(|db, project| db.reopen_issue(project, issue))
+    }
+
+    fn open_pr(&self, new: &NewPr<'_>) -> PortResult<PrNumber> {
+        let row = NewPrRow {
+            title: new.title.to_owned(),
+            body: new.body.to_owned(),
+            branch: new.branch.to_owned(),
+            head: new.head.clone(),
+            issue: new.issue,
+            author: account(new.by, DEV_ACCOUNT),
         };
-        let mut db = self.db();
-        db.review(project, pr, &new).map_err(port_error)?;
-        follow_up(&mut db, project, pr, &review.follow_ups).map_err(port_error)
+        self.with(|db, project| db.open_pr(project, &row))
     }
 
-    fn post_status(
-        &self,
-        project: &ProjectName,
-        commit: &Sha,
-        run: RunId,
-        state: StatusState,
-        description: &str,
-    ) -> PortResult<()> {
+    fn move_pr(&self, pr: PrNumber, head: &Sha) -> PortResult<()> {
+        self.with(|db, project| db.move_pr(project, pr, head))
+    }
+
+    fn close_pr(&self, pr: PrNumber, merged: Option<&Sha>) -> PortResult<()> {
+        self.with(|db, project| db.close_pr(project, pr, merged))
+    }
+
+    fn post_review(&self, pr: PrNumber, new: &NewReview<'_>) -> PortResult<()> {
+        let row = NewReviewRow {
+            head: new.head.clone(),
+            verdict: new.verdict,
+            text: new.text.to_owned(),
+            author: account(new.by, REVIEW_ACCOUNT),
+            marker: new.marker.map(str::to_owned),
+        };
+        self.with(|db, project| db.review(project, pr, &row)).map(drop)
+    }
+
+    fn post_status(&self, commit: &Sha, run: RunId, state: StatusState, text: &str) -> PortResult<()> {
         let new = NewStatus {
             commit: commit.clone(),
             context: STATUS_CONTEXT.to_owned(),
             state,
-            description: text::one_line(description, STATUS_CHARS_MAX),
+            description: text::one_line(text, STATUS_CHARS_MAX),
             run: Some(run),
         };
-        self.db().set_status(project, &new).map_err(port_error)
+        self.with(|db, project| db.set_status(project, &new))
     }
 }
 
-/// Issues for what a review suggests, unless there is one of that title already, open or closed.
-fn follow_up(
-    db: &mut ForgeDb,
-    project: &ProjectName,
-    pr: PrNumber,
-    new: &[FollowUp],
-) -> Result<(), ForgeError> {
-    if new.is_empty() {
-        return Ok(());
+fn account(by: By<'_>, of_the_factory: &str) -> String {
+    match by {
+        By::Factory => of_the_factory.to_owned(),
+        By::Person(name) => name.to_owned(),
     }
-    let plain = |title: &str| text::one_line(title, TITLE_CHARS_MAX).to_lowercase();
-    let issues = db.issues(project, &IssueFilter::default())?;
-    let mut known: BTreeSet<String> = issues.iter().map(|issue| plain(&issue.title)).collect();
-    for FollowUp { title, body } in new {
-        if known.insert(plain(title)) {
-            let body =
-                format!("{body}\n\nFound in the review of pull request #{pr}; it is not of its making.");
-            let labels = vec!["tech-debt".to_owned()];
-            db.create_issue(
-                project,
-                &NewIssue { title: title.clone(), body, author: REVIEW_ACCOUNT.into(), labels, deps: vec![] },
-            )?;
-        }
-    }
-    Ok(())
 }
 
-fn comment_text(comment: &shopfloor_store::forge::Comment) -> String {
-    let body = text::head(&text::neutralise(&comment.body), COMMENT_BYTES_MAX);
-    format!("{}:\n{body}", text::one_line(&comment.author, 80))
+fn said(by: By<'_>, body: &str) -> String {
+    match by {
+        By::Factory => text::head(body, POST_BYTES_MAX),
+        By::Person(_) => body.to_owned(),
+    }
 }
 
-/// What the forge shows of an object now, which may be later than the change that names it.
-fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<Observation, ForgeError> {
+/// What the forge shows of an object now, which may be later than the change that named it.
+fn observe(db: &mut dyn ForgeTables, project: &ProjectName, change: &Change) -> ForgeResult<Observation> {
+    let (issue, pr) = (IssueNumber(change.number), PrNumber(change.number));
     match change.kind {
         ChangeKind::Issue => {
-            let issue = db.issue_without_comments(project, IssueNumber(change.number))?;
+            let issue = db.issue_without_comments(project, issue)?;
             Ok(Observation::Issue {
                 number: issue.number,
                 title: text::one_line(&issue.title, TITLE_CHARS_MAX),
@@ -252,8 +242,8 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
             })
         }
         ChangeKind::Pr => {
-            let pr = db.pr(project, PrNumber(change.number))?;
-            // The one it was opened for, and those its text names.
+            let pr = db.pr(project, pr)?;
+            // The issue it was opened for, and those its text names.
             let mut fixes = BTreeSet::from_iter(pr.issue);
             fixes.extend(hints::fixes(&pr.body));
             Ok(Observation::Pr {
@@ -264,10 +254,13 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 fixes: fixes.into_iter().collect(),
                 title: text::one_line(&pr.title, TITLE_CHARS_MAX),
                 ours: [AUTHOR, DEV_ACCOUNT].contains(&pr.author.as_str()),
+                author: text::one_line(&pr.author, 80),
+                // Only issues have labels here.
+                labels: Vec::new(),
+                merged: pr.merged_commit,
             })
         }
         ChangeKind::Review => {
-            let pr = PrNumber(change.number);
             let review = db.review_by_id(project, pr, change.id)?;
             Ok(Observation::Review {
                 pr,
@@ -280,35 +273,36 @@ fn observe(db: &mut ForgeDb, project: &ProjectName, change: &Change) -> Result<O
                 id: review.id,
             })
         }
+        ChangeKind::Comment => observe_comment(db, project, Subject::Issue(issue), change.id),
+        ChangeKind::PrComment => observe_comment(db, project, Subject::Pr(pr), change.id),
     }
 }
 
-/// The issue's title and number, as the commit of a merge would name it.
-fn pull_title(issue: &str, number: IssueNumber) -> String {
-    let suffix = format!(" (#{number})");
-    format!("{}{suffix}", text::one_line(issue, TITLE_CHARS_MAX - suffix.chars().count()))
+fn observe_comment(
+    db: &mut dyn ForgeTables,
+    project: &ProjectName,
+    on: Subject,
+    id: u64,
+) -> ForgeResult<Observation> {
+    let comment = db.comment_by_id(project, on, id)?;
+    Ok(Observation::Comment {
+        on,
+        id,
+        author: text::one_line(&comment.author, 80),
+        text: comment_body(&comment.body),
+        revision: Digest::new().field(comment.body.as_bytes()).finish(),
+        created_at: comment.created_at,
+    })
 }
 
-/// What the issue is about, what it is for, and a mark of who made it.
-fn pull_body(issue: &str, number: IssueNumber) -> String {
-    let issue = text::neutralise(issue);
-    let first = issue.split("\n\n").map(str::trim).find(|part| !part.is_empty() && !part.starts_with('#'));
-    let summary =
-        first.map(|part| format!("{}\n\n", text::head(part, SUMMARY_BYTES_MAX))).unwrap_or_default();
-    format!("{summary}Fixes #{number}\n\n<!-- shopfloor: issue {number} -->")
-}
-
-fn review_text(stored: &str) -> String {
-    text::head(&text::neutralise(stored), REVIEW_BYTES_MAX)
-}
-
-/// What the forge refuses it will refuse again; whatever is the matter with the store may pass.
+/// What the forge refuses, it will refuse again; trouble with the store may pass.
 fn port_error(error: ForgeError) -> PortError {
     let cause = match &error {
         ForgeError::Store(_) => return PortError::transient(error),
         ForgeError::NoSuchProject(_)
         | ForgeError::NoSuchIssue(_)
         | ForgeError::NoSuchPr(_)
+        | ForgeError::NoSuchComment { .. }
         | ForgeError::NoSuchReview { .. } => Final::Missing,
         ForgeError::AlreadyMerged { .. } => Final::Rejected,
         ForgeError::UnknownLabel { .. }

@@ -1,37 +1,38 @@
 //! What a project says in `.gitattributes` about merging (`merge=union`, `-merge`, `binary`), for merges without
 //! a checkout.
 //!
-//! Git looks for these files in a working tree, and a bare repository has none. (`--attr-source` came with git
-//! 2.41.) So those of the base are laid out in a folder of their own, which git is told is the working tree. They
-//! are what has landed: a branch does not decide how it is merged. Drivers need a configuration, and there is none:
-//! nothing that a committed file names is ever run.
+//! Git looks for these files in a working tree, and a bare repository has none. (`--attr-source` came with
+//! git 2.41.) So the base's files are laid out in a folder of their own, and git is told that this is the
+//! working tree. They are what has landed: a branch does not decide how it is merged. Merge drivers need a
+//! configuration, and there is none: nothing that a committed file names is ever run.
 
 use super::run::{GitError, GitResult, Repo};
+use crate::host::clock;
 use shopfloor_core::ids::Sha;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 const FILE: &str = ".gitattributes";
 /// More than any project has; the rest is left out.
 const FILES_MAX: usize = 500;
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 const LIST_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// A folder that was made so long ago is not in use.
+/// A folder this old is not in use.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// The attribute files of the tree that was last asked for, of each repository: from one base to the next hardly
-/// ever one of them changes, and that is seen without reading all of a large tree.
+/// For each repository, the attribute files of the tree that was last asked for: they hardly ever change from
+/// one base to the next, and whether they did can be seen without reading all of a large tree.
 #[derive(Default)]
 pub(super) struct Attributes(Mutex<BTreeMap<PathBuf, (Sha, Files)>>);
 
-/// Each path, and the blob it is.
+/// Each path, with the name of its blob.
 type Files = Vec<(PathBuf, String)>;
 
 impl Attributes {
-    /// The repository, merging as the files of `tree` say.
+    /// The repository, set up to merge as the files of `tree` say.
     pub(super) fn of_tree(&self, repo: &Repo, tree: &Sha) -> GitResult<Repo> {
         let files = self.files(repo, tree)?;
         if files.is_empty() {
@@ -57,7 +58,7 @@ impl Attributes {
     }
 }
 
-/// Whether two trees are known to have the same attribute files. Git reads only where they differ.
+/// Whether two trees are known to have the same attribute files. Git reads only the parts that differ.
 fn are_the_same(repo: &Repo, old: &Sha, new: &Sha) -> bool {
     let call = repo.call("diff-tree").args(["-r", "--quiet", old.as_str(), new.as_str(), "--"]);
     // An old tree may be gone by now.
@@ -73,7 +74,7 @@ fn files(repo: &Repo, tree: &Sha) -> GitResult<Files> {
         let mut about = about.split(' ');
         let is_file = about.next()?.starts_with("100");
         let path = PathBuf::from(path);
-        // A tree made by hand may name anything.
+        // A handmade tree may name anything.
         let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
         let wanted = is_file && inside && path.file_name()? == FILE;
         wanted.then(|| Some((path, about.nth(1)?.to_owned())))?
@@ -94,7 +95,7 @@ fn lay_out(repo: &Repo, files: &[(PathBuf, String)], root: &Path, folder: &Path)
         fs::write(path, content).map_err(failed)?;
     }
     match fs::rename(&new, folder) {
-        // Somebody else was faster with the same.
+        // Somebody else was faster and made the same.
         Err(_) if folder.is_dir() => fs::remove_dir_all(&new).map_err(failed),
         done => done.map_err(failed),
     }
@@ -104,7 +105,7 @@ fn tempfile_in(root: &Path) -> PathBuf {
     let thread = format!("{:?}", std::thread::current().id());
     let digits: String = thread.chars().filter(char::is_ascii_digit).collect();
     let new = root.join(format!("new-{}-{digits}", std::process::id()));
-    // What a killed process of the same number left.
+    // Leftovers of a killed process with the same pid.
     let _ = fs::remove_dir_all(&new);
     new
 }
@@ -112,10 +113,10 @@ fn tempfile_in(root: &Path) -> PathBuf {
 fn remove_old(root: &Path) {
     let is_old = |entry: &fs::DirEntry| {
         let made = entry.metadata().and_then(|meta| meta.modified());
-        made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age > KEPT_FOR))
+        made.is_ok_and(|made| clock::now().duration_since(made).is_ok_and(|age| age > KEPT_FOR))
     };
     for entry in fs::read_dir(root).into_iter().flatten().flatten().filter(is_old) {
-        // The next one comes by again.
+        // The next call tries again.
         let _ = fs::remove_dir_all(entry.path());
     }
 }

@@ -1,24 +1,33 @@
 //! One git process: its arguments, its end, its output.
 //!
-//! Which exit codes are answers is said at each call; any other end is an error. A process that
-//! takes too long is stopped.
+//! Each call says which exit codes are answers; any other end is an error. A process that takes too long is
+//! stopped.
 
+use super::origin::Push;
 use super::run::{GitError, GitResult, parse_sha};
+use rustix::process::{Pid, Signal, kill_process_group};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Not even the first push of a huge repository takes this long on one machine.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 const STDERR_BYTES_MAX: usize = 2_000;
 
-/// One git process to be.
+/// How much is kept of what git says besides its answer; a server may say any amount.
+const SAID_BYTES_MAX: u64 = 256 * 1024;
+
+/// How much is read of a list of refs that were asked for by name.
+const REFS_BYTES_MAX: usize = 1024 * 1024;
+
+/// One git process to be started.
 #[must_use]
 pub(crate) struct Call {
     program: OsString,
@@ -27,6 +36,8 @@ pub(crate) struct Call {
     subcommand: String,
     begun: bool,
     stdin: Option<Vec<u8>>,
+    /// The call's own time limit, if it has one; everything it started then ends with it.
+    limit: Option<Duration>,
 }
 
 /// What a git process left.
@@ -45,7 +56,49 @@ impl Call {
     /// `command` has git's global options; more may follow until the first argument.
     pub(crate) fn new(program: OsString, command: Command, subcommand: &str) -> Self {
         let shown = format!("git {subcommand}");
-        Call { program, command, shown, subcommand: subcommand.to_owned(), begun: false, stdin: None }
+        let subcommand = subcommand.to_owned();
+        Call { program, command, shown, subcommand, begun: false, stdin: None, limit: None }
+    }
+
+    /// Gives it a deadline, at which everything it started is ended: a helper that talks to a server must not
+    /// continue by itself.
+    pub(crate) fn within(mut self, limit: Duration) -> Self {
+        self.command.process_group(0);
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Runs `ls-remote` for these full names.
+    pub(crate) fn listing(self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
+        let call = self.args(["--quiet", "--refs", "--"]).arg(remote).args(names);
+        let command = call.shown();
+        let text = call.beginning(REFS_BYTES_MAX)?;
+        let mut found = vec![None; names.len()];
+        // git matches the end of a name; only the whole name counts here.
+        for (sha, name) in text.lines().filter_map(|line| line.split_once('\t')) {
+            if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+                found[at] = Some(parse_sha(&command, sha)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The arguments of `push` for these moves, including where each ref is expected to be.
+    pub(crate) fn pushing(mut self, url: &OsStr, push: &Push<'_>) -> Self {
+        self = self.args([
+            "--quiet",
+            "--atomic",
+            "--no-verify",
+            "--no-signed",
+            "--no-follow-tags",
+            "--recurse-submodules=no",
+        ]);
+        let standing = push.standing.iter().map(|(name, at)| (name, Some(at), Some(at)));
+        let moves = push.moves.iter().map(|m| (&m.name, m.old.as_ref(), m.new.as_ref()));
+        let all: Vec<_> = moves.chain(standing).collect();
+        let said = |sha: &Option<&Sha>| sha.map_or_else(String::new, Sha::to_string);
+        self = self.args(all.iter().map(|(name, old, _)| format!("--force-with-lease={name}:{}", said(old))));
+        self.arg("--").arg(url).args(all.iter().map(|(name, _, new)| format!("{}:{name}", said(new))))
     }
 
     /// For global options. Only before the first argument.
@@ -54,7 +107,7 @@ impl Call {
         &mut self.command
     }
 
-    /// The subcommand goes behind every global option, so it waits for the first of its arguments.
+    /// The subcommand comes after all global options, so it is added with the first of its arguments.
     fn begin(&mut self) {
         if !self.begun {
             self.begun = true;
@@ -83,7 +136,7 @@ impl Call {
     }
 
     pub(crate) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(self, args: I) -> Self {
-        args.into_iter().fold(self, |call, arg| call.arg(arg))
+        args.into_iter().fold(self, Call::arg)
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
@@ -100,8 +153,8 @@ impl Call {
         self.shown.clone()
     }
 
-    /// Runs it. An exit code not among these is an error, and so is an end by a signal: a git that
-    /// was killed has said nothing about the repository.
+    /// Runs it. Any other exit code is an error, and so is death by a signal: a git that was killed has said
+    /// nothing about the repository.
     pub(crate) fn ending(self, codes: &[i32]) -> GitResult<Output> {
         let shown = self.shown();
         let ended = self.end(u64::MAX)?;
@@ -115,19 +168,20 @@ impl Call {
     fn end(mut self, bytes_max: u64) -> GitResult<Ended> {
         self.begin();
         let (mut child, stderr) = self.start()?;
-        // Nothing to say to it: it must not wait for more.
+        // We have nothing to say to it, so it must not wait for more.
         drop(child.stdin.take());
         let stdout = read_all(child.stdout.take(), bytes_max);
-        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
-        else {
-            stop(&mut child);
-            return Err(GitError::TimedOut { command: self.shown });
+        let (limit, began) = (self.limit.unwrap_or(TIME_LIMIT), Instant::now());
+        let left = || limit.saturating_sub(began.elapsed());
+        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(left()), stderr.recv_timeout(left())) else {
+            self.stop(&mut child);
+            return Err(GitError::TimedOut { command: self.shown, limit });
         };
         let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
         Ok(Ended { code: status.code(), stdout, stderr })
     }
 
-    /// Runs it and hands what it writes to another, chosen by the first bytes of that; `None`: to nobody.
+    /// Runs it and pipes its output into another call, chosen by the first bytes; `None`: into none.
     pub(crate) fn into(mut self, first: usize, next: impl FnOnce(&[u8]) -> Option<Call>) -> GitResult<()> {
         self.begin();
         let (mut child, stderr) = self.start()?;
@@ -135,7 +189,7 @@ impl Call {
         let (done, begun) = channel();
         std::thread::spawn(move || {
             let mut header = vec![0; first];
-            // One that ends before says by its end why.
+            // If it ends before that, its exit says why.
             let whole = pipe.read_exact(&mut header).is_ok();
             let _ = done.send(whole.then_some((header, pipe)));
         });
@@ -143,7 +197,7 @@ impl Call {
             Some((header, mut pipe)) => match next(&header) {
                 Some(next) => next.feed(header, pipe),
                 None => {
-                    // It is let come to its end: a closed pipe would kill it.
+                    // Let it run to its end: a closed pipe would kill it.
                     std::thread::spawn(move || drop(std::io::copy(&mut pipe, &mut std::io::sink())));
                     Ok(())
                 }
@@ -151,19 +205,19 @@ impl Call {
             None => Ok(()),
         };
         let Ok(stderr) = stderr.recv_timeout(TIME_LIMIT) else {
-            stop(&mut child);
-            return Err(GitError::TimedOut { command: self.shown });
+            self.stop(&mut child);
+            return Err(GitError::TimedOut { command: self.shown, limit: TIME_LIMIT });
         };
         let status = child.wait().map_err(|e| GitError::io(self.shown.clone(), e))?;
         match status.code() {
             Some(0) => fed,
-            // Whoever reads no more ends it; then it is the reader that failed.
+            // If the reader stops reading, that ends this process; then it is the reader that failed.
             _ if fed.is_err() => fed,
             code => Err(Ended { code, stdout: Vec::new(), stderr }.into_error(self.shown)),
         }
     }
 
-    /// Runs it on these bytes, followed by what comes out of a pipe.
+    /// Runs it on these bytes, followed by the content of a pipe.
     fn feed(mut self, begin: Vec<u8>, mut pipe: impl Read + Send + 'static) -> GitResult<()> {
         let shown = self.shown();
         self.begin();
@@ -178,8 +232,8 @@ impl Call {
         let stdout = read_all(child.stdout.take(), u64::MAX);
         let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
         else {
-            stop(&mut child);
-            return Err(GitError::TimedOut { command: shown });
+            self.stop(&mut child);
+            return Err(GitError::TimedOut { command: shown, limit: TIME_LIMIT });
         };
         let status = child.wait().map_err(|e| GitError::io(shown.clone(), e))?;
         match status.code() {
@@ -188,8 +242,8 @@ impl Call {
         }
     }
 
-    /// Starts it, with a thread that reads its standard error. Its standard input, if there is any, is
-    /// written by another thread, or left to the caller if it is empty.
+    /// Starts it, with a thread that reads its standard error. Standard input, if there is any, is written by
+    /// another thread, or left to the caller if it is empty.
     fn start(&mut self) -> GitResult<(Child, Receiver<Vec<u8>>)> {
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -202,8 +256,19 @@ impl Call {
             // A git that stops reading says so by its exit code, not by a broken pipe.
             std::thread::spawn(move || drop(pipe.write_all(&bytes)));
         }
-        let stderr = read_all(child.stderr.take(), u64::MAX);
+        let stderr = read_beginning(child.stderr.take(), SAID_BYTES_MAX);
         Ok((child, stderr))
+    }
+
+    fn stop(&self, child: &mut Child) {
+        if self.limit.is_some()
+            && let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        // It may have ended on its own in this instant; either way it is reaped.
+        let _ = child.kill();
+        let _ = child.wait();
     }
 
     /// Its standard output; an exit code other than 0 is an error.
@@ -220,11 +285,11 @@ impl Call {
         Ok(String::from_utf8_lossy(&self.first_bytes(bytes_max)?).into_owned())
     }
 
-    /// The beginning of its output, as it is.
+    /// The beginning of its output, as raw bytes.
     pub(crate) fn first_bytes(self, bytes_max: usize) -> GitResult<Vec<u8>> {
         let shown = self.shown();
         let ended = self.end(bytes_max as u64)?;
-        // One that wrote more was stopped by that.
+        // A process that wrote more was stopped because of that.
         if ended.code != Some(0) && ended.stdout.len() < bytes_max {
             return Err(ended.into_error(shown));
         }
@@ -237,9 +302,9 @@ impl Call {
     }
 }
 
-/// However a process ended.
+/// A process's end, whatever it was.
 struct Ended {
-    /// `None`: by a signal.
+    /// `None`: ended by a signal.
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -271,8 +336,16 @@ fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receive
     receiver
 }
 
-fn stop(child: &mut Child) {
-    // It may have ended on its own in this instant; either way it is reaped.
-    let _ = child.kill();
-    let _ = child.wait();
+/// The same, but the pipe is read to its end, however little of it is kept.
+fn read_beginning(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
+    let (done, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = (&mut pipe).take(bytes_max).read_to_end(&mut bytes);
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        let _ = done.send(bytes);
+    });
+    receiver
 }

@@ -1,9 +1,9 @@
-//! Everything that a tree's folder holds, as a tree of git's.
+//! Everything that a tree's folder holds, as a git tree.
 //!
-//! It is made through an index of its own, so the worktree's index, HEAD and stash are not touched and a
-//! lock on them does not matter; and in the keeper, so what the agent configured does not matter either.
-//! It holds tracked files (also those marked as assumed unchanged), untracked ones that are not ignored,
-//! and the files of repositories nested in the worktree and of submodules that differ from what HEAD says.
+//! It is built through an index of its own, so the worktree's index, HEAD and stash are not touched and locks
+//! on them do not matter; and in the keeper, so what the agent configured does not matter either. It holds
+//! tracked files (also those marked as assumed unchanged), untracked files that are not ignored, and the
+//! files of repositories nested in the worktree and of submodules that differ from what HEAD says.
 
 use super::call::Call;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
@@ -49,7 +49,7 @@ impl Captured {
     }
 }
 
-/// One attempt at it.
+/// One attempt at capturing.
 struct Capture<'a> {
     git: &'a Git,
     site: &'a Site,
@@ -83,7 +83,8 @@ impl Capture<'_> {
         let links = trust_no_flag(folder, index)?;
         let mut nested = Vec::new();
         match add_all(folder, index, &nested) {
-            // A nested repository without a commit: only then they are looked for, which costs a walk.
+            // A nested repository without a commit. Only then are such repositories searched for, since that
+            // costs a walk.
             Err(e) if e.says("does not have a commit checked out") => {
                 nested = nested_repositories(folder, index)?;
                 add_all(folder, index, &nested)?;
@@ -91,7 +92,7 @@ impl Capture<'_> {
             added => added?,
         }
 
-        // A nested repository with a commit stands in the index as that, which nobody here has.
+        // A nested repository with a commit is in the index as that commit, which no repository here has.
         let mut staged = new_gitlinks(folder, index, head)?;
         // A submodule's changes are in no repository that outlives the worktree.
         for (path, commit) in links {
@@ -124,9 +125,9 @@ impl Capture<'_> {
     }
 }
 
-/// Adds everything in `folder` to the index but what is below these paths.
+/// Adds everything in `folder` to the index, except what is below these paths.
 fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
-    // Sparse and unsafe line ends are no reason to leave a file out; one sync for all objects.
+    // Sparse checkouts and unsafe line ends are no reason to leave a file out; one sync for all objects.
     let mut add = index.call(folder, "add");
     for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
         add = add.set(setting);
@@ -142,8 +143,8 @@ fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult
     Ok(())
 }
 
-/// Clears the flags that tell git not to look at a file, where there is a file. The commits that
-/// stand in the index for repositories, by the way.
+/// Clears the flags that tell git not to look at a file, where there is a file. Also returns the commits that
+/// stand in the index for repositories.
 fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<(OsString, Sha)>> {
     let listing = index.call(folder, "ls-files").args(["-v", "--stage", "-z"]).run()?;
     let (mut assumed, mut skipped, mut links) = (Vec::new(), Vec::new(), Vec::new());
@@ -174,7 +175,7 @@ fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<(OsStri
     Ok(links)
 }
 
-/// Whether the submodule in that folder holds anything but the commit that is on record for it.
+/// Whether the submodule in that folder holds anything but its recorded commit.
 pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
     if !folder.join(".git").exists() {
         return Ok(false);
@@ -187,7 +188,7 @@ pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bo
     Ok(!call.arg("--ignore-submodules=none").run()?.is_empty())
 }
 
-/// Untracked repositories: git lists one as a folder and does not look inside.
+/// Untracked repositories: git lists each as a folder and does not look inside.
 fn nested_repositories(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<OsString>> {
     let listing = index.call(folder, "ls-files").args(["-z", "--others", "--exclude-standard"]).run()?;
     let entries = listing.split(|byte| *byte == 0);
@@ -233,8 +234,8 @@ impl TemporaryIndex {
         TemporaryIndex { path: git_dir.join(format!("{INDEX_PREFIX}{}-{number}", std::process::id())) }
     }
 
-    /// Starts from another index, which spares hashing files that did not change. Its time comes
-    /// along: git takes a file for changed that is not older than the index.
+    /// Starts from another index, which saves hashing files that did not change. Its modification time is
+    /// copied, too: git considers a file changed if it is not older than the index.
     fn copy_of(&self, index: &Path) -> GitResult<()> {
         let copy = || {
             let modified = std::fs::metadata(index)?.modified()?;
@@ -256,7 +257,7 @@ impl TemporaryIndex {
 
 impl Drop for TemporaryIndex {
     fn drop(&mut self) {
-        // What stays behind is swept later.
+        // Leftovers are swept later.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,17 +1,18 @@
-//! Branches that carry a change which has landed: back, to undo it, or to another branch. What the change is, is told
-//! by two commits: what it landed on, and what it landed as. Whatever came after it stays. Where the same lines were
-//! changed otherwise people decide.
+//! Branches that carry a landed change: back, to undo it, or on to another branch. Two commits say what the
+//! change is: what it landed on, and what it landed as. Whatever came after it stays. Where the same lines
+//! were changed in another way, people decide.
 //!
-//! The branch is in the hub when the call returns. One of that name that is there already is taken as it is: a call
-//! that was cut short made it, or somebody has mended a conflict in it.
+//! The branch is on origin when the call returns. An existing branch of that name is taken as it is: either a
+//! call that was cut short made it, or somebody has resolved a conflict in it.
 
 use super::attributes::Attributes;
 use super::chain::{merge_trees, stand_in};
 use super::commit::{Commit, factory};
-use super::run::{Git, GitError, Repo, branch_ref};
+use super::origin::Origin;
+use super::run::{GitError, Repo, branch_ref};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
-use std::path::Path;
+use shopfloor_engine::ports::PortError;
 
 /// A change that has landed.
 pub struct Landed<'a> {
@@ -19,7 +20,7 @@ pub struct Landed<'a> {
     pub commit: &'a Sha,
 }
 
-/// Where it is carried.
+/// Where the change is carried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Back: it is undone.
@@ -46,6 +47,8 @@ pub enum CarryProblem {
     BadName(String),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Origin(#[from] PortError),
 }
 
 /// What is to be made.
@@ -59,41 +62,40 @@ pub struct Carried<'a> {
     pub message: &'a str,
 }
 
-/// Makes the branch in the hub: `onto` and, on top of it, a commit that carries the change. Whether it was made,
-/// rather than found.
-pub fn branch(git: &Git, hub: &Path, wanted: &Carried<'_>) -> Result<bool, CarryProblem> {
+/// Makes the branch on origin: `onto` and, on top of it, a commit that carries the change. Returns whether it
+/// was made rather than found.
+pub fn branch(origin: &dyn Origin, wanted: &Carried<'_>) -> Result<bool, CarryProblem> {
     let Carried { landed, way, onto, branch, .. } = wanted;
     let full = |name: &str| branch_ref(name).map_err(|e| CarryProblem::BadName(e.to_string()));
     let (name, onto_name) = (full(branch)?, full(onto)?);
-    let hub = git.bare(hub);
-    let head = hub.refs(&[&onto_name])?.remove(0);
+    origin.look()?;
+    let near = origin.near();
+    let head = near.refs(&[&onto_name])?.remove(0);
     let head = head.ok_or_else(|| CarryProblem::NoBranch((*onto).to_owned()))?;
-    let known = hub.commit(landed.commit.as_str())?.is_some() && hub.commit(landed.on.as_str())?.is_some();
-    let there = known && (*way == Way::On || hub.is_ancestor(landed.commit, &head)?);
+    let known = near.commit(landed.commit.as_str())?.is_some() && near.commit(landed.on.as_str())?.is_some();
+    let there = known && (*way == Way::On || near.is_ancestor(landed.commit, &head)?);
     if !there {
         return Err(CarryProblem::NotThere(landed.commit.clone(), (*onto).to_owned()));
     }
-    if hub.refs(&[&name])?[0].is_some() {
+    if near.refs(&[&name])?[0].is_some() {
         return Ok(false);
     }
-    let commit = carry(&hub, &head, wanted)?;
-    let line = format!("create {name}\0{commit}\0");
-    hub.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-    Ok(true)
+    let commit = carry(near, &head, wanted)?;
+    Ok(origin.create(near, &name, &commit)?.is_ok())
 }
 
-/// Merges the way from the one of the two commits to the other.
-fn carry(hub: &Repo, head: &Sha, wanted: &Carried<'_>) -> Result<Sha, CarryProblem> {
+/// Merges the difference between the two commits, in one direction or the other.
+fn carry(near: &Repo, head: &Sha, wanted: &Carried<'_>) -> Result<Sha, CarryProblem> {
     let Carried { landed, way, onto, message, .. } = wanted;
-    let read = Commit::read_all(hub, &[head, landed.commit, landed.on])?;
+    let read = Commit::read_all(near, &[head, landed.commit, landed.on])?;
     let [now, after, before] = &read[..] else { unreachable!("three were asked for") };
     let (from, to) = match way {
         Way::Back => (after, before),
         Way::On => (before, after),
     };
-    let base = stand_in(hub, vec![], from, now)?;
-    let ours = stand_in(hub, vec![base.clone()], now, now)?;
-    let theirs = stand_in(hub, vec![base], to, now)?;
+    let base = stand_in(near, vec![], from, now)?;
+    let ours = stand_in(near, vec![base.clone()], now, now)?;
+    let theirs = stand_in(near, vec![base], to, now)?;
     let merged = |repo: &Repo| {
         let name = |file: &Vec<u8>| text::one_line(&String::from_utf8_lossy(file), 200);
         let merged = merge_trees(repo, &ours, &theirs)?;
@@ -102,12 +104,13 @@ fn carry(hub: &Repo, head: &Sha, wanted: &Carried<'_>) -> Result<Sha, CarryProbl
             if *way == Way::Back { CarryProblem::Touched(files) } else { CarryProblem::Differs(files) }
         })
     };
-    let tree = merged(&Attributes::default().of_tree(hub, &now.tree)?)?;
-    // `merge=union` keeps every line, which undoes nothing: so it has to be the same as plain text.
+    let tree = merged(&Attributes::default().of_tree(near, &now.tree)?)?;
+    // `merge=union` keeps every line, which undoes nothing: so its result has to match that of a plain merge.
     if *way == Way::Back {
-        let plain = merged(hub)?;
+        let plain = merged(near)?;
         if tree != plain {
-            let call = hub.call("diff-tree").args(["-r", "--name-only", tree.as_str(), plain.as_str(), "--"]);
+            let call =
+                near.call("diff-tree").args(["-r", "--name-only", tree.as_str(), plain.as_str(), "--"]);
             let files = call.text()?;
             let files = files.lines().map(|file| text::one_line(file, 200));
             return Err(CarryProblem::Touched(files.collect()));
@@ -130,5 +133,5 @@ fn carry(hub: &Repo, head: &Sha, wanted: &Carried<'_>) -> Result<Sha, CarryProbl
         message: message.as_bytes().to_vec(),
         ..now.clone()
     };
-    Ok(commit.write(hub)?)
+    Ok(commit.write(near)?)
 }

@@ -1,8 +1,8 @@
 //! Putting branches on top of one another, without a checkout.
 //!
-//! Rebasing replays a branch's commits one at a time. A branch with a merge commit in it has no one linear
-//! form, so it is joined by a merge commit instead. Commits that change nothing on top of what came before
-//! are left out. What `.gitattributes` of the base says of merging holds, see `attributes.rs`.
+//! Rebasing replays a branch's commits one at a time. A branch that contains a merge commit has no single
+//! linear form, so it is joined by a merge commit instead. Commits that change nothing on top of what came
+//! before are left out. What the base's `.gitattributes` says about merging holds, see `attributes.rs`.
 
 use super::commit::{Commit, Stamp, factory};
 use super::conflict::Clash;
@@ -10,10 +10,10 @@ use super::message::{merge_message, squash_message};
 use super::run::{GitError, GitResult, Repo, parse_sha};
 use shopfloor_core::effect::{ChainEntry, ChainLink};
 use shopfloor_core::ids::{EntryId, Sha};
-use shopfloor_core::planner::{Link, Tree};
+use shopfloor_core::planner::{Link, TreeId};
 use shopfloor_core::policy::MergeMethod;
 
-/// A chain under way.
+/// A chain being built.
 pub(super) struct Links<'a> {
     pub(super) repo: &'a Repo,
     pub(super) method: MergeMethod,
@@ -24,9 +24,9 @@ pub(super) struct Links<'a> {
     pub(super) removed: &'a [Sha],
     /// Heads of branches that have landed as other commits.
     pub(super) landed: &'a [Sha],
-    /// Heads of those that are in the chain.
+    /// Heads of the branches in the chain.
     pub(super) heads: Vec<Sha>,
-    /// The commits inside of each link are told, too.
+    /// Whether the commits inside each link are reported, too.
     each_commit: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Join {
     Unrelated,
 }
 
-/// What a branch is on top of something.
+/// What a branch becomes on top of something.
 pub(super) enum Joined {
     Commit(Sha, Box<Commit>),
     Nothing,
@@ -60,12 +60,12 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// What was taken off the primary branch does not come back with a branch that was begun there.
+    /// Keeps what was taken off the primary branch from coming back with a branch that was begun there.
     pub(super) fn without(self, removed: &'a [Sha]) -> Self {
         Links { removed, ..self }
     }
 
-    /// What goes on from a branch that has landed is put on top of what that landed as.
+    /// Puts a branch that continues a landed one on top of what that landed as.
     pub(super) fn after(self, landed: &'a [Sha]) -> Self {
         Links { landed, ..self }
     }
@@ -78,7 +78,7 @@ impl<'a> Links<'a> {
         self.links
     }
 
-    /// Puts one more on top.
+    /// Puts one more entry on top.
     pub(super) fn join(&mut self, entry: &ChainEntry, head: &Commit) -> GitResult<Join> {
         let left_out = self.returning(&self.tip.0, entry)?.map_or(0, |returning| returning.left_out);
         let below = self.tip.0.clone();
@@ -88,14 +88,14 @@ impl<'a> Links<'a> {
             Joined::Conflict(clash) => return Ok(Join::Conflict(clash)),
             Joined::Unrelated => return Ok(Join::Unrelated),
         }
-        let link = Link { commit: self.tip.0.clone(), tree: Tree(self.tip.1.tree.clone()) };
+        let link = Link { commit: self.tip.0.clone(), tree: TreeId(self.tip.1.tree.clone()) };
         let inner = if self.each_commit { self.between(&below)? } else { Vec::new() };
-        self.links.push(ChainLink { link, head_tree: Tree(head.tree.clone()), left_out, inner });
+        self.links.push(ChainLink { link, head_tree: TreeId(head.tree.clone()), left_out, inner });
         self.heads.push(entry.head.clone());
         Ok(Join::Linked)
     }
 
-    /// What is on the first-parent line between that and the tip, oldest first.
+    /// The first-parent line between that commit and the tip, oldest first.
     fn between(&self, below: &Sha) -> GitResult<Vec<Link>> {
         let range = format!("{below}..{}", self.tip.0);
         let call =
@@ -103,14 +103,14 @@ impl<'a> Links<'a> {
         let (command, text) = (call.shown(), call.text()?);
         let link = |line: &str| -> GitResult<Link> {
             let (commit, tree) = line.split_once(' ').unwrap_or((line, ""));
-            Ok(Link { commit: parse_sha(&command, commit)?, tree: Tree(parse_sha(&command, tree)?) })
+            Ok(Link { commit: parse_sha(&command, commit)?, tree: TreeId(parse_sha(&command, tree)?) })
         };
         let mut links = text.lines().map(link).collect::<GitResult<Vec<_>>>()?;
         links.pop();
         Ok(links)
     }
 
-    /// A linear branch on top of the base, commit by commit.
+    /// A linear branch replayed on the base, commit by commit.
     pub(super) fn replayed(&self, head: &Sha) -> GitResult<Option<Sha>> {
         let names = self.commits(&self.base.0, head)?;
         if names.is_empty() || names.iter().any(|(_, parents)| parents.len() != 1) {
@@ -122,7 +122,7 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// How it conflicts with the base alone, if it does.
+    /// How the entry conflicts with the base alone, if it does.
     pub(super) fn conflict_with_base(&self, entry: &ChainEntry, head: &Commit) -> GitResult<Option<Clash>> {
         match self.joined(&self.base, entry, head)? {
             Joined::Conflict(clash) => Ok(Some(clash)),
@@ -144,9 +144,9 @@ impl<'a> Links<'a> {
         Ok(self.joined_without_equivalents(onto, entry, head)?.unwrap_or(joined))
     }
 
-    /// As `git rebase` would: commits that have an equivalent in `onto` are left out, and the others are put on
-    /// top. So the rest of a stack lands after its beginning, and a revert of what has landed is no nothing.
-    /// `None`: there are none such, or even so there is a conflict.
+    /// Joins as `git rebase` would: commits that have an equivalent in `onto` are left out, and the others
+    /// are put on top. So the rest of a stack lands after its beginning, and a revert of what has landed does
+    /// not vanish. `None`: there are no such commits, or there is a conflict even so.
     fn joined_without_equivalents(
         &self,
         onto: &(Sha, Commit),
@@ -217,7 +217,7 @@ impl<'a> Links<'a> {
             return self.join_rest(onto, entry, head, &rest);
         }
         match entry.method.unwrap_or(self.method) {
-            // Of a linear branch, the first commit's parent is in what it goes on top of.
+            // If the branch is linear, the parent of its first commit is in the history of `onto`.
             MergeMethod::Rebase if linear && first_parents[0] == onto.0 => {
                 Ok(Joined::Commit(entry.head.clone(), Box::new(head.clone())))
             }
@@ -237,7 +237,7 @@ impl<'a> Links<'a> {
         self.commits_without(onto, head, &[])
     }
 
-    /// Those of them that none of these has.
+    /// Those of them that none of `without` has.
     pub(super) fn commits_without(
         &self,
         onto: &Sha,
@@ -246,7 +246,7 @@ impl<'a> Links<'a> {
     ) -> GitResult<Vec<(Sha, Vec<Sha>)>> {
         let range = format!("{onto}..{head}");
         let call = self.repo.call("rev-list");
-        // One that is not there any more is in nothing that is.
+        // A commit that no longer exists is in nothing that does.
         let call = call.args(["--ignore-missing", "--reverse", "--topo-order", "--parents", &range]);
         let call = call.args(without.iter().map(|tip| format!("^{tip}"))).arg("--");
         let command = call.shown();
@@ -263,7 +263,7 @@ impl<'a> Links<'a> {
         self.replay(onto, names, head, false)
     }
 
-    /// `apart`: the first commit's parent is not in the history of what it goes on top of.
+    /// `apart`: the first commit's parent is not in the history of the base.
     pub(super) fn replay(
         &self,
         (base, base_commit): &(Sha, Commit),
@@ -277,10 +277,10 @@ impl<'a> Links<'a> {
         };
         let (mut onto, mut onto_commit) = (base.clone(), base_commit.clone());
         for (at, ((sha, _), commit)) in names.iter().zip(&commits).enumerate() {
-            // The first commit's parent is in the history of what it goes on top of, so it is the merge
-            // base, and the merge is a cherry-pick. For the others that is made so: a commit that has
-            // their parent, and the tree they are to go on top of. (`--merge-base` says the same, but
-            // git 2.39 does not know it.)
+            // The first commit's parent is in the history of what it goes on top of, so it is the merge base,
+            // and the merge is a cherry-pick. For the others this is arranged with a stand-in: a commit with
+            // their parent, and the tree they are to go on top of. (`--merge-base` says the same, but git
+            // 2.39 does not know it.)
             let ours = if at == 0 && !apart {
                 onto.clone()
             } else {
@@ -293,7 +293,7 @@ impl<'a> Links<'a> {
             if tree == onto_commit.tree {
                 continue;
             }
-            // Never before its parent, or walks of the history could go astray.
+            // Never dated before its parent, or history walks could go astray.
             let committed = commit.committed.clone().later(&onto_commit.committed);
             onto_commit = Commit { tree, parents: vec![onto], committed, ..commit.clone() };
             onto = onto_commit.write(self.repo)?;
@@ -333,7 +333,7 @@ impl<'a> Links<'a> {
         self.squashed(onto, entry, head, names, &onto.0)
     }
 
-    /// `ours`: what it is merged with; it has the tree of `onto`.
+    /// `ours`: what the entry is merged with; it has the tree of `onto`.
     pub(super) fn squashed(
         &self,
         onto: &(Sha, Commit),
@@ -392,7 +392,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// A commit with the tree of `like` and other parents: so that git takes those for where two branches parted.
+/// A commit with the tree of `like` and other parents, so that git thinks the two branches parted there.
 pub(super) fn stand_in(repo: &Repo, parents: Vec<Sha>, like: &Commit, of: &Commit) -> GitResult<Sha> {
     let commit = Commit {
         parents,
@@ -404,7 +404,7 @@ pub(super) fn stand_in(repo: &Repo, parents: Vec<Sha>, like: &Commit, of: &Commi
     commit.write(repo)
 }
 
-/// The merged tree, or where they conflict.
+/// The merged tree, or where the two conflict.
 pub(super) fn merge_trees(repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Result<Sha, Clash>> {
     let call = repo.call("merge-tree").args(["--write-tree", "-z", "--name-only", "--no-messages"]);
     let call = call.args([ours.as_str(), theirs.as_str()]);
@@ -417,7 +417,7 @@ pub(super) fn merge_trees(repo: &Repo, ours: &Sha, theirs: &Sha) -> GitResult<Re
     }
     let files: Vec<Vec<u8>> = fields.take_while(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
     if files.is_empty() {
-        // Exit code 1 without a file is not how git reports a conflict.
+        // Git does not report a conflict as exit code 1 without a file.
         return Err(GitError::Answer { command, answer: "a conflict in no file".into() });
     }
     Ok(Err(Clash { tree, files }))

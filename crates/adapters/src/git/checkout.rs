@@ -1,20 +1,21 @@
-//! The user's own checkout. It is theirs: what they have not committed is never touched, and no branch but
-//! the primary one is ever moved, whatever they do at the same time.
+//! The user's own checkout. It is theirs: uncommitted work is never touched, and no branch but the primary
+//! one is ever moved, whatever they do at the same time.
 //!
-//! Both ways are here. What was merged goes to the checkout: files first, which git refuses if anything of
-//! the user's is in the way; then the primary branch, by its name and by compare-and-swap; and if the
-//! checkout is on another branch by then, the files go back. What is to be moved is noted before, so that
-//! one that was cut short is finished. And the user's own commits on the primary branch go to the hub:
-//! straight, where that only adds to it, else as a branch for the merge queue.
+//! Both directions are here. What was merged goes to the checkout: first the files, which git refuses if
+//! anything of the user's is in the way; then the primary branch, by name and by compare-and-swap; if the
+//! checkout is on another branch by then, the files go back. The move is noted beforehand, so that one that
+//! was cut short is finished. And the user's own commits on the primary branch go to origin: directly, if
+//! that only adds to it, else as a branch for the merge queue.
 
 use super::GitProject;
 use super::commit::Commit;
+use super::origin::{Move, Origin, Push};
 use super::repos::{is_nowhere, tracked_changes};
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, branch_ref};
 use crate::host::atomic::write_atomic;
 use shopfloor_core::effect::Taken;
 use shopfloor_core::ids::{Sha, checkout_branch};
-use shopfloor_core::planner::Tree;
+use shopfloor_core::planner::TreeId;
 use shopfloor_core::text;
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::collections::BTreeSet;
@@ -25,13 +26,13 @@ use std::path::{Path, PathBuf};
 /// A project's checkout, and what belongs to it.
 pub(crate) struct Checkout<'a> {
     pub(crate) git: &'a Git,
-    pub(crate) hub: &'a Path,
+    pub(crate) origin: &'a dyn Origin,
     pub(crate) project: &'a GitProject,
-    /// Where is noted what is being moved.
+    /// Where the move in progress is noted.
     pub(crate) intent: PathBuf,
 }
 
-/// Whether the checkout could be brought to another commit; else why not.
+/// Whether the checkout could be brought to another commit, or why not.
 type Moved = Result<(), String>;
 
 impl Checkout<'_> {
@@ -43,12 +44,12 @@ impl Checkout<'_> {
         format!("refs/heads/{}", self.project.primary_branch)
     }
 
-    /// The hub's primary branch, as the checkout has last seen it.
+    /// Origin's primary branch, as the checkout has last seen it.
     fn tracking(&self) -> String {
         format!("refs/remotes/shopfloor/{}", self.project.primary_branch)
     }
 
-    /// The branch it is on; empty for none.
+    /// The branch that is checked out; empty if there is none.
     fn on(&self, repo: &Repo) -> GitResult<String> {
         Ok(repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text())
     }
@@ -61,23 +62,24 @@ impl Checkout<'_> {
         }
     }
 
-    /// The hub's primary branch, with its commits in the checkout.
-    fn fetch(&self, repo: &Repo) -> GitResult<Option<Sha>> {
+    /// Origin's primary branch, with its commits in the checkout.
+    fn fetch(&self, repo: &Repo) -> PortResult<Option<Sha>> {
         let (primary, tracking) = (self.primary(), self.tracking());
-        if self.git.bare(self.hub).commit(&primary)?.is_none() {
+        self.origin.look()?;
+        if self.origin.seen(&primary).is_none() {
             return Ok(None);
         }
         let call = repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
-        call.arg(self.hub).arg(format!("+{primary}:{tracking}")).run()?;
-        repo.commit(&tracking)
+        call.arg(self.origin.near().path()).arg(format!("+{primary}:{tracking}")).run()?;
+        Ok(repo.commit(&tracking)?)
     }
 
-    /// What a person types to bring both together. It works with every git, and what it leaves is taken in.
+    /// What a person types to bring both together. It works with every git, and the result is taken in.
     fn pull(&self) -> String {
         format!("run `git pull --rebase shopfloor {}` there when it suits you", self.project.primary_branch)
     }
 
-    /// Whether the checkout is now at the hub's primary branch, and what to tell the user.
+    /// Whether the checkout is now at origin's primary branch, and what to tell the user.
     pub(crate) fn sync(&self) -> PortResult<(bool, String)> {
         let (branch, primary) = (&self.project.primary_branch, self.primary());
         let at = self.project.checkout.display();
@@ -104,7 +106,7 @@ impl Checkout<'_> {
         if ours == theirs || repo.is_ancestor(&theirs, &ours)? {
             return Ok((ours == theirs, format!("{at} has everything that was merged")));
         }
-        if !repo.is_ancestor(&ours, &theirs)? && !self.has_landed(&ours)? {
+        if !repo.is_ancestor(&ours, &theirs)? && !self.has_landed(&ours) {
             return left(format!("has commits of its own on {branch} and was left as it is"));
         }
         match self.move_to(&repo, &ours, &theirs)? {
@@ -113,9 +115,10 @@ impl Checkout<'_> {
         }
     }
 
-    /// Whether everything a head of the checkout's has went through the merge queue: as other commits, perhaps.
-    fn has_landed(&self, ours: &Sha) -> GitResult<bool> {
-        Ok(self.git.bare(self.hub).commit(&format!("refs/shopfloor/merged/{ours}"))?.is_some())
+    /// Whether everything in this head of the checkout went through the merge queue, perhaps as other
+    /// commits.
+    fn has_landed(&self, ours: &Sha) -> bool {
+        self.origin.seen(&format!("refs/shopfloor/merged/{ours}")).is_some()
     }
 
     /// Brings files and branch from one commit to another, both or neither.
@@ -134,7 +137,8 @@ impl Checkout<'_> {
             return Ok(Err(format!("{} is in the way", text::one_line(&file.to_string_lossy(), 200))));
         }
         if let Err(e) = carry(repo, ours, theirs) {
-            // Whatever the user has in the way is theirs; else somebody has the index just now.
+            // Files in the way belong to the user; any other error means that somebody holds the index just
+            // now.
             let kept = ["would be overwritten", "not uptodate", "would be removed", "would lose untracked"];
             return if kept.iter().any(|sign| e.says(sign)) {
                 Ok(Err(text::one_line(&e.to_string(), 300)))
@@ -143,7 +147,7 @@ impl Checkout<'_> {
             };
         }
         let primary = self.primary();
-        // The user may have gone to another branch, or committed, while the files were written.
+        // The user may have switched branches or committed while the files were written.
         let stays = self.on(repo)? == primary && repo.commit("HEAD")?.as_ref() == Some(ours);
         let swapped = if stays {
             let call = repo.call("update-ref").args(["-m", "shopfloor: what was merged", &primary]);
@@ -151,11 +155,11 @@ impl Checkout<'_> {
         } else {
             Ok(false)
         };
-        // By its name: whichever branch the checkout is on now, no other was moved.
+        // Moved by name: whichever branch the checkout is on now, no other was moved.
         if matches!(swapped, Ok(true)) && self.on(repo)? == primary {
             return Ok(Ok(()));
         }
-        // Unless the user has committed what was carried there, or pulled.
+        // Unless the user has committed what was carried there, or has pulled.
         let differs = repo.call("diff-index").args(["--cached", "--quiet", WITH_SUBMODULES, "HEAD", "--"]);
         if differs.ending(&[0, 1])?.code == 1 {
             carry(repo, theirs, ours)?;
@@ -163,7 +167,7 @@ impl Checkout<'_> {
         swapped.map(|_| Err("another branch was checked out meanwhile".to_owned()))
     }
 
-    /// Finishes, or takes back, what a daemon before this one was cut short in.
+    /// Finishes, or takes back, a move that an earlier daemon was cut short in.
     fn finish(&self, repo: &Repo) -> GitResult<()> {
         let Ok(noted) = std::fs::read_to_string(&self.intent) else { return Ok(()) };
         let mut shas = noted.split_whitespace().filter_map(|word| word.parse::<Sha>().ok());
@@ -192,20 +196,20 @@ impl Checkout<'_> {
         Ok(index.ending(&[0, 1])?.code == 0 && files.ending(&[0, 1])?.code == 0)
     }
 
-    /// Whether the hub's primary branch has been at one of the commits that the checkout has more. Then they are
-    /// not new: somebody took them away there, and it is not for the checkout to put them back.
+    /// Whether origin's primary branch has ever been at one of the commits that only the checkout has. Then
+    /// they are not new: somebody took them away there, and the checkout must not put them back.
     fn was_there(&self, repo: &Repo, theirs: &Sha, ours: &Sha) -> GitResult<bool> {
         let more = repo.call("rev-list").args([ours.as_str(), &format!("^{theirs}"), "--"]).text()?;
         let log = |repo: &Repo, name: &str| -> GitResult<String> {
             repo.call("log").args(["--walk-reflogs", "--format=%H", name, "--"]).text()
         };
-        // A branch's log goes with it; what the checkout has seen of it stays.
-        let was = log(&self.git.bare(self.hub), &self.primary())? + "\n" + &log(repo, &self.tracking())?;
+        // A branch's log is deleted with it; what the checkout has seen of the branch stays.
+        let was = log(self.origin.near(), &self.primary())? + "\n" + &log(repo, &self.tracking())?;
         let was: BTreeSet<&str> = was.lines().collect();
         Ok(more.lines().any(|commit| was.contains(commit)))
     }
 
-    /// Takes the user's own commits on the primary branch to the hub.
+    /// Takes the user's own commits on the primary branch to origin.
     pub(crate) fn take(&self) -> PortResult<Taken> {
         let repo = self.repo();
         if !self.is_there(&repo)? {
@@ -222,39 +226,40 @@ impl Checkout<'_> {
             return Ok(Taken::Nothing);
         }
         if repo.is_ancestor(&theirs, &ours)? {
-            // Only forward, and only from where it was just seen to be.
-            let lease = format!("--force-with-lease={primary}:{theirs}");
-            let call = repo.call("push").args(["--quiet", &lease, "--"]);
-            let pushed = call.arg(self.hub).arg(format!("{ours}:{primary}")).run();
-            return match pushed {
-                Ok(_) => {
+            // Only forward, and only from where it was just seen.
+            let moves = [Move { name: primary.clone(), old: Some(theirs), new: Some(ours.clone()) }];
+            let why = "shopfloor: committed in the checkout";
+            let push = Push { from: &repo, moves: &moves, standing: &[], forward: true, why };
+            // Something may have landed in between: the next attempt will see it.
+            return match self.origin.push(&push).map_err(PortError::transient)? {
+                Ok(()) => {
                     self.fetch(&repo)?;
                     Ok(Taken::Forwarded { head: ours })
                 }
-                // Something landed in between: the next look is at that.
-                Err(e) => Err(PortError::transient(e)),
+                Err(_) => Err(PortError::transient(format!("{primary} moved meanwhile"))),
             };
         }
-        if self.has_landed(&ours)? {
+        if self.has_landed(&ours) {
             return Ok(Taken::Landed { head: ours });
         }
         let branch = checkout_branch(&self.project.primary_branch);
         let full = branch_ref(&branch)?;
-        let call = repo.call("push").args(["--quiet", "--"]);
-        call.arg(self.hub).arg(format!("+{ours}:{full}")).run()?;
-        let commit = Commit::read_all(&self.git.bare(self.hub), &[&ours])?.remove(0);
+        if self.origin.put(&repo, &full, &ours, false)?.is_err() {
+            return Err(PortError::transient(format!("{branch} moved meanwhile")));
+        }
+        let commit = Commit::read_all(self.origin.near(), &[&ours])?.remove(0);
         let by = repo.call("log").args(["-1", "--format=%an", ours.as_str(), "--"]).text()?;
         Ok(Taken::Parted {
             branch,
             head: ours,
-            tree: Tree(commit.tree.clone()),
+            tree: TreeId(commit.tree.clone()),
             title: commit.subject(),
             by: text::one_line(&by, 80),
         })
     }
 }
 
-/// A file that no commit holds where one is to be written. Git itself takes ignored ones for dispensable.
+/// An uncommitted file where another is to be written. Git itself considers ignored files dispensable.
 fn in_the_way(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<Option<PathBuf>> {
     let listed = |filter: &str| -> GitResult<BTreeSet<PathBuf>> {
         let call =
@@ -277,7 +282,7 @@ fn in_the_way(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<Option<PathBuf>> {
     Ok(None)
 }
 
-/// What is at a path, or in the folder there, and does not go anyway.
+/// What is at a path, or in the folder there, and is not going to be removed anyway.
 fn untracked(root: &Path, path: &Path, gone: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     let meta = root.join(path).symlink_metadata().ok()?;
     if !meta.is_dir() {
@@ -287,19 +292,30 @@ fn untracked(root: &Path, path: &Path, gone: &BTreeSet<PathBuf>) -> Option<PathB
     entries.map(|entry| path.join(entry.file_name())).find_map(|inner| untracked(root, &inner, gone))
 }
 
-/// Changes index and files from one commit to another. Refuses to touch what is changed or untracked.
+/// Changes index and files from one commit to another. Refuses to touch changed or untracked files.
 fn carry(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<()> {
     refresh(repo)?;
     let call = repo.call("read-tree").set("submodule.recurse=false");
     call.args(["-m", "-u", from.as_str(), to.as_str()]).run().map(drop)
 }
 
-/// Has git look at files that were touched and not changed: it would take them for changed ones.
+/// Has git look again at files that were touched but not changed: it would consider them changed.
 fn refresh(repo: &Repo) -> GitResult<()> {
     repo.call("update-index").args(["-q", "--refresh"]).ending(&[0, 1]).map(drop)
 }
 
-/// The git directory that a checkout's branches are in, also of one that is a worktree of another.
+/// Where a branch of a checkout is, read from the git directory that holds its branches, without starting a
+/// process.
+pub fn branch(refs: &Path, branch: &str) -> Option<Sha> {
+    super::refs::read(refs, &format!("refs/heads/{branch}"))
+}
+
+/// The files that are written when the branch moves.
+pub fn files_of(refs: &Path, branch: &str) -> [PathBuf; 2] {
+    super::refs::files_of(refs, branch)
+}
+
+/// The git directory that holds a checkout's branches, even if the checkout is a worktree of another.
 pub fn branches_of(git: &Git, checkout: &Path) -> Option<PathBuf> {
     let call = git.tree(checkout).call("rev-parse").args(["--path-format=absolute", "--git-common-dir"]);
     call.text().ok().map(PathBuf::from).filter(|dir| dir.is_absolute())

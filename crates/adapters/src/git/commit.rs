@@ -1,16 +1,17 @@
 //! Commits, read and written as the bytes they are.
 //!
-//! Written with `hash-object` rather than `commit-tree`: the author line, the encoding and the
-//! message of a replayed commit go through unchanged whatever is in them, and the same input gives
-//! the same commit, so that rebuilding a candidate after a crash finds the one built before.
+//! Written with `hash-object` rather than `commit-tree`: the author line, the encoding and the message of a
+//! replayed commit pass through unchanged, whatever they contain, and the same input gives the same commit,
+//! so that rebuilding a candidate after a crash finds the one built before.
 
 use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, parse_sha};
 use super::sign::Signing;
+use crate::host::clock;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-/// Seconds. Clocks may differ by as much.
+/// In seconds. Clocks may differ by this much.
 const DAY: u64 = 24 * 3600;
 
 /// A moment as git writes it.
@@ -21,10 +22,10 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The later of the two, so that a commit is not before its parent. A date from the future is not followed:
-    /// it would stick to everything that lands after it.
+    /// The later of the two, so that a commit is not older than its parent. A date in the future is not
+    /// followed: it would stick to everything that lands after it.
     pub(crate) fn later(self, other: &Stamp) -> Stamp {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs());
+        let now = clock::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs());
         self.later_before(other, now)
     }
 
@@ -33,7 +34,7 @@ impl Stamp {
         match (is_ahead(&self), is_ahead(other)) {
             (false, true) => self,
             (true, false) => other.clone(),
-            // The same all day, for what is built again is to be the same.
+            // The same all day, because rebuilding must give the same commit.
             (true, true) => Stamp { seconds: now - now % DAY, zone: "+0000".into() },
             (false, false) if other.seconds > self.seconds => other.clone(),
             (false, false) => self,
@@ -50,7 +51,7 @@ pub(crate) struct Commit {
     pub committed: Stamp,
     pub encoding: Option<Vec<u8>>,
     pub message: Vec<u8>,
-    /// Whether the factory committed it; what is written is always so.
+    /// Whether the factory is its committer; that is always so for commits it writes.
     pub ours: bool,
 }
 
@@ -124,7 +125,7 @@ impl Commit {
         let mut bytes = self.headers();
         if let Some(signing) = signing {
             let signature = signing.sign(&[bytes.as_slice(), b"\n\n", &self.message].concat())?;
-            // As git names it: by what the repository's names are made with.
+            // Named as git names it, after the repository's hash function.
             let name = if self.tree.as_str().len() == 64 { "gpgsig-sha256" } else { "gpgsig" };
             let lines: Vec<&str> = signature.trim_end().lines().collect();
             bytes.extend_from_slice(format!("\n{name} {}", lines.join("\n ")).as_bytes());
@@ -161,7 +162,7 @@ impl Commit {
         text::one_line(self.text().trim_start().lines().next().unwrap_or_default(), 200)
     }
 
-    /// The message in UTF-8. Of the old encodings only Latin-1 is known; it is what is left of them.
+    /// The message in UTF-8. Of the old encodings only Latin-1 is supported; no other is still in use.
     pub(crate) fn text(&self) -> String {
         let latin = self.encoding.as_ref().is_some_and(|name| {
             let name = name.to_ascii_lowercase();

@@ -1,5 +1,4 @@
-//! Where two commits conflict, for whoever is to resolve it: the files, and the places in them as far as
-//! they fit.
+//! Where two commits conflict, for whoever resolves it: the files, and as many of the places in them as fit.
 
 use super::run::{GitResult, Repo};
 use shopfloor_core::effect::Conflict;
@@ -7,13 +6,13 @@ use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 
 const FILES_MAX: usize = 200;
-/// Files that are looked into, and how much of them all.
+/// How many files are looked into, and how much of them in all.
 const SHOWN_MAX: usize = 20;
 const READ_BYTES_MAX: usize = 1024 * 1024;
 const HUNKS_BYTES_MAX: usize = 8 * 1024;
 const CONTEXT_LINES: usize = 3;
 
-/// What `git merge-tree` says of a conflict.
+/// What `git merge-tree` says about a conflict.
 #[derive(Debug)]
 pub(super) struct Clash {
     /// The merged tree, with conflict markers in its files.
@@ -48,7 +47,7 @@ impl Clash {
         Ok(Conflict { files, hunks })
     }
 
-    /// The files as merged, as far as they are text and fit.
+    /// The merged files, as far as they are text and fit.
     fn contents(&self, repo: &Repo) -> GitResult<Vec<Option<String>>> {
         let mut asked = Vec::new();
         for name in self.files.iter().take(SHOWN_MAX) {

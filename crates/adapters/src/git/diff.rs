@@ -7,19 +7,19 @@ use shopfloor_core::text;
 use shopfloor_engine::ports::PortResult;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is read of a diff before it is cut to a reviewer's budget.
+/// How much of a diff is read before it is cut to a reviewer's budget.
 const READ_BYTES_MAX: usize = 2 * 1024 * 1024;
 const LIST_BYTES_MAX: usize = 1024 * 1024;
-/// Files that are named though they are left out.
+/// How many left-out files are named.
 const OMITTED_MAX: usize = 40;
 
-/// Whatever a user or a repository configures, the same change is the same text, and all of it.
+/// Whatever a user or repository configures, the same change gives the same text, and all of it.
 const PLAIN: [&str; 7] =
     ["-r", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", WITH_SUBMODULES];
 
 impl Site {
-    /// The change of a pull request, or what is new in it since a commit that was reviewed: file by
-    /// file, as long as there is room, and a list of the rest.
+    /// The change of a pull request, or what is new in it since a reviewed commit: file by file, as long as
+    /// there is room, and a list of the rest.
     pub(super) fn review_diff(
         &self,
         since: Option<&Sha>,
@@ -27,17 +27,17 @@ impl Site {
         bytes_max: usize,
     ) -> PortResult<String> {
         for commit in since.into_iter().chain([head]) {
-            if self.hub.commit(commit.as_str())?.is_none() {
+            if self.near().commit(commit.as_str())?.is_none() {
                 return Ok(format!("(commit {} is not to be had any more)", commit.short()));
             }
         }
         let primary = self.primary_now()?;
-        let base = self.hub.base(&primary, head)?;
-        let Some(since) = since else { return Ok(self.hub.shown(&base, head, None, bytes_max)?) };
-        // What came in with the primary branch is not of the pull request.
-        let mut own: BTreeSet<String> = self.hub.stat(&base, head)?.into_iter().map(|f| f.path).collect();
-        own.extend(self.hub.stat(&self.hub.base(&primary, since)?, since)?.into_iter().map(|f| f.path));
-        Ok(self.hub.shown(since.as_str(), head, Some(&own), bytes_max)?)
+        let base = self.near().base(&primary, head)?;
+        let Some(since) = since else { return Ok(self.near().shown(&base, head, None, bytes_max)?) };
+        // What came in from the primary branch is not part of the pull request.
+        let mut own: BTreeSet<String> = self.near().stat(&base, head)?.into_iter().map(|f| f.path).collect();
+        own.extend(self.near().stat(&self.near().base(&primary, since)?, since)?.into_iter().map(|f| f.path));
+        Ok(self.near().shown(since.as_str(), head, Some(&own), bytes_max)?)
     }
 }
 
@@ -80,7 +80,7 @@ impl Repo {
     }
 }
 
-/// A file, as git names it in lists, and how many of its lines came and went.
+/// A file, as git names it in lists, and how many lines were added and removed.
 struct Changed {
     path: String,
     lines: String,
@@ -107,12 +107,13 @@ impl Changed {
     }
 }
 
-/// A diff's parts by their first lines. A file that became a link has two. `cut`: the last is not whole.
+/// A diff's parts by their first lines. A file that became a link has two. `cut`: the last part is
+/// incomplete.
 fn by_file(diff: &str, cut: bool) -> BTreeMap<&str, String> {
     let mut parts: BTreeMap<&str, String> = BTreeMap::new();
     let mut current = "";
     for line in diff.split_inclusive('\n') {
-        // Lines of files have a sign before them.
+        // Lines of file content begin with a sign.
         if line.starts_with("diff --git ") {
             current = line.trim_end_matches('\n');
         }

@@ -1,4 +1,4 @@
-//! What can be asked of a working tree, for verifiers: each answer says yes or no, and why.
+//! Questions that verifiers ask about a working tree: each answer says yes or no, and why.
 
 use super::run::{Git, GitResult, branch_ref};
 use shopfloor_core::digest::Digest;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Changed files that are looked at for [`progress`].
+/// How many changed files [`progress`] looks at.
 const FILES_MAX: usize = 500;
 
 /// A yes or no, in words.
@@ -17,7 +17,7 @@ fn no(why: impl Into<String>) -> GitResult<Answer> {
     Ok((false, why.into()))
 }
 
-/// No file differs from HEAD, and there is none that no commit knows (ignored ones aside).
+/// Whether no file differs from HEAD and none is untracked (ignored files aside).
 pub fn is_clean(git: &Git, tree: &Path) -> GitResult<Answer> {
     let call = git.tree(tree).call("status").args(["--porcelain", "-z", "--no-renames"]);
     let changed = call.arg("--untracked-files=all").run()?.iter().filter(|byte| **byte == 0).count();
@@ -27,7 +27,7 @@ pub fn is_clean(git: &Git, tree: &Path) -> GitResult<Answer> {
     })
 }
 
-/// HEAD has at least `min` commits that `of` has not.
+/// Whether HEAD has at least `min` commits that `of` does not have.
 pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32) -> GitResult<Answer> {
     let repo = git.tree(tree);
     let Some(base) = repo.commit(of)? else { return no(format!("there is no {of}")) };
@@ -38,7 +38,7 @@ pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32) -> GitResult<An
     Ok((ahead >= min, format!("{ahead} commits that {of} has not (at least {min} are wanted)")))
 }
 
-/// The branch, by default the one checked out, is on the remote, and at the same commit as here.
+/// Whether the branch, by default the one checked out, is on the remote at the same commit as here.
 pub fn is_pushed(git: &Git, tree: &Path, remote: &str, branch: Option<&str>) -> GitResult<Answer> {
     let repo = git.tree(tree);
     let branch = match branch {
@@ -70,7 +70,7 @@ pub fn branch_exists(git: &Git, tree: &Path, branch: &str) -> GitResult<Answer> 
     })
 }
 
-/// Something that changes whenever work is done in the tree: a commit, or a file that git watches.
+/// A value that changes whenever work is done in the tree: a commit, or a change to a file that git watches.
 pub fn progress(git: &Git, tree: &Path) -> GitResult<String> {
     let repo = git.tree(tree);
     let head = repo.commit("HEAD")?.map(|head| head.to_string()).unwrap_or_default();

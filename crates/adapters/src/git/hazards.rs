@@ -1,6 +1,6 @@
-//! What can be out of order in a worktree: an operation that was cut short, a HEAD on no branch or
-//! on another one, a submodule with changes, a lock that a dead git left. Each is said in words that
-//! an agent can act upon; nothing here changes anything but the lock.
+//! What can be out of order in a worktree: an operation that was cut short, a HEAD on no branch or on another
+//! one, a submodule with changes, a lock that a dead git left. Each is put in words that an agent can act
+//! upon; nothing here changes anything but the lock.
 
 use super::capture::is_changed;
 use super::run::{Git, GitResult, parse_sha};
@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// An operation of git that was begun and not ended.
+/// A git operation that was begun and not finished.
 pub(crate) struct Operation {
     pub what: String,
     pub go_on: &'static str,
@@ -55,7 +55,7 @@ pub(crate) fn operation(worktree: &Worktree) -> Option<Operation> {
     Some(Operation { what, go_on, give_up })
 }
 
-/// Commits at HEAD that the branch lacks, while HEAD is elsewhere.
+/// Commits at HEAD that the branch lacks, if HEAD is not on the branch.
 pub(crate) fn astray(worktree: &Worktree, full: &str) -> GitResult<Option<String>> {
     let on = worktree.branch();
     let (Some(head), Some(branch)) = (worktree.head()?, worktree.at_ref(full)) else { return Ok(None) };
@@ -80,7 +80,7 @@ pub(crate) fn astray(worktree: &Worktree, full: &str) -> GitResult<Option<String
     )))
 }
 
-/// Submodules with changes: nobody publishes them but whoever made them.
+/// Submodules with changes: only whoever made the changes can publish them.
 pub(crate) fn submodules(git: &Git, worktree: &Worktree) -> GitResult<Vec<String>> {
     if !worktree.path.join(".gitmodules").exists() {
         return Ok(Vec::new());
@@ -102,7 +102,8 @@ pub(crate) fn submodules(git: &Git, worktree: &Worktree) -> GitResult<Vec<String
     Ok(notes)
 }
 
-/// The pid of a git that works in the folder, if there is one. Who cannot be looked at is not ours.
+/// The pid of a git process that works in the folder, if there is one. Processes we cannot inspect are not
+/// ours.
 pub(crate) fn git_at_work(folder: &Path) -> Option<u32> {
     let real = folder.canonicalize().ok()?;
     let entries = std::fs::read_dir("/proc").ok()?;

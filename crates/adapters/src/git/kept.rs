@@ -1,4 +1,4 @@
-//! What a project's rescue refs hold: listed, and shown against what the worktree's HEAD was.
+//! What a project's rescue refs hold: listed, and compared with the HEAD that the worktree had.
 
 use super::commit::Commit;
 use super::parts::Part;
@@ -7,8 +7,8 @@ use super::rescue::{RESCUES, SUBJECT, content_of};
 use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
-use shopfloor_core::hand::name::HandName;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, branch_for};
+use shopfloor_core::ids::HandName;
+use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{PortResult, Tree};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
     pub reference: String,
-    /// Whose worktree it was.
+    /// The agent whose worktree it was.
     pub agent: String,
     /// Grows with each snapshot of that worktree.
     pub number: u64,
@@ -29,37 +29,36 @@ pub struct Rescued {
     pub at: Time,
     /// Files that differ from that HEAD.
     pub files: usize,
-    /// The branch that has all of this as well, if one has.
+    /// The branch that also has all of this, if there is one.
     pub also_in: Option<String>,
-    /// What it keeps beside the files and HEAD: stashes, other branches, submodules' commits.
+    /// What it keeps besides the files and HEAD: stashes, other branches, submodules' commits.
     pub parts: Vec<Part>,
 }
 
 impl Rescued {
-    /// One of its parts, seen as what is rescued.
+    /// One of its parts, as something rescued in its own right.
     pub fn part(&self, part: &Part, tree: Sha) -> Rescued {
         let (commit, head) = (part.commit.clone(), Some(part.commit.clone()));
         Rescued { commit, head, tree, files: 0, also_in: None, parts: Vec::new(), ..self.clone() }
     }
 
-    /// Whose it is, if the ref is of this project's making.
+    /// Which tree it belongs to, if this project made the ref.
     pub fn tree_of(&self, project: &ProjectName) -> Option<Tree> {
         if let Some(name) = HandName::parse(&self.agent) {
             return Some(Tree::of_hand(project, name));
         }
-        [Role::Dev, Role::Review].into_iter().find_map(|role| {
-            let issue = self.agent.rsplit_once('-')?.1.parse().ok()?;
-            let tree = Tree::of_job(project, role, issue);
-            (tree.agent() == self.agent).then_some(tree)
-        })
+        let ((role, _), (_, number)) = (self.agent.split_once('-')?, self.agent.rsplit_once('-')?);
+        let assignment = Assignment::Issue(number.parse().ok()?);
+        let tree = Tree::of_job(project, role.parse().ok()?, assignment);
+        (tree.agent() == self.agent).then_some(tree)
     }
 }
 
-/// Commits looked through for the same content; beyond that a snapshot counts as kept nowhere else.
+/// How many commits are searched for the same content; beyond that, a snapshot counts as kept nowhere else.
 const COMMITS_MAX: &str = "--max-count=20000";
 
 impl GitWorkspace {
-    /// Every rescue ref of a project, of each agent the oldest first.
+    /// Every rescue ref of a project; each agent's oldest first.
     pub fn rescues(&self, project: &ProjectName) -> PortResult<Vec<Rescued>> {
         let site = self.site(project)?;
         let mut all = listed(&site.keeper)?;
@@ -68,7 +67,7 @@ impl GitWorkspace {
         Ok(all)
     }
 
-    /// A part of a rescue ref as a snapshot of its own, to be restored: by the number it is listed under.
+    /// A part of a rescue ref, by its number in the list, as a snapshot of its own to be restored.
     pub fn rescued_part(
         &self,
         project: &ProjectName,
@@ -81,7 +80,7 @@ impl GitWorkspace {
         Ok(Some(rescued.part(part, tree)))
     }
 
-    /// The snapshot against its HEAD: which files, or the whole difference. Neutralised, and at most
+    /// The snapshot compared with its HEAD: the list of files, or the whole diff. Neutralised, and at most
     /// about `bytes_max` long.
     pub fn rescued_changes(
         &self,
@@ -122,7 +121,7 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
             return Err(GitError::Answer { command, answer: text::one_line(line, 200) });
         };
         let name = reference.strip_prefix(RESCUES).and_then(|name| name.split_once('/'));
-        // Somebody else's ref is none of ours.
+        // Somebody else's ref does not concern us.
         let Some((agent, number)) = name.and_then(|(agent, n)| Some((agent, n.parse().ok()?))) else {
             continue;
         };
@@ -175,7 +174,7 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
     let asked: String = all
         .iter()
         .filter(|r| r.head.as_ref() != Some(&r.commit))
-        // Against HEAD, whatever else it keeps.
+        // Against HEAD, whatever else the snapshot keeps.
         .map(|r| format!("{} {}\n", r.commit, r.head.as_ref().map_or("", |head| head.as_str())))
         .collect();
     if asked.is_empty() {
@@ -200,28 +199,28 @@ fn count_files(clone: &Repo, all: &mut [Rescued]) -> GitResult<()> {
 }
 
 impl GitWorkspace {
-    /// The primary branch is asked first, then the issue's own.
+    /// Looks in the primary branch first, then in the issue's own.
     fn say_where_else(&self, site: &Site, project: &ProjectName, all: &mut [Rescued]) -> GitResult<()> {
         if let Some(primary) = site.on_origin(&site.primary) {
             say_if_in(&site.keeper, &site.project.primary_branch, &primary, all, |_| true)?;
         }
-        let issues: BTreeSet<IssueNumber> = all.iter().filter_map(|r| r.tree_of(project)?.issue()).collect();
+        let issues: BTreeSet<IssueNumber> = all.iter().filter_map(|r| r.tree_of(project)?.number()).collect();
         for issue in issues {
             let branch = branch_for(issue);
             let full = format!("refs/heads/{branch}");
-            let own = self.layout.repository(&Tree::of_job(project, Role::Dev, issue));
-            // Where work goes on, then where it is published, then where it was left.
-            let places = [own.as_path(), site.hub.path(), site.keeper.path()];
-            let Some(head) = places.into_iter().find_map(|place| refs::read(place, &full)) else { continue };
+            let own = self.layout.repository(&Tree::of_job(project, Role::DEV, Assignment::Issue(issue)));
+            // First where work continues, then where it is published, then where it was left.
+            let head = refs::read(&own, &full).or_else(|| site.on_origin(&full));
+            let Some(head) = head.or_else(|| refs::read(site.keeper.path(), &full)) else { continue };
             let repo = site.keeper.lending(own.exists().then(|| own.join("objects")).as_deref());
-            let of = |r: &Rescued| r.tree_of(project).and_then(|tree| tree.issue()) == Some(issue);
+            let of = |r: &Rescued| r.tree_of(project).and_then(|tree| tree.number()) == Some(issue);
             say_if_in(&repo, &branch, &head, all, of)?;
         }
         Ok(())
     }
 }
 
-/// Says so of those whose files and HEAD a branch has, if they keep nothing else.
+/// Notes the branch for those snapshots whose files and HEAD it has, if they keep nothing else.
 fn say_if_in(
     repo: &Repo,
     branch: &str,

@@ -1,11 +1,11 @@
-//! The commits that what was checked lands as, where those that were built cannot be it.
+//! The commits that checked work lands as, where the commits that were built will not do.
 //!
-//! Every step ends in a commit that has the tree of its link, and goes on from the primary branch by first
+//! Every step ends in a commit that has the tree of its link, and continues the primary branch by first
 //! parents:
 //!
 //! * Links that were built on another commit with the same tree are made again on top of the right one, so
 //!   that the history has each of them once.
-//! * Where commits are to be signed, the factory's own are made again with a signature.
+//! * Where commits are to be signed, the factory's own are made again, with a signature.
 //! * Several links of which only the last was checked get a merge commit. They are behind it, as a merged
 //!   branch's commits are: reachable, and not part of the first-parent line.
 //!
@@ -17,10 +17,10 @@ use super::run::{GitResult, Repo, parse_sha};
 use super::sign::Signing;
 use shopfloor_core::effect::{BuiltLanding, ChainEntry, LandingStep};
 use shopfloor_core::ids::Sha;
-use shopfloor_core::planner::{Link, Tree};
+use shopfloor_core::planner::{Link, TreeId};
 use std::collections::BTreeMap;
 
-/// Entries that a message names; there are more only in a very long queue.
+/// How many entries a message names; only a very long queue has more.
 const TITLES_MAX: usize = 100;
 
 pub(super) fn build(
@@ -37,12 +37,13 @@ pub(super) fn build(
             tip =
                 if step.linear { (sha, commit) } else { wrap(repo, &tip, sha, commit, &step.list, signing)? };
         }
-        landed.commits.push(Link { commit: tip.0.clone(), tree: Tree(tip.1.tree.clone()) });
+        landed.commits.push(Link { commit: tip.0.clone(), tree: TreeId(tip.1.tree.clone()) });
     }
     Ok(landed)
 }
 
-/// The step's links on top of that commit: the last of them. `again`: which of them had to be made again.
+/// The last of the step's links, put on top of that commit. `again` collects the links that had to be made
+/// again.
 fn put_on(
     repo: &Repo,
     (onto, onto_commit): &(Sha, Commit),
@@ -62,7 +63,7 @@ fn put_on(
     let (mut sha, mut below) = (onto.clone(), onto_commit.clone());
     let mut as_it_is = step.below == *onto;
     for (name, link) in names.into_iter().zip(links) {
-        // What others committed lands as it is, as long as it can.
+        // What others committed lands unchanged, as long as it can.
         as_it_is &= !link.ours;
         if as_it_is {
             (sha, below) = (name, link);

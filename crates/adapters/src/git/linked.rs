@@ -1,6 +1,6 @@
-//! Worktrees of the clone itself, as floors of earlier builds made them: they share its refs,
-//! configuration and stash. None is made any more. Those that are there go on as they are until they are
-//! removed, since an agent may be at work in one; whatever is made anew gets a repository of its own.
+//! Worktrees of the clone itself, as floors of earlier builds made them: they share its refs, configuration
+//! and stash. None are made any more. Existing ones stay as they are until they are removed, since an agent
+//! may be at work in one; everything new gets a repository of its own.
 
 use super::refs::{self, Head};
 use super::run::{Git, GitResult, Repo};
@@ -16,7 +16,7 @@ pub(crate) struct Record {
     pub was_ready: bool,
 }
 
-/// The git directory that the folder's `.git` file names, if that is one of the clone's.
+/// The git directory that the folder's `.git` file names, if it is one of the clone's.
 pub(crate) fn git_dir(clone: &Path, folder: &Path) -> Option<PathBuf> {
     let named = git_dir_of(folder)?;
     let inside = named.parent()?.canonicalize().ok()? == clone.join("worktrees").canonicalize().ok()?;
@@ -25,7 +25,7 @@ pub(crate) fn git_dir(clone: &Path, folder: &Path) -> Option<PathBuf> {
 
 /// What the clone knows of a worktree at `path`.
 pub(crate) fn record(clone: &Path, path: &Path) -> Option<Record> {
-    // A folder that is gone cannot be resolved, but the folder it was in can.
+    // A missing folder cannot be resolved, but the folder it was in can.
     let real = |path: &Path| {
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
         parent.zip(path.file_name()).map(|(parent, name)| parent.join(name))
@@ -46,20 +46,20 @@ pub(crate) fn record(clone: &Path, path: &Path) -> Option<Record> {
     Some(Record { head, was_ready })
 }
 
-/// Writes the `.git` files of the clone's worktrees anew where they are damaged.
+/// Rewrites the damaged `.git` files of the clone's worktrees.
 pub(crate) fn repair(git: &Git, clone: &Path) -> GitResult<()> {
     git.shared(clone).call("worktree").arg("repair").ending(&[0, 1, 128])?;
     Ok(())
 }
 
-/// Takes the worktree off the clone's record and deletes its folder, whatever is in it.
+/// Takes the worktree off the clone's records and deletes its folder, whatever is in it.
 pub(crate) fn discard(clone: &Repo, path: &Path) -> GitResult<()> {
-    // Twice: also when locked, as one is whose making was cut short.
+    // Twice: removes it even if it is locked, as it is when its making was cut short.
     clone.call("worktree").args(["remove", "--force", "--force", "--"]).arg(path).run()?;
     Ok(())
 }
 
-/// Whether one of them has the branch checked out.
+/// Which of them has the branch checked out, if any.
 pub(crate) fn holder(clone: &Path, full: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(clone.join("worktrees")).ok()?;
     entries.flatten().map(|e| e.path()).find(|dir| refs::head(dir) == Some(Head::On(full.to_owned())))

@@ -1,12 +1,12 @@
-//! Lock files that a killed git left behind. A live git holds one for milliseconds, so age tells;
-//! a fresh one is left alone and the call that meets it is tried again.
+//! Lock files that a killed git left behind. A live git holds one for milliseconds, so age tells them apart;
+//! a fresh lock is left alone, and the call that meets it is tried again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(10);
 
-/// Removes one lock file if it is that old. That it is gone already is fine.
+/// Removes one lock file if it is at least that old. It is fine if it is already gone.
 pub(crate) fn remove_stale(lock: &Path, age_min: Duration) {
     let age = std::fs::symlink_metadata(lock)
         .and_then(|meta| meta.modified())

@@ -1,19 +1,20 @@
 //! The [`Merger`] port: candidates built in the queue's own bare repository, without a checkout.
 //!
-//! * The queue's repository borrows the hub's objects (`objects/info/alternates`), so nothing has to be
-//!   fetched. What it makes is its own until it is published. The hub never needs the queue's repository.
+//! * The queue's repository borrows the objects near origin (`objects/info/alternates`), so nothing has to be
+//!   fetched twice. What it makes is its own until it is published. Origin never needs the queue's repository.
 //! * The same base, heads and method give the same commits: a build repeated after a crash finds its
 //!   candidates again. Dates come from the commits, not from the clock.
 //! * Nothing here is pinned: neither repository ever prunes (`gc.pruneExpire = never`), and the heads that
-//!   were queued are kept by `refs/pull/N/head` in the hub.
-//! * The primary branch moves by compare-and-swap, only forward, to a commit that the hub holds whole, and
+//!   were queued are kept by `refs/pull/N/head` on origin.
+//! * The primary branch moves by compare-and-swap, only forward, to a commit that origin holds whole, and
 //!   is on disk when the call returns.
 
 use super::attributes::Attributes;
 use super::chain::{Join, Links};
 use super::commit::Commit;
+use super::origin::{self, Origin};
 use super::run::{Git, GitError, Repo, branch_ref};
-use super::{GitProject, Projects, hub, locks};
+use super::{GitProject, Projects, branches, locks};
 use super::{landing, publish};
 use crate::layout::Layout;
 use rustix::fs::{FlockOperation, flock};
@@ -27,6 +28,7 @@ use shopfloor_engine::ports::{
 use shopfloor_engine::proof::QueueLock;
 use std::any::Any;
 use std::fs::File;
+use std::sync::Arc;
 
 pub struct GitMerger {
     git: Git,
@@ -38,7 +40,7 @@ pub struct GitMerger {
 /// A project's queue: its repository, and where it publishes.
 pub(super) struct Queue {
     pub(super) repo: Repo,
-    pub(super) hub: Repo,
+    pub(super) origin: Arc<dyn Origin>,
     /// The full name of the branch that it moves.
     pub(super) primary: String,
 }
@@ -48,7 +50,7 @@ struct Guard(File);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Closing the file, which follows, would do it too.
+        // Closing the file, which happens next, would unlock it too.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
@@ -69,7 +71,7 @@ impl GitMerger {
         let branch = target.map_or(primary_branch.as_str(), Target::branch);
         Ok(Queue {
             repo: self.git.scratch(&self.layout.queue_repo(name)),
-            hub: self.git.bare(&self.layout.hub(name)),
+            origin: origin::of(&self.git, &self.layout, name),
             primary: branch_ref(branch)?,
         })
     }
@@ -83,7 +85,7 @@ impl Merger for GitMerger {
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| {
             PortError::transient(format!("the merge queue of {project} is held by another process ({e})"))
         })?;
-        // Whoever left a lock in the queue's repository is dead: this process holds the queue now.
+        // Whoever left a lock in the queue's repository is dead: this process now holds the queue.
         locks::sweep_repository(&self.layout.queue_repo(project));
         Ok(Box::new(Guard(file)))
     }
@@ -96,8 +98,8 @@ impl Merger for GitMerger {
     ) -> PortResult<Option<PrimaryAt>> {
         let GitProject { primary_branch, .. } = self.known(project)?;
         let branch = target.map_or(primary_branch.as_str(), Target::branch);
-        let found = hub::primary(&self.git, &self.layout.hub(project), branch, known)?;
-        Ok(found.map(|(head, goes_on)| PrimaryAt { head, goes_on }))
+        let found = branches::primary(&*origin::of(&self.git, &self.layout, project), branch, known)?;
+        Ok(found.map(|(head, continues)| PrimaryAt { head, continues }))
     }
 
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
@@ -109,7 +111,8 @@ impl Merger for GitMerger {
             request.list.iter().map(|e| branch_ref(&e.branch)).collect::<Result<Vec<String>, _>>()?;
         let mut names = vec![queue.primary.as_str()];
         names.extend(branches.iter().map(String::as_str));
-        let mut refs = queue.hub.refs(&names)?;
+        queue.origin.look()?;
+        let mut refs = queue.origin.near().refs(&names)?;
         let Some(primary) = refs.remove(0) else { return Ok(Built::NoPrimary) };
         let at = refs.into_iter().zip(request.list);
         let moved: Vec<MovedBranch> = at
@@ -122,7 +125,7 @@ impl Merger for GitMerger {
         let read = match Commit::read_all(&queue.repo, &commits) {
             Err(GitError::Answer { .. }) => {
                 if !queue.obtain(&commits, &names, &moved)? {
-                    // What is gone cannot be built; that its branch moved says why.
+                    // A missing commit cannot be built on; that its branch moved says why.
                     return Ok(Built::Chain { primary, moved, links: Vec::new() });
                 }
                 Commit::read_all(&queue.repo, &commits)?
@@ -168,7 +171,7 @@ impl Merger for GitMerger {
         }
     }
 
-    /// A primary branch that went on from `new` has it, so that is success too.
+    /// If the primary branch has moved on from `new`, it contains it, so that is success too.
     fn publish(
         &self,
         lock: &QueueLock,
@@ -177,7 +180,7 @@ impl Merger for GitMerger {
         publish::publish(&self.queue(lock.project(), request.target)?, request)
     }
 
-    /// Joining a branch once more with what it landed as changes nothing, if everything is there.
+    /// If everything is there, joining a branch again with what it landed as changes nothing.
     fn incomplete(&self, project: &ProjectName, landed: &[LandedEntry]) -> PortResult<Vec<EntryId>> {
         let queue = self.queue(project, None)?;
         let commits: Vec<&Sha> = landed.iter().map(|l| &l.commit).collect();
@@ -196,16 +199,16 @@ impl Merger for GitMerger {
 
 impl Queue {
     pub(super) fn primary_now(&self) -> PortResult<Option<Sha>> {
-        Ok(self.hub.refs(&[&self.primary])?.remove(0))
+        Ok(self.origin.near().refs(&[&self.primary])?.remove(0))
     }
 
-    /// Fetches what is not visible here. The commits are the hub's, and so they are, unless the repository
-    /// does not borrow from it (yet). False: one whose branch has moved is gone.
+    /// Fetches what is not visible here. The commits are origin's, so they are visible unless the repository
+    /// does not borrow from origin (yet). False: a commit whose branch has moved is gone.
     fn obtain(&self, commits: &[&Sha], names: &[&str], moved: &[MovedBranch]) -> PortResult<bool> {
         let call = self.repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
         let specs = names.iter().map(|name| format!("+{name}:refs/origin/{}", &name["refs/".len()..]));
-        // One of them may just have been deleted.
-        if let Err(error) = call.arg(self.hub.path()).args(specs).run()
+        // One of the branches may just have been deleted.
+        if let Err(error) = call.arg(self.origin.near().path()).args(specs).run()
             && moved.is_empty()
         {
             return Err(error.into());

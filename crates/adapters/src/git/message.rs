@@ -1,5 +1,5 @@
-//! What the commits say that the merge queue makes: the words of the pull request or of the commits that went into
-//! them, and who is to be credited.
+//! The messages of the commits that the merge queue makes: the words of the pull request, or of the commits
+//! that went into them, and who is credited.
 
 use super::commit::Commit;
 use shopfloor_core::effect::ChainEntry;
@@ -8,7 +8,7 @@ use shopfloor_core::text;
 const SUBJECTS_MAX: usize = 50;
 const CO_AUTHORS_MAX: usize = 20;
 const TRAILERS_MAX: usize = 50;
-/// What is kept of one commit's text.
+/// How much of one commit's text is kept.
 const BODY_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) fn title(entry: &ChainEntry) -> String {
@@ -20,12 +20,11 @@ pub(super) fn title(entry: &ChainEntry) -> String {
     }
 }
 
-/// A commit's message in its parts. What authors say of themselves is left out of the trailers: each is
-/// credited anyway.
+/// A commit's message in its parts. Co-authors are left out of the trailers: every author is credited anyway.
 struct Message {
     subject: String,
     body: String,
-    /// A last paragraph of nothing else, such as `Signed-off-by: …`.
+    /// The lines of a last paragraph that has nothing but trailers, such as `Signed-off-by: …`.
     trailers: Vec<String>,
     co_authors: Vec<String>,
 }
@@ -58,7 +57,7 @@ fn trailer(line: &str) -> Option<(String, String)> {
     plain.then(|| (key.to_owned(), text::one_line(value, 200)))
 }
 
-/// What its pull request says, if that says something.
+/// What the entry's pull request says, if it says anything.
 fn own_words(entry: &ChainEntry) -> String {
     let words = entry.message.as_deref().map(|words| text::head(&text::neutralise(words), BODY_BYTES_MAX));
     words.map(|words| format!("\n{}\n", words.trim())).unwrap_or_default()
@@ -68,7 +67,7 @@ pub(super) fn merge_message(entry: &ChainEntry) -> String {
     format!("{}\n{}\nMerges {}.\n", title(entry), own_words(entry), text::one_line(&entry.branch, 200))
 }
 
-/// The title, what its pull request or else each commit says, and who is to be credited.
+/// The title, the words of its pull request or else of each commit, and who is credited.
 pub(super) fn squash_message(entry: &ChainEntry, commits: &[Commit]) -> String {
     let mut message = format!("{}\n", title(entry));
     let parts: Vec<Message> = commits.iter().map(Message::of).collect();

@@ -1,8 +1,10 @@
-//! Git: the trees agents work in ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]) and
-//! the floor's repositories of a project ([`repos`]). All of it runs the git program.
+//! Git: the trees agents work in ([`GitWorkspace`]), the merge queue's repository ([`GitMerger`]), where a
+//! project's branches live ([`origin`]) and its repositories on the floor ([`repos`]). All of it runs the git
+//! program.
 
 pub mod abandon;
 mod attributes;
+pub mod branches;
 mod call;
 mod capture;
 pub mod carry;
@@ -13,13 +15,13 @@ mod conflict;
 mod diff;
 pub mod facts;
 mod hazards;
-pub mod hub;
 mod kept;
 mod landing;
 mod linked;
 mod locks;
 mod merger;
 mod message;
+pub mod origin;
 mod parts;
 mod prepare;
 mod prune;
@@ -42,7 +44,7 @@ pub(crate) mod worktree;
 pub use kept::Rescued;
 pub use merger::GitMerger;
 pub use parts::{Part, PartKind};
-pub use repos::{CheckoutProblem, GitProject, HubState, Projects, RegisterError};
+pub use repos::{CheckoutProblem, GitProject, OriginState, Projects, RegisterError};
 pub use restore::Restored;
-pub use run::{GIT_MINIMUM, Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME};
+pub use run::{GIT_MINIMUM, Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo};
 pub use workspace::{GitWorkspace, branch_file};

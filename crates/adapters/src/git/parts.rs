@@ -1,8 +1,8 @@
-//! What a tree's repository holds beside HEAD and the files: stashes, branches and tags that origin does
-//! not have, and commits made in submodules that their own origins do not have.
+//! What a tree's repository holds besides HEAD and the files: stashes, branches and tags that origin does not
+//! have, and commits made in submodules that their own origins do not have.
 //!
-//! All of it is found by reading git's files. Only for a repository nested in the worktree a process is
-//! started, to ask which of its commits its own remotes have.
+//! All of it is found by reading git's files. A process is started only for a repository nested in the
+//! worktree, to ask which of its commits its own remotes have.
 
 use super::commit::Commit;
 use super::refs::{self, Head};
@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const NAME_CHARS_MAX: usize = 160;
-/// Of each kind, in what a successor is told.
+/// How many parts of each kind a successor is told about.
 const TOLD_MAX: usize = 5;
-/// Nested repositories in a git directory, one in another.
+/// How deeply repositories may be nested in a git directory.
 const DEPTH_MAX: u32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,11 +41,11 @@ impl PartKind {
     }
 }
 
-/// A commit that a rescue ref keeps beside the worktree's files and HEAD.
+/// A commit that a rescue ref keeps besides the worktree's files and HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub kind: PartKind,
-    /// A stash's message, a branch's or tag's name, a submodule's path (and what of it).
+    /// A stash's message, a branch's or tag's name, or a submodule's path (and which part of it).
     pub name: String,
     pub commit: Sha,
 }
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-/// What there is, and where its objects are beside the tree's own.
+/// The parts, and the object stores they are in besides the tree's own.
 #[derive(Default)]
 pub(super) struct Found {
     pub parts: Vec<Part>,
@@ -94,7 +94,7 @@ pub(super) fn of(
         let Some(dir) = git_dir_of(folder).and_then(|dir| dir.canonicalize().ok()) else { continue };
         let name = folder.strip_prefix(&worktree.path).unwrap_or(folder).to_string_lossy().into_owned();
         match dirs.iter_mut().find(|(known, _)| *known == dir) {
-            // Where it is says more than what it is called.
+            // Its path says more than its name.
             Some(known) => known.1 = name,
             None => dirs.push((dir, name)),
         }
@@ -109,7 +109,7 @@ pub(super) fn of(
     Ok(found)
 }
 
-/// What a successor is told of them, at most about so long; nothing if there are none.
+/// What a successor is told about the parts, at most about that long; empty if there are none.
 pub(super) fn told(parts: &[Part], look: &Repo, bytes_max: usize) -> GitResult<String> {
     let mut all = String::new();
     for (kind, title) in [
@@ -142,7 +142,7 @@ pub(super) fn told(parts: &[Part], look: &Repo, bytes_max: usize) -> GitResult<S
     Ok(head(&all, bytes_max))
 }
 
-/// Which files a stash has, untracked ones too.
+/// Which files a stash has, including untracked ones.
 fn stat(look: &Repo, stash: &Sha, bytes_max: usize) -> GitResult<String> {
     const HOW: [&str; 8] = [
         "-r",
@@ -155,7 +155,7 @@ fn stat(look: &Repo, stash: &Sha, bytes_max: usize) -> GitResult<String> {
         WITH_SUBMODULES,
     ];
     let show = |args: &[&str]| look.call("diff-tree").args(HOW).args(args).arg("--").beginning(bytes_max);
-    // What it was made on, its index, and what was untracked: the last as a commit of its own.
+    // The parents: what it was made on, its index, and the untracked files as a commit of their own.
     let made_of = Commit::read(look, stash)?.parents;
     let mut all = match made_of.first() {
         Some(base) => show(&[base.as_str(), stash.as_str()])?,
@@ -171,7 +171,7 @@ fn stashed(dir: &Path, kind: PartKind, of: &str) -> Vec<Part> {
     let log = refs::log(dir, "refs/stash");
     let mut all: Vec<Part> =
         log.into_iter().map(|entry| Part::new(kind, &format!("{of}{}", entry.message), entry.new)).collect();
-    // The log is only a log: what the ref itself names counts without it.
+    // The log is only a log: what the ref itself names counts even if the log lacks it.
     if let Some(top) = refs::read(dir, "refs/stash")
         && !all.iter().any(|part| part.commit == top)
     {
@@ -183,8 +183,7 @@ fn stashed(dir: &Path, kind: PartKind, of: &str) -> Vec<Part> {
 fn own(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Vec<Part>> {
     let dir = &worktree.git_dir;
     let mut parts = stashed(dir, PartKind::Stash, "");
-    let hub = site.hub.path();
-    let mut published: BTreeSet<Sha> = refs::list(hub, "refs/heads/").into_values().collect();
+    let mut published: BTreeSet<Sha> = site.origin.branches().into_values().collect();
     published.extend(head.cloned());
     for (name, commit) in refs::list(dir, "refs/heads/") {
         if !published.contains(&commit) {
@@ -192,10 +191,10 @@ fn own(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitRe
         }
     }
     for (name, object) in refs::list(dir, "refs/tags/") {
-        if published.contains(&object) || refs::read(hub, &name).as_ref() == Some(&object) {
+        if published.contains(&object) || site.on_origin(&name).as_ref() == Some(&object) {
             continue;
         }
-        // It may be of a tag with a message, which stands for a commit.
+        // It may be an annotated tag, which stands for a commit.
         if let Some(commit) = git.bare(dir).commit(&name)?.filter(|commit| !published.contains(commit)) {
             parts.push(Part::new(PartKind::Tag, &name["refs/tags/".len()..], commit));
         }
@@ -203,7 +202,7 @@ fn own(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitRe
     Ok(parts)
 }
 
-/// The git directories of submodules, and what they are called.
+/// The git directories of submodules, and their names.
 fn modules(folder: &Path, above: &str, depth: u32, all: &mut Vec<(PathBuf, String)>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
@@ -221,7 +220,7 @@ fn modules(folder: &Path, above: &str, depth: u32, all: &mut Vec<(PathBuf, Strin
     }
 }
 
-/// What a nested repository has that none of its remotes is known to have.
+/// What a nested repository has and, as far as is known, none of its remotes has.
 fn unpublished(git: &Git, dir: &Path, name: &str) -> GitResult<Vec<Part>> {
     let kind = PartKind::Submodule;
     let mut tips = Vec::new();

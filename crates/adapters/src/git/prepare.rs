@@ -1,5 +1,5 @@
-//! Trees made ready for an agent. What is there is kept: only a folder that is missing, or was never
-//! filled whole, is filled.
+//! Makes trees ready for an agent. Whatever is there is kept: only a folder that is missing, or was never
+//! completely filled, is filled.
 
 use super::refs;
 use super::repository::{self, Beginning};
@@ -12,7 +12,8 @@ use shopfloor_core::ids::Sha;
 use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::{Final, PortError, PortResult, Prepared, Tree};
 
-/// What git leaves in its directory while an operation lasts; without its files none can go on.
+/// What git keeps in its directory during an operation; without the worktree's files, no operation can
+/// continue.
 const OPERATIONS: [&str; 9] = [
     "rebase-merge",
     "rebase-apply",
@@ -27,7 +28,7 @@ const OPERATIONS: [&str; 9] = [
 
 impl GitWorkspace {
     pub(super) fn ready(&self, tree: &Tree, branch: &str, at: Option<&Sha>) -> PortResult<Prepared> {
-        let site = self.site_of(tree)?;
+        let site = self.site_now(tree)?;
         let full = branch_ref(branch)?;
         let mut notes = Vec::new();
         let worktree = match (tree.is_review(), at) {
@@ -37,7 +38,7 @@ impl GitWorkspace {
                 return Err(PortError::permanent(Final::Refused, "a review needs the commit it is about"));
             }
         };
-        // An agent may have left a branch without a commit checked out; then the branch speaks.
+        // An agent may have checked out a branch without a commit; then the tree's own branch decides.
         let head = worktree.head()?.or_else(|| worktree.at_ref(&full)).ok_or_else(|| {
             PortError::permanent(
                 Final::Missing,
@@ -90,7 +91,7 @@ impl GitWorkspace {
         full: &str,
         notes: &mut Vec<String>,
     ) -> PortResult<Worktree> {
-        // What an earlier build's worktree of this folder left, if that is gone.
+        // What an earlier build's worktree in this folder left on record, if the folder is gone.
         let dead = linked::record(site.keeper.path(), &self.path(tree));
         let mut put_back = None;
         if let Some(dead) = &dead {
@@ -111,7 +112,7 @@ impl GitWorkspace {
         Ok(worktree)
     }
 
-    /// Makes the tree's repository; its folder is still to be filled.
+    /// Makes the tree's repository; the folder still has to be filled.
     fn make(&self, site: &Site, tree: &Tree, begin: &Beginning<'_>, kept: bool) -> PortResult<Worktree> {
         let dir = self.layout.repository(tree);
         repository::make(site, &dir, begin, |new| match kept {
@@ -121,7 +122,7 @@ impl GitWorkspace {
         Ok(Worktree::at(&self.git, self.path(tree), dir.clone(), dir))
     }
 
-    /// The tree, if there is one; its folder is filled if it is not whole.
+    /// The tree, if there is one; its folder is filled if it is incomplete.
     fn usable(
         &self,
         site: &Site,
@@ -150,7 +151,7 @@ impl GitWorkspace {
             repository::set_up(site, &worktree.git_dir)?;
         }
         if !worktree.is_ready() {
-            // No agent was in it since. All the same, nothing is deleted unrescued.
+            // No agent has been in it since. All the same, nothing is deleted unrescued.
             self.keep(site, &worktree, tree)?;
             if worktree.is_linked() {
                 linked::discard(&site.keeper, &worktree.path)?;
@@ -161,8 +162,8 @@ impl GitWorkspace {
         Ok(Some(worktree))
     }
 
-    /// Before a folder that somebody deleted is filled again: remembers what is to be put back, and takes
-    /// commits that were on no branch to the branch if they only add to it.
+    /// Before a folder that somebody deleted is filled again: remembers what is to be put back, and moves the
+    /// branch to commits that were on no branch, if they only add to it.
     fn folder_is_gone(
         &self,
         site: &Site,
@@ -181,7 +182,7 @@ impl GitWorkspace {
         Ok(worktree.set_put_back(put_back.as_ref())?)
     }
 
-    /// Fills the folder anew from the repository, which is whole.
+    /// Fills the folder anew from the repository, which is complete.
     fn fill(
         &self,
         site: &Site,
@@ -195,7 +196,7 @@ impl GitWorkspace {
             let path = worktree.git_dir.join(name);
             match path.is_dir() {
                 true => repository::remove_all(&path).map_err(io)?,
-                // It may not be there.
+                // The file may be missing.
                 false => drop(std::fs::remove_file(path)),
             }
         }
@@ -212,8 +213,8 @@ impl GitWorkspace {
         Ok(worktree.set_ready(full.unwrap_or_default())?)
     }
 
-    /// A worktree that was kept from work on another branch goes over to the one that is worked on now,
-    /// if that leaves nothing behind. Else whoever works in it is told.
+    /// Switches a worktree that was kept from work on another branch to the current one, if that leaves
+    /// nothing behind. Otherwise whoever works in it is told.
     fn go_over(&self, site: &Site, worktree: &Worktree, branch: &str, full: &str) -> PortResult<()> {
         if !worktree.is_for_another(full) {
             return Ok(());
@@ -229,7 +230,7 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// Lets the tree's git know origin's branches, and has one in which nothing was done begin where the
+    /// Tells the tree's git about origin's branches, and moves a tree in which nothing was done to where the
     /// primary branch is now.
     fn catch_up(
         &self,
@@ -253,12 +254,13 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// As whoever works in it would, but from origin whatever its configuration calls so.
+    /// Fetches as whoever works there would, but from origin, whatever the tree's configuration calls by that
+    /// name.
     fn fetch(&self, site: &Site, worktree: &Worktree, notes: &mut Vec<String>) -> PortResult<()> {
         let fetch = || {
             let call = worktree.repo.call("fetch");
             let call = call.args(["--quiet", "--no-tags", "--prune", "--no-write-fetch-head", "--"]);
-            call.arg(site.hub.path()).arg("+refs/heads/*:refs/remotes/origin/*").run()
+            call.arg(site.near().path()).arg("+refs/heads/*:refs/remotes/origin/*").run()
         };
         match fetch() {
             Err(e) if e.says("bad config") && !worktree.is_linked() => {
@@ -270,7 +272,7 @@ impl GitWorkspace {
                 ));
                 fetch()?;
             }
-            // Its agent has configured what git cannot do: that is for the next one to see.
+            // The agent configured something that git cannot do: that is for the next agent to see.
             Err(e @ GitError::Failed { code: Some(_), .. })
                 if !e.says(".lock'") && !e.says("No space left") =>
             {
@@ -289,7 +291,7 @@ impl GitWorkspace {
         at: &Sha,
         notes: &mut Vec<String>,
     ) -> PortResult<Worktree> {
-        if site.hub.commit(at.as_str())?.is_none() {
+        if site.near().commit(at.as_str())?.is_none() {
             return Err(PortError::permanent(
                 Final::Missing,
                 format!("commit {} is not on origin", at.short()),
@@ -308,7 +310,7 @@ impl GitWorkspace {
             return Ok(worktree);
         };
         if worktree.head()?.as_ref() != Some(at) {
-            // What a reviewer changed is of no further use, but it is kept.
+            // A reviewer's changes are of no further use, but they are kept.
             self.keep(site, &worktree, tree)?;
             let call = worktree.repo.call("checkout").args(["--quiet", "--force", "--detach"]);
             call.arg(at.as_str()).arg("--").run()?;
@@ -316,7 +318,8 @@ impl GitWorkspace {
         Ok(worktree)
     }
 
-    /// Deletes a tree whose content is known to be kept; what was kept of its branch goes on from there.
+    /// Deletes a tree whose content is known to be kept; the keeper's copy of its branch is brought up to
+    /// date.
     pub(super) fn discard(&self, site: &Site, worktree: &Worktree) -> PortResult<()> {
         if worktree.is_linked() {
             return Ok(linked::discard(&site.keeper, &worktree.path)?);
@@ -327,7 +330,7 @@ impl GitWorkspace {
         Ok(repository::remove(&worktree.git_dir, &worktree.path)?)
     }
 
-    /// The next tree of the branch begins where this one ends, if origin does not have that.
+    /// The branch's next tree begins where this one ends, if origin does not have that commit.
     fn keep_branch(&self, site: &Site, worktree: &Worktree, full: &str) -> PortResult<()> {
         let Some(head) = worktree.at_ref(full) else { return Ok(()) };
         if site.on_origin(full).as_ref() == Some(&head)
@@ -335,15 +338,15 @@ impl GitWorkspace {
         {
             return Ok(());
         }
-        match site.update(&site.keeper, format!("update {full}\0{head}\0\0")) {
-            // A name that another branch stands in the way of: the rescue ref has the commits.
+        match site.keeper.update_refs("", format!("update {full}\0{head}\0\0")) {
+            // Another branch's name is in the way: the rescue ref has the commits.
             Err(e) if e.says("exists; cannot create") || e.says("refname conflict") => Ok(()),
             done => Ok(done?),
         }
     }
 }
 
-/// Sees to it that the branch is there.
+/// Makes sure that the branch exists.
 fn begin_branch(site: &Site, worktree: &Worktree, full: &str) -> PortResult<()> {
     if worktree.at_ref(full).is_some() {
         return Ok(());
@@ -353,8 +356,7 @@ fn begin_branch(site: &Site, worktree: &Worktree, full: &str) -> PortResult<()> 
         site.bring(&[&commit], &worktree.repo)?;
     }
     let line = format!("create {full}\0{commit}\0");
-    worktree.repo.call("update-ref").args(["-z", "--stdin"]).stdin(line).run()?;
-    Ok(())
+    Ok(worktree.repo.update_refs("", line)?)
 }
 
 fn unlock(worktree: &Worktree, notes: &mut Vec<String>) {

@@ -1,10 +1,10 @@
-//! Rescue refs go when they are old and not the only copy of anything.
+//! Deletes rescue refs that are old and not the only copy of anything.
 //!
-//! Whether something else has it is asked of git itself: which objects are reachable from the ref, and
-//! from no other ref of the same agent and not from origin's primary branch? If that is only the snapshot's own
-//! commit and its folders, every file and every commit in it is kept elsewhere. Branches do not count:
-//! an agent may reset or delete its own. git may name an object that is reachable after all; then the
-//! ref stays, and nothing is lost.
+//! Git itself is asked whether something else has the content: which objects are reachable from the ref, but
+//! from no other ref of the same agent and not from origin's primary branch? If these are only the snapshot's
+//! own commit and its folders, every file and every commit in it is kept elsewhere. Branches do not count: an
+//! agent may reset or delete its own. Git may name an object that is reachable after all; then the ref stays,
+//! and nothing is lost.
 
 use super::kept::{self, Rescued};
 use super::refs;
@@ -13,10 +13,10 @@ use super::run::{GitError, GitResult};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use shopfloor_core::effect::Tidy;
-use shopfloor_engine::ports::{PortResult, Snapshot, Tree};
+use shopfloor_engine::ports::{Final, PortError, PortResult, Snapshot, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Refs looked at in one pass; the next goes on.
+/// How many refs are looked at in one pass; the next pass continues.
 const PASS_MAX: usize = 200;
 
 impl GitWorkspace {
@@ -26,7 +26,8 @@ impl GitWorkspace {
         let mut pruned = 0;
         for rescued in candidates(&all, tidy).into_iter().take(PASS_MAX) {
             if is_kept_elsewhere(&site, rescued)? {
-                site.update(&site.keeper, format!("delete {}\0{}\0", rescued.reference, rescued.commit))?;
+                let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
+                site.keeper.update_refs("", line)?;
                 pruned += 1;
             }
         }
@@ -38,13 +39,17 @@ impl GitWorkspace {
         if !site.project.push_rescues || site.on_origin(&snapshot.reference).is_some() {
             return Ok(());
         }
-        let call = site.keeper.call("push").args(["--quiet", "--"]).arg(site.hub.path());
-        call.arg(format!("{}:{}", snapshot.commit, snapshot.reference)).run()?;
-        Ok(())
+        match site.origin.create(&site.keeper, &snapshot.reference, &snapshot.commit)? {
+            Err(elsewhere) if elsewhere.moves != [Some(snapshot.commit.clone())] => {
+                let why = format!("origin has another {}", snapshot.reference);
+                Err(PortError::permanent(Final::InTheWay, why))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// The refs whose time is over, oldest first; `all` is in the order of their numbers.
+/// The refs whose time is up, oldest first; `all` is in the order of their numbers.
 fn candidates<'a>(all: &'a [Rescued], tidy: &Tidy) -> Vec<&'a Rescued> {
     let named: BTreeSet<&str> = tidy.rescues_named.iter().map(String::as_str).collect();
     let mut by_agent: BTreeMap<&str, Vec<&Rescued>> = BTreeMap::new();
@@ -73,7 +78,7 @@ fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {
     for root in others.chain(site.on_origin(&site.primary)) {
         roots.push_str(&format!("^{root}\n"));
     }
-    // Aggressive: also what is only in the files of an excluded commit that is no ancestor.
+    // Aggressive: also excludes what is only in the files of an excluded commit that is not an ancestor.
     let call =
         site.keeper.call("rev-list").args(["--objects-edge-aggressive", "--no-object-names", "--stdin"]);
     let listed = call.stdin(roots).text()?;
@@ -86,7 +91,7 @@ fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {
     for line in kinds.lines() {
         match line.split_once(' ') {
             Some((_, "tree")) => {}
-            // The snapshot's own commit says when it was made and nothing more; any other is work.
+            // The snapshot's own commit says when it was made and nothing more; any other commit is work.
             Some((id, "commit"))
                 if id == rescued.commit.as_str() && rescued.head.as_ref() != Some(&rescued.commit) => {}
             Some((_, "commit" | "blob" | "tag")) => return Ok(false),

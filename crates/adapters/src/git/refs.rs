@@ -1,16 +1,17 @@
-//! Refs as git's own files say them: no process is started for it.
+//! Refs as read from git's own files, without starting a process.
 //!
-//! A ref is a file of its own (written by rename, so whole or not at all) or a line of `packed-refs`; the
-//! file wins. git packs by writing the line before it removes the file, so whoever looks for the file first
-//! misses nothing. What a file says otherwise than git writes it counts as not there.
+//! A ref is a file of its own (written by rename, so complete or not there at all) or a line of
+//! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, so
+//! whoever looks for the file first misses nothing. A file whose content git would not have written counts as
+//! missing.
 
 use shopfloor_core::ids::Sha;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Refs that lead to refs; git itself follows five.
+/// How many refs are followed from one to the next; git itself follows five.
 const HOPS_MAX: usize = 5;
 
 /// What HEAD says.
@@ -34,9 +35,10 @@ pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
     find(dir, &[name])?.pop()
 }
 
-/// Where the refs of these full names are, if the files say so of all of them.
+/// Where the refs of these full names are, if the files say so for all of them.
 pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
-    // Every file is looked for before the lines are read: whatever is packed meanwhile is in the one or the other.
+    // Every file is looked for before the lines are read: whatever is packed meanwhile is in one or the
+    // other.
     let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
     let packed = LazyCell::new(|| packed(dir));
     let found = own.into_iter().map(|own| match own {
@@ -49,11 +51,11 @@ pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
 /// What a ref's file says.
 enum OwnFile {
     Says(Sha),
-    /// There is none for the ref of that name, which it was led to.
+    /// There is no file for the ref of that name, to which other refs may have led.
     None(String),
 }
 
-/// `None`: it cannot be read, or says something else than git writes.
+/// `None`: the file cannot be read, or holds something that git would not write.
 fn follow(dir: &Path, name: &str) -> Option<OwnFile> {
     use ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let mut name = name.to_owned();
@@ -68,12 +70,17 @@ fn follow(dir: &Path, name: &str) -> Option<OwnFile> {
             }
             Err(_) => return None,
         }
-        // What a file says must not lead out of the repository.
+        // A file's content must not lead out of the repository.
         if !name.starts_with("refs/") || name.split('/').any(|part| part == "..") {
             return None;
         }
     }
     None
+}
+
+/// The files that are written when a branch moves.
+pub(crate) fn files_of(dir: &Path, branch: &str) -> [PathBuf; 2] {
+    [dir.join("refs/heads").join(branch), dir.join("packed-refs")]
 }
 
 /// All refs whose names begin with `prefix` (a folder, with its slash), by name.
@@ -111,7 +118,7 @@ pub(crate) struct Logged {
     pub message: String,
 }
 
-/// Where a ref has been, the newest first.
+/// Where a ref has been, newest first.
 pub(crate) fn log(dir: &Path, name: &str) -> Vec<Logged> {
     let bytes = std::fs::read(dir.join("logs").join(name)).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

@@ -1,25 +1,27 @@
-//! A project's repositories on the floor, and the user's checkout it comes from.
+//! A project's repositories on the floor, and the user's checkout that the project comes from.
 //!
-//! * `hub.git` is origin when the floor is its own forge. Its `update` hook keeps a session to its
-//!   own branch.
-//! * `clone.git` is the keeper: rescue refs, and branches of trees that were removed. It borrows the hub's
-//!   objects. (Its name is from when agents worked in worktrees of it; floors may still have such.)
+//! * `hub.git` is origin ([`super::origin`]) when the floor keeps the branches itself. Its `update` hook
+//!   keeps a session to its own branch. If origin is a remote, `origin.git` is the repository near it.
+//! * `clone.git` is the keeper: rescue refs, and branches of removed trees. It borrows origin's objects. (Its
+//!   name is from when agents worked in worktrees of it; some floors may still have these.)
 //! * `repos/` has a repository for each tree that an agent works in ([`super::repository`]).
-//! * `queue.git` is the merge queue's alone; its HEAD points at no branch that ever exists. It sees the
-//!   hub's objects without having them.
+//! * `queue.git` belongs to the merge queue alone; its HEAD points at a branch that never exists. It sees
+//!   origin's objects without having them.
 //!
-//! The hub's objects are borrowed by all of them: nothing there is ever deleted, which git is told
-//! (`extensions.preciousObjects`), so that not even a `git gc` by hand does it.
+//! All of them borrow the objects near origin, so nothing there is ever deleted. Git is told so
+//! (`extensions.preciousObjects`), so that not even a manual `git gc` does it.
 //!
-//! A repository is made beside its place and renamed into it, so it is there whole or not at all.
-//! What the factory needs configured is in a file of its own that the repository's `config`
-//! includes: it is rewritten when it differs, and settings made by others stay.
+//! A repository is made beside its place and renamed into it, so it is there completely or not at all. The
+//! factory's settings are in a file of their own that the repository's `config` includes: it is rewritten
+//! when it differs, and settings made by others stay.
 
+use super::origin::{self, Move, Push};
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
 use shopfloor_core::text;
+use shopfloor_engine::ports::PortError;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
@@ -37,8 +39,10 @@ pub struct GitProject {
     pub checkout: PathBuf,
     /// Whether snapshots are sent to origin as well.
     pub push_rescues: bool,
-    /// With what the commits that land are signed.
+    /// How the commits that land are signed.
     pub signing: Option<Signing>,
+    /// The URL of the remote where a new project's branches are to live.
+    pub origin: Option<String>,
 }
 
 /// How the adapters look a project up.
@@ -72,19 +76,21 @@ pub enum RegisterError {
     Checkout(#[from] CheckoutProblem),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error("origin: {0}")]
+    Origin(#[from] PortError),
 }
 
-/// Where the hub's primary branch is, compared with the checkout's.
+/// Where origin's primary branch is, compared with the checkout's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HubState {
-    /// The hub had none, or an older one: it now has the checkout's.
+pub enum OriginState {
+    /// Origin had none, or an older one; it now has the checkout's.
     Pushed,
     Same,
     /// The checkout can be fast-forwarded.
-    HubAhead,
-    /// Neither contains the other; the hub is left as it is.
+    Ahead,
+    /// Neither contains the other; origin is left as it is.
     Diverged {
-        hub: Sha,
+        origin: Sha,
         checkout: Sha,
     },
 }
@@ -118,34 +124,37 @@ esac
 
 /// Makes the project's repositories, or brings their settings up to date.
 pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()> {
-    let (hub, clone, queue) =
-        (layout.hub(&project.name), layout.clone_repo(&project.name), layout.queue_repo(&project.name));
+    let (clone, queue) = (layout.clone_repo(&project.name), layout.queue_repo(&project.name));
+    let origin = origin::of(git, layout, &project.name);
+    let near = origin.near().path();
     let common = common_config();
-    // Checks and reviews fetch the exact commit they are about, which no branch may name any more.
+    // Checks and reviews fetch the exact commit they are about, which may no longer be on any branch.
     let serves = "[uploadpack]\n\tallowAnySHA1InWant = true\n";
-    // A hooksPath in somebody's global configuration must not switch the hub's hook off. Of branches it is kept
-    // where they have been; what is pinned has been nowhere else, and its log would be one more file for ever.
-    let hub_config = format!(
+    // A hooksPath in somebody's global configuration must not switch the hub's hook off. Branches have a log
+    // of where they have been; a pinned ref has never been anywhere else, and its log would be one more file
+    // for ever.
+    let near_config = format!(
         "{common}{serves}[core]\n\thooksPath = hooks\n\tlogAllRefUpdates = true\n[receive]\n\tautogc = false\n"
     );
     let mut clone_config = common.clone().into_bytes();
     clone_config.extend_from_slice(b"[push]\n\tdefault = current\n[remote \"origin\"]\n\turl = ");
-    clone_config.extend_from_slice(&quoted(hub.as_os_str()));
+    clone_config.extend_from_slice(&quoted(origin.url()));
     clone_config.extend_from_slice(b"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
 
-    make(git, project, &hub, &project.primary_branch)?;
-    write_if_different(&hub.join(MANAGED), hub_config.as_bytes(), 0o644)?;
-    write_if_different(&hub.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
+    make(git, project, near, &project.primary_branch)?;
+    write_if_different(&near.join(MANAGED), near_config.as_bytes(), 0o644)?;
+    // Only the floor itself pushes to the repository near a remote.
+    write_if_different(&near.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
     make(git, project, &clone, &project.primary_branch)?;
     write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
     make(git, project, &queue, "shopfloor-queue-has-no-branch")?;
     write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
-    precious(&hub)?;
-    borrow(&clone, &hub)?;
-    borrow(&queue, &hub)
+    precious(near)?;
+    borrow(&clone, near)?;
+    borrow(&queue, near)
 }
 
-/// What every repository of the floor has configured.
+/// The configuration that every repository of the floor has.
 pub(super) fn common_config() -> String {
     format!(
         "[user]\n\tname = {IDENTITY_NAME}\n\temail = {IDENTITY_EMAIL}\n\
@@ -155,25 +164,26 @@ pub(super) fn common_config() -> String {
     )
 }
 
-/// Has a repository see the hub's objects.
-pub(super) fn borrow(repo: &Path, hub: &Path) -> GitResult<()> {
-    // Absolute: git ignores a relative one that it meets through another repository's.
-    let mut borrowed = hub.join("objects").into_os_string().into_vec();
+/// Lets a repository see the objects of the one near origin.
+pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
+    // Absolute: git ignores a relative path that it meets through another repository's alternates.
+    let mut borrowed = near.join("objects").into_os_string().into_vec();
     borrowed.push(b'\n');
     write_if_different(&repo.join("objects/info/alternates"), &borrowed, 0o644)
 }
 
-/// Has git refuse to delete objects there. Where it looks for that, included files do not count.
-fn precious(hub: &Path) -> GitResult<()> {
-    let path = hub.join("config");
-    let config = std::fs::read_to_string(&path).map_err(|e| GitError::io("reading the hub's config", e))?;
+/// Makes git refuse to delete objects there. Git does not look for this setting in included files.
+fn precious(near: &Path) -> GitResult<()> {
+    let path = near.join("config");
+    let config =
+        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
     if config.to_ascii_lowercase().contains("preciousobjects") {
         return Ok(());
     }
     write_if_different(&path, format!("{config}[extensions]\n\tpreciousObjects = true\n").as_bytes(), 0o644)
 }
 
-/// A bare repository at `dir` with that HEAD, unless there is one.
+/// Makes a bare repository at `dir` with that HEAD, unless there is one.
 fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()> {
     if dir.join("HEAD").exists() {
         return Ok(());
@@ -189,7 +199,7 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
         Err(e) if is_nowhere(&e) => "sha1".to_owned(),
         Err(e) => return Err(e),
     };
-    // Where branches are is read from files.
+    // We read where branches are from files.
     git.call("init")
         .env("GIT_DEFAULT_REF_FORMAT", "files")
         .args(["--quiet", "--bare", "--template="])
@@ -234,7 +244,7 @@ pub fn find_checkout(git: &Git, path: &Path) -> Result<PathBuf, RegisterError> {
     }
 }
 
-/// Git was asked in a folder that is not there, or in no repository.
+/// Whether git was asked in a folder that does not exist, or that is in no repository.
 pub(super) fn is_nowhere(error: &GitError) -> bool {
     error.says("not a git repository") || error.says("cannot change to")
 }
@@ -291,41 +301,50 @@ pub(crate) fn tracked_changes(repo: &Repo) -> GitResult<Vec<String>> {
     Ok(entries.map(|entry| text::one_line(&String::from_utf8_lossy(&entry[3..]), 200)).collect())
 }
 
-/// Makes the project's repositories, gives the checkout a remote `shopfloor` and brings the hub's
-/// primary branch to the checkout's where that only adds commits. May be repeated at will.
-/// `allow_dirty`: changes that are not committed stay behind, and the user knows.
+/// Makes the project's repositories, gives the checkout a remote `shopfloor` and brings origin's primary
+/// branch to the checkout's if that only adds commits. May be repeated at will. `allow_dirty`: uncommitted
+/// changes stay behind, and the user knows.
 pub fn register(
     git: &Git,
     layout: &Layout,
     project: &GitProject,
     allow_dirty: bool,
-) -> Result<HubState, RegisterError> {
+) -> Result<OriginState, RegisterError> {
     match validate(git, project) {
         Err(RegisterError::Checkout(CheckoutProblem::Dirty { .. })) if allow_dirty => {}
         other => other?,
     }
+    origin::settle(layout, &project.name, project.origin.as_deref())?;
     ensure(git, layout, project)?;
     let repo = git.tree(&project.checkout);
-    let hub = layout.hub(&project.name);
+    let origin = origin::of(git, layout, &project.name);
     let primary = format!("refs/heads/{}", project.primary_branch);
-    repo.call("config").args(["--replace-all", "remote.shopfloor.url"]).arg(&hub).run()?;
+    repo.call("config").args(["--replace-all", "remote.shopfloor.url"]).arg(origin.url()).run()?;
     let fetch = "+refs/heads/*:refs/remotes/shopfloor/*";
     repo.call("config").args(["--replace-all", "remote.shopfloor.fetch", fetch]).run()?;
 
     let ours = repo.commit(&primary)?.ok_or(CheckoutProblem::NoCommits)?;
-    if let Some(theirs) = repo.remote_refs(hub.as_os_str(), &[&primary])?.remove(0) {
+    origin.look()?;
+    let theirs = origin.near().refs(&[&primary])?.remove(0);
+    if let Some(theirs) = theirs.clone() {
         if theirs == ours {
-            return Ok(HubState::Same);
+            return Ok(OriginState::Same);
         }
         let tracking = format!("+{primary}:refs/remotes/shopfloor/{}", project.primary_branch);
-        repo.call("fetch").args(["--quiet", "--no-tags", "--"]).arg(&hub).arg(tracking).run()?;
+        let call = repo.call("fetch").args(["--quiet", "--no-tags", "--"]);
+        call.arg(origin.near().path()).arg(tracking).run()?;
         if repo.is_ancestor(&ours, &theirs)? {
-            return Ok(HubState::HubAhead);
+            return Ok(OriginState::Ahead);
         }
         if !repo.is_ancestor(&theirs, &ours)? {
-            return Ok(HubState::Diverged { hub: theirs, checkout: ours });
+            return Ok(OriginState::Diverged { origin: theirs, checkout: ours });
         }
     }
-    repo.call("push").args(["--quiet", "--"]).arg(&hub).arg(format!("{ours}:{primary}")).run()?;
-    Ok(HubState::Pushed)
+    let moves = [Move { name: primary, old: theirs, new: Some(ours.clone()) }];
+    let push =
+        Push { from: &repo, moves: &moves, standing: &[], forward: true, why: "shopfloor: registered" };
+    match origin.push(&push)? {
+        Ok(()) => Ok(OriginState::Pushed),
+        Err(_) => Err(PortError::transient("the primary branch moved meanwhile: try again").into()),
+    }
 }

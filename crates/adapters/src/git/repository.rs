@@ -1,23 +1,23 @@
-//! The repository of one tree: made, and removed.
+//! Making and removing the repository of one tree.
 //!
-//! It has refs, HEAD, index, configuration, stash and logs of its own, and borrows the hub's objects
-//! (`objects/info/alternates`). Nothing that is done in it, by whomever, is seen in another. What git
-//! would write with `init` and `fetch` is written as files: it is a handful, and every tree needs it.
+//! It has refs, HEAD, index, configuration, stash and logs of its own, and borrows origin's objects
+//! (`objects/info/alternates`). Nothing that anybody does in it is seen in another. What git would write with
+//! `init` and `fetch` is written as files: there are only a few, and every tree needs them.
 //!
 //! It is made beside its place and renamed into it, and renamed away before it is deleted: it is there
-//! whole or not at all. A mark in it says that its folder and then it itself are to go, so a removal that
-//! was cut short is finished by whoever looks next.
+//! completely or not at all. A mark in it says that its folder and then the repository itself are to go, so
+//! whoever looks next finishes a removal that was cut short.
 
 use super::repos::{MANAGED, borrow, common_config, write_if_different};
 use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, quoted};
 use super::worktree::{READY, put_back_mark};
 use super::{refs, site::Site};
+use crate::host::clock;
 use shopfloor_core::ids::Sha;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const REMOVING: &str = "shopfloor-removing";
 
@@ -26,11 +26,11 @@ pub(crate) struct Beginning<'a> {
     pub commit: &'a Sha,
     /// The full name of the branch that is checked out; `None`: HEAD is detached.
     pub branch: Option<&'a str>,
-    /// Set if its folder is to get what a snapshot holds.
+    /// Set if the folder is to get back what a snapshot holds.
     pub put_back: Option<&'a Sha>,
 }
 
-/// Makes the repository at `dir`. `fill` gets the place it is made at, to put objects there that the hub
+/// Makes the repository at `dir`. `fill` gets the place where it is being made, to add objects that origin
 /// does not have.
 pub(crate) fn make(
     site: &Site,
@@ -49,7 +49,7 @@ pub(crate) fn make(
     write("config", &config(site))?;
     let head = begin.branch.map_or_else(|| format!("{}\n", begin.commit), |name| format!("ref: {name}\n"));
     write("HEAD", &head)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = clock::since_epoch().as_secs();
     let nothing = "0".repeat(begin.commit.as_str().len());
     let logged = format!(
         "{nothing} {} {IDENTITY_NAME} <{IDENTITY_EMAIL}> {now} +0000\tshopfloor: begun\n",
@@ -68,24 +68,24 @@ pub(crate) fn make(
     fs::rename(&new, dir).map_err(io)
 }
 
-/// Brings the part of its settings that is the factory's up to date, and where it borrows from.
+/// Brings the factory's part of its settings up to date, and where it borrows objects from.
 pub(crate) fn set_up(site: &Site, dir: &Path) -> GitResult<()> {
     let managed = format!(
         "{}[push]\n\tdefault = current\n[core]\n\talternateRefsPrefixes = refs/heads/\n",
         common_config()
     );
     write_if_different(&dir.join(MANAGED), managed.as_bytes(), 0o644)?;
-    borrow(dir, site.hub.path())
+    borrow(dir, site.near().path())
 }
 
 /// Its own configuration, which whoever works in it may change.
 fn config(site: &Site) -> String {
-    let theirs = fs::read_to_string(site.hub.path().join("config")).unwrap_or_default();
+    let theirs = fs::read_to_string(site.near().path().join("config")).unwrap_or_default();
     let (version, format) = match theirs.to_ascii_lowercase().contains("objectformat = sha256") {
         true => (1, "[extensions]\n\tobjectformat = sha256\n"),
         false => (0, ""),
     };
-    let url = String::from_utf8_lossy(&quoted(site.hub.path().as_os_str())).into_owned();
+    let url = String::from_utf8_lossy(&quoted(site.origin.url())).into_owned();
     format!(
         "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n{format}\
          [include]\n\tpath = {MANAGED}\n\
@@ -93,7 +93,7 @@ fn config(site: &Site) -> String {
     )
 }
 
-/// A configuration that git cannot read any more is put aside and written anew.
+/// Puts a configuration that git can no longer read aside, and writes a new one.
 pub(crate) fn mend_config(site: &Site, dir: &Path) -> GitResult<()> {
     let (file, aside) = (dir.join("config"), dir.join("config.broken"));
     let io = |e| GitError::io(format!("mending {}", file.display()), e);
@@ -101,20 +101,20 @@ pub(crate) fn mend_config(site: &Site, dir: &Path) -> GitResult<()> {
     write_synced(&file, config(site).as_bytes()).map_err(io)
 }
 
-/// Origin's branches as its repository is to see them.
+/// Origin's branches as the tree's repository is to see them.
 fn tracking(site: &Site) -> String {
     let mut text = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
-    for (name, commit) in refs::list(site.hub.path(), "refs/heads/") {
+    for (name, commit) in site.origin.branches() {
         text.push_str(&format!("{commit} refs/remotes/origin/{}\n", &name["refs/heads/".len()..]));
     }
     text
 }
 
-/// Whether origin's branches are known there as they are.
+/// Whether the repository knows origin's branches as they are.
 pub(crate) fn is_current(site: &Site, dir: &Path) -> bool {
     let ours = refs::list(dir, "refs/remotes/origin/");
     let ours = ours.iter().filter(|(name, _)| *name != "refs/remotes/origin/HEAD");
-    let theirs = refs::list(site.hub.path(), "refs/heads/");
+    let theirs = site.origin.branches();
     ours.map(|(name, commit)| (&name["refs/remotes/origin/".len()..], commit))
         .eq(theirs.iter().map(|(name, commit)| (&name["refs/heads/".len()..], commit)))
 }
@@ -126,7 +126,7 @@ pub(crate) fn remove(dir: &Path, folder: &Path) -> GitResult<()> {
     finish_removal(dir, folder)
 }
 
-/// Goes on with a removal that was cut short.
+/// Finishes a removal that was cut short.
 pub(crate) fn finish_removal(dir: &Path, folder: &Path) -> GitResult<()> {
     if !dir.join(REMOVING).exists() {
         return Ok(());
@@ -137,7 +137,7 @@ pub(crate) fn finish_removal(dir: &Path, folder: &Path) -> GitResult<()> {
     sweep(dir).map_err(io)
 }
 
-/// Deletes what attempts at this repository left beside it.
+/// Deletes what earlier attempts to make this repository left beside it.
 fn sweep(dir: &Path) -> std::io::Result<()> {
     let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(()) };
     let entries = match fs::read_dir(parent) {

@@ -1,9 +1,9 @@
 //! Rescue snapshots: everything a tree holds, as a commit under a hidden ref of the keeper.
 //!
-//! The commit's tree is what the folder holds ([`super::capture`]). Its first parent is HEAD; the others
-//! are what the tree's repository holds beside ([`super::parts`]), and its message says which is which. So
-//! one ref keeps all of it, and there is no moment at which it keeps a part. Before the ref is made, every
-//! object that is reachable from it is on disk in the keeper, or in the hub.
+//! The commit's tree is what the folder holds ([`super::capture`]). Its first parent is HEAD; the others are
+//! what else the tree's repository holds ([`super::parts`]), and its message says which is which. So one ref
+//! keeps all of it, and never just a part. Before the ref is made, every object reachable from it is on disk
+//! in the keeper or in the hub.
 
 use super::capture::Captured;
 use super::commit::{Commit, Stamp, factory};
@@ -12,10 +12,10 @@ use super::run::{Git, GitResult, Repo};
 use super::site::Site;
 use super::worktree::Worktree;
 use super::{refs, transfer};
+use crate::host::clock;
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{Snapshot, Tree};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where rescue refs are.
 pub(crate) const RESCUES: &str = "refs/rescue/";
@@ -23,7 +23,7 @@ pub(crate) const RESCUES: &str = "refs/rescue/";
 /// How a snapshot's message begins.
 pub(crate) const SUBJECT: &str = "rescue: what ";
 
-/// How the message of one with parts says which commit was HEAD, if there was one.
+/// How the message of a snapshot with parts says which commit was HEAD, if there was one.
 const HEAD: &str = "HEAD ";
 
 /// What a tree holds at a moment.
@@ -35,7 +35,7 @@ pub(crate) struct Content {
     pub parts: Vec<Part>,
 }
 
-/// The same, with where its objects are.
+/// The same, with the places where its objects are.
 pub(crate) struct Held {
     pub content: Content,
     stores: Vec<PathBuf>,
@@ -52,19 +52,19 @@ impl Held {
         Ok(Held { content: Content { tree, head, parts }, stores })
     }
 
-    /// The keeper, with everything in sight that is held.
+    /// The keeper, with everything that is held in sight.
     pub(crate) fn look(&self, site: &Site) -> Repo {
         site.keeper.lending(self.stores.iter().map(PathBuf::as_path))
     }
 }
 
-/// Keeps what the tree holds under a rescue ref; the newest one if that holds it already.
+/// Keeps what the tree holds under a rescue ref; returns the newest ref if that holds it already.
 pub(crate) fn keep(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree) -> GitResult<Snapshot> {
     let held = Held::of(git, site, worktree)?;
     keep_held(site, worktree, tree, held)
 }
 
-/// Keeps what a tree's repository holds though its folder is gone: HEAD's own files stand for that.
+/// Keeps what a tree's repository holds although its folder is gone: HEAD's own files stand for the folder.
 pub(crate) fn keep_refs(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree) -> GitResult<()> {
     let Some(head) = worktree.head()? else { return Ok(()) };
     let parts::Found { parts, mut stores } = parts::of(git, site, worktree, Some(&head), &[])?;
@@ -95,7 +95,7 @@ fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitRe
 }
 
 fn describe(content: &Content, worktree: &Worktree) -> Commit {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = clock::since_epoch();
     let committed = Stamp { seconds: now.as_secs(), zone: "+0000".into() };
     let mut message = format!("{SUBJECT}{} held\n", worktree.path.display());
     let mut parents: Vec<Sha> = content.head.iter().cloned().collect();
@@ -139,14 +139,14 @@ pub(crate) fn keep_commit(
     Ok(snapshot)
 }
 
-/// Has the keeper hold everything that is reachable from the commit.
+/// Makes sure that the keeper holds everything reachable from the commit.
 fn bring(site: &Site, from: &Repo, commit: &Sha, kept: Option<&Kept>, branch: Option<&str>) -> GitResult<()> {
     let mut known = site.known(branch);
     known.extend(kept.map(|kept| kept.snapshot.commit.clone()));
     transfer::transfer(from, &site.keeper, &[commit], &known.iter().collect::<Vec<_>>())
 }
 
-/// Whether the snapshot is there, whole, and, if the tree is, holds what that holds.
+/// Whether the snapshot is there and complete and, if the tree exists, holds what the tree holds.
 pub(crate) fn holds(
     git: &Git,
     site: &Site,
@@ -160,14 +160,14 @@ pub(crate) fn holds(
     if held_by(&site.keeper, &snapshot.commit)? != Held::of(git, site, worktree)?.content {
         return Ok(false);
     }
-    // Without the tree's own objects: fails if any is missing.
+    // Without the tree's own objects: fails if any object is missing.
     let mut asked = format!("{}\n", snapshot.commit);
     asked.extend(site.known(None).iter().map(|known| format!("^{known}\n")));
     site.keeper.call("rev-list").args(["--objects", "--quiet", "--stdin"]).stdin(asked).run()?;
     Ok(true)
 }
 
-/// What a rescued commit stands for: a snapshot for what the tree held, any other for itself.
+/// What a rescued commit stands for: a snapshot stands for what the tree held, any other commit for itself.
 pub(crate) fn held_by(keeper: &Repo, id: &Sha) -> GitResult<Content> {
     let commit = Commit::read(keeper, id)?;
     Ok(content_of(id, commit))
@@ -208,7 +208,7 @@ fn next_reference(tree: &Tree, kept: Option<&Kept>) -> String {
     format!("{}{}", prefix(tree), kept.map_or(1, |kept| kept.number + 1))
 }
 
-/// The ref must be new: nothing that was rescued is ever moved over.
+/// The ref must be new: no rescue ref is ever overwritten.
 fn create_ref(site: &Site, snapshot: &Snapshot) -> GitResult<()> {
-    site.update(&site.keeper, format!("create {}\0{}\0", snapshot.reference, snapshot.commit))
+    site.keeper.update_refs("", format!("create {}\0{}\0", snapshot.reference, snapshot.commit))
 }

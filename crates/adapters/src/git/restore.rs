@@ -1,8 +1,7 @@
-//! Getting back what a rescue ref holds: into a new folder, as a new branch, into the worktree.
+//! Getting back what a rescue ref holds: into a new folder, as a new branch, or into the worktree.
 //!
-//! Nothing is overwritten that is not kept: a folder must be new or empty, a branch new, and a
-//! worktree is snapshotted first; ignored files, which no snapshot holds, are never in the way of
-//! one that is written.
+//! Nothing is overwritten that is not kept: a folder must be new or empty, a branch new, and a worktree is
+//! snapshotted first; ignored files, which no snapshot holds, are never overwritten.
 
 use super::capture::TemporaryIndex;
 use super::commit::Commit;
@@ -37,7 +36,7 @@ pub struct Restored {
 }
 
 impl GitWorkspace {
-    /// Writes the files into a folder that is new or empty. They are there whole or not at all.
+    /// Writes the files into a new or empty folder, completely or not at all.
     pub fn restore_to(&self, project: &ProjectName, rescued: &Rescued, dir: &Path) -> PortResult<()> {
         let site = self.site(project)?;
         match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
@@ -69,7 +68,7 @@ impl GitWorkspace {
         let written = self.write_files(&site, &rescued.tree, &new);
         let moved = written.and_then(|()| Ok(std::fs::rename(&new, dir).map_err(io)?));
         if moved.is_err() {
-            // Only what was just written is in it.
+            // It holds only what was just written.
             let _ = std::fs::remove_dir_all(&new);
         }
         moved
@@ -91,11 +90,13 @@ impl GitWorkspace {
         if kept || site.on_origin(&full).is_some() || self.is_worked_on(project, &full) {
             return Err(PortError::permanent(Final::InTheWay, format!("there is a branch {branch} already")));
         }
-        // Expected to be absent: one made in this instant is not moved.
-        let lease = format!("--force-with-lease={full}:");
-        let call = site.keeper.call("push").args(["--quiet", &lease, "--"]).arg(site.hub.path());
-        call.arg(format!("{}:{full}", plain(&site, rescued)?)).run()?;
-        Ok(())
+        // Expected to be absent: a branch made at this very moment is not moved.
+        match site.origin.create(&site.keeper, &full, &plain(&site, rescued)?)? {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                Err(PortError::permanent(Final::InTheWay, format!("there is a branch {branch} already")))
+            }
+        }
     }
 
     /// Makes the worktree hold what the snapshot holds. Only while no agent works there.
@@ -130,7 +131,7 @@ impl GitWorkspace {
             other_head = None;
         }
         self.apply(&site, &worktree, &now, &rescued.tree)?;
-        // What is restored stands there as changes that are not committed.
+        // What is restored shows up as uncommitted changes.
         worktree.repo.call("reset").args(["--quiet", "--mixed"]).run()?;
         let head = worktree
             .head()?
@@ -139,7 +140,7 @@ impl GitWorkspace {
         Ok(Restored { path: worktree.path, before, head, other_head, parts })
     }
 
-    /// Turns the worktree's files from one tree into another, which it is known to hold.
+    /// Turns the worktree's files from one tree, which it is known to hold, into another.
     fn apply(&self, site: &Site, worktree: &Worktree, from: &Sha, to: &Sha) -> PortResult<()> {
         let folder = site.folder(&self.git, worktree, &worktree.path);
         let changes: BTreeMap<OsString, Change> = changes(&folder, from, to)?;
@@ -179,8 +180,8 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// Before a worktree whose folder is gone is filled again: the snapshot that is to be put back. Commits
-    /// that were on no branch are taken to the branch if they only add to it.
+    /// Before a worktree whose folder is gone is filled again: returns the snapshot that is to be put back.
+    /// If commits that were on no branch only add to the branch, the branch is moved to them.
     pub(super) fn remember(
         &self,
         site: &Site,
@@ -195,12 +196,12 @@ impl GitWorkspace {
         {
             let line = format!("update {full}\0{head}\0{old}\0");
             let own = worktree.map(|worktree| self.git.bare(&worktree.common));
-            site.update(own.as_ref().unwrap_or(&site.keeper), line)?;
+            own.as_ref().unwrap_or(&site.keeper).update_refs("", line)?;
         }
         Ok(rescue::newest(&site.keeper, tree).map(|kept| kept.snapshot.commit))
     }
 
-    /// Puts what was remembered into the new worktree, beside what was committed since.
+    /// Puts what was remembered into the new worktree, beside what has been committed since.
     pub(super) fn put_back(&self, site: &Site, worktree: &Worktree) -> PortResult<Option<String>> {
         let Some(commit) = worktree.put_back() else { return Ok(None) };
         let held = rescue::held_by(&site.keeper, &commit)?;
@@ -213,7 +214,7 @@ impl GitWorkspace {
         for (path, change) in changes(&folder, &base, &held.tree)? {
             match since.get(&path) {
                 Some(other) if (&other.new_mode, &other.new) == (&change.new_mode, &change.new) => {}
-                // Committed otherwise since: what is committed stands.
+                // Another version has been committed since: that one stands.
                 Some(_) => left += 1,
                 None => {
                     entries.extend_from_slice(format!("{} {}\t", change.new_mode, change.new).as_bytes());
@@ -250,7 +251,7 @@ impl GitWorkspace {
     }
 }
 
-/// The snapshot as the newest commit of a branch: without what it keeps beside its files.
+/// The snapshot as the newest commit of a branch: without what it keeps besides its files.
 fn plain(site: &Site, rescued: &Rescued) -> GitResult<Sha> {
     if rescued.parts.is_empty() {
         return Ok(rescued.commit.clone());
@@ -261,8 +262,8 @@ fn plain(site: &Site, rescued: &Rescued) -> GitResult<Sha> {
     commit.write(&site.keeper)
 }
 
-/// Puts stashes, branches and tags back that are not there any more. A submodule's commits are not the
-/// repository's own; they are had as a branch.
+/// Puts back stashes, branches and tags that are no longer there. A submodule's commits are not the
+/// repository's own; they can be had as a branch.
 fn put_back_parts(site: &Site, worktree: &Worktree, parts: &[Part]) -> PortResult<Vec<Part>> {
     let mut back = Vec::new();
     if worktree.is_linked() {
@@ -270,7 +271,7 @@ fn put_back_parts(site: &Site, worktree: &Worktree, parts: &[Part]) -> PortResul
     }
     let dir = &worktree.git_dir;
     let stashed: BTreeSet<Sha> = refs::log(dir, "refs/stash").into_iter().map(|entry| entry.new).collect();
-    // The oldest first, as they were stashed.
+    // Oldest first, in the order they were stashed.
     for part in parts.iter().rev() {
         let full = match part.kind {
             PartKind::Stash if !stashed.contains(&part.commit) => None,
@@ -297,7 +298,7 @@ fn put_back_parts(site: &Site, worktree: &Worktree, parts: &[Part]) -> PortResul
     Ok(back)
 }
 
-/// The mode of a file that is not there, and of another repository's commit.
+/// The modes of a missing file and of another repository's commit.
 const ABSENT: &str = "000000";
 const GITLINK: &str = "160000";
 
@@ -328,7 +329,7 @@ fn changes(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<BTreeMap<OsString, Ch
     Ok(all)
 }
 
-/// Whether something stands where the file is to be written that will not be removed before.
+/// Whether something is in the file's place that will not be removed first.
 fn is_in_the_way(top: &Path, path: &OsString, gone: &BTreeSet<&OsString>) -> bool {
     let path = Path::new(path);
     let full = top.join(path);
@@ -349,7 +350,7 @@ fn remove(top: &Path, path: &OsString) -> GitResult<()> {
     let io = |e| GitError::io(format!("removing {}", full.display()), e);
     let inside = full.parent().and_then(|parent| parent.canonicalize().ok());
     let real = top.canonicalize().map_err(io)?;
-    // Through a link it would be somebody else's file.
+    // Reached through a link, it would be somebody else's file.
     if !inside.is_some_and(|parent| parent.starts_with(&real)) {
         return Ok(());
     }

@@ -1,15 +1,15 @@
 //! Running git.
 //!
-//! Every git process of the factory is started here, with an environment made from nothing: no
-//! `GIT_*` variable, editor, pager or prompt of whoever started the daemon reaches it. No shell is
-//! involved. Callers pass what came from outside only where git cannot take it for an option:
-//! as a full ref name, after `--`, or on standard input.
+//! Every git process of the factory is started here, with an environment built from scratch: no `GIT_*`
+//! variable, editor, pager or prompt of whoever started the daemon reaches it. No shell is involved. Callers
+//! pass what came from outside only where git cannot mistake it for an option: as a full ref name, after
+//! `--`, or on standard input.
 //!
 //! Writes are durable when a call returns: objects and refs are synced (`core.fsync`). Hooks of the
-//! repository at hand do not run; the hub's own hooks do, because a push starts git anew there.
+//! repository at hand do not run; the hub's own hooks do, because a push starts another git there.
 
-use super::call::{Call, TIME_LIMIT};
-use super::refs;
+use super::call::Call;
+use super::{locks, refs};
 use crate::host::command;
 use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
@@ -17,6 +17,7 @@ use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The oldest git this is written for and tested with (Debian 12's).
 pub const GIT_MINIMUM: (u32, u32) = (2, 39);
@@ -37,14 +38,18 @@ pub enum GitError {
     Start { program: OsString, source: std::io::Error },
     #[error("`{command}` failed: {stderr}")]
     Failed { command: String, code: Option<i32>, stderr: String },
-    #[error("`{command}` did not end within {} s and was stopped", TIME_LIMIT.as_secs())]
-    TimedOut { command: String },
+    #[error("`{command}` did not end within {} s and was stopped", limit.as_secs_f32())]
+    TimedOut { command: String, limit: Duration },
     #[error("`{command}` answered what was not expected: {answer}")]
     Answer { command: String, answer: String },
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
     #[error("{0}")]
     NotSigned(String),
+    #[error(
+        "the project's branches live in {0}, which a setting does not change: make a project of another name, or take `origin` back"
+    )]
+    Settled(String),
 }
 
 impl GitError {
@@ -52,8 +57,8 @@ impl GitError {
         GitError::Io { what: what.into(), source }
     }
 
-    /// How it is known that the same call will never work. Anything else may pass: locks, a full disk, a
-    /// server, another git in the middle of something (which says the oddest things).
+    /// Why the same call is known never to work. Anything else may pass: locks, a full disk, a server,
+    /// another git in the middle of something (which says the oddest things).
     pub fn is_final(&self) -> Option<Final> {
         const KNOWN: [(&str, Final); 5] = [
             ("hook declined", Final::Refused),
@@ -90,7 +95,7 @@ pub struct Git {
 }
 
 impl Git {
-    /// `environment` is the caller's; the little of it that git needs is kept.
+    /// `environment` is the caller's; only the little that git needs is kept.
     pub fn new(
         program: impl Into<OsString>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -117,19 +122,19 @@ impl Git {
 
     /// A bare repository of the factory's own. The user's global configuration does not apply:
     /// what the queue computes must not depend on it.
-    pub(crate) fn bare(&self, dir: &Path) -> Repo {
+    pub fn bare(&self, dir: &Path) -> Repo {
         Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None }
     }
 
-    /// A bare repository whose objects are of use only until they are handed on, or made again. They are
-    /// written out but the disk is not waited for: whoever hands them on syncs after that, and what a
-    /// journalling file system shows of them after a power failure is whole.
+    /// A bare repository whose objects are needed only until they are handed on, or can be made again. They
+    /// are written without waiting for the disk: whoever hands them on syncs afterwards, and what a
+    /// journalling file system shows of them after a power failure is intact.
     pub(crate) fn scratch(&self, dir: &Path) -> Repo {
         Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None }
     }
 
-    /// The keeper of what agents' trees held, bare too, but worked in with the user's configuration
-    /// (filters, credential helpers).
+    /// The keeper of what agents' trees held: bare too, but used with the user's configuration (filters,
+    /// credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
         Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None }
     }
@@ -139,7 +144,7 @@ impl Git {
         Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None }
     }
 
-    /// A folder seen as the working tree of a git directory that does not know it as that.
+    /// A folder treated as the working tree of a git directory that does not know it as such.
     pub(crate) fn folder(&self, git_dir: &Path, folder: &Path) -> Repo {
         Repo {
             git: self.clone(),
@@ -188,7 +193,7 @@ enum Place {
         git_dir: PathBuf,
         folder: PathBuf,
     },
-    /// As a scratch repository, with the attributes of a folder.
+    /// Like a scratch repository, with the attributes of a folder.
     Beside {
         git_dir: PathBuf,
         folder: PathBuf,
@@ -197,15 +202,15 @@ enum Place {
 
 /// A repository or working tree to run git in.
 #[derive(Clone, Debug)]
-pub(crate) struct Repo {
+pub struct Repo {
     git: Git,
     place: Place,
-    /// Object stores that are looked into beside its own, as git's variable has them.
+    /// Other object stores to look into besides its own, in the format of git's variable.
     lent: Option<OsString>,
 }
 
 impl Repo {
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         match &self.place {
             Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) | Place::Tree(dir) => dir,
             Place::Folder { folder, .. } => folder,
@@ -213,13 +218,13 @@ impl Repo {
         }
     }
 
-    /// A bare repository with a folder that has nothing but attributes for a working tree.
+    /// A bare repository whose working tree is a folder with nothing but attributes.
     pub(crate) fn seen_from(&self, folder: &Path) -> Repo {
         let place = Place::Beside { git_dir: self.path().to_owned(), folder: folder.to_owned() };
         Repo { place, ..self.clone() }
     }
 
-    /// The same, with the objects of others to look into. What is written goes to its own store.
+    /// The same, but with other object stores to look into. What is written goes to its own store.
     pub(crate) fn lending<'a>(&self, stores: impl IntoIterator<Item = &'a Path>) -> Repo {
         let mut all = Vec::new();
         for store in stores {
@@ -231,8 +236,8 @@ impl Repo {
         Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), ..self.clone() }
     }
 
-    /// The same, without the user's configuration: what is computed depends on the commits alone, and is of use
-    /// only for the moment.
+    /// The same, without the user's configuration: what is computed depends on the commits alone, and is of
+    /// use only for the moment.
     pub(crate) fn by_no_ones_rules(&self) -> Repo {
         Repo { place: Place::Scratch(self.path().to_owned()), ..self.clone() }
     }
@@ -273,7 +278,7 @@ impl Repo {
         call
     }
 
-    /// The object a name stands for, if it is there.
+    /// The object a name stands for, if it exists.
     pub(crate) fn resolve(&self, name: &str) -> GitResult<Option<Sha>> {
         let call = self.call("rev-parse").args(["--verify", "--quiet", "--end-of-options", name]);
         let command = call.shown();
@@ -281,7 +286,7 @@ impl Repo {
         if output.code == 0 { parse_sha(&command, &output.text()).map(Some) } else { Ok(None) }
     }
 
-    /// The commit a name stands for, if it is there.
+    /// The commit a name stands for, if it exists.
     pub(crate) fn commit(&self, name: &str) -> GitResult<Option<Sha>> {
         self.resolve(&format!("{name}^{{commit}}"))
     }
@@ -291,8 +296,8 @@ impl Repo {
         Ok(call.ending(&[0, 1])?.code == 0)
     }
 
-    /// Which of these full ref names exist in this bare repository, and where they point. Its files say so without
-    /// a process; that one is not there is git's to say.
+    /// Which of these full ref names exist in this bare repository, and where they point. Its files answer
+    /// without a process; only git can say that a ref does not exist.
     pub(crate) fn refs(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
         if let Some(all) = refs::find(self.path(), names) {
             return Ok(all.into_iter().map(Some).collect());
@@ -301,7 +306,7 @@ impl Repo {
         let command = call.shown();
         let text = call.text()?;
         let mut found = vec![None; names.len()];
-        // git takes a name for the beginning of a path, too.
+        // Git also treats a name as the beginning of a path.
         for (sha, name) in text.lines().filter_map(|line| line.split_once(' ')) {
             for at in (0..names.len()).filter(|at| names[*at] == name) {
                 found[at] = Some(parse_sha(&command, sha)?);
@@ -312,17 +317,33 @@ impl Repo {
 
     /// Which of these full ref names exist at `remote`, and where they point.
     pub(crate) fn remote_refs(&self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
-        let call = self.call("ls-remote").args(["--quiet", "--refs", "--"]).arg(remote).args(names);
-        let command = call.shown();
-        let text = call.text()?;
-        let mut found = vec![None; names.len()];
-        // git matches the end of a name; only the whole name counts here.
-        for (sha, name) in text.lines().filter_map(|line| line.split_once('\t')) {
-            if let Some(at) = names.iter().position(|wanted| *wanted == name) {
-                found[at] = Some(parse_sha(&command, sha)?);
-            }
+        self.call("ls-remote").listing(remote, names)
+    }
+
+    /// Whether its objects are files that may be handed on.
+    pub(crate) fn is_scratch(&self) -> bool {
+        matches!(self.place, Place::Scratch(_))
+    }
+
+    /// Moves refs, all or none, in the format of `update-ref -z --stdin`; `why` is for their log.
+    pub(crate) fn update_refs(&self, why: &str, lines: String) -> GitResult<()> {
+        let call = self.call("update-ref");
+        let call = if why.is_empty() { call } else { call.args(["-m", why]) };
+        let done = call.args(["-z", "--stdin"]).stdin(lines).run();
+        if done.is_err() {
+            // Clears away what a killed git left locked, for the next attempt.
+            locks::sweep_repository(self.path());
         }
-        Ok(found)
+        done.map(drop)
+    }
+
+    /// Takes a commit and its history from another repository on this machine. The ref that this needs for a
+    /// moment is gone afterwards.
+    pub(crate) fn take_from(&self, from: &Repo, commit: &Sha) -> GitResult<()> {
+        let taken = format!("refs/shopfloor/taken/{commit}");
+        let call = from.call("push").args(["--quiet", "--force", "--"]).arg(self.path());
+        call.arg(format!("{commit}:{taken}")).run()?;
+        self.call("update-ref").args(["-d", &taken]).run().map(drop)
     }
 }
 

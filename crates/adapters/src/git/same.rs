@@ -1,9 +1,11 @@
-//! Whether a head makes the same change as another one that was reviewed. It does if git puts the other on top of
-//! where this one left the primary branch, cleanly, and gets this one's very tree: the change is the same, and in
-//! the same place. So a rebase or a merge of the primary branch keeps an approval, and nothing else does.
+//! Whether a head makes the same change as another one that was reviewed. It does if git can put the other
+//! one cleanly on top of where this one left the primary branch, and gets exactly this one's tree: the change
+//! is the same, and in the same place. So a rebase or a merge of the primary branch keeps an approval, and
+//! nothing else does.
 //!
-//! Where a branch's own commits land, they are compared as well: the same number of them, each with the same
-//! author, message and tree; or the reviewed ones themselves, and one merge of the primary branch on top.
+//! Where a branch's own commits land, they are compared as well: there have to be as many, each with the same
+//! author, message and tree; or they are the reviewed ones themselves, with one merge of the primary branch
+//! on top.
 
 use super::attributes::Attributes;
 use super::chain::{Links, merge_trees};
@@ -61,7 +63,7 @@ fn is_same_by_commits(repo: &Repo, primary: &Sha, base: &Sha, head: &Sha, of: &S
     Ok(commits(repo, base, &replayed)? == commits(repo, base, head)?)
 }
 
-/// What is to be seen of each commit on top of `base`: none of a branch that is not linear.
+/// What is compared of each commit on top of `base`; `None` if the branch is not linear.
 fn commits(repo: &Repo, base: &Sha, head: &Sha) -> GitResult<Option<Vec<Seen>>> {
     let range = format!("{base}..{head}");
     let list = repo.call("rev-list").args(["--reverse", "--topo-order", &range, "--"]).text()?;

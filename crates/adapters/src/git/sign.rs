@@ -1,4 +1,5 @@
-//! Signatures of the commits that land. Candidates are not signed: a signature says that the queue let it land.
+//! Signatures of the commits that land. Candidates are not signed: a signature says that the queue let a
+//! commit land.
 
 use super::run::{GitError, GitResult};
 use crate::host::command;
@@ -8,7 +9,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-/// An agent that holds the key may ask somebody for a word; nobody is there to be asked.
+/// An agent that holds the key may want to ask somebody for a passphrase; nobody is there to be asked.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum SignatureFormat {
     OpenPgp,
 }
 
-/// With what commits are signed.
+/// What commits are signed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signing {
     pub format: SignatureFormat,
@@ -61,7 +62,7 @@ impl Signing {
         Ok(done.stdout)
     }
 
-    /// What gpg says of a key with a passphrase is hard to make sense of.
+    /// What gpg says about a key with a passphrase is hard to make sense of.
     fn hint(&self, said: &str) -> &'static str {
         match self.format {
             SignatureFormat::OpenPgp if said.contains("No pinentry") => {

@@ -1,36 +1,41 @@
-//! A project's repositories at hand: origin, and the keeper of what agents' trees held.
-//!
-//! Origin is the floor's own hub, so where its branches are is read from its files and nothing has to be
-//! fetched to look at a commit of its.
+//! A project's repositories at hand: origin with the repository near it, and the keeper of what agents' trees
+//! held.
 
 use super::GitProject;
+use super::origin::Origin;
 use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
 use super::worktree::Worktree;
-use super::{locks, refs, transfer};
+use super::{refs, transfer};
 use shopfloor_core::ids::{Sha, Target};
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) struct Site {
     pub(super) project: GitProject,
-    pub(super) hub: Repo,
-    /// It sees the hub's objects as well.
+    pub(super) origin: Arc<dyn Origin>,
+    /// The keeper also sees the objects near origin.
     pub(super) keeper: Repo,
-    /// The full name of the primary branch, or of the other that work is to land on.
+    /// The full name of the primary branch, or of the target that work is to land on.
     pub(super) primary: String,
 }
 
 impl Site {
-    /// Whether work lands on the branch of that full name: only the merge queue moves it.
+    /// Whether work lands on the branch of that full name, so that only the merge queue may move it.
     pub(super) fn is_landed_on(&self, full: &str) -> bool {
         let others = self.project.targets.iter().map(Target::branch);
         let all = others.chain([self.project.primary_branch.as_str()]);
         full == self.primary || all.into_iter().any(|branch| full.strip_prefix("refs/heads/") == Some(branch))
     }
 
-    /// Where origin has the ref of that full name.
+    /// The repository near origin.
+    pub(super) fn near(&self) -> &Repo {
+        self.origin.near()
+    }
+
+    /// Where the ref of that full name was last seen on origin.
     pub(super) fn on_origin(&self, full: &str) -> Option<Sha> {
-        refs::read(self.hub.path(), full)
+        self.origin.seen(full)
     }
 
     pub(super) fn primary_now(&self) -> PortResult<Sha> {
@@ -40,7 +45,7 @@ impl Site {
         })
     }
 
-    /// The branch of a tree; without one, what is kept of it.
+    /// Where a tree's branch is; without a tree, where the keeper has it.
     pub(super) fn branch(&self, worktree: Option<&Worktree>, full: &str) -> Option<Sha> {
         match worktree {
             Some(worktree) => worktree.at_ref(full),
@@ -48,7 +53,7 @@ impl Site {
         }
     }
 
-    /// The keeper, with a tree's own objects to look into: what has to be written is written there.
+    /// The keeper, with a tree's own objects to look into; anything written goes to the keeper.
     pub(super) fn looking_into(&self, worktree: Option<&Worktree>) -> Repo {
         let objects = worktree.filter(|worktree| !worktree.is_linked()).map(Worktree::objects);
         self.keeper.lending(objects.as_deref())
@@ -60,30 +65,21 @@ impl Site {
         git.folder(self.keeper.path(), folder).lending((!worktree.is_linked()).then_some(objects.as_path()))
     }
 
-    /// Moves refs of origin or the keeper, as `update-ref -z --stdin` has it.
-    pub(super) fn update(&self, repo: &Repo, lines: String) -> GitResult<()> {
-        let done = repo.call("update-ref").args(["-z", "--stdin"]).stdin(lines).run();
-        if done.is_err() {
-            // What a killed git left locked is out of the way for the next try.
-            locks::sweep_repository(repo.path());
-        }
-        done.map(drop)
-    }
-
-    /// What the keeper has of everything that is to be brought there, as far as that is known by name.
+    /// Commits that the keeper is known to have, for whatever is to be brought there.
     pub(super) fn known(&self, branch: Option<&str>) -> Vec<Sha> {
         let names = branch.into_iter().chain([self.primary.as_str()]);
         names.filter_map(|name| self.on_origin(name)).collect()
     }
 
-    /// Brings the commits and all before them from the keeper into a tree's own repository.
+    /// Brings the commits and their history from the keeper into a tree's own repository.
     pub(super) fn bring(&self, commits: &[&Sha], into: &Repo) -> GitResult<()> {
         let known = self.known(None);
         transfer::transfer(&self.keeper, into, commits, &known.iter().collect::<Vec<_>>())
     }
 
-    /// Where origin has a branch if somebody else went on from our head there, else our head. What the
-    /// branch was before, by its log, is the agent's own: what it pushed and then dropped stays dropped.
+    /// Where origin has a branch if somebody else continued from our head there, else our head. What the
+    /// branch was before, according to its log, is the agent's own: what it pushed and then dropped stays
+    /// dropped.
     pub(super) fn gone_on(
         &self,
         worktree: Option<&Worktree>,
@@ -96,13 +92,13 @@ impl Site {
         if refs::log(logs, full).iter().any(|line| line.new == *theirs) {
             return Ok(ours);
         }
-        let goes_on = self.looking_into(worktree).is_ancestor(&ours, theirs)?;
-        Ok(if goes_on { theirs.clone() } else { ours })
+        let continues = self.looking_into(worktree).is_ancestor(&ours, theirs)?;
+        Ok(if continues { theirs.clone() } else { ours })
     }
 
-    /// Where a branch that no tree has yet begins: where origin has it, unless what is kept of an earlier
-    /// tree goes on from there; else at the primary branch. And whether that has to be brought from the
-    /// keeper.
+    /// Where a branch begins that no tree has yet: where origin has it, unless what is kept of an earlier
+    /// tree continues from there; else at the primary branch. Also returns whether that commit has to be
+    /// brought from the keeper.
     pub(super) fn start(&self, full: &str) -> PortResult<(Sha, bool)> {
         match (self.branch(None, full), self.on_origin(full)) {
             (Some(kept), Some(theirs)) if kept == theirs || self.keeper.is_ancestor(&kept, &theirs)? => {
@@ -116,15 +112,15 @@ impl Site {
 }
 
 impl Repo {
-    /// Whether a head's own commits leave the tree as it was where it began.
+    /// Whether a head's own commits leave the tree as it was where they began.
     pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
         let range = format!("{primary}...{head}");
         let call = self.call("diff").args(["--quiet", "--no-ext-diff", WITH_SUBMODULES, &range, "--"]);
-        // 128: the two share no history, so the branch brings all it has.
+        // 128: the two share no history, so the branch adds all it has.
         Ok(call.ending(&[0, 1, 128])?.code == 0)
     }
 
-    /// Where a head left the primary branch; without a common past the primary branch itself.
+    /// Where a head left the primary branch; the primary branch itself if they share no history.
     pub(super) fn base(&self, primary: &Sha, head: &Sha) -> GitResult<String> {
         if primary == head {
             return Ok(primary.to_string());

@@ -1,8 +1,8 @@
-//! Branches that were begun on others: on what was taken off the primary branch, and must not come back with them; and
-//! on branches that have landed since, as other commits than they have them.
+//! Branches that were begun on others: on commits that were taken off the primary branch and must not come
+//! back with them; and on branches that have landed since, as other commits than theirs.
 //!
-//! Either way a branch's own commits are told from the rest, and joined as if git knew where they begin: the merge
-//! base is the last commit that is not its own.
+//! Either way, a branch's own commits are told apart from the rest, and joined as if git knew where they
+//! begin: the merge base is the last commit that is not its own.
 
 use super::chain::{Joined, Links, merge_trees, stand_in};
 use super::commit::Commit;
@@ -11,9 +11,9 @@ use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::policy::MergeMethod;
 
-/// What a branch has of commits that were taken off the primary branch, and its own on top of them.
+/// What a branch contains of commits that were taken off the primary branch, and its own on top of them.
 pub(super) struct Returning {
-    /// Where its own begin: the last commits of each that was taken off.
+    /// Where its own commits begin: the last commits of each part that was taken off.
     from: Vec<Sha>,
     own: Vec<(Sha, Vec<Sha>)>,
     pub(super) left_out: u32,
@@ -27,7 +27,7 @@ pub(super) struct Rest {
 }
 
 impl Links<'_> {
-    /// What the branch would bring back. One that has nothing of its own is there to do that.
+    /// What the branch would bring back. A branch with nothing of its own is meant to bring it back.
     pub(super) fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
         let (mut from, mut tips) = (Vec::new(), Vec::new());
         for tip in self.removed.iter().rev() {
@@ -60,7 +60,7 @@ impl Links<'_> {
         Ok(Some(Returning { from, own, left_out: u32::try_from(left_out).unwrap_or(u32::MAX) }))
     }
 
-    /// The branch's own change alone, as one commit: its own history has what is not wanted.
+    /// The branch's own change alone, as one commit: its history contains what is not wanted.
     pub(super) fn squash_own(
         &self,
         onto: &(Sha, Commit),
@@ -72,8 +72,8 @@ impl Links<'_> {
         self.squashed(onto, entry, head, &returning.own, &ours)
     }
 
-    /// What is on top of a branch that has landed, or is before it in the chain; `None`: it is on top of none. That is
-    /// plain if one of its commits was such a branch's head.
+    /// What is on top of a branch that has landed, or comes before it in the chain; `None`: it is on top of
+    /// none. That is clear if one of its commits was such a branch's head.
     pub(super) fn rest_of_stack(
         &self,
         onto: &Sha,
@@ -86,7 +86,7 @@ impl Links<'_> {
         self.rest(onto, entry, names, &begun)
     }
 
-    /// The same of one that was begun on an earlier head of a branch.
+    /// The same for an entry that was begun on an earlier head of a branch.
     pub(super) fn rest_of_moved_stack(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Rest>> {
         let tips = self.tips(onto, entry);
         if tips.is_empty() {
@@ -95,7 +95,7 @@ impl Links<'_> {
         self.rest(onto, entry, &self.commits(onto, &entry.head)?, &tips)
     }
 
-    /// Heads that have landed otherwise, as far as `onto` is concerned.
+    /// Heads that have landed as other commits, as far as `onto` is concerned.
     fn tips(&self, onto: &Sha, entry: &ChainEntry) -> Vec<Sha> {
         let in_chain = if *onto == self.base.0 { &[] } else { self.heads.as_slice() };
         self.landed.iter().chain(in_chain).filter(|tip| **tip != entry.head).cloned().collect()
@@ -117,8 +117,8 @@ impl Links<'_> {
         begins.retain(|parent| !is_one(&own, parent));
         begins.sort_unstable();
         begins.dedup();
-        // Begun on several at once, or with the primary branch merged into it since, it is joined as a whole: git
-        // knows what of both it has.
+        // If it was begun on several at once, or the primary branch was merged into it since, it is joined as
+        // a whole: git knows what it has of both.
         match &begins[..] {
             [from] if is_one(names, from) => Ok(Some(Rest { from: from.clone(), own })),
             _ => Ok(None),

@@ -1,17 +1,19 @@
-//! Upkeep of the floor's repositories: many small files become few.
+//! Upkeep of the floor's repositories: many small files become a few.
 //!
 //! Every landing leaves a dozen objects and two refs behind. Each is a file of its own, and git gets slower
-//! with every one. What is done about it drops nothing that anybody could need:
+//! with every one. The remedy drops nothing that anybody could need:
 //!
-//! * The hub, whose objects all others borrow, keeps each one, referred to or not. They are only put into
-//!   packs, and go as files when a pack has them; small packs become one. Git looks again for whatever it
-//!   does not find where it was, also in what it borrows, so this is safe beside whatever runs.
-//! * The queue's repository drops what the hub has in packs, and what nobody landed in two weeks: it
+//! * The repository near origin, whose objects all others borrow, keeps every object, referred to or not.
+//!   Objects are only put into packs, and their files go once a pack has them; small packs become one. Git
+//!   looks again for whatever it does not find where it was, also in what it borrows, so this is safe beside
+//!   whatever runs.
+//! * The queue's repository drops what that one has in packs, and what did not land within two weeks: it
 //!   would be built again, as the same commit.
-//! * The keeper, from which nobody borrows, is left to `git gc`. What no rescue ref holds goes after two weeks.
+//! * The keeper, from which nobody borrows, is left to `git gc`. What no rescue ref holds goes after two
+//!   weeks.
 //!
-//! It may be cut short at any point: git renames a pack into place when it is whole and on the disk, and what an
-//! earlier one left half done is swept away first.
+//! It may be cut short at any point: git renames a pack into place when it is complete and on disk, and what
+//! an earlier run left half done is swept away first.
 
 use super::locks;
 use super::run::{GitError, GitResult, Repo};
@@ -23,7 +25,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How much may lie about before something is done.
+/// How much may accumulate before something is done.
 struct Allowed {
     objects: usize,
     refs: usize,
@@ -31,11 +33,11 @@ struct Allowed {
 
 /// When nobody works.
 const IDLE: Allowed = Allowed { objects: 1_000, refs: 200 };
-/// When it would be in somebody's way, and yet has to be.
+/// When upkeep would be in somebody's way and yet has to be done.
 const BUSY: Allowed = Allowed { objects: 20_000, refs: 4_000 };
-/// Packs that are looked through one after the other for each object.
+/// How many packs git may have to search, one after another, for each object.
 const PACKS_MAX: usize = 20;
-/// What no git that still runs can have begun.
+/// Files older than this cannot belong to a git that still runs.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 const UNREFERRED: &str = "2.weeks.ago";
 
@@ -43,15 +45,16 @@ impl GitWorkspace {
     pub(super) fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()> {
         let site = self.site(project)?;
         let allowed = if idle { IDLE } else { BUSY };
+        let near = site.near();
         let queue = self.git.scratch(&self.layout.queue_repo(project));
-        sweep(site.hub.path())?;
-        if loose_refs(site.hub.path()) > allowed.refs {
-            locks::sweep_repository(site.hub.path());
-            site.hub.call("pack-refs").args(["--all", "--prune"]).run()?;
+        sweep(near.path())?;
+        if loose_refs(near.path()) > allowed.refs {
+            locks::sweep_repository(near.path());
+            near.call("pack-refs").args(["--all", "--prune"]).run()?;
         }
-        let loose = loose_objects(site.hub.path())?;
+        let loose = loose_objects(near.path())?;
         if loose.len() > allowed.objects {
-            pack(&site.hub, &loose)?;
+            pack(near, &loose)?;
         }
         if loose_objects(queue.path())?.len() > allowed.objects {
             queue.call("prune-packed").arg("--quiet").run()?;
@@ -64,14 +67,14 @@ impl GitWorkspace {
     }
 }
 
-/// Puts objects that are files into a pack. All that are: what nobody refers to may be about to be.
+/// Puts all loose objects into a pack, even unreferenced ones: somebody may be about to refer to them.
 fn pack(repo: &Repo, loose: &[String]) -> GitResult<()> {
     let into = repo.path().join("objects/pack/loose");
     let names: String = loose.iter().map(|name| format!("{name}\n")).collect();
     repo.call("pack-objects").arg("--quiet").arg(into).stdin(names).run()?;
     repo.call("prune-packed").arg("--quiet").run()?;
     if packs(repo.path()) > PACKS_MAX {
-        // One that has them all, and then the others are not needed.
+        // Makes one pack that has them all; then the others are not needed.
         for step in [&["write"][..], &["repack", "--batch-size=0"], &["expire"]] {
             repo.call("multi-pack-index").args(step).run()?;
         }
@@ -80,7 +83,7 @@ fn pack(repo: &Repo, loose: &[String]) -> GitResult<()> {
     Ok(())
 }
 
-/// The names of the objects that are files.
+/// The names of the loose objects.
 fn loose_objects(repo: &Path) -> GitResult<Vec<String>> {
     let objects = repo.join("objects");
     let mut all = Vec::new();

@@ -1,16 +1,16 @@
 //! The [`Workspace`] port: trees that agents work in, each with a repository of its own.
 //!
-//! A tree that exists is an agent's and is never reset. Commits, untracked files and a rebase
-//! in progress survive every call here but [`Workspace::remove`], which wants proof of a rescue.
-//! Branches go forward only, and one is deleted only at the head that was merged. What an agent configures
-//! in its repository has no say in what is asked here: the factory looks at its commits from the keeper,
-//! and publishes them from there.
+//! An existing tree belongs to an agent and is never reset. Commits, untracked files and a rebase in progress
+//! survive every call here but [`Workspace::remove`], which wants proof of a rescue. Branches only go
+//! forward, and a branch is deleted only at the head that was merged. What an agent configures in its
+//! repository does not matter here: the factory looks at its commits from the keeper, and publishes them from
+//! there.
 
 use super::checkout::Checkout;
 use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref, parse_sha};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{GitProject, Projects, hazards, linked, parts, refs, repos, rescue, same};
+use super::{Projects, hazards, linked, origin, parts, repos, rescue, same};
 use crate::layout::Layout;
 use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
@@ -19,7 +19,7 @@ use shopfloor_engine::ports::{
     BranchState, Final, PortError, PortResult, Prepared, Snapshot, Tree, Workspace,
 };
 use shopfloor_engine::proof::{MergedProof, RescueProof};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub struct GitWorkspace {
     pub(super) git: Git,
@@ -37,9 +37,9 @@ impl GitWorkspace {
             PortError::transient(format!("the configuration of project {name} is not to be had"))
         })?;
         let primary = branch_ref(&project.primary_branch)?;
-        let (hub, keeper) = (self.layout.hub(name), self.layout.clone_repo(name));
-        repos::borrow(&keeper, &hub)?;
-        Ok(Site { hub: self.git.bare(&hub), keeper: self.git.shared(&keeper), project, primary })
+        let (origin, keeper) = (origin::of(&self.git, &self.layout, name), self.layout.clone_repo(name));
+        repos::borrow(&keeper, origin.near().path())?;
+        Ok(Site { origin, keeper: self.git.shared(&keeper), project, primary })
     }
 
     /// The same, with the branch that work is to land on as its primary branch.
@@ -55,16 +55,24 @@ impl GitWorkspace {
         self.site_onto(&tree.project, tree.onto.as_ref())
     }
 
-    fn checkout<'a>(&'a self, hub: &'a Path, project: &'a GitProject) -> Checkout<'a> {
-        let intent = self.layout.checkout_move(&project.name);
-        Checkout { git: &self.git, hub, project, intent }
+    /// The same, with origin as it is now: for whatever depends on where its branches are. What only looks
+    /// after a tree must work without a server.
+    pub(super) fn site_now(&self, tree: &Tree) -> PortResult<Site> {
+        let site = self.site_of(tree)?;
+        site.origin.look()?;
+        Ok(site)
+    }
+
+    fn checkout<'a>(&'a self, site: &'a Site) -> Checkout<'a> {
+        let intent = self.layout.checkout_move(&site.project.name);
+        Checkout { git: &self.git, origin: &*site.origin, project: &site.project, intent }
     }
 
     pub(super) fn path(&self, tree: &Tree) -> PathBuf {
         self.layout.tree(tree)
     }
 
-    /// The tree, if there is a folder. Anything else in its place is an error: it may be work.
+    /// The tree, if it has a folder. Anything else in its place is an error: it may be work.
     fn open(&self, tree: &Tree) -> PortResult<Option<Worktree>> {
         Ok(self.find(tree)?.open())
     }
@@ -100,7 +108,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
-        let site = self.site_of(tree)?;
+        let site = self.site_now(tree)?;
         let full = branch_ref(branch)?;
         let worktree = self.open(tree)?;
         let look = site.looking_into(worktree.as_ref());
@@ -117,7 +125,7 @@ impl Workspace for GitWorkspace {
             let (command, text) = (call.shown(), call.text()?);
             ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
         }
-        // Commits that change nothing are no work.
+        // Commits that change nothing do not count as work.
         let ahead = if ahead > 0 && look.changes_nothing(&primary, &head)? { 0 } else { ahead };
         let dirty = worktree.as_ref().map_or(Ok(0), Worktree::dirty)?;
         let unfinished = match &worktree {
@@ -137,13 +145,13 @@ impl Workspace for GitWorkspace {
         reviewed: &[Sha],
         each_commit: bool,
     ) -> PortResult<Vec<Sha>> {
-        let site = self.site_of(tree)?;
+        let site = self.site_now(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref()).by_no_ones_rules();
         Ok(same::changes(&look, &site.primary_now()?, head, reviewed, each_commit)?)
     }
 
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
-        let site = self.site_of(tree)?;
+        let site = self.site_now(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref());
         let primary = site.primary_now()?;
         let call = look.call("merge-base").args([primary.as_str(), head.as_str()]);
@@ -156,7 +164,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
-        let site = self.site_of(tree)?;
+        let site = self.site_now(tree)?;
         let full = branch_ref(branch)?;
         if site.is_landed_on(&full) {
             return Err(PortError::permanent(Final::Refused, format!("only the merge queue moves {branch}")));
@@ -165,16 +173,17 @@ impl Workspace for GitWorkspace {
         let head = site.branch(worktree.as_ref(), &full);
         let head =
             head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
-        let push = site.looking_into(worktree.as_ref()).call("push").args(["--quiet", "--"]);
-        match push.arg(site.hub.path()).arg(format!("{head}:{full}")).run() {
-            Ok(_) => Ok(head),
-            Err(e) if e.says("non-fast-forward") || e.says("fetch first") => Err(PortError::permanent(
-                Final::Rejected,
-                format!(
-                    "origin's {branch} has commits that the worktree's lacks: fetch, then merge or rebase onto origin/{branch}"
-                ),
-            )),
-            Err(e) => Err(e.into()),
+        match site.origin.put(&site.looking_into(worktree.as_ref()), &full, &head, true) {
+            Ok(Ok(())) => Ok(head),
+            Ok(Err(_)) | Err(PortError::Permanent { cause: Final::Rejected, .. }) => {
+                Err(PortError::permanent(
+                    Final::Rejected,
+                    format!(
+                        "origin's {branch} has commits that the worktree's lacks: fetch, then merge or rebase onto origin/{branch}"
+                    ),
+                ))
+            }
+            Err(e) => Err(e),
         }
     }
 
@@ -204,7 +213,7 @@ impl Workspace for GitWorkspace {
         for (title, body) in parts {
             let body = text::neutralise(body.trim_end());
             all.push_str(&format!("{title}:\n{}\n\n", if body.is_empty() { "(none)" } else { &body }));
-            // Before what may be long: whoever goes on must not take it for all there is.
+            // Before anything that may be long: whoever continues must not miss these parts.
             if title == "Not committed" {
                 all.push_str(&parts::told(&content.parts, &look, bytes_max / 4)?);
             }
@@ -224,13 +233,13 @@ impl Workspace for GitWorkspace {
 
     fn change_of(&self, tree: &Tree, head: &Sha, bytes_max: usize) -> PortResult<String> {
         let site = self.site_of(tree)?;
-        if site.hub.commit(head.as_str())?.is_none() {
+        if site.near().commit(head.as_str())?.is_none() {
             return Ok(String::new());
         }
-        let base = site.hub.base(&site.primary_now()?, head)?;
+        let base = site.near().base(&site.primary_now()?, head)?;
         let range = format!("{base}..{head}");
-        let log = site.hub.call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
-        let stat = site.hub.call("diff").args([
+        let log = site.near().call("log").args(["--no-color", "--oneline", "--no-decorate", &range, "--"]);
+        let stat = site.near().call("diff").args([
             "--no-color",
             "--no-ext-diff",
             "--stat=100",
@@ -287,7 +296,7 @@ impl Workspace for GitWorkspace {
         let site = self.site_of(tree)?;
         let worktree = match self.find(tree)? {
             Found::Absent | Found::Foreign => return self.clear_record(&site, tree),
-            // Its folder is gone; what its repository has beside is kept all the same.
+            // The folder is gone; what else the repository has is kept all the same.
             Found::Folderless(worktree) => {
                 rescue::keep_refs(&self.git, &site, &worktree, tree)?;
                 return self.discard(&site, &worktree);
@@ -316,55 +325,53 @@ impl Workspace for GitWorkspace {
             ));
         }
         let head = &proof.merged().head;
-        let line = format!("delete {full}\0{head}\0");
-        for repo in [&site.hub, &site.keeper] {
-            if refs::read(repo.path(), &full).as_ref() != Some(head) {
-                continue;
-            }
-            if let Some(holder) = linked::holder(repo.path(), &full) {
-                let name = holder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                return Err(PortError::permanent(
-                    Final::InTheWay,
-                    format!("{branch} is checked out in worktrees/{name}, so it is kept"),
-                ));
-            }
-            site.update(repo, line.clone())?;
+        if site.origin.refs(&[&full])?[0].as_ref() == Some(head) {
+            // If somebody moved the branch meanwhile, it is theirs.
+            let _ = site.origin.delete(&full, head)?;
         }
-        Ok(())
+        if site.branch(None, &full).as_ref() != Some(head) {
+            return Ok(());
+        }
+        if let Some(holder) = linked::holder(site.keeper.path(), &full) {
+            let name = holder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(PortError::permanent(
+                Final::InTheWay,
+                format!("{branch} is checked out in worktrees/{name}, so it is kept"),
+            ));
+        }
+        Ok(site.keeper.update_refs("", format!("delete {full}\0{head}\0"))?)
     }
 
     fn is_merged(&self, project: &ProjectName, target: Option<&Target>, commit: &Sha) -> PortResult<bool> {
         let site = self.site_onto(project, target)?;
+        site.origin.look()?;
         // Nothing is in a target that is gone.
         if target.is_some() && site.on_origin(&site.primary).is_none() {
             return Ok(false);
         }
         let primary = site.primary_now()?;
-        Ok(*commit == primary
-            || site.hub.commit(commit.as_str())?.is_some() && site.hub.is_ancestor(commit, &primary)?)
+        site.origin.has(commit, &primary)
     }
 
     fn pin_pr(&self, project: &ProjectName, pr: PrNumber, head: &Sha) -> PortResult<()> {
-        self.pin(project, &format!("refs/pull/{pr}/head"), head)
+        self.site(project)?.origin.pin(&format!("refs/pull/{pr}/head"), head)
     }
 
     fn pin_merged(&self, project: &ProjectName, head: &Sha) -> PortResult<()> {
-        self.pin(project, &format!("refs/shopfloor/merged/{head}"), head)
+        self.site(project)?.origin.pin(&format!("refs/shopfloor/merged/{head}"), head)
     }
 
     fn sync_checkout(&self, project: &ProjectName) -> PortResult<(bool, String)> {
-        let site = self.site(project)?;
-        self.checkout(&self.layout.hub(project), &site.project).sync()
+        self.checkout(&self.site(project)?).sync()
     }
 
     fn take_checkout(&self, project: &ProjectName) -> PortResult<Taken> {
-        let site = self.site(project)?;
-        self.checkout(&self.layout.hub(project), &site.project).take()
+        self.checkout(&self.site(project)?).take()
     }
 }
 
 impl GitWorkspace {
-    /// What an earlier build's worktree left on record though its folder is gone.
+    /// Clears what an earlier build's worktree left on record although its folder is gone.
     fn clear_record(&self, site: &Site, tree: &Tree) -> PortResult<()> {
         let path = self.path(tree);
         if let Some(dead) = linked::record(site.keeper.path(), &path) {
@@ -375,40 +382,25 @@ impl GitWorkspace {
         }
         Ok(())
     }
-
-    /// Keeps a commit of origin's under a ref there.
-    fn pin(&self, project: &ProjectName, name: &str, head: &Sha) -> PortResult<()> {
-        let site = self.site(project)?;
-        if site.on_origin(name).as_ref() == Some(head) {
-            return Ok(());
-        }
-        if site.hub.commit(head.as_str())?.is_none() {
-            return Err(PortError::permanent(
-                Final::Missing,
-                format!("commit {} is not on origin", head.short()),
-            ));
-        }
-        Ok(site.update(&site.hub, format!("update {name}\0{head}\0\0"))?)
-    }
 }
 
 /// The file that changes when a tree's branch moves.
 pub fn branch_file(layout: &Layout, tree: &Tree, branch: &str) -> PathBuf {
     let own = layout.repository(tree);
-    // A worktree of the clone, as earlier builds made them, has its branches there.
+    // A worktree of the clone, as earlier builds made them, has its branches in the clone.
     let repository = if own.exists() { own } else { layout.clone_repo(&tree.project) };
     repository.join("refs/heads").join(branch)
 }
 
-/// A live agent may delete a file while git reads it: whatever failed, it is worth another try.
+/// A live agent may delete a file while git reads it: whatever failed is worth another try.
 fn moving(error: GitError) -> PortError {
     PortError::transient(error)
 }
 
-/// What is read of a list of files.
+/// How much is read of a list of files.
 const FILES_BYTES_MAX: usize = 256 * 1024;
 
-/// At most that many bytes, the note about what was left out included.
+/// At most that many bytes, including the note about what was left out.
 fn bounded(all: &str, bytes_max: usize) -> String {
     const NOTE: usize = 48;
     if all.len() <= bytes_max { all.to_owned() } else { text::head(all, bytes_max.saturating_sub(NOTE)) }

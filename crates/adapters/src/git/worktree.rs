@@ -1,11 +1,11 @@
-//! One tree that an agent works in: its folder and its git directory, found and made sure of.
+//! One tree that an agent works in: finds its folder and its git directory, and makes sure of them.
 //!
-//! The git directory lies beside the worktrees and belongs to this one alone; the folder's `.git` is a
-//! file that names it. The factory never looks the one up through the other: it says both to git. So a
-//! damaged `.git` file, or a repository that lies above, misleads nobody.
+//! The git directory lies beside the worktrees and belongs to this one alone; the folder's `.git` is a file
+//! that names it. The factory never finds one through the other: it tells git both. So a damaged `.git` file,
+//! or a repository in a folder above, misleads nobody.
 //!
-//! A tree is *ready* once its folder was filled whole; one that is not (a crash in the middle of filling
-//! it) never had an agent in it, or none since its folder was lost.
+//! A tree is *ready* once its folder has been filled completely; one that is not (after a crash in the middle
+//! of filling it) never had an agent in it, or none since its folder was lost.
 
 use super::refs::{self, Head};
 use super::run::{Git, GitError, GitResult, Repo};
@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Says that the folder is whole, and which branch it is for; or what is to be put back into it.
+/// Says that the folder is complete, and which branch it is for; or what is to be put back into it.
 pub(crate) const READY: &str = "shopfloor-ready";
 const PUT_BACK: &str = "put back ";
 
@@ -26,19 +26,19 @@ pub(crate) struct Worktree {
     pub path: PathBuf,
     /// Its own git directory.
     pub git_dir: PathBuf,
-    /// Where its refs are: there as well, but for a worktree of the clone.
+    /// Where its refs are: in the git directory as well, except for a worktree of the clone.
     pub common: PathBuf,
     pub repo: Repo,
 }
 
 pub(crate) enum Found {
     Absent,
-    /// Something is there that is not the tree's.
+    /// Something is there that does not belong to the tree.
     Foreign,
-    /// Its repository is there, and no folder.
+    /// Its repository exists, but its folder does not.
     Folderless(Worktree),
     Open(Worktree),
-    /// As `Open`, once its damaged `.git` file was repaired.
+    /// As `Open`, after its damaged `.git` file was repaired.
     Repaired(Worktree),
 }
 
@@ -53,7 +53,7 @@ impl Found {
 }
 
 impl Worktree {
-    /// Starts no process, but to repair a worktree of the clone.
+    /// Starts no process, except to repair a worktree of the clone.
     pub(crate) fn find(git: &Git, layout: &Layout, tree: &Tree) -> GitResult<Found> {
         let (path, own) = (layout.tree(tree), layout.repository(tree));
         repository::finish_removal(&own, &path)?;
@@ -76,7 +76,7 @@ impl Worktree {
         if linked::record(&clone, &path).is_none() || path.join(".git").is_dir() {
             return Ok(Found::Foreign);
         }
-        // The `.git` file is what is missing; the clone knows where its worktrees are.
+        // The `.git` file is missing; the clone knows where its worktrees are.
         linked::repair(git, &clone)?;
         Ok(linked::git_dir(&clone, &path).map_or(Found::Foreign, |git_dir| Found::Repaired(old(git_dir))))
     }
@@ -86,7 +86,7 @@ impl Worktree {
         Worktree { path, git_dir, common, repo }
     }
 
-    /// Sees to it that the folder's `.git` file names the git directory.
+    /// Makes sure that the folder's `.git` file names the git directory.
     fn tied(self) -> GitResult<Found> {
         let named = git_dir_of(&self.path);
         let real = |path: &Path| path.canonicalize().ok();
@@ -94,7 +94,7 @@ impl Worktree {
             return Ok(Found::Open(self));
         }
         if self.path.join(".git").is_dir() {
-            // Somebody made it a repository of another kind; whose it is, is for a person to say.
+            // Somebody made it a repository of another kind; a person has to say whose it is.
             return Ok(Found::Foreign);
         }
         self.tie()?;
@@ -109,12 +109,12 @@ impl Worktree {
             .map_err(|e| GitError::io(format!("writing {}/.git", self.path.display()), e))
     }
 
-    /// A worktree of the clone, as earlier builds made them.
+    /// Whether it is a worktree of the clone, as earlier builds made them.
     pub(crate) fn is_linked(&self) -> bool {
         self.common != self.git_dir
     }
 
-    /// Where the objects are that are not shared.
+    /// Where the objects that are not shared are.
     pub(crate) fn objects(&self) -> PathBuf {
         self.common.join("objects")
     }
@@ -143,12 +143,12 @@ impl Worktree {
         std::fs::read(self.git_dir.join(READY)).is_ok_and(|text| !text.starts_with(PUT_BACK.as_bytes()))
     }
 
-    /// `branch`: the full name of the one it is for; nothing for a review's.
+    /// `branch`: the full name of the branch it is for; empty for a review tree.
     pub(crate) fn set_ready(&self, branch: &str) -> GitResult<()> {
         self.mark(branch.as_bytes())
     }
 
-    /// Its folder is to be filled again, with what a snapshot holds put back.
+    /// Its folder is to be filled again, and gets back what a snapshot holds.
     pub(crate) fn set_put_back(&self, snapshot: Option<&Sha>) -> GitResult<()> {
         self.mark(put_back_mark(snapshot).as_bytes())
     }
@@ -170,16 +170,16 @@ impl Worktree {
         text.starts_with("refs/heads/").then_some(text)
     }
 
-    /// Whether it was made for another branch than that.
+    /// Whether it was made for another branch.
     pub(crate) fn is_for_another(&self, branch: &str) -> bool {
         self.made_for().is_some_and(|made| made != branch)
     }
 
-    /// Removes what a killed git left locked in here: which files. Only while no session runs in the
-    /// worktree; and not while any git does, of whomever.
+    /// Removes locks that a killed git left in here; returns which files. Only while no session runs in the
+    /// worktree, and not while anybody's git does.
     pub(crate) fn unlock(&self) -> Vec<String> {
         let locks = match self.is_linked() {
-            // Every other lock is of the clone, and may be another worktree's.
+            // Every other lock belongs to the clone, and may be another worktree's.
             true => ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)).into(),
             false => locks::held(&self.git_dir),
         };
@@ -191,7 +191,7 @@ impl Worktree {
         gone.map(|lock| lock.strip_prefix(&self.git_dir).unwrap_or(lock).display().to_string()).collect()
     }
 
-    /// Files that differ from HEAD or that no commit knows, ignored ones aside.
+    /// How many files differ from HEAD or are untracked, ignored ones aside.
     pub(crate) fn dirty(&self) -> GitResult<u32> {
         let call = self.repo.call("status").args(["--porcelain", "-z", "--no-renames"]);
         let bytes = call.arg("--untracked-files=all").run()?;

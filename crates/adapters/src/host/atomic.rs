@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of a temporary file.
+/// The suffix of a temporary file.
 const SUFFIX: &str = ".tmp";
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
@@ -19,13 +19,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Like [`write_atomic`] but without waiting for the disk: for what is written again soon anyway.
+/// Like [`write_atomic`] but without waiting for the disk: for what is rewritten soon anyway.
 pub fn write_replacing(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (_, temporary) = temporary_beside(path)?;
     rename_if_written(write_new(&temporary, bytes, mode).map(drop), &temporary, path)
 }
 
-/// Removes what writers that died in the middle left in a folder that nobody writes to now.
+/// Removes what writers that died midway left in a folder that nobody writes to now.
 pub fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();

@@ -1,8 +1,8 @@
 //! Running a helper program (tmux, git) to its end: bounded in time and output.
 //!
-//! A program that gets an environment of its own is looked for here, by [`named`], and not by the system:
-//! for a name without a path, the standard library would fork the whole daemon to look for it in the child.
-//! Copying a daemon's page tables for every git costs more than the git.
+//! A program that gets an environment of its own is looked up here, by [`named`], and not by the system: for
+//! a name without a path, the standard library would fork the whole daemon to look for it in the child.
+//! Copying a daemon's page tables for every git call costs more than the git call.
 
 use super::process::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -25,7 +25,7 @@ pub struct Finished {
 /// Output beyond this is read and dropped.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Where a name is found on that PATH.
+/// Where a program is found on that PATH.
 pub fn on_path(program: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(&program)).find(|file| is_executable(file))
 }
@@ -34,8 +34,8 @@ pub fn is_executable(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// A command by its name, found on `path` now; or by its path. It sees itself called by that name. One
-/// that is nowhere says so when it is started.
+/// A command by its name, looked up on `path` now; or by its path. It sees itself called by that name. If it
+/// is not found, starting it says so.
 pub fn named(program: impl AsRef<OsStr>, path: &OsStr) -> Command {
     let program = program.as_ref();
     let is_name = !program.as_encoded_bytes().contains(&b'/');
@@ -56,14 +56,14 @@ pub fn run(command: &mut Command, timeout: Duration) -> io::Result<Finished> {
     finish(start(command)?, Instant::now() + timeout)
 }
 
-/// The same with input. What it does not read of it is of no matter.
+/// The same with input. It does not matter if not all of it is read.
 pub fn run_with(command: &mut Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
     command.stdin(Stdio::piped());
     let mut child = start(command)?;
     let pipe = child.stdin.take();
     std::thread::scope(|scope| {
-        // It ends when all is read, or nobody is there to read.
+        // Ends when everything is read, or nobody is there to read.
         scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(input)));
         finish(child, deadline)
     })
@@ -81,7 +81,7 @@ fn finish(mut child: Child, deadline: Instant) -> io::Result<Finished> {
             Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
         }
         Err(e) => {
-            // Not waited for yet, so its pid and group are still its own.
+            // Not reaped yet, so its pid and group are still its own.
             let group = rustix::process::Pid::from_child(&child);
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             child.wait()?;

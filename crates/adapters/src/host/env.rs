@@ -32,8 +32,8 @@ const NAMES: [&str; 24] = [
 
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
-/// Names that say "you run inside this": true of the daemon, a lie to what it starts. Not passed
-/// even when asked for.
+/// Names that say "you run inside this": true of the daemon, a lie to what it starts. Not passed on even when
+/// asked for.
 const NEVER: [&str; 12] = [
     "CI",
     "TMUX",
@@ -51,7 +51,7 @@ const NEVER: [&str; 12] = [
 
 const NEVER_PREFIXES: [&str; 2] = ["SHOPFLOOR_", "CODEX_SANDBOX"];
 
-/// What of `environment` is passed on: the allowlist, and the names in `pass`.
+/// Which part of `environment` is passed on: the allowlist, and the names in `pass`.
 pub fn clean_env(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
     pass: &[String],

@@ -1,9 +1,9 @@
-//! Tells when a process is gone, without asking again and again: one thread sleeps in `poll` on a
-//! pidfd per process.
+//! Reports when a process is gone, without asking again and again: one thread sleeps in `poll` on a pidfd per
+//! process.
 //!
 //! Invariants:
 //! - Every watch is reported at most once, and exactly once unless it is replaced or removed first.
-//! - A process that is gone already, or whose pid now belongs to another, is reported at once.
+//! - A process that is already gone, or whose pid now belongs to another, is reported at once.
 //! - The callback runs on the watcher's thread, with no lock held.
 
 use super::process::open;
@@ -50,7 +50,7 @@ impl ExitWatcher {
         Ok(ExitWatcher { shared, thread: Some(thread) })
     }
 
-    /// Watches a process under `key`, instead of what was watched under it before.
+    /// Watches a process under `key`, instead of what was watched under that key before.
     pub fn watch(&self, key: u64, process: ProcessId) -> io::Result<()> {
         let order = match open(process)? {
             Some(fd) => Order::Watch(fd),
@@ -60,7 +60,7 @@ impl ExitWatcher {
         Ok(())
     }
 
-    /// No report for `key` begins after the thread took notice; one may be under way.
+    /// No report for `key` begins after the thread has noticed; one may be under way.
     pub fn unwatch(&self, key: u64) {
         self.order(key, Order::Unwatch);
     }
@@ -73,7 +73,7 @@ impl ExitWatcher {
 
 impl Shared {
     fn orders(&self) -> std::sync::MutexGuard<'_, Orders> {
-        // Plain data, changed in single steps: a panic elsewhere can not leave it half done.
+        // Plain data, changed in single steps: a panic elsewhere cannot leave it half done.
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,7 +119,7 @@ fn run(shared: &Shared, mut gone: impl FnMut(u64)) {
     }
 }
 
-/// Sleeps until a process ended or an order came: the keys of those that ended.
+/// Sleeps until a process ended or an order arrived; returns the keys of the processes that ended.
 fn wait(shared: &Shared, watched: &BTreeMap<u64, OwnedFd>) -> Vec<u64> {
     let wake = PollFd::new(&shared.wake, PollFlags::IN);
     let mut polled: Vec<PollFd<'_>> = std::iter::once(wake)

@@ -1,13 +1,13 @@
-//! Tells when a file was written or replaced: one thread sleeps in `poll` on an inotify descriptor
-//! that watches the files themselves, not the folders they are in (which may be as busy as `/tmp`).
+//! Reports when a file was written or replaced: one thread sleeps in `poll` on an inotify descriptor that
+//! watches the files themselves, not the folders they are in (which may be as busy as `/tmp`).
 //!
 //! Invariants:
 //! - Level-triggered: a report says "read it now", not what happened. Each (re)arming of a watch is
 //!   followed by a report, so nothing written before or during it is missed; many writes may give
 //!   one report.
-//! - A file that is watched to be read whole is reported when its writer has closed it; of one that is
-//!   held open, when it was left alone for a while. Whoever reads it may ask to be told again later: it is
-//!   told sooner if something happens.
+//! - A file that is watched to be read as a whole is reported when its writer has closed it; if it is held
+//!   open, when it has been left alone for a while. Whoever reads it may ask to be called again later, and is
+//!   called sooner if something happens.
 //! - A file that is replaced by a rename, or deleted and made again, is followed to its new inode.
 //!   While there is none, the nearest existing folder above it is watched for it to appear.
 //! - Symbolic links are not followed.
@@ -44,7 +44,7 @@ struct State {
     watches: BTreeMap<u64, Watch>,
     /// Keys to report.
     due: BTreeSet<u64>,
-    /// Keys to report at a time, unless they are reported before.
+    /// Keys to report at a certain time, unless they are reported before.
     later: BTreeMap<u64, Instant>,
     stop: bool,
 }
@@ -55,23 +55,23 @@ struct Watch {
     armed: Armed,
 }
 
-/// What of a file's writing is reported.
+/// Which part of a file's writing is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Each change.
     Changed,
-    /// That a writer is through with it.
+    /// When a writer is done with it.
     Written,
 }
 
-/// How long a file that is held open is to be left alone before it counts as written.
+/// How long a file that is held open has to be left alone before it counts as written.
 const LEFT_ALONE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Armed {
     /// On the file's own inode.
     File(i32),
-    /// On a folder above it, for an entry of this name to appear.
+    /// On a folder above it, where an entry of this name is expected to appear.
     Folder { wd: i32, name: PathBuf },
     /// Could not be armed; tried again whenever the thread wakes.
     No,
@@ -111,7 +111,7 @@ impl FileWatcher {
         Ok(FileWatcher { shared, thread: Some(thread) })
     }
 
-    /// Watches a file, which need not exist yet, under `key`, instead of what was watched under it
+    /// Watches a file, which need not exist yet, under `key`, instead of what was watched under that key
     /// before. The path must be absolute.
     pub fn watch(&self, key: u64, path: impl Into<PathBuf>) -> io::Result<()> {
         self.watch_when(key, path, When::Changed)
@@ -175,7 +175,7 @@ impl State {
     fn release(&self, inotify: &OwnedFd, wds: impl IntoIterator<Item = i32>) {
         for wd in wds {
             if !self.watches.values().any(|watch| watch.armed.wd() == Some(wd)) {
-                // It may be gone with its inode already.
+                // It may already be gone, with its inode.
                 let _ = inotify::remove_watch(inotify, wd);
             }
         }
@@ -225,7 +225,7 @@ impl State {
     }
 }
 
-/// Arms a watch on the file, or on the nearest folder above it while there is none. `tried` gets the
+/// Arms a watch on the file or, while it does not exist, on the nearest folder above it. `tried` gets the
 /// folders that were watched on the way, for the caller to release.
 fn arm(inotify: &OwnedFd, path: &Path, tried: &mut Vec<i32>) -> io::Result<Armed> {
     let on_file = WatchFlags::CLOSE_WRITE
@@ -259,8 +259,8 @@ fn arm(inotify: &OwnedFd, path: &Path, tried: &mut Vec<i32>) -> io::Result<Armed
                 Err(e) => return Err(e.into()),
             }
         };
-        // What was awaited may have appeared before the folder was watched: done only when a
-        // second look, with the watch in place, finds the same folder to be the nearest.
+        // What was awaited may have appeared before the folder was watched: done only when a second look,
+        // with the watch in place, finds the same nearest folder.
         if waiting.as_ref() == Some(&folder) {
             return Ok(folder);
         }
@@ -283,7 +283,7 @@ fn run(shared: &Shared, mut changed: impl FnMut(u64) -> Option<Duration>) {
             due
         };
         for key in due {
-            // Unwatched since: no report.
+            // No longer watched: no report.
             if !shared.state().watches.contains_key(&key) {
                 continue;
             }
@@ -309,7 +309,7 @@ fn timespec(span: Duration) -> Timespec {
     Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() }
 }
 
-/// Takes in all events that are there.
+/// Takes in all pending events.
 fn drain(shared: &Shared) {
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(&shared.inotify, &mut buffer);

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A held lock; dropping it gives it back.
+/// A held lock; dropping it releases it.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File,
@@ -43,8 +43,8 @@ impl FileLock {
 const DEAD_HOLDER: Duration = Duration::from_secs(10);
 
 impl FileLock {
-    /// Like [`FileLock::try_exclusive`], but waits for a lock whose holder is dead: a program it was
-    /// just starting keeps the lock until it is started, or ends.
+    /// Like [`FileLock::try_exclusive`], but waits for a lock whose holder is dead: a program that the holder
+    /// was just starting keeps the lock until it has started, or ends.
     pub fn exclusive(path: &Path) -> io::Result<Option<FileLock>> {
         let began = Instant::now();
         loop {
@@ -52,14 +52,14 @@ impl FileLock {
             if lock.is_some() || holder(path).is_some() || began.elapsed() > DEAD_HOLDER {
                 return Ok(lock);
             }
-            // No event tells that a lock is free; this lasts milliseconds, and only after a kill.
+            // No event announces a free lock; this lasts milliseconds, and happens only after a kill.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
 impl FileLock {
-    /// Waits for the lock, for at most `timeout`: for what is held for moments only.
+    /// Waits for the lock, for at most `timeout`: for locks that are held only for moments.
     pub fn wait(path: &Path, timeout: Duration) -> io::Result<Option<FileLock>> {
         let began = Instant::now();
         loop {
@@ -67,14 +67,14 @@ impl FileLock {
             if lock.is_some() || began.elapsed() > timeout {
                 return Ok(lock);
             }
-            // No event tells that a lock is free, but for a wait without an end.
+            // Nothing announces a free lock, except an unbounded wait.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
-/// The pid of the process that took the lock last and still runs. For people: whether the lock is
-/// held, only [`FileLock::try_exclusive`] says.
+/// The pid of the process that took the lock last and still runs. For people: only
+/// [`FileLock::try_exclusive`] says whether the lock is held.
 pub fn holder(path: &Path) -> Option<u32> {
     let mut text = String::new();
     File::open(path).ok()?.take(64).read_to_string(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! `/proc` as a table: one reading of it, and who belongs to whom in it.
+//! `/proc` as a table: one reading of it, and which process belongs to which.
 
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::ProcessId;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::{fs, io};
 
-/// What `/proc/PID/stat` says of a process.
+/// What `/proc/PID/stat` says about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) id: ProcessId,
@@ -15,7 +15,7 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// A zombie has ended; only its exit status is left. (One with threads still running has not.)
     pub(crate) ended: bool,
-    /// Of a process that ended and was not collected: its exit code, or 128 + the signal.
+    /// For a process that ended and was not reaped: its exit code, or 128 + the signal.
     pub(crate) status: Option<i32>,
 }
 
@@ -36,8 +36,8 @@ impl Stat {
         }
     }
 
-    /// The command's name is in parentheses and may hold anything, also `)` and spaces: what
-    /// follows the last `)` is the third field.
+    /// The command's name is in parentheses and may hold anything, even `)` and spaces: what follows the last
+    /// `)` is the third field.
     fn parse(pid: u32, bytes: &[u8]) -> Option<Stat> {
         let end = bytes.iter().rposition(|b| *b == b')')?;
         let rest = std::str::from_utf8(&bytes[end + 1..]).ok()?;
@@ -61,20 +61,20 @@ impl Stat {
     }
 }
 
-/// Ticks count from the machine's start, and pids begin anew: after it the same may come again. Few enough
-/// bits for a number in JSON, wherever it is read.
+/// Ticks count from the machine's start, and pids restart then, so after a reboot the same pair may occur
+/// again. Few enough bits for a JSON number, whoever reads it.
 fn in_boot(ticks: u64, boot: &str) -> u64 {
     let boot = Digest::new().field(boot.as_bytes()).finish() % (1 << 18);
     ticks.wrapping_add(boot << 34)
 }
 
-/// The kernel's name for the time since the machine's start.
+/// The kernel's id for the current boot.
 fn boot() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default())
 }
 
-/// A wait status as a shell would give it.
+/// A wait status in a shell's notation.
 fn status(wait: i32) -> i32 {
     match wait & 0x7f {
         0 => (wait >> 8) & 0xff,
@@ -93,7 +93,7 @@ impl ProcTable {
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            // One process that cannot be read must not hide the others.
+            // One unreadable process must not hide the others.
             if let Ok(Some(stat)) = Stat::read(pid) {
                 processes.insert(pid, stat);
             }
@@ -106,7 +106,7 @@ impl ProcTable {
     }
 
     /// Processes whose environment, as it was when they were started, holds the entry `marker`
-    /// (`NAME=value`). Others' processes cannot be read, and are not ours.
+    /// (`NAME=value`). Other users' processes cannot be read, and are not ours.
     pub(crate) fn marked(&self, marker: &[u8]) -> Vec<u32> {
         let holds = |pid: &u32| {
             environment(*pid)
@@ -115,9 +115,9 @@ impl ProcTable {
         self.processes.keys().copied().filter(holds).collect()
     }
 
-    /// `seeds` and all that belong to them: children of members, and members of a session or
-    /// process group that a member leads or one of `leaders` led. The latter finds grandchildren
-    /// whose parent ended, which the kernel gave to another parent.
+    /// `seeds` and everything that belongs to them: children of members, and members of a session or process
+    /// group that a member leads or one of `leaders` led. The latter finds grandchildren whose parent ended
+    /// and that the kernel gave to another parent.
     pub(crate) fn closure(&self, seeds: &BTreeSet<u32>, leaders: &BTreeSet<u32>) -> Vec<Stat> {
         let mut members: BTreeSet<u32> =
             seeds.iter().copied().filter(|pid| self.processes.contains_key(pid)).collect();
@@ -139,9 +139,9 @@ impl ProcTable {
 /// How often an environment that reads as empty is read again.
 const LOOKS_MAX: u32 = 20;
 
-/// What a process was started with. In the middle of an `exec` there is a moment in which the kernel shows
-/// none, and no arguments either: a program (a thread of the kernel has no file) is looked at again then.
-/// One that has arguments was started without an environment, and is not waited for.
+/// The environment a process was started with. In the middle of an `exec` the kernel shows none for a moment,
+/// and no arguments either: a program (a kernel thread has no file) is then looked at again. A process that
+/// has arguments was started without an environment, and is not waited for.
 fn environment(pid: u32) -> std::io::Result<Vec<u8>> {
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}"));
     let mut looks = 1;

@@ -1,11 +1,10 @@
 //! Processes: telling one from a later one with the same pid, and ending a whole tree.
 //!
 //! Invariants:
-//! - Only a process whose pid *and* start time are the recorded ones is signalled. Signals go
-//!   through a pidfd opened before the start time is compared, so a pid that is reused in between
-//!   can not be hit.
+//! - Only a process whose pid *and* start time match the record is signalled. Signals go through a pidfd
+//!   opened before the start time is compared, so a pid that is reused in between cannot be hit.
 //! - Alive, gone and unknown are three values; a zombie is gone.
-//! - [`end_tree`] returns `Ok` only once a fresh look at `/proc` finds nobody of the tree.
+//! - [`end_tree`] returns `Ok` only once a fresh look at `/proc` finds no member of the tree.
 
 use super::proc_table::{ProcTable, Stat};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 use shopfloor_core::effect::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -31,21 +31,21 @@ pub fn start_time(pid: u32) -> io::Result<Option<u64>> {
     Ok(Stat::read(pid)?.map(|stat| stat.id.start))
 }
 
-/// The identity of a process that runs now.
+/// The identity of a running process.
 pub fn identify(pid: u32) -> Option<ProcessId> {
     Stat::read(pid).ok().flatten().filter(|stat| !stat.ended).map(|stat| stat.id)
 }
 
-/// A process as its parent has it.
+/// A process as its parent sees it.
 pub(crate) enum Child {
     Running(ProcessId),
-    /// Not collected yet: the exit code, or 128 + the signal.
+    /// Not reaped yet: the exit code, or 128 + the signal.
     Ended(Option<i32>),
-    /// Collected, or never `parent`'s child.
+    /// Reaped, or never `parent`'s child.
     Gone,
 }
 
-/// What became of a child of `parent`. That it has not collected the child vouches for the pid.
+/// What became of a child of `parent`. As long as `parent` has not reaped the child, the pid is its own.
 pub(crate) fn child(pid: u32, parent: u32) -> Child {
     match Stat::read(pid) {
         Ok(Some(stat)) if stat.parent == parent && stat.ended => Child::Ended(stat.status),
@@ -54,7 +54,7 @@ pub(crate) fn child(pid: u32, parent: u32) -> Child {
     }
 }
 
-/// Whether that process, and not a later one with its pid, runs.
+/// Whether that process runs, and not a later one with its pid.
 pub fn is_same(process: ProcessId) -> Liveness {
     match Stat::read(process.pid) {
         Ok(Some(stat)) if stat.id == process && !stat.ended => Liveness::Alive,
@@ -85,7 +85,7 @@ pub(crate) fn open(process: ProcessId) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Waits until every process ended, at most until `deadline`: whether they all did.
+/// Waits until every process ended, at most until `deadline`; returns whether they all did.
 fn wait_all<'a>(fds: impl Iterator<Item = &'a OwnedFd>, deadline: Instant) -> io::Result<bool> {
     let mut waiting: Vec<&OwnedFd> = fds.collect();
     while !waiting.is_empty() {
@@ -106,12 +106,12 @@ fn wait_all<'a>(fds: impl Iterator<Item = &'a OwnedFd>, deadline: Instant) -> io
     Ok(true)
 }
 
-pub(crate) fn timespec(duration: Duration) -> Timespec {
+pub fn timespec(duration: Duration) -> Timespec {
     Timespec::try_from(duration).unwrap_or(Timespec { tv_sec: i64::from(i32::MAX), tv_nsec: 0 })
 }
 
-/// The processes below `pid`: its descendants, and the members of sessions and process groups
-/// that it or they lead. Without `pid` itself, and without zombies.
+/// The processes below `pid`: its descendants, and the members of sessions and process groups that it or they
+/// lead. Without `pid` itself and without zombies.
 pub fn descendants(pid: u32) -> io::Result<Vec<ProcessId>> {
     let members = ProcTable::read()?.closure(&BTreeSet::from([pid]), &BTreeSet::new());
     Ok(members.iter().filter(|stat| !stat.ended && stat.id.pid != pid).map(|stat| stat.id).collect())
@@ -126,40 +126,48 @@ pub struct EndReport {
     pub killed: u32,
 }
 
-/// How often `/proc` is looked at for processes that were forked while the others were killed.
+/// How often `/proc` is searched for processes that were forked while the others were killed.
 const KILL_ROUNDS_MAX: u32 = 20;
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
-/// Ends `root` and all that belong to it: SIGTERM, up to `grace` to obey, SIGKILL for the rest,
-/// again for whoever was forked meanwhile. If `root` is gone already, nobody is signalled: what
-/// now has its pid, group or session is not known to be ours (see [`end_marked_tree`]).
+/// Ends `root` and everything that belongs to it: SIGTERM, up to `grace` to obey, SIGKILL for the rest, and
+/// again for whatever was forked meanwhile. If `root` is already gone, nothing is signalled: whatever now has
+/// its pid, group or session is not known to be ours (see [`end_marked_tree`]).
 pub fn end_tree(root: ProcessId, grace: Duration) -> io::Result<EndReport> {
-    Tree { root: Some(root), marker: None, leaders: BTreeSet::new() }.end(grace)
+    Descendants { root: Some(root), marker: None, leaders: BTreeSet::new() }.end(grace)
 }
 
-/// As [`end_tree`], and also ends processes whose environment holds `marker` (`NAME=value`), which
-/// must be unique to what is to be ended. This finds daemons that left the tree (own session, parent
-/// gone), and works when `root` is gone or was never recorded.
+/// What marks a process in its environment: `NAME=value`.
+pub fn marker(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut marker = OsString::from(name);
+    marker.push("=");
+    marker.push(value);
+    marker
+}
+
+/// Like [`end_tree`], but also ends processes whose environment holds `marker` (`NAME=value`), which must be
+/// unique to what is to be ended. This finds daemons that left the tree (own session, parent gone), and works
+/// when `root` is gone or was never recorded.
 pub fn end_marked_tree(root: Option<ProcessId>, marker: &[u8], grace: Duration) -> io::Result<EndReport> {
-    Tree { root, marker: Some(marker), leaders: BTreeSet::new() }.end(grace)
+    Descendants { root, marker: Some(marker), leaders: BTreeSet::new() }.end(grace)
 }
 
-struct Tree<'a> {
+struct Descendants<'a> {
     root: Option<ProcessId>,
     marker: Option<&'a [u8]>,
-    /// Members seen alive. While one of a session's or group's members lives its number is not
-    /// given to a new process, so during one ending these still name what they named.
+    /// Members seen alive. While a member of a session or group lives, the number of that session or group is
+    /// not given to a new process, so during one ending these still name what they named.
     leaders: BTreeSet<u32>,
 }
 
-impl Tree<'_> {
+impl Descendants<'_> {
     fn end(mut self, grace: Duration) -> io::Result<EndReport> {
         let mut report = EndReport::default();
         let mut asked: BTreeMap<u32, OwnedFd> = BTreeMap::new();
         for process in self.members()? {
             if let Some(fd) = open(process)? {
                 send(&fd, Signal::TERM)?;
-                // A stopped process sees the SIGTERM only when it goes on.
+                // A stopped process sees the SIGTERM only when it continues.
                 send(&fd, Signal::CONT)?;
                 report.asked += 1;
                 asked.insert(process.pid, fd);
@@ -196,7 +204,7 @@ impl Tree<'_> {
         ))
     }
 
-    /// Who of the tree is alive, by a fresh look.
+    /// Which members of the tree are alive, by a fresh look.
     fn members(&mut self) -> io::Result<Vec<ProcessId>> {
         let table = ProcTable::read()?;
         let mut seeds: BTreeSet<u32> = match self.marker {
@@ -208,7 +216,7 @@ impl Tree<'_> {
         {
             seeds.insert(root.pid);
         }
-        // This process and init are nobody's to end, whatever the links say.
+        // This process and init must never be ended, whatever the links say.
         let us = std::process::id();
         let members: Vec<ProcessId> = table
             .closure(&seeds, &self.leaders)

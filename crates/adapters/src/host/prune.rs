@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Removes the folders `{prefix}{number}` in `dir` that `may_go` by their number and that nothing was
-/// put into or taken out of since `before`. How many. Links are not followed.
+/// Removes the folders `{prefix}{number}` in `dir` whose number `may_go` and that nothing was put into or
+/// taken out of since `before`. Returns how many. Links are not followed.
 pub fn numbered(dir: &Path, prefix: &str, before: Time, may_go: impl Fn(u64) -> bool) -> io::Result<u32> {
     let entries = match std::fs::read_dir(dir) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),

@@ -1,11 +1,11 @@
-//! What is left of the machine, and who holds a file: for `doctor`.
+//! What resources the machine has left, and who holds a file: for `doctor`.
 
 use super::proc_table::Stat;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io};
 
-/// Bytes of memory that can be used without swapping, as the kernel estimates it.
+/// Bytes of memory that can be used without swapping, by the kernel's estimate.
 pub fn memory_available() -> io::Result<u64> {
     available(&fs::read_to_string("/proc/meminfo")?)
         .ok_or_else(|| io::Error::other("/proc/meminfo has no MemAvailable"))
@@ -28,8 +28,8 @@ pub fn lock_holder(path: &Path, byte: u64) -> io::Result<Option<u32>> {
     Ok(holder_in(&fs::read_to_string("/proc/locks")?, inode, byte))
 }
 
-/// A line is `1: POSIX  ADVISORY  WRITE 1234 fd:00:5678 120 120`; one that waits has `->` in
-/// second place. Only the inode is compared: the device is written in more than one way.
+/// A line is `1: POSIX  ADVISORY  WRITE 1234 fd:00:5678 120 120`; a waiting one has `->` in second place.
+/// Only the inode is compared: the device is written in more than one way.
 fn holder_in(locks: &str, inode: u64, byte: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

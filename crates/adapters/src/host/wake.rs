@@ -13,7 +13,7 @@ impl Wake {
 
     /// Makes the descriptor readable until the next [`Wake::drain`].
     pub(crate) fn signal(&self) {
-        // The only way to fail is a full counter, and then the thread is woken already.
+        // This can only fail if the counter is full, and then the thread has been woken already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 

@@ -1,9 +1,9 @@
-//! Files that git ignores, copied from the user's checkout into a worktree: local settings without which
-//! the project does not run.
+//! Copies ignored files from the user's checkout into a worktree: local settings without which the project
+//! does not run.
 //!
-//! Invariants: only files that git ignores both there and in the worktree are copied, so that nobody
-//! commits them by accident and no snapshot holds them; no symbolic link is followed on either side; what
-//! is there already stays as it is; the whole is bounded.
+//! Invariants: only files that git ignores both there and in the worktree are copied, so that nobody commits
+//! them by accident and no snapshot holds them; no symbolic link is followed on either side; what is already
+//! there stays as it is; the total is bounded.
 
 use super::SetupConfig;
 use crate::ci::log::RunLog;
@@ -28,7 +28,7 @@ const PATTERNS_BYTES_MAX: u64 = 64 * 1024;
 const LIST_BYTES_MAX: usize = 1024 * 1024;
 const FILES_MAX: usize = 1_000;
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// What an agent is told of what was not copied.
+/// How many of the files that were not copied an agent is told about.
 const NOTES_MAX: usize = 5;
 const TEMPORARY: &str = "shopfloor-copy";
 
@@ -42,7 +42,8 @@ pub(super) fn patterns(config: &SetupConfig) -> io::Result<String> {
     Ok(all)
 }
 
-/// Copies what the patterns name; what was left out, and why. `list` is a file of ours for them.
+/// Copies what the patterns name; returns what was left out, and why. `list` is a file of ours for the
+/// patterns.
 pub(super) fn copy(
     git: &Git,
     config: &SetupConfig,
@@ -63,12 +64,12 @@ pub(super) fn copy(
     let mut bytes = call.first_bytes(LIST_BYTES_MAX)?;
     let mut left_out = Vec::new();
     if bytes.len() >= LIST_BYTES_MAX {
-        // The last name may be half of one.
+        // The last name may be incomplete.
         bytes.truncate(bytes.iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1));
         left_out.push("more files match than can be looked at".to_owned());
     }
     let (files, plain) = ignored(&checkout, names(&bytes))?;
-    // Of such a file git would not even say whether it is ignored.
+    // Git would not even say whether such a file is ignored.
     let behind_a_link = |name: &OsString| {
         let above = Path::new(name).parent().unwrap_or(Path::new(""));
         matches!(folder(&worktree.path, above, false), Ok(None))
@@ -111,13 +112,13 @@ fn shown(name: &OsStr) -> String {
     one_line(&name.to_string_lossy(), 200)
 }
 
-/// The files of a list that git made; a name that ends with a slash is a repository of its own.
+/// The files in a list made by git; a name that ends with a slash is a repository of its own.
 fn names(bytes: &[u8]) -> Vec<OsString> {
     let all = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
     all.map(|name| OsString::from_vec(name.to_vec())).collect()
 }
 
-/// Those that git ignores there, and those that it does not.
+/// The files that git ignores there, and those that it does not.
 fn ignored(repo: &Repo, files: Vec<OsString>) -> PortResult<(Vec<OsString>, Vec<OsString>)> {
     if files.is_empty() {
         return Ok(Default::default());
@@ -137,7 +138,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies a file, unless there is one: why not.
+    /// Copies a file, unless there is one already; returns why not.
     fn copy(&mut self, name: &OsStr) -> io::Result<Option<&'static str>> {
         let path = Path::new(name);
         let (Some(file), Some(above)) = (path.file_name(), path.parent()) else {
@@ -159,7 +160,7 @@ impl Copier<'_> {
             return Ok(Some("too large"));
         }
         let Some(to) = folder(self.to, above, true)? else { return Ok(Some("behind a symbolic link")) };
-        // Left by a copy that was cut short.
+        // Left over from a copy that was cut short.
         let _ = fs::remove_file(&self.temporary);
         let mode = meta.mode() & 0o777;
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.temporary)?;

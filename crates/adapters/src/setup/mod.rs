@@ -1,14 +1,14 @@
-//! What a project wants done to the worktrees its issues are implemented in: files copied from the
-//! user's checkout, commands run, a port of its own.
+//! What a project wants done to the worktrees its issues are implemented in: files copied from the user's
+//! checkout, commands run, a port of their own.
 //!
 //! Invariants:
-//! - The setup is done in a worktree once, before its agent's first session: a marker in the worktree's
-//!   own git directory says so, and goes with it. Cut short, or failed, it is done again from its
-//!   beginning; what the project asks for changed, it is done anew.
-//! - Commands get a clean environment, an own process group and a limited time. Nothing of them goes on
-//!   when they end, also when the daemon died in the middle: their processes are known by a variable in
+//! - The setup is done once in a worktree, before its agent's first session: a marker in the worktree's own
+//!   git directory says so, and disappears with it. If it is cut short or fails, it is repeated from the
+//!   beginning; if the project asks for something else, it is done anew.
+//! - Commands get a clean environment, their own process group and limited time. Nothing of them keeps
+//!   running when they end, even if the daemon died in the middle: their processes are known by a variable in
 //!   their environment that names the folder of their log.
-//! - One of them at a time in a worktree.
+//! - Only one of them runs in a worktree at a time.
 
 mod include;
 mod port;
@@ -20,11 +20,11 @@ use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::git::Git;
 use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
-use crate::host::process::end_marked_tree;
+use crate::host::process::{self, end_marked_tree};
 use crate::layout::Layout;
 use shopfloor_core::ci::infra_reason;
 use shopfloor_core::digest::Digest;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{Assignment, ProjectName};
 use shopfloor_core::text::{Redactor, one_line};
 use shopfloor_engine::ports::{Outfit, PortError, PortResult, Setup, SetupFailure, Tree};
 use std::collections::BTreeMap;
@@ -37,9 +37,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// In the environment of the commands: the folder of their log. The hub's hook knows it, too.
+/// In the environment of the commands: the folder of their log. The hub's hook knows this variable, too.
 const MARKER: &str = "SHOPFLOOR_SETUP";
-/// In a worktree's git directory: for what it was set up.
+/// In a worktree's git directory: a digest of what it was set up for.
 const DONE: &str = "shopfloor-setup";
 const LOG_BYTES_MAX: usize = 1024 * 1024;
 const END_GRACE: Duration = Duration::from_secs(2);
@@ -107,7 +107,10 @@ impl WorktreeSetup {
             (MARKER, self.folder(tree).into()),
         ];
         let port = port.map(|port| ("SHOPFLOOR_PORT", OsString::from(port.to_string())));
-        let issue = tree.issue().map(|issue| ("ISSUE", OsString::from(issue.to_string())));
+        let issue = tree
+            .assignment()
+            .and_then(Assignment::issue)
+            .map(|issue| ("ISSUE", OsString::from(issue.to_string())));
         let ours =
             ours.into_iter().chain(issue).chain(port).map(|(name, value)| (OsString::from(name), value));
         config.env.iter().cloned().chain(ours).collect()
@@ -126,7 +129,7 @@ impl WorktreeSetup {
         let folder = self.folder(tree);
         let path = self.layout.tree(tree);
         let env = self.environment(tree, config, port);
-        let marker = marker(&folder);
+        let marker = process::marker(MARKER, &folder);
         let place = StepPlace { folder: &folder, tree: &path, env: &env, marker: marker.as_encoded_bytes() };
         let began = Instant::now();
         let mut failed = None;
@@ -146,7 +149,7 @@ impl WorktreeSetup {
             let why = format!("`{shown}`: {how}; the whole output is in {}", folder.join("log").display());
             let weather = code.and_then(|code| infra_reason(&shown, code, &log.excerpt().ok()?, &[]));
             if let Some(weather) = weather.filter(|_| !all) {
-                // A server that is down says nothing of the project: it is tried again.
+                // A server that is down says nothing about the project: the setup is tried again.
                 return Err(io::Error::other(format!("{why} ({weather})")));
             }
             failed.get_or_insert(SetupFailure { why, excerpt: log.excerpt()? });
@@ -157,7 +160,7 @@ impl WorktreeSetup {
         Ok(failed)
     }
 
-    /// A fresh log, with nothing left of whoever wrote the last.
+    /// A fresh log, after ending whatever is left of the last one's writers.
     fn begin(&self, tree: &Tree, config: &SetupConfig) -> io::Result<RunLog> {
         let folder = self.folder(tree);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -165,7 +168,7 @@ impl WorktreeSetup {
         RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())
     }
 
-    /// Copies and runs what the project asks for: what the agent should know.
+    /// Copies and runs what the project asks for; returns what the agent should know.
     fn fit_out(
         &self,
         tree: &Tree,
@@ -219,7 +222,7 @@ impl Setup for WorktreeSetup {
         let port = port::of(&folder);
         let mut failed = None;
         if folder.exists() {
-            // A setup that was cut short may still be at it.
+            // A setup that was cut short may still be running.
             end_left(&folder).map_err(|e| PortError::transient(format!("{}: {e}", folder.display())))?;
         }
         if let Some(worktree) = self.worktree(tree)?
@@ -233,14 +236,14 @@ impl Setup for WorktreeSetup {
             };
             failed = run().map_err(|e| trouble("torn down", &worktree, &e))?;
         }
-        // The log of what failed is kept; the port is free either way.
+        // The log of a failure is kept; the port is free either way.
         let gone = if failed.is_some() { port::take_back(&folder) } else { remove(&folder) };
         gone.map_err(|e| PortError::transient(format!("{}: {e}", folder.display())))?;
         Ok(failed.map(|failed| format!("its teardown failed: {}", failed.why)))
     }
 }
 
-/// What is asked for; empty for nothing.
+/// Identifies what is asked for; empty if that is nothing.
 fn digest(config: &SetupConfig, patterns: &str) -> String {
     if config.setup.is_empty() && patterns.is_empty() {
         return String::new();
@@ -249,17 +252,14 @@ fn digest(config: &SetupConfig, patterns: &str) -> String {
     format!("{:016x}", commands.field(patterns.as_bytes()).finish())
 }
 
-/// Ends what is left of the commands that ran last.
+/// Ends what is left of the last commands.
 fn end_left(folder: &Path) -> io::Result<()> {
-    end_marked_tree(record::load_process(folder)?, marker(folder).as_encoded_bytes(), END_GRACE)?;
+    end_marked_tree(
+        record::load_process(folder)?,
+        process::marker(MARKER, folder).as_encoded_bytes(),
+        END_GRACE,
+    )?;
     record::remove_process(folder)
-}
-
-fn marker(folder: &Path) -> OsString {
-    let mut marker = OsString::from(MARKER);
-    marker.push("=");
-    marker.push(folder);
-    marker
 }
 
 fn remove(folder: &Path) -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! One port for each worktree, unique on the floor, for what its agent serves while it tries its work.
-//! It is noted in the worktree's setup folder before anybody uses it, and kept as long as the worktree.
+//! One port for each worktree, unique on the floor, for the servers that its agent runs while trying out its
+//! work. It is noted in the worktree's setup folder before anybody uses it, and kept as long as the worktree.
 
 use crate::host::atomic::write_atomic;
 use crate::host::lock::FileLock;
@@ -15,23 +15,23 @@ use std::path::Path;
 use std::time::Duration;
 
 const FILE: &str = "port";
-/// It is held for moments.
+/// The lock is held only for moments.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// The port that is on record in a setup folder.
+/// The port recorded in a setup folder.
 pub(super) fn of(folder: &Path) -> Option<u16> {
     fs::read_to_string(folder.join(FILE)).ok()?.trim().parse().ok()
 }
 
-/// The folder's port: the one it has, if that is in the range, else one that no other folder has and
-/// nobody listens at.
+/// The folder's port: the one it has, if that is in the range, else one that no other folder has and nobody
+/// listens on.
 pub(super) fn give(layout: &Layout, folder: &Path, range: &RangeInclusive<u16>) -> PortResult<u16> {
-    // One at a time on the whole floor: the daemon and people's commands give them out.
+    // One at a time on the whole floor: the daemon and people's commands hand ports out.
     let lock = layout.ports_lock();
     let _alone = FileLock::wait(&lock, LOCK_WAIT)
         .and_then(|lock| lock.ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock)))
         .map_err(|e| PortError::transient(format!("{}: {e}", lock.display())))?;
-    // Not looked at for a listener: that may be its own agent's.
+    // Not checked for a listener: that may be its own agent's.
     if let Some(port) = of(folder).filter(|port| range.contains(port)) {
         return Ok(port);
     }

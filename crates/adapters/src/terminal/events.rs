@@ -1,16 +1,16 @@
-//! The floor's connection: a housekeeping session that a control client lives in, and the thread
-//! that tells what happened to the agents' panes.
+//! The floor's connection: a housekeeping session in which a control client lives, and the thread that
+//! reports what happened to the agents' panes.
 //!
 //! Invariants:
 //! - The connection never starts a server: it is made only to one that has a session.
-//! - The housekeeping session goes when its daemon goes, whichever way, and a server without agents
-//!   goes with it. No agent's session is touched. At a clean end the client ends its session; else the
-//!   program in its pane does, which waits for the end of a pipe that only the daemon holds open.
-//!   (tmux's own `destroy-unattached` must not be used: up to 3.3a at least the server crashes, with
-//!   every agent in it, if a client is still on its way out of the session that is destroyed.)
-//! - The client takes no output and no part in the size of any window.
-//! - Who is told may ask: the telling is on a thread of its own. What is not told yet is bounded,
-//!   since a newer sight of all panes replaces an older.
+//! - The housekeeping session ends when its daemon ends, in whatever way, and a server without agents ends
+//!   with it. No agent's session is touched. At a clean end the client ends its session; otherwise the
+//!   program in its pane does, which waits for the end of a pipe that only the daemon holds open. (tmux's own
+//!   `destroy-unattached` must not be used: up to 3.3a at least, the server crashes, with every agent in it,
+//!   if a client is still on its way out of the session that is destroyed.)
+//! - The client receives no output and does not affect the size of any window.
+//! - Whoever is told may ask back: events are reported on a thread of their own. Unreported events are
+//!   bounded, since a newer view of all panes replaces an older one.
 
 use super::control::connection::{ControlClient, ControlEvent};
 use super::control::gate::Gate;
@@ -32,10 +32,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The session that the connection lives in. No agent's is named so.
+/// The session that the connection lives in. No agent's session has this name.
 pub const HOUSEKEEPING: &str = "shopfloor";
 
-/// Connections made and lost that nobody has been told of yet.
+/// How many connections made and lost may wait to be reported.
 const UNTOLD_MAX: usize = 64;
 
 pub(super) fn connection(
@@ -57,7 +57,7 @@ pub(super) fn connection(
     ];
     let greeting = greeting.iter().filter_map(|words| quote::line(words)).collect();
     let teller = Teller { untold, record: socket.with_extension("client") };
-    // Without the subscription first, tmux (3.3a) may look at the session that is gone, and crash.
+    // Unless the subscription is removed first, tmux (3.3a) may look at the session that is gone, and crash.
     let farewell = [&["refresh-client", "-B", sightings::NAME][..], &["kill-session", "-t", &target]];
     let farewell = farewell.iter().filter_map(|words| quote::line(words)).collect();
     let mut lifeline = None;
@@ -65,7 +65,7 @@ pub(super) fn connection(
     end_stale(&record);
     let is_there = {
         let socket = socket.clone();
-        // Anything else than a refusal may be a server.
+        // Anything other than a refusal may be a server.
         move || match UnixStream::connect(&socket) {
             Err(e) => !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused),
             Ok(_) => true,
@@ -78,8 +78,8 @@ pub(super) fn connection(
         }
         let mut tmux = tmux_command(&path, &socket);
         tmux.args(["-N", "-C", "new-session", "-A", "-s", HOUSEKEEPING, "-f", "no-output,ignore-size"]);
-        // It reads nothing, to the end; then the client has a moment to leave before its session goes.
-        // Without a pipe it reads from a terminal where nobody types.
+        // It reads until the end of the pipe, in which there is nothing; then the client has a moment to
+        // leave before its session ends. Without a pipe it reads from a terminal where nobody types.
         match &lifeline {
             Some(_) => tmux.args(["--", "env", "-i", "sh", "-c", "cat \"$0\"; sleep 2"]).arg(pipe),
             None => tmux.args(["--", "env", "-i", "cat"]),
@@ -89,21 +89,21 @@ pub(super) fn connection(
     ControlClient::start(gate, is_there, command, greeting, farewell, move |event| teller.take(event))
 }
 
-/// Ends the client of a daemon that died, which a server may be waiting for. The caller is the floor's
-/// only daemon.
+/// Ends the client of a daemon that died; a server may be waiting for it. The caller is the floor's only
+/// daemon.
 fn end_stale(record: &Path) {
     let Ok(text) = fs::read_to_string(record) else { return };
     let mut numbers = text.split(' ');
     let (pid, start) =
         (numbers.next().and_then(|n| n.parse().ok()), numbers.next().and_then(|n| n.parse().ok()));
     if let (Some(pid), Some(start)) = (pid, start) {
-        // Only that very process; mostly it is gone.
+        // Only that very process; usually it is gone.
         let _ = process::end_tree(ProcessId { pid, start }, Duration::ZERO);
     }
     let _ = fs::remove_file(record);
 }
 
-/// Opened for reading too, so that it is open at once, with or without a reader.
+/// Opened for reading too, so that opening succeeds at once, with or without a reader.
 fn open_pipe(path: &Path) -> io::Result<File> {
     match mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -125,7 +125,7 @@ struct Untold {
     came: Condvar,
 }
 
-/// The connection's end of [`Untold`]; when it goes, the telling ends.
+/// The connection's end of [`Untold`]; when it is dropped, the reporting ends.
 struct Teller {
     untold: Arc<Untold>,
     record: PathBuf,
@@ -136,7 +136,7 @@ impl Teller {
         self.put(match event {
             ControlEvent::Started { pid } => {
                 if let Some(process) = process::identify(pid) {
-                    // Without it the next daemon can not clean up after this one, if it must.
+                    // Without it the next daemon cannot clean up after this one, should it have to.
                     let _ = fs::write(&self.record, format!("{} {}", process.pid, process.start));
                 }
                 return;

@@ -1,8 +1,8 @@
 //! The launch file: a shell script that sets an environment and a folder and becomes the program.
 //!
-//! Every value is a single-quoted word, in which a shell interprets nothing. Values are exported by
-//! the shell itself rather than given to `env`, whose arguments every user of the machine can read.
-//! The file holds secrets, so only its owner can read it and it deletes itself when it has been read.
+//! Every value is a single-quoted word, in which a shell interprets nothing. The shell itself exports the
+//! values instead of passing them to `env`, whose arguments every user of the machine can read. The file
+//! holds secrets, so only its owner can read it, and it deletes itself once it has been read.
 
 use crate::host::atomic::write_atomic;
 use std::ffi::{OsStr, OsString};
@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The terminal that tmux is, unless the environment says otherwise; every terminfo has it.
+/// The kind of terminal that tmux is, unless the environment says otherwise; every terminfo has it.
 pub(super) const TERM: &str = "screen-256color";
 
-/// `Err`: what can not be said in a script, and why.
+/// `Err`: what cannot be expressed in a script, and why.
 pub(super) fn script(cwd: &Path, argv: &[OsString], env: &[(OsString, OsString)]) -> Result<Vec<u8>, String> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err("there is no command to run".to_owned());
@@ -38,8 +38,8 @@ pub(super) fn script(cwd: &Path, argv: &[OsString], env: &[(OsString, OsString)]
     }
     out.extend_from_slice(b"\ncd ");
     quote(&mut out, cwd.as_os_str())?;
-    // Exit codes as shells have them: 126 can not be run, 127 not found. The message must be on the
-    // screen before the shell ends, since tmux may not read on after it.
+    // Exit codes as in shells: 126 cannot be run, 127 not found. The message must be on the screen before the
+    // shell ends, since tmux may not read on after that.
     out.extend_from_slice(b" || { sleep 1; exit 126; }\ncommand -v ");
     quote(&mut out, program)?;
     out.extend_from_slice(b" >/dev/null || { echo ");

@@ -7,7 +7,7 @@ pub(super) struct Pane {
     pub(super) session: String,
     pub(super) pid: u32,
     server: u32,
-    /// The terminal was closed, after all that was printed was read.
+    /// The terminal was closed, after everything printed was read.
     pub(super) closed: bool,
     status: Option<i32>,
     signal: Option<i32>,
@@ -29,14 +29,14 @@ impl Pane {
         })
     }
 
-    /// By the exit status that tmux collected, not by whether the terminal is closed: a program may
-    /// let go of its terminal and go on.
+    /// Decided by the exit status that tmux collected, not by whether the terminal is closed: a program may
+    /// close its terminal and keep running.
     pub(super) fn probe(&self) -> Probe {
         if let Some(status) = self.signal.map(|signal| 128 + signal).or(self.status) {
             return Probe::Dead { status: Some(status) };
         }
-        // Not collected, so the pid is still the child's. tmux may never collect it: built with
-        // libutempter it misses the end of a program that ends while it is being recorded there.
+        // Not collected, so the pid is still the child's. tmux may never collect it: if built with
+        // libutempter, it misses the end of a program that ends while it is being recorded there.
         match process::child(self.pid, self.server) {
             process::Child::Running(process) => Probe::Alive(process),
             process::Child::Ended(status) => Probe::Dead { status },
@@ -45,8 +45,8 @@ impl Pane {
     }
 }
 
-/// The last lines of a screen that were printed by the program: the rows below are blank, and in a
-/// dead pane tmux adds a line of its own at the bottom.
+/// The last lines that the program printed on a screen: the rows below are blank, and in a dead pane tmux
+/// adds a line of its own at the bottom.
 pub(super) fn printed(screen: &str, lines: usize) -> String {
     let screen = screen.trim_end();
     let printed = match screen.rsplit_once('\n') {

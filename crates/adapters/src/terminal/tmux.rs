@@ -1,19 +1,19 @@
 //! Agents' terminals: tmux sessions on a private socket.
 //!
 //! Invariants:
-//! - Only the server on our own socket is talked to, with no configuration of the user's.
-//! - Nothing of a command, its environment or its folder is interpreted by tmux or by a shell: they
-//!   reach the program through a launch file of single-quoted words. (Given directly, tmux would
-//!   take an argument that ends in `;` for a separator and expand `#(…)` in a folder's name, and
-//!   it refuses commands beyond 16 KB.)
-//! - The program's environment is exactly the one asked for, plus [`MARKER`] (by which what a
-//!   session leaves behind is found) and a `TERM`; never the server's, nor `TMUX`.
-//! - An error means that nothing is known; only an answer of the server, or there being none, makes
-//!   a session absent.
-//! - With [`Tmux::connect`] everything but starting a session goes over one connection; without, and while
-//!   there is none, each question is a process. The answers are the same.
-//! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`].
-//!   (What a program prints in the very instant it ends, tmux may lose: it does not read on.)
+//! - Only the server on our own socket is talked to, without the user's configuration.
+//! - Neither tmux nor a shell interprets anything in a command, its environment or its folder: they reach the
+//!   program through a launch file of single-quoted words. (Given directly, tmux would take an argument that
+//!   ends in `;` for a separator and expand `#(…)` in a folder's name, and it refuses commands longer than 16
+//!   KB.)
+//! - The program's environment is exactly the one asked for, plus [`MARKER`] (by which we find what a session
+//!   leaves behind) and a `TERM`; never the server's, nor `TMUX`.
+//! - An error means that nothing is known; only the server's answer, or the lack of a server, makes a session
+//!   absent.
+//! - With [`Tmux::connect`] everything but starting a session goes over one connection; without it, and while
+//!   it is down, each question is a process. The answers are the same.
+//! - A pane whose program ended stays, with its exit status and its screen, until [`Tmux::end`]. (tmux may
+//!   lose what a program prints at the very moment it ends: it does not read on.)
 
 use super::control::gate::Gate;
 use super::control::sightings::PaneEvent;
@@ -39,9 +39,9 @@ const END_GRACE: Duration = Duration::from_secs(3);
 const HISTORY_LINES: &str = "5000";
 /// The longest path a Unix socket can have is 107 bytes.
 const SOCKET_BYTES_MAX: usize = 107;
-/// How often tmux is asked whether it has read what a program printed before it ended. There is
-/// nothing to wait on; each question lets the server's event loop go round, and a busy machine takes a
-/// while to tell it of the end.
+/// How often tmux is asked whether it has read what a program printed before it ended. There is nothing to
+/// wait on; each question lets the server's event loop go round, and on a busy machine it takes a while until
+/// it learns of the end.
 const SETTLE_TRIES: u32 = 200;
 const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -52,7 +52,7 @@ pub enum TmuxError {
          such as `apt install tmux` or `brew install tmux`"
     )]
     Missing,
-    /// What was asked for can not be done, now or later.
+    /// The request cannot be fulfilled, now or later.
     #[error("{0}")]
     Refused(String),
     #[error("tmux {command} failed: {stderr}")]
@@ -82,7 +82,7 @@ pub type TmuxResult<T> = Result<T, TmuxError>;
 /// What to run in a session.
 #[derive(Clone, Debug)]
 pub struct SpawnSpec {
-    /// Of `A-Z a-z 0-9 - _`.
+    /// Made of `A-Z a-z 0-9 - _`.
     pub name: String,
     pub cwd: PathBuf,
     pub argv: Vec<OsString>,
@@ -112,15 +112,15 @@ impl std::fmt::Debug for Tmux {
 }
 
 impl Tmux {
-    /// `path` is the `PATH` that tmux itself is found on.
+    /// `path` is the `PATH` on which tmux itself is found.
     pub fn new(socket: impl Into<PathBuf>, path: impl Into<OsString>) -> Self {
         let (socket, path) = (socket.into(), path.into());
         Tmux { transport: Transport { socket, path, connection: None, gate: Gate::default() } }
     }
 
-    /// The same with one connection for it and all its clones, made when there is a session and made
-    /// again when it is lost. `on_event` is told of every session on the socket, within a second or so,
-    /// on a thread of its own. It must not hold this `Tmux`, or the connection lasts until [`Tmux::close`].
+    /// The same, with one connection for it and all its clones, made when there is a session and remade when
+    /// it is lost. `on_event` is called for every session on the socket, within a second or so, on a thread
+    /// of its own. It must not hold this `Tmux`, or the connection lasts until [`Tmux::close`].
     pub fn connect(&self, on_event: impl FnMut(PaneEvent) + Send + 'static) -> TmuxResult<Tmux> {
         let Transport { socket, path, gate, .. } = self.transport.clone();
         let connection = events::connection(path.clone(), socket.clone(), gate.clone(), on_event)
@@ -128,7 +128,7 @@ impl Tmux {
         Ok(Tmux { transport: Transport { socket, path, connection: Some(Arc::new(connection)), gate } })
     }
 
-    /// There is a session that was not started here: the connection, if one is to be had, is for it too.
+    /// There is a session that was not started here: connect for it too, if possible.
     pub fn want_connection(&self) {
         self.transport.want();
     }
@@ -152,8 +152,8 @@ impl Tmux {
         &self.transport
     }
 
-    /// Starts a session, or adopts the one of that name: the process in its pane. If the program
-    /// ended before it was looked at, the process has start time 0, which no process has: gone.
+    /// Starts a session, or adopts the one of that name; returns the process in its pane. If the program
+    /// ended before we looked, the process has start time 0, which no process has: it counts as gone.
     pub fn spawn(&self, spec: &SpawnSpec) -> TmuxResult<ProcessId> {
         check_name(&spec.name)?;
         self.check_folder()?;
@@ -179,7 +179,7 @@ impl Tmux {
             words(&["set-option", "-g", "history-limit", HISTORY_LINES]),
             words(&["set-option", "-g", "default-terminal", launch::TERM]),
             words(&["set-option", "-g", "status", "off"]),
-            // Nobody looks at windows' names, and a control client would be told of each change.
+            // Nobody looks at window names, and a control client would be told about each change.
             words(&["set-option", "-wg", "automatic-rename", "off"]),
             words(&["set-option", "-wg", "allow-rename", "off"]),
             session,
@@ -187,7 +187,7 @@ impl Tmux {
         if output.ok {
             self.transport.want();
             let pid = output.stdout.trim().parse().map_err(|_| failed("new-session", &output.stdout))?;
-            // Its parent is not known here, but it was started a moment ago.
+            // We do not know its parent, but it was started a moment ago.
             return Ok(process::identify(pid).unwrap_or(ProcessId { pid, start: 0 }));
         }
         // Somebody else was faster.
@@ -210,13 +210,13 @@ impl Tmux {
         check_name(name)?;
         let look = || Ok(self.pane(name)?.map_or(Probe::Absent, |pane| pane.probe()));
         match look()? {
-            // Collected between tmux's answer and our look: now tmux knows the status.
+            // tmux reaped it between its answer and our look: now it knows the status.
             Probe::Dead { status: None } => look(),
             known => Ok(known),
         }
     }
 
-    /// All sessions on the socket, but for the connection's own.
+    /// All sessions on the socket, except the connection's own.
     pub fn list(&self) -> TmuxResult<Vec<(String, Probe)>> {
         let panes = self.panes(&["-a"])?;
         let agents = panes.into_iter().filter(|pane| pane.session != HOUSEKEEPING);
@@ -244,7 +244,7 @@ impl Tmux {
             }
             let (pane, screen) = output.stdout.split_once('\n').unwrap_or((&output.stdout, ""));
             let pane = Pane::parse(pane).ok_or_else(|| failed("list-panes", pane))?;
-            // A program's last words are read only after it ended; tmux is about to.
+            // tmux reads a program's last words only after it ended, and is about to.
             if pane.closed || attempt == SETTLE_TRIES || matches!(pane.probe(), Probe::Alive(_)) {
                 return Ok(printed(screen, lines as usize));
             }
@@ -265,17 +265,15 @@ impl Tmux {
         }
     }
 
-    /// Ends all of the session's processes, also those that left its process group or terminal,
-    /// removes the session, and verifies both. A session that is gone already is fine.
+    /// Ends all of the session's processes, including those that left its process group or terminal, removes
+    /// the session, and verifies both. A session that is already gone is fine.
     pub fn end(&self, name: &str) -> TmuxResult<()> {
         check_name(name)?;
         let root = match self.probe(name)? {
             Probe::Alive(process) => Some(process),
             Probe::Dead { .. } | Probe::Absent => None,
         };
-        let mut marker = OsString::from(MARKER);
-        marker.push("=");
-        marker.push(self.marker_value(name));
+        let marker = process::marker(MARKER, self.marker_value(name));
         process::end_marked_tree(root, marker.as_bytes(), END_GRACE)
             .map_err(TmuxError::io(format!("end session {name}")))?;
 
@@ -307,7 +305,7 @@ impl Tmux {
         self.socket().with_extension("launch").join(name)
     }
 
-    /// The socket's folder is ours alone: whoever reaches the socket controls the agents.
+    /// The socket's folder must be ours alone: whoever reaches the socket controls the agents.
     fn check_folder(&self) -> TmuxResult<()> {
         if !self.socket().is_absolute() || self.socket().as_os_str().len() > SOCKET_BYTES_MAX {
             return Err(TmuxError::Refused(format!(
@@ -360,7 +358,7 @@ impl Tmux {
     }
 }
 
-/// Exactly that session; without the colon tmux would also take a window's name or a prefix.
+/// Exactly that session; without the colon tmux would also match a window's name or a prefix.
 pub(super) fn pane_target(name: &str) -> String {
     format!("={name}:")
 }

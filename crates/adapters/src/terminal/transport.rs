@@ -2,10 +2,10 @@
 //! process per batch.
 //!
 //! Invariants:
-//! - A question that changes nothing is asked again by a process when the connection is lost. One that
-//!   types or starts something is not: whether it was done is not known, and that is the error.
-//! - Neither way starts a server, but for [`Transport::fork`] with a command that does.
-//! - A word is taken as it is, both ways.
+//! - A question that changes nothing is asked again by a process when the connection is lost. One that types
+//!   or starts something is not: whether it was done is unknown, and that is the error.
+//! - Neither way starts a server, except for [`Transport::fork`] with a command that does.
+//! - A word is taken literally, both ways.
 
 use super::control::connection::{AskError, ControlClient};
 use super::control::gate::Gate;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The server ends with its last session, and does not answer whoever it had let in by then. The
-/// next question finds no server, or a new one.
+/// The server ends with its last session, and leaves clients it had let in by then unanswered. The next
+/// question finds no server, or a new one.
 const ENDING_TRIES: u32 = 20;
-/// A tmux process can not pass on more than 16 KB at once.
+/// A tmux process cannot pass on more than 16 KB at once.
 const FORK_BYTES_MAX: usize = 12 * 1024;
 
 /// A command and its arguments.
@@ -36,9 +36,9 @@ pub(super) fn words<'a>(words: &[&'a str]) -> Words<'a> {
 /// What tmux said to a batch of commands.
 pub(super) struct Answer {
     pub(super) ok: bool,
-    /// All that was said, of one command after the other.
+    /// Everything that was said, one command after another.
     pub(super) stdout: String,
-    /// Of the first command that failed.
+    /// What the first failing command said.
     pub(super) stderr: String,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// For commands that change nothing, or the same if repeated.
+    /// For commands that change nothing, or whose repetition changes nothing more.
     pub(super) fn query(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
         match self.ask(commands) {
             None | Some(Err(AskError::NotConnected | AskError::Lost)) => self.forks(commands),
@@ -70,7 +70,7 @@ impl Transport {
         }
     }
 
-    /// The server is there: have a connection, if one is to be had.
+    /// The server is there: get a connection, if possible.
     pub(super) fn want(&self) {
         if let Some(connection) = &self.connection {
             connection.want();
@@ -118,7 +118,7 @@ impl Transport {
         Ok(all)
     }
 
-    /// In a process of its own. After a command that fails, the others are not executed.
+    /// Runs them in a process of their own. After a command that fails, the others are not executed.
     pub(super) fn fork(&self, commands: &[Words<'_>]) -> TmuxResult<Answer> {
         let mut args: Vec<OsString> = Vec::new();
         for (number, command) in commands.iter().enumerate() {
@@ -147,16 +147,16 @@ impl Transport {
     }
 }
 
-/// The program, on the socket, without any configuration of the user's.
+/// The program, on the socket, without the user's configuration.
 pub(super) fn tmux_command(path: &OsStr, socket: &std::path::Path) -> Command {
     let mut tmux = command::named("tmux", path);
-    // The first call's environment becomes the server's.
+    // The environment of the first call becomes the server's.
     tmux.env_clear().env("PATH", path).current_dir("/").arg("-u").arg("-S").arg(socket);
     tmux.args(["-f", "/dev/null"]);
     tmux
 }
 
-/// tmux takes a `;` at the end of an argument for a separator, unless there is a `\` before it.
+/// tmux takes a `;` at the end of an argument for a separator, unless a `\` precedes it.
 fn as_it_is(word: &OsStr) -> OsString {
     let Some(before) = word.as_bytes().strip_suffix(b";") else { return word.to_owned() };
     let mut escaped = OsStr::from_bytes(before).to_owned();
@@ -177,11 +177,11 @@ fn asking(e: AskError) -> TmuxError {
     }
 }
 
-/// The server's answer, or there being no server, says that there is no such session.
+/// Whether the server's answer, or the lack of a server, says that there is no such session.
 pub(super) fn is_absent(stderr: &str) -> bool {
     let no_server = stderr.contains("no server running on")
         || stderr.contains("error connecting to") && stderr.contains("(No such file or directory)");
-    // The last two are a server's without any session.
+    // The last two come from a server without any session.
     let signs = ["can't find session", "can't find pane", "no current target", "no sessions"];
     no_server || signs.iter().any(|sign| stderr.contains(sign))
 }

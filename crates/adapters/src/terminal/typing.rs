@@ -1,14 +1,13 @@
-//! Typing into a session's pane, and seeing who else does.
+//! Typing into a session's pane, and seeing who else types there.
 //!
 //! Invariants:
-//! - Text arrives byte for byte, in the brackets of a paste if the program asked for them; a line's
-//!   end stays a line feed, which no program takes for the Enter key. Neutralising control characters is
-//!   the caller's duty.
-//! - Nothing is typed into a pane whose program ended, or that shows something else than its program
-//!   (somebody scrolls): both would swallow it without a word.
-//! - After an error it is not known how much was typed, unless the error is a refusal. Nothing is ever
-//!   typed twice.
-//! - Text passes through tmux's memory only, never a file, and not for longer than the paste.
+//! - Text arrives byte for byte, in paste brackets if the program asked for them; a line end stays a line
+//!   feed, which no program takes for the Enter key. Neutralising control characters is the caller's duty.
+//! - Nothing is typed into a pane whose program ended, or that shows something other than its program
+//!   (somebody scrolls): both would swallow it silently.
+//! - After an error it is unknown how much was typed, unless the error is a refusal. Nothing is ever typed
+//!   twice.
+//! - Text passes only through tmux's memory, never a file, and for no longer than the paste takes.
 
 use super::tmux::{Tmux, TmuxError, TmuxResult, check_name, failed, pane_target};
 use super::transport::{Words, is_absent, words};
@@ -21,19 +20,19 @@ const CHUNK_BYTES: usize = 4 * 1024;
 
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
-/// A client that is attached to a session: a person's terminal, mostly.
+/// A client attached to a session: usually a person's terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientActivity {
     pub tty: String,
     /// When it last did something (such as typing), in seconds since 1970.
     pub activity_time: u64,
-    /// When it was attached, likewise.
+    /// When it was attached, also in seconds since 1970.
     pub created: u64,
-    /// A program's, in control mode.
+    /// A program's client, in control mode.
     pub is_control: bool,
-    /// As tmux has them, such as `attached,focused,UTF-8` and `read-only`.
+    /// As tmux prints them, such as `attached,focused,UTF-8` and `read-only`.
     pub flags: String,
-    /// Its keys do not reach the program in the pane: it scrolls, or speaks to tmux itself.
+    /// Its keys do not reach the program in the pane: it scrolls, or talks to tmux itself.
     pub is_aside: bool,
 }
 
@@ -69,13 +68,13 @@ impl Tmux {
         commands.push(words(&["paste-buffer", "-d", "-p", "-r", "-b", &buffer, "-t", &target]));
         let typed = self.typed("paste-buffer", &commands);
         if typed.is_err() {
-            // Deleted by the paste, if there was one.
+            // The paste, if there was one, has deleted it.
             let _ = self.transport().query(&[words(&["delete-buffer", "-b", &buffer])]);
         }
         typed
     }
 
-    /// The Enter key. Programs want it apart from a paste, and a moment after it.
+    /// The Enter key. Programs want it separate from a paste, and a moment later.
     pub fn send_enter(&self, name: &str) -> TmuxResult<()> {
         self.send_key(name, "Enter")
     }
@@ -171,8 +170,8 @@ fn client(line: &str) -> Option<ClientActivity> {
     })
 }
 
-/// One character, or a name of letters, digits and `-`. tmux types out what it does not know as a
-/// key, so a word that only looks like one arrives as that word.
+/// One character, or a name of letters, digits and `-`. tmux types out what it does not know as a key, so a
+/// word that only looks like a key name arrives as that word.
 fn is_key(key: &str) -> bool {
     let mut characters = key.chars();
     match (characters.next(), characters.next()) {

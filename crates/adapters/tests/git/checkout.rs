@@ -3,7 +3,7 @@
 use crate::floor::{Floor, each, gits};
 use shopfloor_core::effect::Taken;
 use shopfloor_core::ids::Sha;
-use shopfloor_engine::ports::Workspace;
+use shopfloor_engine::ports::{PortError, Workspace};
 
 /// What a user does in the middle, and what it must not lead to.
 const DEEDS: [&str; 5] = [
@@ -63,9 +63,15 @@ fn whatever_the_user_does_meanwhile_only_the_primary_branch_moves_and_the_files_
                     let checkout = floor.project.checkout.clone();
                     let other = floor.head(&checkout, "other");
                     meanwhile(&mut floor, subcommand, after, deed);
-                    // It may have to be tried again: that somebody has the index passes.
-                    let _ = floor.workspace.sync_checkout(&floor.project.name);
-                    assert!(floor.home.path().join("done").exists(), "{told}: it was done");
+                    // It may have to be tried again, also before anything was done: that somebody has the index passes,
+                    // and so does that another test's child still has the script open that is to be run.
+                    let sync = || floor.workspace.sync_checkout(&floor.project.name);
+                    let done = floor.home.path().join("done");
+                    let mut answer = sync();
+                    while !done.exists() && matches!(answer, Err(PortError::Transient(_))) {
+                        answer = sync();
+                    }
+                    assert!(done.exists(), "{told}: it was done: {answer:?}");
                     let then = std::fs::read_to_string(floor.home.path().join("head")).expect("noted");
                     assert_eq!(floor.head(&checkout, "other"), other, "{told}");
                     let status = floor.user(&["status", "--porcelain"]);

@@ -3,7 +3,7 @@
 
 use crate::floor::{Floor, branch, commit_of, gits};
 use shopfloor_core::effect::Merged;
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role};
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::Tree;
@@ -160,7 +160,7 @@ fn a_process_that_makes_and_removes() {
     let Some(home) = std::env::var_os(HOME) else { return };
     let workspace = Floor::workspace_in(&gits()[0], Path::new(&home));
     let project: ProjectName = "demo".parse().expect("name");
-    let tree = Tree::of_job(&project, Role::Dev, IssueNumber(1));
+    let tree = Tree::of_job(&project, Role::DEV, Assignment::Issue(IssueNumber(1)));
     for n in 0.. {
         let dir = workspace.prepare(&tree, &branch(1), None).expect("prepare").path;
         println!("made");

@@ -1,9 +1,10 @@
 //! A floor with one project in a temporary folder, and a hand to play the user and the agents.
 
-use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, HubState, Projects, repos};
+use shopfloor_adapters::git::origin::{self, Origin};
+use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, OriginState, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ChainEntry;
-use shopfloor_core::ids::{EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
+use shopfloor_core::ids::{Assignment, EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::{
@@ -55,14 +56,19 @@ impl Floor {
 
     pub fn with_objects(program: &Path, format: &str) -> Floor {
         let floor = Floor::unregistered(program);
-        let format = format!("--object-format={format}");
-        floor.user(&["init", "--quiet", "--initial-branch=main", &format, "."]);
-        floor.write(&floor.project.checkout, "readme", "one\ntwo\nthree\n");
-        floor.user(&["add", "."]);
-        floor.user(&["commit", "--quiet", "-m", "first"]);
+        floor.begin(format);
         let state = repos::register(&floor.git, &floor.layout, &floor.project, false).expect("register");
-        assert_eq!(state, HubState::Pushed);
+        assert_eq!(state, OriginState::Pushed);
         floor
+    }
+
+    /// The checkout's first commit.
+    pub fn begin(&self, format: &str) {
+        let format = format!("--object-format={format}");
+        self.user(&["init", "--quiet", "--initial-branch=main", &format, "."]);
+        self.write(&self.project.checkout, "readme", "one\ntwo\nthree\n");
+        self.user(&["add", "."]);
+        self.user(&["commit", "--quiet", "-m", "first"]);
     }
 
     /// Puts a script before the git that the adapters run; `$real` in it is git itself.
@@ -82,7 +88,7 @@ impl Floor {
     }
 
     /// Makes the adapters anew, on that git program.
-    fn adapt(&mut self, program: &Path) {
+    pub fn adapt(&mut self, program: &Path) {
         self.git = git(program, self.home.path());
         let known = self.project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
@@ -101,6 +107,7 @@ impl Floor {
             push_rescues: false,
             signing: None,
             targets: Vec::new(),
+            origin: None,
         };
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         GitWorkspace::new(git(program, home), Layout::new(home.join("a floor")), projects)
@@ -124,12 +131,17 @@ impl Floor {
             push_rescues: false,
             signing: None,
             targets: Vec::new(),
+            origin: None,
         };
         let known = project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == name).then(|| known.clone()));
         let workspace = GitWorkspace::new(git.clone(), layout.clone(), projects.clone());
         let merger = GitMerger::new(git.clone(), layout.clone(), projects);
         Floor { program: program.to_owned(), git, home, layout, project, workspace, merger }
+    }
+
+    pub fn origin(&self) -> Arc<dyn Origin> {
+        origin::of(&self.git, &self.layout, &self.project.name)
     }
 
     fn command(&self, dir: &Path, args: &[&str]) -> Command {
@@ -175,11 +187,11 @@ impl Floor {
     }
 
     pub fn tree(&self, issue: u64) -> Tree {
-        Tree::of_job(&self.project.name, Role::Dev, IssueNumber(issue))
+        Tree::of_job(&self.project.name, Role::DEV, Assignment::Issue(IssueNumber(issue)))
     }
 
     pub fn review_tree(&self, issue: u64) -> Tree {
-        Tree::of_job(&self.project.name, Role::Review, IssueNumber(issue))
+        Tree::of_job(&self.project.name, Role::REVIEW, Assignment::Issue(IssueNumber(issue)))
     }
 
     pub fn prepare(&self, issue: u64) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The hub as people use it, and two who publish to it at once.
 
 use crate::floor::{Floor, commit_of, each};
-use shopfloor_adapters::git::hub::{self, BranchProblem};
+use shopfloor_adapters::git::branches::{self, BranchProblem};
 use shopfloor_adapters::git::{GitMerger, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{EntryId, Sha};
@@ -13,8 +13,8 @@ use shopfloor_engine::ports::{
 use shopfloor_engine::proof::QueueLock;
 use std::sync::{Arc, Barrier};
 
-fn look(floor: &Floor, name: &str) -> Result<hub::HubBranch, BranchProblem> {
-    hub::branch(&floor.git, &floor.hub(), "main", name)
+fn look(floor: &Floor, name: &str) -> Result<branches::OriginBranch, BranchProblem> {
+    branches::branch(&*floor.origin(), "main", name)
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn only_a_branch_with_something_new_is_one_to_merge() {
 fn where_the_primary_branch_is_needs_no_git_to_read() {
     each(|floor| {
         let at = || floor.head(&floor.hub(), "main");
-        assert_eq!(hub::peek(&floor.hub(), "main"), Some(at()));
+        assert_eq!(floor.origin().branch("main"), Some(at()));
         floor.git_in(&floor.hub(), &["pack-refs", "--all"]);
-        assert_eq!(hub::peek(&floor.hub(), "main"), Some(at()));
+        assert_eq!(floor.origin().branch("main"), Some(at()));
         floor.human_push("d", "4");
-        assert_eq!(hub::peek(&floor.hub(), "main"), Some(at()));
+        assert_eq!(floor.origin().branch("main"), Some(at()));
         floor.git_in(&floor.hub(), &["update-ref", "-d", "refs/heads/main"]);
-        assert_eq!(hub::peek(&floor.hub(), "main"), None);
+        assert_eq!(floor.origin().branch("main"), None);
     });
 }
 
@@ -74,12 +74,12 @@ fn a_primary_branch_that_does_not_go_on_is_told_from_one_that_does() {
         let set = |to: &Sha| floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", to.as_str()]);
         let first = floor.head(&floor.hub(), "main");
         let second = floor.human_push("d", "4");
-        assert_eq!(primary(&first), Some(PrimaryAt { head: second.clone(), goes_on: true }));
-        assert_eq!(primary(&second), Some(PrimaryAt { head: second.clone(), goes_on: true }));
+        assert_eq!(primary(&first), Some(PrimaryAt { head: second.clone(), continues: true }));
+        assert_eq!(primary(&second), Some(PrimaryAt { head: second.clone(), continues: true }));
         set(&first);
-        assert_eq!(primary(&second), Some(PrimaryAt { head: first.clone(), goes_on: false }));
+        assert_eq!(primary(&second), Some(PrimaryAt { head: first.clone(), continues: false }));
         let unheard_of: Sha = "1".repeat(40).parse().expect("a name");
-        assert_eq!(primary(&unheard_of), Some(PrimaryAt { head: first, goes_on: false }));
+        assert_eq!(primary(&unheard_of), Some(PrimaryAt { head: first, continues: false }));
         // Nothing is built on top of a branch that is gone, and nothing is published there.
         floor.prepare(1);
         let head = floor.commit("Ada", 1, "a", "1", "one");

@@ -1,7 +1,7 @@
 //! How a branch joins what is there, where plain text and a straight history are not all there is.
 
 use crate::floor::{Floor, branch, each};
-use shopfloor_adapters::git::hub;
+use shopfloor_adapters::git::branches;
 use shopfloor_core::effect::LandedEntry;
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::policy::MergeMethod;
@@ -62,8 +62,7 @@ fn a_revert_of_what_has_landed_is_not_nothing() {
         let head = floor.push(1);
         // The same change landed otherwise.
         floor.human_push("feature", "1\n");
-        let found =
-            hub::branch(&floor.git, &floor.hub(), "main", &branch(1)).expect("there is something to it");
+        let found = branches::branch(&*floor.origin(), "main", &branch(1)).expect("there is something to it");
         assert_eq!(found.head, head);
         for method in METHODS {
             let (base, commit) = floor.candidate(1, &head, method);

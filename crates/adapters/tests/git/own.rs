@@ -4,7 +4,7 @@
 use crate::floor::{Floor, branch, each, gits};
 use crate::rescue::{files, restored, snapshot};
 use shopfloor_adapters::git::{PartKind, Rescued};
-use shopfloor_core::hand::name::HandName;
+use shopfloor_core::ids::HandName;
 use shopfloor_engine::ports::{Snapshot, Tree, Workspace};
 use shopfloor_engine::proof::RescueProof;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 use crate::floor::{Floor, branch, each, gits};
-use shopfloor_adapters::git::{CheckoutProblem, GIT_MINIMUM, GitProject, HubState, RegisterError, repos};
+use shopfloor_adapters::git::{CheckoutProblem, GIT_MINIMUM, GitProject, OriginState, RegisterError, repos};
 use shopfloor_engine::ports::Workspace;
 
 #[test]
@@ -12,23 +12,23 @@ fn registering_again_changes_nothing_and_follows_the_user() {
     each(|floor| {
         let register =
             || repos::register(&floor.git, &floor.layout, &floor.project, false).expect("register");
-        assert_eq!(register(), HubState::Same);
+        assert_eq!(register(), OriginState::Same);
         let url = floor.user(&["config", "--get-all", "remote.shopfloor.url"]);
         assert_eq!(url.trim_end(), floor.hub().to_str().expect("utf-8"));
 
         floor.write(&floor.project.checkout, "more", "x");
         floor.user(&["add", "-A"]);
         floor.user(&["commit", "--quiet", "-m", "more"]);
-        assert_eq!(register(), HubState::Pushed);
+        assert_eq!(register(), OriginState::Pushed);
         let pushed = floor.head(&floor.project.checkout, "main");
         assert_eq!(floor.head(&floor.hub(), "main"), pushed);
 
         floor.user(&["reset", "--quiet", "--hard", "HEAD~1"]);
-        assert_eq!(register(), HubState::HubAhead);
+        assert_eq!(register(), OriginState::Ahead);
 
         floor.user(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
         let checkout = floor.head(&floor.project.checkout, "main");
-        assert_eq!(register(), HubState::Diverged { hub: pushed.clone(), checkout });
+        assert_eq!(register(), OriginState::Diverged { origin: pushed.clone(), checkout });
         assert_eq!(floor.head(&floor.hub(), "main"), pushed);
     });
 }

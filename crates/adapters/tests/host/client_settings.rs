@@ -5,6 +5,7 @@ use shopfloor_adapters::agent::settings::{
     ClaudeRules, Client, MARKER, claude_settings, codex_overrides, install, installed, remove,
 };
 use shopfloor_adapters::agent::trust::{Answers, claude_file, seed_claude};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -176,9 +177,9 @@ fn worktrees_that_are_gone_are_forgotten_and_nothing_else() {
     fs::remove_dir(worktree(1)).unwrap();
     seed_claude(&path, &beside(&worktree(3), &worktrees)).unwrap();
     let known = json_of(&path)["projects"].clone();
-    let known: Vec<&String> = known.as_object().unwrap().keys().collect();
+    let known: BTreeSet<String> = known.as_object().unwrap().keys().cloned().collect();
     let worktrees = [2, 3].map(|n| worktree(n).display().to_string());
-    assert_eq!(known, [&"/gone/elsewhere".to_owned(), &worktrees[0], &worktrees[1]]);
+    assert_eq!(known, BTreeSet::from(worktrees).into_iter().chain(["/gone/elsewhere".to_owned()]).collect());
 }
 
 #[test]

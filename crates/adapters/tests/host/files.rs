@@ -3,7 +3,7 @@ use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::host::lock::{FileLock, holder};
 use shopfloor_adapters::phase_file::{self, Look, Reader};
-use shopfloor_core::ids::{IssueNumber, Role};
+use shopfloor_core::ids::{Assignment, IssueNumber, PrNumber, Role};
 use shopfloor_core::phase::{PHASE_FILE_BYTES_MAX, PhaseReport};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -121,9 +121,9 @@ fn a_lock_has_one_holder_and_ends_with_it() {
 fn a_phase_file_is_reset_written_and_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let project = "harb".parse().expect("a name");
-    let path = phase_file::path(folder.path(), Role::Dev, &project, IssueNumber(42));
+    let path = phase_file::path(folder.path(), Role::DEV, &project, Assignment::Issue(IssueNumber(42)));
     assert_eq!(path.file_name().expect("named"), "dev-session-harb-42.phase");
-    let review = phase_file::path(folder.path(), Role::Review, &project, IssueNumber(42));
+    let review = phase_file::path(folder.path(), Role::REVIEW, &project, Assignment::Pull(PrNumber(42)));
     assert_eq!(review.file_name().expect("named"), "review-session-harb-42.phase");
 
     assert_eq!(phase_file::read(&path).expect("read"), None);
@@ -236,7 +236,7 @@ fn a_phase_of_two_lines_is_never_read_half_however_it_is_written() {
         for _ in 0..8 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    std::hint::spin_loop()
+                    std::hint::spin_loop();
                 }
             });
         }

@@ -2,8 +2,8 @@
 //! while it is written to, an agent that puts something else in its place.
 
 use shopfloor_adapters::agent::spool::{
-    Batch, Line, PROMPT_BYTES_MAX, Told, append, hooks_file, read_line, read_new, statusline_file, trim,
-    write_line,
+    Batch, HookReport, Line, PROMPT_BYTES_MAX, append, hooks_file, read_line, read_new, statusline_file,
+    trim, write_line,
 };
 use shopfloor_core::liveness::{HookEvent, StatuslineFact};
 use shopfloor_core::time::Time;
@@ -20,9 +20,9 @@ const CHILD_COUNT: &str = "SHOPFLOOR_TEST_SPOOL_COUNT";
 const THREADS: u64 = 8;
 
 /// An event of `writer`, its `count`th. Some span several pages: only those are ever torn.
-fn told(writer: &str, count: u64) -> Told {
+fn told(writer: &str, count: u64) -> HookReport {
     let prompt = "x".repeat(if count.is_multiple_of(3) { 20_000 } else { 10 });
-    Told {
+    HookReport {
         at: Time(count),
         conversation: writer.to_owned(),
         transcript: None,
@@ -32,7 +32,7 @@ fn told(writer: &str, count: u64) -> Told {
 }
 
 /// Each writer's events in the order they were read.
-fn by_writer(told: &[Told], known: &mut BTreeMap<String, Vec<u64>>) {
+fn by_writer(told: &[HookReport], known: &mut BTreeMap<String, Vec<u64>>) {
     for told in told {
         known.entry(told.conversation.clone()).or_default().push(told.at.0);
     }
@@ -227,7 +227,7 @@ fn a_line_without_an_end_is_passed_over() {
 #[test]
 fn texts_are_bounded_and_names_are_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let long = Told {
+    let long = HookReport {
         event: HookEvent::UserPromptSubmit { prompt: "ä\u{1}".repeat(PROMPT_BYTES_MAX), turn: None },
         transcript: Some("/".repeat(10_000)),
         ..told("a\x1b[31m\nb", 1)

@@ -1,8 +1,8 @@
 //! A person's answer to a client's dialog, as the keys that give it.
 //!
-//! Clients take a digit for an option at once, and an arrow and Enter where options have no numbers. A
-//! row that takes a text takes digits too, as text: with the cursor there only arrows choose. Boxes are
-//! ticked by their digits, and left to the right, or from the row that takes a text downwards.
+//! Clients accept a digit for an option at once, or an arrow and Enter if options have no numbers. A row that
+//! accepts text takes digits too, as text: with the cursor there, only arrows choose. Boxes are ticked by their
+//! digits; the list is left to the right, or downwards from the row that accepts text.
 //!
 //! Measured on Claude Code 2.1.325 (permissions, AskUserQuestion with one, several and ticked answers,
 //! plans) and Codex 0.166.0 (approvals).
@@ -38,7 +38,7 @@ fn boxed(option: &DialogOption) -> (Option<bool>, &str) {
     }
 }
 
-/// A dialog with what is known of its client's.
+/// A dialog, with what is known of its client's dialogs.
 struct Menu<'d> {
     view: &'d DialogView,
     free: &'d [Glob],
@@ -53,8 +53,8 @@ impl Menu<'_> {
         self.view.options.iter().position(is)
     }
 
-    /// The cursor is in the row that takes a text: its label may be half a text by now, so it is known
-    /// by being nobody else's.
+    /// Whether the cursor is in the row that accepts text: its label may be half a text by now, so the row is
+    /// recognised by matching no other.
     fn writes(&self) -> bool {
         self.view.options.iter().any(|option| option.selected && self.is_free(option))
     }
@@ -90,7 +90,7 @@ impl Menu<'_> {
         presses
     }
 
-    /// Boxes without numbers: the cursor goes from one to the next, and to the row that sends them.
+    /// Boxes without numbers: the cursor moves from one to the next, and then to the row that submits them.
     fn tick_by_cursor(&self, wanted: &[u32]) -> Vec<Press> {
         let mut presses = Vec::new();
         let mut from = self.place(|option| option.selected).unwrap_or(0);
@@ -130,9 +130,9 @@ impl Menu<'_> {
     }
 }
 
-/// The keys that answer a dialog: by an option's number or label, by several numbers where boxes are to be
-/// ticked (or `none`), or by a text where it takes one. `free` are the labels of rows that take a text. An error says
-/// what can be said instead.
+/// The keys that answer a dialog: by an option's number or label, by several numbers if boxes are to be ticked (or
+/// `none`), or by a text if it accepts one. `free` are the labels of rows that accept text. An error says what can
+/// be answered instead.
 pub fn plan(view: &DialogView, free: &[Glob], said: &str) -> Result<Vec<Press>, String> {
     let menu = Menu { view, free };
     let said = said.trim();
@@ -170,7 +170,7 @@ pub fn plan(view: &DialogView, free: &[Glob], said: &str) -> Result<Vec<Press>, 
     }
 }
 
-/// Whether a dialog only asks to send what was answered before; then the option that does.
+/// If a dialog only asks to submit what was answered before: the keys for the option that does.
 pub fn submits(view: &DialogView, submit: &[Glob]) -> Option<Vec<Press>> {
     let first = view.options.first()?;
     let all_answered = !view.text.contains("not answered");
@@ -178,13 +178,13 @@ pub fn submits(view: &DialogView, submit: &[Glob]) -> Option<Vec<Press>> {
     (all_answered && submit.iter().any(|glob| glob.matches(&first.label))).then(|| menu.pick(first.number))
 }
 
-/// Without the marks of what is answered and ticked.
+/// The text without the marks for answered and ticked.
 fn unmarked(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '☐' | '☒' | '☑' | '✔' | '✓')).collect()
 }
 
-/// Whether two views are of one dialog: also if somebody has ticked a box, or typed into the row that takes
-/// a text.
+/// Whether two views show the same dialog, even if somebody has ticked a box, or typed into the row that accepts
+/// text.
 pub fn is_same_dialog(a: &DialogView, b: &DialogView) -> bool {
     let other = a.options.iter().zip(&b.options).filter(|(a, b)| boxed(a).1 != boxed(b).1).count();
     a.fingerprint == b.fingerprint

@@ -1,13 +1,12 @@
 //! Delivery with receipts: one message on its way into one session.
 //!
-//! Queued, typed, submitted, turn-started: only the last is success, and it takes the client's own
-//! word for it (a hook with a prompt equal to the text). Whatever else happens ends in *undelivered*
-//! by a deadline, and somebody is told.
+//! Queued, typed, submitted, turn-started: only the last is success, and it takes the client's own word for it (a
+//! hook with a prompt equal to the text). Anything else ends in *undelivered* by a deadline, and somebody is told.
 //!
-//! The machine never acts on what it has not just seen: before anything is typed, and again before
-//! Enter, it asks for a look at the pane. Enter on a permission dialog approves; a paste into a
-//! question answers it; a paste into a draft is sent with it. So only a composer that is seen and
-//! empty is typed into, and a draft is never cleared: it may be somebody's.
+//! The machine never acts on what it has not just seen: before anything is typed, and again before Enter, it asks
+//! for a look at the pane. Enter on a permission dialog approves; a paste into a question answers it; a paste into
+//! a draft is sent with it. So it types only into a composer that is seen to be empty, and never clears a draft:
+//! it may be somebody's.
 
 mod answer;
 mod pane;
@@ -21,17 +20,17 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a message is brought in.
+/// How a message is delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     pub mode: Mode,
-    /// From being queued to being given up.
+    /// The time from being queued to being given up.
     pub deadline: Duration,
-    /// A person who typed this recently is typing.
+    /// A person who typed within this time is typing.
     pub human_quiet: Duration,
-    /// A look older than this is none.
+    /// A look older than this does not count.
     pub look_fresh: Duration,
-    /// Between two looks while something is in the way.
+    /// The time between two looks while something is in the way.
     pub look_again: Duration,
 }
 
@@ -49,7 +48,7 @@ pub enum Mode {
 }
 
 impl Recipe {
-    /// By a runtime's submit recipe; without one the agent takes its messages from the inbox.
+    /// From a runtime's submit recipe; without one, the agent takes its messages from the inbox.
     pub fn new(submit: Option<&Submit>, deadline: Duration) -> Recipe {
         let mode = match submit {
             None => Mode::Inbox,
@@ -89,7 +88,7 @@ impl Stage {
     }
 }
 
-/// A change of stage, with what it was concluded from.
+/// A change of stage, with the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
     pub to: Stage,
@@ -99,14 +98,14 @@ pub struct Transition {
 
 /// What the machine is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum DeliveryEvent {
     /// A look at the pane, taken now.
     Pane(Pane),
-    /// The paste that was asked for was done.
+    /// The requested paste was done.
     Pasted,
-    /// The key that was asked for was sent.
+    /// The requested key was sent.
     EnterSent,
-    /// What was asked for could not be done; nothing was typed.
+    /// The request could not be carried out; nothing was typed.
     ActFailed { why: String },
     /// The client took a prompt (UserPromptSubmit).
     Prompt { prompt: String },
@@ -121,7 +120,7 @@ pub enum Input {
 /// What to do next. Everything but the last two is followed by another input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing; come again at that time, or with an input before.
+    /// Nothing; call again at that time, or earlier with an input.
     Wait {
         until: Time,
     },
@@ -154,11 +153,11 @@ enum Act {
     Enter,
 }
 
-/// What holds a message while a person has the session.
+/// What holds a message back while a person has the session.
 pub const PERSON_HAS_IT: &str = "a person has the session";
 
-/// Something that was asked for and not reported yet is taken for done after this long: whether it
-/// happened is then seen on the pane.
+/// A request that nobody has reported on is taken for done after this long: the pane then shows whether it
+/// happened.
 const ACT_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,15 +168,15 @@ pub struct Delivery {
     queued_at: Time,
     log: Vec<Transition>,
     resends: u32,
-    /// What was asked for and is not reported yet.
+    /// What was requested and has not been reported yet.
     pending: Option<(Act, Time)>,
-    /// When anything was last typed by us.
+    /// When we last typed anything.
     acted_at: Option<Time>,
     /// When the present stage began.
     staged_at: Time,
     look: Option<(Time, Pane)>,
     blocked: Option<String>,
-    /// The terminal took nothing: it is not asked again before that.
+    /// The terminal accepted nothing: it is not asked again before this.
     #[serde(default)]
     refused_until: Option<Time>,
 }
@@ -230,51 +229,50 @@ impl Delivery {
         self.blocked.as_deref()
     }
 
-    /// The client's word for a prompt, while nothing is to be typed whatever follows from it.
+    /// Takes the client's word for a prompt, at a time when nothing may be typed whatever follows.
     pub fn confirm(&mut self, now: Time, prompt: &str) {
         if !self.stage.is_final() {
             self.prompt(now, prompt);
         }
     }
 
-    /// Whoever was to report what was asked for is gone. It is taken for done: whether it happened is
-    /// seen on the pane.
+    /// Whoever was to report on the request is gone. It is taken for done: the pane shows whether it happened.
     pub fn take_over(&mut self, now: Time) {
         if let Some((act, asked)) = self.pending {
             self.unreported(act, asked, now);
         }
     }
 
-    pub fn step(&mut self, now: Time, input: Input) -> Next {
+    pub fn step(&mut self, now: Time, input: DeliveryEvent) -> Next {
         if !self.stage.is_final() {
             self.take(now, input);
         }
         self.decide(now)
     }
 
-    fn take(&mut self, now: Time, input: Input) {
+    fn take(&mut self, now: Time, input: DeliveryEvent) {
         match input {
-            Input::Pane(pane) => self.look = Some((now, pane)),
-            Input::Pasted if self.pending.is_some_and(|(act, _)| act == Act::Paste) => {
+            DeliveryEvent::Pane(pane) => self.look = Some((now, pane)),
+            DeliveryEvent::Pasted if self.pending.is_some_and(|(act, _)| act == Act::Paste) => {
                 self.acted(now);
                 self.go(Stage::Typed, now, "it was pasted");
             }
-            Input::EnterSent if self.pending.is_some_and(|(act, _)| act == Act::Enter) => {
+            DeliveryEvent::EnterSent if self.pending.is_some_and(|(act, _)| act == Act::Enter) => {
                 self.acted(now);
                 self.go(Stage::Submitted, now, "Enter was sent");
             }
-            Input::Pasted | Input::EnterSent | Input::Tick => {}
-            Input::ActFailed { why } => {
-                // Somebody scrolls, say: that ends by itself, or at the deadline.
+            DeliveryEvent::Pasted | DeliveryEvent::EnterSent | DeliveryEvent::Tick => {}
+            DeliveryEvent::ActFailed { why } => {
+                // Somebody may be scrolling: that ends by itself, or at the deadline.
                 if self.pending.take().is_some() {
                     self.look = None;
                     self.blocked = Some(format!("the terminal refused: {}", one_line(&why, 200)));
                     self.refused_until = Some(now + self.recipe.look_again);
                 }
             }
-            Input::Prompt { prompt } => self.prompt(now, &prompt),
-            Input::Taken => self.go(Stage::TurnStarted, now, "the agent took it from its inbox"),
-            Input::Ended { why } => {
+            DeliveryEvent::Prompt { prompt } => self.prompt(now, &prompt),
+            DeliveryEvent::Taken => self.go(Stage::TurnStarted, now, "the agent took it from its inbox"),
+            DeliveryEvent::Ended { why } => {
                 let why = format!("the session is over: {}", one_line(&why, 200));
                 self.give_up(now, &why);
             }
@@ -282,14 +280,14 @@ impl Delivery {
     }
 
     fn prompt(&mut self, now: Time, prompt: &str) {
-        // Before anything was typed it cannot be ours, whatever it says.
+        // Before we typed anything it cannot be ours, whatever it says.
         if self.acted_at.is_none() && self.pending.is_none() {
             return;
         }
         if same_prompt(prompt, &self.text) {
             self.go(Stage::TurnStarted, now, "the client took a prompt equal to it");
         } else if pane::squeeze(prompt).contains(&pane::squeeze(&self.text)) {
-            // Somebody beside us sent it: the model has it all the same.
+            // Somebody besides us sent it: the model has it all the same.
             self.go(Stage::TurnStarted, now, "the client took it, together with another text");
         }
     }
@@ -297,11 +295,11 @@ impl Delivery {
     fn acted(&mut self, now: Time) {
         self.pending = None;
         self.acted_at = Some(now);
-        // What was seen before is not what is there now.
+        // What was seen before is no longer what is there.
         self.look = None;
     }
 
-    /// If it was done, it was done when it was asked for: what a person typed since is not ours.
+    /// If it was done, it was done when it was requested: what a person has typed since is not ours.
     fn unreported(&mut self, act: Act, asked: Time, now: Time) {
         self.acted(asked);
         let stage = if act == Act::Paste { Stage::Typed } else { Stage::Submitted };
@@ -310,7 +308,7 @@ impl Delivery {
 
     fn go(&mut self, to: Stage, at: Time, evidence: &str) {
         if to.is_final() {
-            // Whether the last act was reported does not matter any more.
+            // Whether the last act was reported no longer matters.
             self.pending = None;
         }
         self.stage = to;
@@ -323,7 +321,7 @@ impl Delivery {
         self.go(Stage::Undelivered, now, why);
     }
 
-    /// Uses one of the resends, if there is one.
+    /// Uses up one of the resends, if any is left.
     fn may_resend(&mut self) -> bool {
         let max = match self.recipe.mode {
             Mode::Paste { resend_max, .. } => resend_max,
@@ -419,8 +417,8 @@ impl Delivery {
         }
     }
 
-    /// Typed, not there any more, and not confirmed. A client that works may have taken it: then it
-    /// is not typed twice, but waited for.
+    /// Typed, no longer there, and not confirmed. A client that is working may have taken it: then it is not typed
+    /// twice, but waited for.
     fn vanished(&mut self, now: Time, pane: &Pane) -> Next {
         let Mode::Paste { pause, confirm, .. } = self.recipe.mode else { return Next::Look };
         if pane.busy {
@@ -456,7 +454,7 @@ impl Delivery {
         pane.human_typed.filter(|at| typing(*at)).map(|_| "somebody is typing".to_owned())
     }
 
-    /// Nobody typed since we did, so what looks like ours is.
+    /// Nobody has typed since we did, so what looks like ours is ours.
     fn is_ours(&self, composer: &Composer, pane: &Pane) -> bool {
         let touched = pane.human_typed.is_some_and(|at| self.acted_at.is_some_and(|acted| at >= acted));
         !touched && is_ours(composer, &self.text)
@@ -479,7 +477,7 @@ impl Delivery {
         }
     }
 
-    /// What was in the way may go, and something else come: nothing is typed by a look that held it up.
+    /// What was in the way may go, and something else may come: a look that held typing up never leads to typing.
     fn hold(&mut self, now: Time, why: String) -> Next {
         self.blocked = Some(why);
         self.look = None;

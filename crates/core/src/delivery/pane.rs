@@ -1,4 +1,4 @@
-//! A pane as delivery needs to see it, and whose text it is that stands there.
+//! A pane as delivery needs to see it, and whose text is in it.
 
 use crate::runtime::{Composer, DialogKind, Meaning, Reading};
 use crate::text::is_ignorable;
@@ -10,19 +10,19 @@ pub struct Pane {
     pub dialog: Option<DialogKind>,
     pub composer: Composer,
     pub busy: bool,
-    /// When a person's terminal that is attached last sent a key.
+    /// When an attached terminal of a person last sent a key.
     pub human_typed: Option<Time>,
     /// The cursor is not in the composer: what is typed goes to a search, a menu or the like.
     #[serde(default)]
     pub elsewhere: bool,
-    /// A person who is attached has the session, also while they think.
+    /// An attached person has the session, even while they think.
     #[serde(default)]
     pub taken: bool,
 }
 
 impl Pane {
-    /// From a reading of the screen; `dialog` is the derived status's, if it is one: a hook is told
-    /// before the screen is drawn.
+    /// From a reading of the screen; `dialog` is the derived status's, if that is a dialog: a hook reports before
+    /// the screen is drawn.
     pub fn new(reading: &Reading, dialog: Option<DialogKind>, human_typed: Option<Time>) -> Pane {
         let shown = match reading.meaning() {
             Some(Meaning::Dialog(kind)) => Some(kind),
@@ -43,8 +43,8 @@ impl Pane {
     }
 }
 
-/// Without white space: clients wrap, indent and expand tabs as they like. And without what shows
-/// nothing: some drop it.
+/// Without white space: clients wrap, indent and expand tabs as they like. And without invisible characters: some
+/// clients drop them.
 pub(super) fn squeeze(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !is_ignorable(*c)).collect()
 }
@@ -54,8 +54,8 @@ pub fn same_prompt(prompt: &str, text: &str) -> bool {
     squeeze(prompt) == squeeze(text)
 }
 
-/// Whether what the composer holds can be our text alone: a part of it (composers scroll), or the
-/// client's stand-in for a long paste. Only said of a composer we pasted into when it was empty.
+/// Whether what the composer holds can be our text alone: a part of it (composers scroll), or the client's
+/// stand-in for a long paste. Only meaningful for a composer that was empty when we pasted into it.
 pub fn is_ours(composer: &Composer, text: &str) -> bool {
     match composer {
         Composer::Pasted(_) => true,

@@ -19,23 +19,23 @@ fn draft(text: &str) -> Composer {
     Composer::Draft(text.into())
 }
 
-fn look(composer: Composer) -> Input {
-    Input::Pane(pane(composer))
+fn look(composer: Composer) -> DeliveryEvent {
+    DeliveryEvent::Pane(pane(composer))
 }
 
-fn prompt(text: &str) -> Input {
-    Input::Prompt { prompt: text.into() }
+fn prompt(text: &str) -> DeliveryEvent {
+    DeliveryEvent::Prompt { prompt: text.into() }
 }
 
 /// A delivery up to the moment its Enter was sent, at 1,400.
 fn submitted(text: &str) -> Delivery {
     let mut d = Delivery::new(text, recipe(), Time(1_000)).unwrap();
-    assert_eq!(d.step(Time(1_000), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(1_000), DeliveryEvent::Tick), Next::Look);
     assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
-    assert_eq!(d.step(Time(1_050), Input::Pasted), Next::Wait { until: Time(1_350) });
-    assert_eq!(d.step(Time(1_350), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(1_050), DeliveryEvent::Pasted), Next::Wait { until: Time(1_350) });
+    assert_eq!(d.step(Time(1_350), DeliveryEvent::Tick), Next::Look);
     assert_eq!(d.step(Time(1_380), look(draft(text))), Next::PressEnter);
-    assert_eq!(d.step(Time(1_400), Input::EnterSent), Next::Wait { until: Time(6_400) });
+    assert_eq!(d.step(Time(1_400), DeliveryEvent::EnterSent), Next::Wait { until: Time(6_400) });
     d
 }
 
@@ -54,7 +54,7 @@ fn the_whole_way_leaves_a_receipt_for_each_stage() {
         ]
     );
     // Final is final.
-    assert_eq!(d.step(Time(9_999_999), Input::Ended { why: "x".into() }), Next::Delivered);
+    assert_eq!(d.step(Time(9_999_999), DeliveryEvent::Ended { why: "x".into() }), Next::Delivered);
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn what_a_dead_daemon_asked_for_is_taken_for_done_and_looked_at() {
 fn a_terminal_that_refuses_for_now_is_asked_again_later() {
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
     for at in (1_000..60_000).step_by(2_000).map(Time) {
-        assert_eq!(d.step(at, Input::Tick), Next::Look);
+        assert_eq!(d.step(at, DeliveryEvent::Tick), Next::Look);
         assert_eq!(d.step(at, look(Composer::Empty)), Next::Paste);
-        let refused = Input::ActFailed { why: "somebody scrolls".into() };
+        let refused = DeliveryEvent::ActFailed { why: "somebody scrolls".into() };
         assert_eq!(d.step(at, refused), Next::Wait { until: at + Duration::from_secs(2) });
         assert_eq!(d.blocked(), Some("the terminal refused: somebody scrolls"));
     }
-    let Next::GiveUp { why } = d.step(Time(601_000), Input::Tick) else { panic!("time is up") };
+    let Next::GiveUp { why } = d.step(Time(601_000), DeliveryEvent::Tick) else { panic!("time is up") };
     assert!(why.contains("somebody scrolls"), "{why}");
 }
 
@@ -91,9 +91,9 @@ fn nothing_is_typed_by_a_look_that_held_it_up() {
     // The person's ten seconds are over half a second after the look; they may have typed again since.
     let typed = Pane { human_typed: Some(Time(91_000)), ..pane(Composer::Empty) };
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
-    d.step(Time(100_600), Input::Pane(typed));
+    d.step(Time(100_600), DeliveryEvent::Pane(typed));
     assert_eq!(d.blocked(), Some("somebody is typing"));
-    assert_eq!(d.step(Time(101_100), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(101_100), DeliveryEvent::Tick), Next::Look);
 }
 
 #[test]
@@ -114,18 +114,18 @@ fn nothing_is_typed_where_it_would_do_harm() {
         (Pane { taken: true, ..pane(Composer::Empty) }, "a person has the session"),
     ] {
         let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
-        let next = d.step(Time(1_000), Input::Pane(seen.clone()));
+        let next = d.step(Time(1_000), DeliveryEvent::Pane(seen.clone()));
         assert_eq!(next, Next::Wait { until: Time(3_000) }, "{why}");
         assert_eq!(d.blocked(), Some(why));
         // At the deadline somebody is told why.
-        let Next::GiveUp { why: told } = d.step(Time(601_000), Input::Tick) else { panic!("{why}") };
+        let Next::GiveUp { why: told } = d.step(Time(601_000), DeliveryEvent::Tick) else { panic!("{why}") };
         assert!(told.contains(why) && told.contains("not typed"), "{told}");
         // And between the paste and Enter it holds as well.
         if seen.dialog.is_some() {
             let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
             d.step(Time(1_000), look(Composer::Empty));
-            d.step(Time(1_000), Input::Pasted);
-            let next = d.step(Time(2_000), Input::Pane(seen));
+            d.step(Time(1_000), DeliveryEvent::Pasted);
+            let next = d.step(Time(2_000), DeliveryEvent::Pane(seen));
             assert_eq!(next, Next::Wait { until: Time(4_000) }, "{why}");
         }
     }
@@ -137,9 +137,9 @@ fn a_swallowed_enter_is_sent_again_and_not_for_ever() {
     let mut now = 1_400;
     for _ in 0..3 {
         now += 5_000;
-        assert_eq!(d.step(Time(now), Input::Tick), Next::Look);
+        assert_eq!(d.step(Time(now), DeliveryEvent::Tick), Next::Look);
         assert_eq!(d.step(Time(now), look(draft("CI passed"))), Next::PressEnter);
-        d.step(Time(now), Input::EnterSent);
+        d.step(Time(now), DeliveryEvent::EnterSent);
     }
     now += 5_000;
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_swallowed_enter_is_sent_again_and_not_for_ever() {
 fn a_paste_that_vanished_is_pasted_again_unless_the_client_works() {
     let mut d = submitted("CI passed");
     let busy = Pane { busy: true, ..pane(Composer::Empty) };
-    assert_eq!(d.step(Time(6_400), Input::Pane(busy)), Next::Wait { until: Time(8_400) });
+    assert_eq!(d.step(Time(6_400), DeliveryEvent::Pane(busy)), Next::Wait { until: Time(8_400) });
     assert_eq!(d.stage(), Stage::Submitted);
     assert_eq!(d.step(Time(8_400), look(Composer::Empty)), Next::Paste);
     assert_eq!(d.stage(), Stage::Queued);
@@ -173,13 +173,13 @@ fn only_the_same_prompt_counts() {
 fn a_draft_somebody_added_to_is_left_alone() {
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
     d.step(Time(1_000), look(Composer::Empty));
-    d.step(Time(1_000), Input::Pasted);
+    d.step(Time(1_000), DeliveryEvent::Pasted);
     assert!(matches!(d.step(Time(2_000), look(draft("CI passed and so on"))), Next::Wait { .. }));
     assert_eq!(d.blocked(), Some("the composer holds another text beside it"));
     // Nor is a paste ours that may be somebody's who typed since.
     let pasted = Composer::Pasted("[Pasted text #2]".into());
     let touched = Pane { human_typed: Some(Time(2_500)), ..pane(pasted.clone()) };
-    assert!(matches!(d.step(Time(20_000), Input::Pane(touched)), Next::Wait { .. }));
+    assert!(matches!(d.step(Time(20_000), DeliveryEvent::Pane(touched)), Next::Wait { .. }));
     assert_eq!(d.step(Time(20_000), look(pasted)), Next::PressEnter);
 }
 
@@ -188,9 +188,9 @@ fn an_act_nobody_reports_is_looked_for() {
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
     assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
     assert_eq!(d.step(Time(2_000), look(Composer::Empty)), Next::Wait { until: Time(11_000) });
-    assert!(matches!(d.step(Time(11_000), Input::Tick), Next::Wait { .. }));
+    assert!(matches!(d.step(Time(11_000), DeliveryEvent::Tick), Next::Wait { .. }));
     assert_eq!(d.stage(), Stage::Typed);
-    assert_eq!(d.step(Time(12_000), Input::Tick), Next::Look);
+    assert_eq!(d.step(Time(12_000), DeliveryEvent::Tick), Next::Look);
     assert_eq!(d.step(Time(12_000), look(draft("CI passed"))), Next::PressEnter);
 }
 
@@ -208,7 +208,7 @@ fn an_inbox_is_never_typed_into() {
     let recipe = Recipe::new(None, Duration::from_secs(60));
     let mut d = Delivery::new("CI passed", recipe, Time(0)).unwrap();
     assert_eq!(d.step(Time(1), look(Composer::Empty)), Next::Wait { until: Time(60_000) });
-    assert_eq!(d.step(Time(2), Input::Taken), Next::Delivered);
+    assert_eq!(d.step(Time(2), DeliveryEvent::Taken), Next::Delivered);
 }
 
 /// Small, seeded, the same on every machine.
@@ -234,7 +234,7 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
         let (mut pastes, mut enters, mut refused) = (0, 0, 0);
         let mut confirmed = false;
         let mut shown: Option<(u64, Pane)> = None;
-        let mut next = d.step(Time(now), Input::Tick);
+        let mut next = d.step(Time(now), DeliveryEvent::Tick);
         for _ in 0..2_000 {
             match &next {
                 Next::Paste | Next::PressEnter => {
@@ -264,10 +264,10 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
             }
             let asked = pastes + enters > 0;
             let input = match (&next, dice.roll(12)) {
-                (Next::Paste, 0..=8) => Input::Pasted,
-                (Next::PressEnter, 0..=8) => Input::EnterSent,
-                (_, 0) => Input::Tick,
-                (_, 1) if dice.roll(4) == 0 => Input::ActFailed { why: "no pane".into() },
+                (Next::Paste, 0..=8) => DeliveryEvent::Pasted,
+                (Next::PressEnter, 0..=8) => DeliveryEvent::EnterSent,
+                (_, 0) => DeliveryEvent::Tick,
+                (_, 1) if dice.roll(4) == 0 => DeliveryEvent::ActFailed { why: "no pane".into() },
                 (_, 2) if dice.roll(3) == 0 => {
                     confirmed |= asked;
                     prompt("CI passed")
@@ -277,9 +277,9 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
                     confirmed |= asked;
                     prompt("draft CI passed")
                 }
-                (_, 5) if dice.roll(40) == 0 => Input::Ended { why: "killed".into() },
-                (_, 6) => Input::Pasted,
-                (_, 7) => Input::EnterSent,
+                (_, 5) if dice.roll(40) == 0 => DeliveryEvent::Ended { why: "killed".into() },
+                (_, 6) => DeliveryEvent::Pasted,
+                (_, 7) => DeliveryEvent::EnterSent,
                 _ => {
                     let composer = match dice.roll(7) {
                         0..=2 => Composer::Empty,
@@ -297,18 +297,18 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
                         taken: dice.roll(9) == 0,
                     };
                     shown = Some((now, seen.clone()));
-                    Input::Pane(seen)
+                    DeliveryEvent::Pane(seen)
                 }
             };
             // What the terminal refused was not typed.
-            refused += u32::from(matches!(input, Input::ActFailed { .. }));
+            refused += u32::from(matches!(input, DeliveryEvent::ActFailed { .. }));
             now += match dice.roll(3) {
                 0 => 0,
                 1 => dice.roll(500),
                 _ => dice.roll(6_000),
             };
             // A look is handed over at the moment it is taken.
-            if let (Input::Pane(_), Some((at, _))) = (&input, &mut shown) {
+            if let (DeliveryEvent::Pane(_), Some((at, _))) = (&input, &mut shown) {
                 *at = now;
             }
             next = d.step(Time(now), input);
@@ -329,9 +329,13 @@ fn whatever_happens_it_types_only_where_it_may_and_ends() {
 fn a_client_that_draws_late_is_looked_at_again_soon() {
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
     d.step(Time(1_000), look(Composer::Empty));
-    d.step(Time(1_000), Input::Pasted);
+    d.step(Time(1_000), DeliveryEvent::Pasted);
     assert_eq!(d.step(Time(1_300), look(Composer::Empty)), Next::Wait { until: Time(1_600) });
-    assert_eq!(d.step(Time(1_600), Input::Tick), Next::Look, "what was seen before is not what is there now");
+    assert_eq!(
+        d.step(Time(1_600), DeliveryEvent::Tick),
+        Next::Look,
+        "what was seen before is not what is there now"
+    );
     assert_eq!(d.step(Time(1_600), look(draft("CI passed"))), Next::PressEnter);
 }
 
@@ -339,13 +343,13 @@ fn a_client_that_draws_late_is_looked_at_again_soon() {
 fn a_confirmation_counts_though_the_act_was_never_reported() {
     let mut d = Delivery::new("CI passed", recipe(), Time(1_000)).unwrap();
     d.step(Time(1_000), look(Composer::Empty));
-    d.step(Time(1_000), Input::Pasted);
+    d.step(Time(1_000), DeliveryEvent::Pasted);
     assert_eq!(d.step(Time(1_300), look(draft("CI passed"))), Next::PressEnter);
     // The daemon died here; the next one finds the client's word, and no report.
     let mut soon = d.clone();
     assert_eq!(soon.step(Time(1_400), prompt("CI passed")), Next::Delivered);
     assert_eq!(d.step(Time(60_000), prompt("CI passed")), Next::Delivered);
-    assert_eq!(d.step(Time(90_000), Input::Tick), Next::Delivered);
+    assert_eq!(d.step(Time(90_000), DeliveryEvent::Tick), Next::Delivered);
 }
 
 #[test]
@@ -354,7 +358,7 @@ fn what_a_person_typed_while_nobody_watched_is_not_taken_for_ours() {
     assert_eq!(d.step(Time(1_000), look(Composer::Empty)), Next::Paste);
     // The daemon died before it pasted; a person pasted something long, and went for a coffee.
     let pasted = Pane { human_typed: Some(Time(5_000)), ..pane(Composer::Pasted("[Pasted text]".into())) };
-    assert_eq!(d.step(Time(60_000), Input::Tick), Next::Wait { until: Time(60_300) });
-    assert_eq!(d.step(Time(60_300), Input::Pane(pasted)), Next::Wait { until: Time(62_300) });
+    assert_eq!(d.step(Time(60_000), DeliveryEvent::Tick), Next::Wait { until: Time(60_300) });
+    assert_eq!(d.step(Time(60_300), DeliveryEvent::Pane(pasted)), Next::Wait { until: Time(62_300) });
     assert_eq!(d.blocked(), Some("the composer holds another text beside it"));
 }

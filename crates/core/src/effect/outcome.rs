@@ -1,8 +1,9 @@
-//! What came of an action: the answers that ports give, as the core takes them in.
+//! What came of an action: the ports' answers, as the core takes them in.
 
 use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch};
+use crate::forge::Version;
 use crate::ids::{EntryId, PrNumber, Role, Sha};
-use crate::planner::{Link, Tree};
+use crate::planner::{Link, TreeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,25 +20,25 @@ pub enum CiVerdict {
     NoChecks,
     /// Nobody wanted to know any more.
     Cancelled,
-    /// Everything the commit changes may, by the project's configuration, land without checks.
+    /// The project's configuration lets everything the commit changes land without checks.
     Skipped,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiReport {
     pub verdict: CiVerdict,
-    /// The step that decided, when it is not green.
+    /// The step that decided, if not green.
     pub step: Option<String>,
     /// The useful end of that step's log, bounded, redacted and free of control characters.
     pub excerpt: String,
     /// Where the whole log is.
     pub log: String,
     pub steps_run: u32,
-    /// Where several commits were checked: the one that decided, in words, if it was not the last.
+    /// If several commits were checked: the one that decided, in words, unless it was the last.
     #[serde(default)]
     pub at: Option<String>,
     pub duration_ms: u64,
-    /// Which checks they were: another number, other checks.
+    /// Identifies the checks: a different value means different checks.
     #[serde(default)]
     pub checks: String,
 }
@@ -73,7 +74,7 @@ pub struct Review {
     pub verdict: Verdict,
     pub reason: String,
     pub markdown: String,
-    /// What the change did not bring in, but somebody should do.
+    /// Problems that the change did not introduce, but somebody should deal with.
     #[serde(default)]
     pub follow_ups: Vec<FollowUp>,
 }
@@ -93,16 +94,16 @@ pub struct ProcessId {
     pub start: u64,
 }
 
-/// What became of the commits that the user's primary branch has and origin's has not.
+/// What became of commits that are on the user's primary branch but not on origin's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "taken", rename_all = "snake_case")]
 pub enum Taken {
     /// There are none.
     Nothing,
-    /// Origin's primary branch went forward to them.
+    /// Origin's primary branch was moved forward to them.
     Forwarded { head: Sha },
-    /// Both have what the other lacks: they are on origin as this branch.
-    Parted { branch: String, head: Sha, tree: Tree, title: String, by: String },
+    /// Each has commits that the other lacks: the user's are on origin as this branch.
+    Parted { branch: String, head: Sha, tree: TreeId, title: String, by: String },
     /// They went through the merge queue as other commits.
     Landed { head: Sha },
 }
@@ -111,179 +112,261 @@ fn yes() -> bool {
     true
 }
 
-/// The commits that what is green lands as.
+/// The commits that a green chain lands as.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuiltLanding {
     /// One for each step.
     pub commits: Vec<Link>,
-    /// Links that were made again on top of what landed before, and what each is now.
+    /// Links that were remade on top of what landed before, and what each has become.
     #[serde(default)]
     pub again: BTreeMap<Sha, Sha>,
+}
+
+/// The version of the issue that has the requested labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labelled {
+    pub version: Version,
+}
+
+/// `notes`: what was, or is, out of order in the worktree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeReady {
+    pub path: String,
+    pub head: Sha,
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// A command of the project's setup failed in the worktree: which one and how, and the end of its
+/// output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupFailed {
+    pub path: String,
+    pub why: String,
+    pub excerpt: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    pub tmux: String,
+    pub process: ProcessId,
+    pub phase_file: String,
+    #[serde(default)]
+    pub runtime: String,
+    /// The first prompt, if it has to be typed into the client.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// What was, or is, out of order in the worktree.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnded {
+    pub rescue: Option<String>,
+    pub last_output: String,
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// `rescue` holds what the worktree held; `files` are those that differ from the primary branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub rescue: Option<String>,
+    pub head: Option<Sha>,
+    /// Commits that the primary branch lacks; older programs did not say.
+    #[serde(default)]
+    pub ahead: Option<u32>,
+    pub files: Vec<String>,
+    /// What else went wrong.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    pub head: Sha,
+    pub ahead: u32,
+    pub dirty: u32,
+    pub note: Option<String>,
+    /// The reviewed heads that it makes the same change as.
+    #[serde(default)]
+    pub same_as: Vec<Sha>,
+    /// The newest commit of the primary branch that is in it.
+    #[serde(default)]
+    pub base: Option<Sha>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrOpen {
+    pub pr: PrNumber,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewCollected {
+    pub review: Review,
+}
+
+/// The reviewer left nothing usable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewUnusable {
+    pub why: String,
+}
+
+/// A reviewer's worktree is at the next commit; `diff` is what is new there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewMoved {
+    pub diff: String,
+    pub notes: Vec<String>,
+}
+
+/// Where the primary branch is. `continues`: from where it was last known to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Primary {
+    pub head: Sha,
+    #[serde(default = "yes")]
+    #[serde(rename = "goes_on")]
+    pub continues: bool,
+}
+
+/// Nothing was published: these branches are not what was approved and checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchesMoved {
+    pub moved: Vec<MovedBranch>,
+}
+
+/// One link for each entry. `primary`: where the primary branch was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain {
+    pub primary: Sha,
+    pub moved: Vec<MovedBranch>,
+    pub links: Vec<ChainLink>,
+}
+
+/// `entry` conflicts with what comes before it; `with_base`: with the base alone, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainConflict {
+    pub primary: Sha,
+    pub moved: Vec<MovedBranch>,
+    pub entry: EntryId,
+    pub with_base: bool,
+    pub conflict: Conflict,
+}
+
+/// The branch can never be joined with the primary branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unmergeable {
+    pub entry: EntryId,
+    pub why: String,
+}
+
+/// The worktree is gone; `rescue` holds what it held, if it existed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    pub rescue: Option<String>,
+    /// What else went wrong.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// How many rescue refs and folders were pruned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tidied {
+    pub rescues: u32,
+    pub folders: u32,
+}
+
+/// The commits that it would land as could not be signed. Signing may work later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotSigned {
+    pub why: String,
+}
+
+/// Somebody else moved the primary branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryMoved {
+    pub head: Sha,
+}
+
+/// The heads that are in the primary branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundMerged {
+    pub heads: Vec<JobHead>,
+}
+
+/// Entries whose changes are not all in the commits they landed as.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    pub incomplete: Vec<EntryId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkout {
+    pub updated: bool,
+    pub note: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckoutTaken {
+    pub taken: Taken,
+}
+
+/// What keeps agents from being started, and what the configuration names but the environment lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentsChecked {
+    pub troubles: Vec<AgentTrouble>,
+    #[serde(default)]
+    pub unset: Vec<String>,
+}
+
+/// No session of this role can be started, whatever its assignment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentUnusable {
+    pub why: String,
+}
+
+/// The action cannot be done, and retrying would not help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Impossible {
+    pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Done,
-    /// The issue's version with the labels that were asked for.
-    Labelled {
-        version: u64,
-    },
-    /// `notes`: what was, or is, out of order in the worktree.
-    WorktreeReady {
-        path: String,
-        head: Sha,
-        #[serde(default)]
-        notes: Vec<String>,
-    },
-    /// A command of the project's setup failed in the worktree: which one and how, and the end of its
-    /// output.
-    SetupFailed {
-        path: String,
-        why: String,
-        excerpt: String,
-    },
-    SessionStarted {
-        tmux: String,
-        process: ProcessId,
-        phase_file: String,
-        #[serde(default)]
-        runtime: String,
-        /// The first prompt, if it has to be typed into the client.
-        #[serde(default)]
-        prompt: Option<String>,
-        /// What was, or is, out of order in the worktree.
-        #[serde(default)]
-        notes: Vec<String>,
-    },
-    SessionEnded {
-        rescue: Option<String>,
-        last_output: String,
-        #[serde(default)]
-        note: Option<String>,
-    },
-    /// `rescue` holds what the worktree held; `files` differ from the primary branch.
-    Checkpoint {
-        rescue: Option<String>,
-        head: Option<Sha>,
-        /// Commits that the primary branch does not have; older programs did not say.
-        #[serde(default)]
-        ahead: Option<u32>,
-        files: Vec<String>,
-        /// What went wrong beside it.
-        #[serde(default)]
-        note: Option<String>,
-    },
-    Branch {
-        head: Sha,
-        ahead: u32,
-        dirty: u32,
-        note: Option<String>,
-        /// Which of the reviewed heads it makes the same change as.
-        #[serde(default)]
-        same_as: Vec<Sha>,
-        /// The newest commit of the primary branch that is in it.
-        #[serde(default)]
-        base: Option<Sha>,
-    },
-    PrOpen {
-        pr: PrNumber,
-    },
+    Labelled(Labelled),
+    WorktreeReady(WorktreeReady),
+    SetupFailed(SetupFailed),
+    SessionStarted(SessionStarted),
+    SessionEnded(SessionEnded),
+    Checkpoint(Checkpoint),
+    Branch(Branch),
+    PrOpen(PrOpen),
     CiFinished(CiReport),
-    ReviewCollected {
-        review: Review,
-    },
-    /// The reviewer left nothing usable.
-    ReviewUnusable {
-        why: String,
-    },
-    /// A reviewer's worktree is at the next commit; `diff` is what is new there.
-    ReviewMoved {
-        diff: String,
-        notes: Vec<String>,
-    },
-    /// Where the primary branch is. `goes_on`: from where it was known to have been.
-    Primary {
-        head: Sha,
-        #[serde(default = "yes")]
-        goes_on: bool,
-    },
-    /// It is nowhere.
+    ReviewCollected(ReviewCollected),
+    ReviewUnusable(ReviewUnusable),
+    ReviewMoved(ReviewMoved),
+    Primary(Primary),
+    /// The primary branch does not exist.
     NoPrimary,
-    /// Nothing was published: these are not what was approved and checked.
-    BranchesMoved {
-        moved: Vec<MovedBranch>,
-    },
-    /// One link for each entry. `primary`: where the primary branch was seen.
-    Chain {
-        primary: Sha,
-        moved: Vec<MovedBranch>,
-        links: Vec<ChainLink>,
-    },
-    /// `entry` conflicts with what is before it; `with_base`: with the base alone, too.
-    ChainConflict {
-        primary: Sha,
-        moved: Vec<MovedBranch>,
-        entry: EntryId,
-        with_base: bool,
-        conflict: Conflict,
-    },
-    /// The branch can never be joined with the primary branch.
-    Unmergeable {
-        entry: EntryId,
-        why: String,
-    },
-    /// A worktree is gone; `rescue` holds what it held, if there was one.
-    Released {
-        rescue: Option<String>,
-        /// What went wrong beside it.
-        #[serde(default)]
-        note: Option<String>,
-    },
-    /// How many rescue refs and folders were pruned.
-    Tidied {
-        rescues: u32,
-        folders: u32,
-    },
+    BranchesMoved(BranchesMoved),
+    Chain(Chain),
+    ChainConflict(ChainConflict),
+    Unmergeable(Unmergeable),
+    Released(Released),
+    Tidied(Tidied),
     LandingBuilt(BuiltLanding),
-    /// The commits that it lands as could not be signed. That may work later.
-    NotSigned {
-        why: String,
-    },
+    NotSigned(NotSigned),
     Published,
-    /// Somebody else moved the primary branch.
-    PrimaryMoved {
-        head: Sha,
-    },
-    /// Those that are in the primary branch.
-    FoundMerged {
-        heads: Vec<JobHead>,
-    },
-    /// These entries' changes are not all in the commits they landed as.
-    Landed {
-        incomplete: Vec<EntryId>,
-    },
+    PrimaryMoved(PrimaryMoved),
+    FoundMerged(FoundMerged),
+    Landed(Landed),
     /// The project's command about the end of an entry has ended.
     Told(CommandEnd),
-    Checkout {
-        updated: bool,
-        note: String,
-    },
-    CheckoutTaken {
-        taken: Taken,
-    },
-    /// What keeps agents from being started, and what the configuration names and the environment has not.
-    AgentsChecked {
-        troubles: Vec<AgentTrouble>,
-        #[serde(default)]
-        unset: Vec<String>,
-    },
-    /// No session of that role could be started, whatever it is for.
-    AgentUnusable {
-        why: String,
-    },
-    /// The action cannot be done, and doing it again would not help.
-    Impossible {
-        why: String,
-    },
+    Checkout(Checkout),
+    CheckoutTaken(CheckoutTaken),
+    AgentsChecked(AgentsChecked),
+    AgentUnusable(AgentUnusable),
+    Impossible(Impossible),
 }

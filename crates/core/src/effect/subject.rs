@@ -1,10 +1,10 @@
-//! What an action is about: the project and, where it is one's, the issue.
+//! What an action is about: the project and, where there is one, the issue or pull request.
 
-use super::{Action, Tidy};
+use super::{Action, StartSession, Tidy};
 use crate::ids::{IssueNumber, ProjectName};
 
 impl Action {
-    /// None for a session's bell: its session knows.
+    /// `None` for a session's bell: its session knows.
     pub fn project(&self) -> Option<&ProjectName> {
         match self {
             Action::RingInbox { .. } => None,
@@ -13,7 +13,7 @@ impl Action {
             Action::PrepareWorktree { project, .. }
             | Action::EndSession { project, .. }
             | Action::Checkpoint { project, .. }
-            | Action::PublishBranch { project, .. }
+            | Action::PushBranch { project, .. }
             | Action::OpenPr { project, .. }
             | Action::RunCi { project, .. }
             | Action::CancelCi { project, .. }
@@ -25,6 +25,7 @@ impl Action {
             | Action::Comment { project, .. }
             | Action::CommentPr { project, .. }
             | Action::MovePr { project, .. }
+            | Action::CreateIssue { project, .. }
             | Action::CloseIssue { project, .. }
             | Action::Escalate { project, .. }
             | Action::ClosePr { project, .. }
@@ -44,20 +45,21 @@ impl Action {
         }
     }
 
-    pub fn issue(&self) -> Option<IssueNumber> {
+    /// The number of the issue, or of the pull request.
+    pub fn number(&self) -> Option<IssueNumber> {
         match self {
-            Action::StartSession(start) => Some(start.issue),
+            Action::StartSession(StartSession { assignment, .. })
+            | Action::EndSession { assignment, .. }
+            | Action::MoveReview { assignment, .. }
+            | Action::ReleaseWorktree { assignment, .. } => Some(assignment.number()),
             Action::PrepareWorktree { issue, .. }
-            | Action::EndSession { issue, .. }
             | Action::Checkpoint { issue, .. }
-            | Action::PublishBranch { issue, .. }
+            | Action::PushBranch { issue, .. }
             | Action::OpenPr { issue, .. }
-            | Action::MoveReview { issue, .. }
             | Action::EditLabels { issue, .. }
             | Action::Comment { issue, .. }
             | Action::CloseIssue { issue, .. }
-            | Action::Escalate { issue, .. }
-            | Action::ReleaseWorktree { issue, .. } => Some(*issue),
+            | Action::Escalate { issue, .. } => Some(*issue),
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
             Action::Tell(telling) => telling.issue,
             _ => None,

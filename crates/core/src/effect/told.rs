@@ -1,9 +1,9 @@
-//! How an entry of the merge queue ended, for whoever is told of it.
+//! How an entry of the merge queue ended, for whoever is told about it.
 
 use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, RunId, Sha};
 use serde::{Deserialize, Serialize};
 
-/// The ends that people are told of. Whoever takes an entry out knows that they did.
+/// The ends that people are told about. Whoever takes an entry out knows that they did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryEnd {
@@ -22,7 +22,7 @@ impl EntryEnd {
     }
 }
 
-/// An entry's end, with what it stood on and where its log is. Most of it was written by others.
+/// An entry's end, with what it stood on and where its log is. Most of this text was written by others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telling {
     pub project: ProjectName,
@@ -39,7 +39,7 @@ pub struct Telling {
     pub by: String,
     /// Who made its newest commit, if that is on record.
     pub author: Option<String>,
-    /// What it was put on, and the branches that were in that and not in the primary branch.
+    /// What it was put on, and the branches that were in that but not in the primary branch.
     pub base: Option<Sha>,
     pub behind: Vec<String>,
     /// What it landed as.
@@ -51,11 +51,11 @@ pub struct Telling {
     pub reason: String,
 }
 
-/// How a project's command about that went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a project's command about an entry's end went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// What went wrong; `None`: nothing.
     pub trouble: Option<String>,
-    /// Where what it printed is.
+    /// Where its output is.
     pub log: String,
 }

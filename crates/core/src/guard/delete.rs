@@ -19,7 +19,7 @@ pub fn judge(walk: &Walk<'_>, run: &Run<'_>) -> Option<Rule> {
     (run.from_pipe && !walk.pipe_is_inside()).then_some(Rule::DeleteOutside)
 }
 
-/// What speaks against deleting this path.
+/// What forbids deleting this path.
 pub fn path(walk: &Walk<'_>, word: &str) -> Option<Rule> {
     match walk.path(word) {
         Some(path) => absolute(walk, &path),
@@ -39,7 +39,7 @@ pub fn absolute(walk: &Walk<'_>, path: &str) -> Option<Rule> {
     is_git.then_some(Rule::DeleteGit)
 }
 
-/// A pattern that stands for `.git` too. A `*` alone does not.
+/// Whether a pattern also matches `.git`. A `*` alone does not.
 fn matches_git(pattern: &str) -> bool {
     let fixed = pattern.find(['*', '?', '[']).map(|at| &pattern[..at]);
     fixed.is_some_and(|fixed| fixed.starts_with('.') && ".git".starts_with(fixed))
@@ -58,7 +58,7 @@ pub fn find(walk: &mut Walk<'_>, run: &Run<'_>) -> Option<Rule> {
     if is_find && args.iter().any(|arg| arg == "-delete") {
         for root in &roots {
             match path(walk, root) {
-                // The whole worktree, but only some of what is in it.
+                // The whole worktree, but only some of its contents.
                 Some(Rule::DeleteGit) if is_picky(args) => {}
                 None => {}
                 found => return found,
@@ -73,7 +73,7 @@ pub fn find(walk: &mut Walk<'_>, run: &Run<'_>) -> Option<Rule> {
         let words = args[at + 1..].iter().take_while(|arg| *arg != ";" && *arg != "+");
         let command: Vec<String> = words.cloned().collect();
         for root in &roots {
-            // A file that is found is below its root.
+            // A file that is found lies below its root.
             let found = |word: &String| word.replace("{}", &format!("{root}/found"));
             let command: Vec<String> = command.iter().map(found).collect();
             if let Some(rule) = walk.program(&command, None, false) {
@@ -84,7 +84,7 @@ pub fn find(walk: &mut Walk<'_>, run: &Run<'_>) -> Option<Rule> {
     None
 }
 
-/// Whether a search is for something: `find . -delete` is not.
+/// Whether a search has conditions: `find . -delete` has none.
 fn is_picky(args: &[String]) -> bool {
     let tests = [
         "-name",

@@ -1,10 +1,10 @@
-//! Merges past the queue: the forges' own programs, and calls of their interfaces.
+//! Merges that bypass the queue: the forges' own programs, and calls of their APIs.
 
 use super::walk::Run;
 use super::{Ask, Rule};
 
 pub fn judge(ask: &Ask<'_>, run: &Run<'_>) -> Option<Rule> {
-    // Subcommands come first, but for an option and its value.
+    // Subcommands come first, except for an option and its value.
     let plain: Vec<&str> =
         run.args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-')).take(4).collect();
     let calls = |nouns: &[&str], verbs: &[&str]| {
@@ -27,10 +27,10 @@ pub fn judge(ask: &Ask<'_>, run: &Run<'_>) -> Option<Rule> {
     }
 }
 
-/// A call of a forge's interface.
+/// A call of a forge's API.
 fn call(ask: &Ask<'_>, run: &Run<'_>) -> Option<Rule> {
     let args = run.args;
-    // One that only reads is fine: GET `…/merge` asks whether it was merged.
+    // A call that only reads is fine: GET `…/merge` asks whether it was merged.
     if !writes(run.name, args) {
         return None;
     }
@@ -83,7 +83,7 @@ fn writes(program: &str, args: &[String]) -> bool {
             }
             data = data || DATA.iter().any(|option| arg.starts_with(option));
         } else if let Some(cluster) = arg.strip_prefix('-') {
-            // What follows one of these is its value.
+            // What follows one of these letters is its value.
             let valued = if is_curl { "HouAebcwmXdFT" } else { "HXqtpRfF" };
             let Some(found) = cluster.find(|c| valued.contains(c)) else { continue };
             let (letter, value) = cluster[found..].split_at(1);
@@ -94,7 +94,7 @@ fn writes(program: &str, args: &[String]) -> bool {
                 _ => {}
             }
         } else if at == 0 && is_write(arg) {
-            // As HTTPie has it: `http POST address`.
+            // HTTPie's form: `http POST address`.
             method = Some(arg.clone());
         }
     }

@@ -1,12 +1,11 @@
-//! What git must not be asked for: pushes of anything but one's own branch, work on the primary
-//! branch, merges.
+//! What git must not be asked to do: push anything but one's own branch, work on the primary branch, merge.
 
 use super::walk::{UNKNOWN, Walk};
 use super::{Ask, Rule, delete};
 
-/// The words of one git command, told apart.
+/// The words of one git command, sorted by kind.
 struct Words<'w> {
-    /// As they were given; short ones one by one.
+    /// As given; short options one by one.
     short: String,
     long: Vec<&'w str>,
     plain: Vec<&'w str>,
@@ -17,8 +16,7 @@ struct Words<'w> {
 }
 
 impl<'w> Words<'w> {
-    /// `valued`: short options that take a value; `long_valued`: long ones that do so in a word of its
-    /// own.
+    /// `valued`: short options that take a value; `long_valued`: long options whose value is a separate word.
     fn of(args: &'w [String], valued: &str, long_valued: &[&str]) -> Words<'w> {
         let mut words =
             Words { short: String::new(), long: vec![], plain: vec![], paths: vec![], cut: false };
@@ -53,7 +51,7 @@ impl<'w> Words<'w> {
         self.short.contains(|c| letters.contains(c))
     }
 
-    /// Git takes any beginning of a long option that is clear: `least` is the shortest for this one.
+    /// Git accepts any unambiguous abbreviation of a long option: `least` is the shortest for this one.
     fn long(&self, least: &str, full: &str) -> bool {
         self.long.iter().any(|word| {
             let name = word.split('=').next().unwrap_or(word);
@@ -144,7 +142,7 @@ fn push(ask: &Ask<'_>, args: &[String]) -> Option<Rule> {
         if deletes || (from.is_empty() && !to.is_empty()) {
             return Some(Rule::DeleteBranch);
         }
-        // The hub looks at what cannot be seen from here.
+        // The hub checks what cannot be seen from here.
         if to != ask.branch && !current && !to.contains(UNKNOWN) {
             return Some(Rule::PushOther);
         }
@@ -178,7 +176,7 @@ fn switch(ask: &Ask<'_>, args: &[String]) -> Option<Rule> {
     onto_primary(ask, &words)
 }
 
-/// Whether the branch that is named is the primary one, or would become it (`--track origin/main`).
+/// Whether the named branch is the primary one, or would become it (`--track origin/main`).
 fn onto_primary(ask: &Ask<'_>, words: &Words<'_>) -> Option<Rule> {
     let target = words.plain.first()?;
     let tracks = words.short("t") || words.long("--t", "--track");
@@ -262,7 +260,7 @@ fn worktree(ask: &Ask<'_>, args: &[String]) -> Option<Rule> {
     (verb == "add" && on_primary && !elsewhere).then_some(Rule::CheckoutPrimary)
 }
 
-/// What git deletes of the working tree: `clean` and `worktree remove`.
+/// What git deletes from the working tree: `clean` and `worktree remove`.
 fn deletes(walk: &Walk<'_>, dir: Option<&str>, command: &str, args: &[String]) -> Option<Rule> {
     let path = |word: &str| match walk.path_from(dir, word) {
         Some(path) => delete::absolute(walk, &path),

@@ -1,8 +1,8 @@
-//! A shell command, taken apart far enough to see which programs it runs with which words. Not a
-//! shell: what it does not understand it takes for text, and it never fails.
+//! A shell command, taken apart far enough to see which programs it runs with which words. Not a shell: what it
+//! does not understand it treats as text, and it never fails.
 //!
-//! Data stays data: quoted text, here-documents and comments are not commands. What a shell would
-//! run is a command, wherever it stands: after `&&`, in a loop, in `$(…)` inside of double quotes.
+//! Data stays data: quoted text, here-documents and comments are not commands. What a shell would run is a
+//! command, wherever it stands: after `&&`, in a loop, in `$(…)` inside double quotes.
 
 use super::word::{assignment, braces, plain};
 
@@ -17,7 +17,7 @@ pub enum Piece {
         name: String,
         quoted: bool,
     },
-    /// `$(…)`: its text. What runs in it stands in the items before.
+    /// `$(…)`: its text. What runs in it is among the items before.
     Output(String),
     /// An expansion that is not followed.
     Unknown,
@@ -32,7 +32,7 @@ pub struct Simple {
     pub words: Vec<Word>,
     /// What it reads: a here-document or a here-string.
     pub input: Option<Word>,
-    /// It reads what the one before it writes.
+    /// It reads what the program before it writes.
     pub piped: bool,
 }
 
@@ -41,22 +41,22 @@ pub enum Item {
     Run(Simple),
     /// `for NAME in WORDS`.
     Each(String, Vec<Word>),
-    /// A subshell begins, or ends: its folder and variables are its own.
+    /// A subshell begins or ends: it has its own folder and variables.
     Enter,
     Leave,
 }
 
-/// Nesting deeper than this is text.
+/// Nesting deeper than this is treated as text.
 pub(super) const DEPTH_MAX: usize = 24;
-/// How far an end is looked for: longer words and sums are text.
+/// How far ahead an end is looked for: longer words and sums are treated as text.
 pub(super) const LOOK_MAX: usize = 4096;
 
 /// What a command runs, in order.
 pub fn items(command: &str) -> Vec<Item> {
-    // NUL is ours: it stands for what is not known.
+    // NUL is ours: it stands for the unknown.
     let chars: Vec<char> = command.chars().filter(|c| *c != '\0').collect();
     let mut parser = Parser::new(chars, 0);
-    // A closing mark without its opening ends a list, but not the text.
+    // A closing mark without an opening one ends a list, but not the text.
     while parser.at < parser.chars.len() {
         parser.list(&[]);
         parser.at += 1;
@@ -81,7 +81,7 @@ pub(super) struct Parser {
     documents: Vec<Document>,
 }
 
-/// Words that stand before a command and change nothing about it.
+/// Words that precede a command and change nothing about it.
 const BEFORE: [&str; 12] =
     ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}"];
 
@@ -145,7 +145,7 @@ impl Parser {
                         self.simple(piped);
                         piped = false;
                     }
-                    // Whatever stands there, it goes on.
+                    // Whatever is there, move on.
                     if self.at == before {
                         self.at += 1;
                     }
@@ -154,7 +154,7 @@ impl Parser {
         }
     }
 
-    /// A list of its own, to its `)`. The opening is taken already.
+    /// A nested list, up to its `)`. The opening has been consumed.
     pub(super) fn scope(&mut self) {
         if self.depth >= DEPTH_MAX {
             self.at = self.chars.len();
@@ -176,13 +176,13 @@ impl Parser {
         self.depth -= 1;
     }
 
-    /// The plain word here, without taking it.
+    /// The plain word here, without consuming it.
     fn plain_word(&self) -> String {
         let is_word = |c: &char| !c.is_whitespace() && !";&|()<>'\"`$\\#".contains(*c);
         self.chars[self.at.min(self.chars.len())..].iter().take_while(|c| is_word(c)).take(16).collect()
     }
 
-    /// Takes what a shell's grammar has before a command. Whether the list has come to its end.
+    /// Consumes what a shell's grammar allows before a command. Returns whether the list has ended.
     fn reserved(&mut self, ends: &[&str]) -> bool {
         let word = self.plain_word();
         let length = word.chars().count();
@@ -274,7 +274,7 @@ impl Parser {
         self.depth -= 1;
     }
 
-    /// `[[ … ]]`: no commands but in expansions.
+    /// `[[ … ]]`: no commands except in expansions.
     fn test(&mut self) {
         loop {
             self.spaces();
@@ -289,7 +289,7 @@ impl Parser {
         }
     }
 
-    /// Skips `((…))`, of whose opening there are `skip` characters. `false`: it is none.
+    /// Skips `((…))`, whose opening is `skip` characters long. `false`: it is not one.
     pub(super) fn arithmetic(&mut self, skip: usize) -> bool {
         let mut open = 0_usize;
         for at in self.at + skip..self.chars.len().min(self.at + LOOK_MAX) {
@@ -353,7 +353,7 @@ impl Parser {
                 }
                 '&' => break,
                 '(' => {
-                    // `name()`: what follows is a function's body.
+                    // `name()`: what follows is a function body.
                     if self.take("()") {
                         return;
                     }

@@ -1,25 +1,25 @@
-//! Follows a command through folders, variables and the programs that only run others, and asks
-//! the rules about each program it comes to.
+//! Follows a command through folders, variables and programs that only run others, and asks the rules about each
+//! program it reaches.
 
 use super::shell::{Item, Piece, Simple, Word, items};
 use super::{Ask, Rule, delete, forge, git};
 use std::collections::BTreeMap;
 
-/// Stands in a word for what is not known.
+/// Stands for the unknown in a word.
 pub const UNKNOWN: char = '\0';
 
 /// `bash -c` in `bash -c` in …
 const DEPTH_MAX: usize = 8;
-/// Words a variable may stand for, and words of one program.
+/// How many words a variable may stand for, and one program may have.
 const VALUES_MAX: usize = 64;
 const WORDS_MAX: usize = 4096;
 const VALUE_BYTES_MAX: usize = 4096;
-/// A script's programs; a longer one is a program of its own.
+/// How many programs a script may have; a longer script is a program of its own.
 const STEPS_MAX: usize = 20_000;
 
 #[derive(Clone)]
 struct Scope {
-    /// Where it is, if that is known.
+    /// The current folder, if known.
     cwd: Option<String>,
     vars: BTreeMap<String, Vec<String>>,
 }
@@ -38,7 +38,7 @@ pub struct Walk<'a> {
 pub struct Run<'w> {
     pub name: &'w str,
     pub args: &'w [String],
-    /// Further arguments come from the pipe before it (`xargs`).
+    /// More arguments come from the pipe before it (`xargs`).
     pub from_pipe: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
         Walk { ask, scope: Scope { cwd, vars }, outer: vec![], pipe: vec![], depth: 0, steps: 0 }
     }
 
-    /// What speaks against running this text.
+    /// What forbids running this text.
     pub fn script(&mut self, text: &str) -> Option<Rule> {
         if self.depth >= DEPTH_MAX {
             return None;
@@ -119,14 +119,14 @@ impl<'a> Walk<'a> {
 
     fn set(&mut self, name: String, mut values: Vec<String>) {
         values.truncate(VALUES_MAX);
-        // A variable in itself, again and again, would grow without end.
+        // A variable that keeps including itself would grow without end.
         for value in values.iter_mut().filter(|value| value.len() > VALUE_BYTES_MAX) {
             *value = UNKNOWN.to_string();
         }
         self.scope.vars.insert(name, values);
     }
 
-    /// A program, through those that only run another.
+    /// A program, reached through those that only run another.
     pub fn program(&mut self, words: &[String], input: Option<&str>, from_pipe: bool) -> Option<Rule> {
         let (first, args) = words.split_first()?;
         let name = first.rsplit('/').next().unwrap_or(first);
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
             "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" => self.shell(args, input),
             "cd" | "pushd" => {
                 let to = args.iter().find(|arg| !arg.starts_with('-') || arg.len() == 1);
-                // `cd -` leads to where it was before, which nobody here knows.
+                // `cd -` leads back to a folder that nobody here knows.
                 self.scope.cwd = to.filter(|to| *to != "-").and_then(|to| self.path(to));
                 self.remember_cwd();
                 None
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
                 Piece::Var { name, quoted } => {
                     let unknown = [UNKNOWN.to_string()];
                     let values = self.scope.vars.get(name).map_or(&unknown[..], Vec::as_slice);
-                    // Without quotes its value is several words, if it has spaces.
+                    // Unquoted, a value with spaces becomes several words.
                     let whole = word.len() == 1 && !quoted;
                     let values: Vec<&str> = values
                         .iter()
@@ -259,13 +259,13 @@ impl<'a> Walk<'a> {
         done
     }
 
-    /// What a command prints, where that can be told.
+    /// What a command prints, if that can be determined.
     fn output(&self, command: &str) -> String {
         let words: Vec<&str> = command.split_whitespace().collect();
         let inside = |path: &str| path.to_owned();
         match words.as_slice() {
             ["pwd", ..] => self.scope.cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
-            // A new one, of its own.
+            // A new path of its own.
             ["mktemp", ..] => inside(self.ask.scratch.unwrap_or(self.ask.worktree)) + "/mktemp",
             ["git", "rev-parse", "--show-toplevel"] => self.top_level(),
             ["git", "branch", "--show-current"]
@@ -283,15 +283,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// As [`Walk::values`], but without looking into `$(…)` in it again.
+    /// Like [`Walk::values`], but without looking into `$(…)` again.
     fn flat(&self, word: &Word) -> Vec<String> {
         let known =
             |piece: &Piece| if matches!(piece, Piece::Output(_)) { Piece::Unknown } else { piece.clone() };
         self.values(&word.iter().map(known).collect())
     }
 
-    /// A path for whatever a pipe of programs prints that list files: inside, if they name nothing
-    /// that is outside.
+    /// A path for whatever a pipe of file-listing programs prints: inside, if they name nothing outside.
     fn listed(&self, pipe: &[(Vec<String>, Option<String>)]) -> String {
         let unknown = || UNKNOWN.to_string();
         if pipe.is_empty() || !pipe.iter().all(|(words, _)| self.names_inside(words)) {
@@ -300,7 +299,7 @@ impl<'a> Walk<'a> {
         self.scope.cwd.as_ref().map_or_else(unknown, |cwd| format!("{cwd}/listed/file"))
     }
 
-    /// Whether a program that lists files lists none that are outside.
+    /// Whether a pipe of file-listing programs lists nothing outside.
     pub fn pipe_is_inside(&self) -> bool {
         !self.pipe.is_empty() && self.pipe.iter().all(|(words, _)| self.names_inside(words))
     }
@@ -332,7 +331,7 @@ impl<'a> Walk<'a> {
         self.scope.cwd.as_deref()
     }
 
-    /// Where a word leads, from here. `None`: that is not known.
+    /// Where a word leads, from here. `None`: unknown.
     pub fn path(&self, word: &str) -> Option<String> {
         self.path_from(self.scope.cwd.as_deref(), word)
     }
@@ -347,7 +346,7 @@ impl<'a> Walk<'a> {
             match part {
                 "" | "." => {}
                 ".." => drop(parts.pop()),
-                // Whatever it is: it must be somewhere below a folder that is inside, not at its top.
+                // Whatever it is, it must be somewhere below a folder that is inside, not at its top.
                 part if part.contains(UNKNOWN) => {
                     let known = format!("/{}", parts.join("/"));
                     let strictly = self.is_inside(&known) && !self.is_top(&known);
@@ -372,7 +371,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether it is that folder or in it.
+/// Whether `path` is `folder` or inside it.
 pub fn is_below(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     !folder.is_empty()
@@ -385,7 +384,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// What follows a program's options. `valued`: the short ones whose value is the next word.
+/// What follows a program's options. `valued`: the short options whose value is the next word.
 fn after_options<'w>(args: &'w [String], valued: &str) -> &'w [String] {
     let mut at = 0;
     while let Some(arg) = args.get(at) {

@@ -2,11 +2,11 @@
 
 use super::shell::{DEPTH_MAX, LOOK_MAX, Parser, Piece, Word};
 
-/// A word's alternatives in braces.
+/// How many alternatives a word's braces may yield.
 const BRACES_MAX: usize = 64;
 
 impl Parser {
-    /// A text as between double quotes: commands in it run.
+    /// A text as inside double quotes: commands in it run.
     pub(super) fn expansions_of(&mut self, text: &str) -> Word {
         if self.depth >= DEPTH_MAX {
             return vec![Piece::Unknown];
@@ -69,7 +69,7 @@ impl Parser {
     }
 
     fn single_quotes(&mut self, word: &mut Word, escapes: bool) {
-        // Also an empty text is a word: this keeps it one.
+        // Even an empty text is a word: this keeps it one.
         while let Some(mut c) = self.peek() {
             self.at += 1;
             if c == '\'' {
@@ -172,7 +172,7 @@ impl Parser {
         }
     }
 
-    /// What stands in `${…}`, after its opening.
+    /// What is inside `${…}`, after its opening.
     fn parameter(&mut self, quoted: bool, word: &mut Word) {
         let mut inside = vec![];
         let from = self.at;
@@ -234,7 +234,7 @@ pub(super) fn plain(word: &Word) -> Option<String> {
     word.iter().map(|piece| if let Piece::Char { c, .. } = piece { Some(*c) } else { None }).collect()
 }
 
-/// `a{b,c}d` as `abd` and `acd`.
+/// Expands `a{b,c}d` to `abd` and `acd`.
 pub(super) fn braces(word: Word) -> Vec<Word> {
     let mut done = vec![];
     let mut todo = vec![word];
@@ -248,7 +248,7 @@ pub(super) fn braces(word: Word) -> Vec<Word> {
     done
 }
 
-/// The word once for each alternative of its first braces that have a comma.
+/// The word once for each alternative of its first braces that contain a comma.
 fn alternatives(word: &Word) -> Option<Vec<Word>> {
     if word.len() > LOOK_MAX {
         return None;

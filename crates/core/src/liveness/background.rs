@@ -1,14 +1,14 @@
-//! Work that goes on in a client while nobody has a turn there: shells in the background, agents that
-//! its model sent off. When it ends, the client begins a turn by itself.
+//! Work that continues in a client while nobody has a turn there: shells in the background, agents that its model
+//! sent off. When it ends, the client begins a turn by itself.
 
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
-/// Tasks that are kept of one report, and what is kept of each.
+/// How many tasks of one report are kept, and how much of each.
 const TASKS_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 80;
 
-/// A task that runs on, as the client tells of it when a turn ends.
+/// A task that keeps running, as the client reports it when a turn ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// `shell`, `subagent`, …: the client's own word.
@@ -23,7 +23,7 @@ impl Task {
     }
 }
 
-/// Bounded and neutral, whatever a client tells.
+/// Bounded and neutralised, whatever a client reports.
 pub(super) fn bounded(tasks: &mut Vec<Task>) {
     tasks.truncate(TASKS_MAX);
     for task in tasks {

@@ -1,5 +1,5 @@
-//! From evidence to a status. The order is the order of trust: the process, then what the client
-//! tells, then what moves, and the screen only to take a claim away.
+//! From evidence to a status. The order is the order of trust: the process, then what the client reports, then
+//! what moves, and the screen only to take a claim away.
 
 use super::background::summary;
 use super::evidence::Evidence;
@@ -11,13 +11,13 @@ use crate::runtime::{Composer, DialogKind, DialogView, ErrorKind, Meaning, Readi
 use crate::time::Time;
 use std::time::Duration;
 
-/// Observations in a row that make idleness without a phase a finding.
+/// How many observations in a row make idleness without a phase a finding.
 pub const IDLE_OBSERVATIONS: u8 = 3;
 
 /// Derives the status and counts the observation: the third in a row that finds the session idle
 /// without a phase says so. Observations closer together than `idle_gap_ms` count as one.
 pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status {
-    // A turn since then, however short: what was counted before it is another idleness.
+    // There was a turn since then, however short: what was counted before it was another idleness.
     if evidence.hooks.turn_started > evidence.idle_counted {
         evidence.idle_streak = 0;
         evidence.idle_counted = None;
@@ -37,12 +37,12 @@ pub fn observe(evidence: &mut Evidence, now: Time, spec: &RuntimeSpec) -> Status
     derive(evidence, now, spec)
 }
 
-/// Whether it is at rest and has not said where it stands, and that is not settled yet: a look helps.
+/// Whether the session is at rest and has not signalled a phase, and that is not settled yet: a look helps.
 pub fn is_in_doubt(evidence: &Evidence, state: &State) -> bool {
     matches!(state, State::Idle | State::ContextLow { .. }) && !has_phase(evidence)
 }
 
-/// Whether the session said where it stands since it was last prompted.
+/// Whether the session has signalled a phase since it was last prompted.
 fn has_phase(evidence: &Evidence) -> bool {
     let said =
         matches!(evidence.newest(Source::PhaseFile), Some(Fact { what: What::PhaseFile(Some(_)), .. }));
@@ -109,7 +109,7 @@ impl Judge<'_> {
         self.evidence.moved(Source::Hook).unwrap_or(self.evidence.launched)
     }
 
-    /// A process that is proven gone settles it.
+    /// A process that is proven gone settles the matter.
     fn gone(&mut self) -> Option<Found> {
         let fact = self.evidence.newest(Source::Process)?;
         let What::Process(Process::Gone { status, signal }) = fact.what else { return None };
@@ -142,7 +142,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the client tells; for one that tells nothing, what its process and its work show.
+    /// What the client reports; if it reports nothing, what its process and its work show.
     fn base(&mut self) -> Found {
         if !self.spec.capabilities.hooks {
             return self.base_without_hooks();
@@ -215,7 +215,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A log that says how the turn ended, later than any hook: Codex tells no hook of a failure.
+    /// A log that says how the turn ended, later than any hook: Codex calls no hook for a failure.
     fn transcript(&mut self, base: Found) -> Found {
         let Some(Fact { what: What::Transcript(transcript), .. }) = self.evidence.newest(Source::Transcript)
         else {
@@ -273,8 +273,8 @@ impl Judge<'_> {
         let waits = match base.state {
             State::Working { .. } | State::Starting => false,
             State::Ready | State::Idle | State::Background { .. } | State::LimitedUntil { .. } => true,
-            // A dialog hides the status line, and may keep it from being drawn: no clock is to be
-            // expected while a person is waited for.
+            // A dialog hides the status line, and may keep it from being drawn: no clock can be expected while a
+            // person is awaited.
             _ => return base,
         };
         let progress = evidence.progress().map(|(_, at)| at);
@@ -336,7 +336,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What it asks in its chat. A phase that it signalled in its last moment is seen before this counts,
+    /// What the agent asks in its chat. A phase that it signalled at the last moment is seen before this counts,
     /// and so is a screen without its turn: one that is drawn late would take the question back.
     fn question(&self, state: &State) -> Option<String> {
         let rests = matches!(state, State::Idle | State::IdlePrompt | State::ContextLow { .. });
@@ -355,7 +355,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What a session between turns has to say beside being idle, and limits told by numbers.
+    /// What a session between turns has to say besides being idle, and limits reported as numbers.
     fn rest(&mut self, base: Found) -> Found {
         let limit = match self.evidence.newest(Source::Statusline).map(|fact| &fact.what) {
             Some(What::Statusline(line)) => line.limited_until,
@@ -370,7 +370,7 @@ impl Judge<'_> {
         if !matches!(base.state, State::Idle | State::Ready) {
             return base;
         }
-        // First: little context is no reason to wait for ever.
+        // This comes first: little context is no reason to wait forever.
         if base.state == State::Idle
             && self.evidence.idle_streak >= IDLE_OBSERVATIONS
             && !has_phase(self.evidence)
@@ -392,8 +392,8 @@ impl Judge<'_> {
         base
     }
 
-    /// Whether two kinds of evidence agree that nothing goes on: the client's word, its log, a screen with a
-    /// composer and no work on it. Esc is told by no hook: there the title stands in for it.
+    /// Whether two kinds of evidence agree that nothing is going on: the client's word, its log, a screen with a
+    /// composer and no work on it. No hook reports Esc: there the title stands in for it.
     fn rest_is_proven(&self) -> bool {
         let told = matches!(self.evidence.hooks.stand, Stand::Idle | Stand::Interrupted);
         let logged = matches!(self.evidence.newest(Source::Transcript),
@@ -411,7 +411,7 @@ impl Judge<'_> {
         !self.title_works() && kinds.into_iter().filter(|kind| *kind).count() >= 2
     }
 
-    /// A process that cannot be seen makes everything less sure, and silence unknown.
+    /// A process that cannot be seen makes everything less certain, and silence unknown.
     fn seen(&mut self, base: Found) -> Found {
         match self.evidence.newest(Source::Process).map(|fact| &fact.what) {
             Some(What::Process(Process::Alive)) => {

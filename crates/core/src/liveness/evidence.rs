@@ -1,5 +1,5 @@
-//! What is known about one session: the newest fact of each source, and for each what a single fact
-//! cannot hold: when it last *moved*. Bounded, whatever a client sends.
+//! What is known about one session: the newest fact of each source and, for each source, what a single fact cannot
+//! hold: when it last *moved*. Bounded, whatever a client sends.
 
 use super::background;
 use super::fact::{Fact, Source, What};
@@ -10,27 +10,27 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Characters kept of anybody's text.
+/// How many characters of anybody's text are kept.
 const TEXT_CHARS_MAX: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// When the session was launched.
     pub launched: Time,
-    /// It took up a conversation: until its first turn, its screen shows how an earlier session fared.
+    /// It resumed a conversation: until its first turn, its screen shows how an earlier session fared.
     #[serde(default)]
     pub resumed: bool,
-    /// Since when somebody looks. What did not move before that was not seen not moving.
+    /// Since when somebody has been watching. What did not move before that was not seen not moving.
     watched: Time,
     facts: BTreeMap<Source, Fact>,
     /// When a source last showed something new. A status line that shows the same clock again was
     /// seen, but did not move.
     moved: BTreeMap<Source, Time>,
     pub hooks: HookState,
-    /// Observations in a row that found it idle without a phase, and when the last was counted.
+    /// How many observations in a row found it idle without a phase, and when the last was counted.
     pub(super) idle_streak: u8,
     pub(super) idle_counted: Option<Time>,
-    /// Since when the screen says what it says now.
+    /// Since when the screen has said what it says now.
     #[serde(default)]
     screen_since: Option<Time>,
 }
@@ -55,7 +55,7 @@ impl Evidence {
         self.watched = self.watched.max(now);
     }
 
-    /// How long nothing of that time or later was seen, by a watch that was there to see it.
+    /// Since when it has been quiet: since `at`, else since its launch, but not from before the watch began.
     pub fn quiet_since(&self, at: Option<Time>) -> Time {
         at.unwrap_or(self.launched).max(self.watched)
     }
@@ -72,13 +72,13 @@ impl Evidence {
         self.moved.get(&source).copied()
     }
 
-    /// Since when the screen, as it was last seen, says the same.
+    /// Since when the screen, as last seen, has said the same.
     pub fn screen_since(&self) -> Option<Time> {
         self.screen_since
     }
 
-    /// When anything last moved that shows work: hooks, the transcript, the phase file, the worktree.
-    /// Not the clock, the title or the screen: those move while nothing is done.
+    /// When anything that shows work last moved: hooks, the transcript, the phase file, the worktree. Not the
+    /// clock, the title or the screen: those move while nothing is done.
     pub fn progress(&self) -> Option<(Source, Time)> {
         [Source::Hook, Source::Transcript, Source::PhaseFile, Source::Git]
             .into_iter()
@@ -86,8 +86,8 @@ impl Evidence {
             .max_by_key(|(_, at)| *at)
     }
 
-    /// Takes a fact in. One older than what is there is dropped, but for hooks: replayed late, in
-    /// order, they still make up the state.
+    /// Takes in a fact. One older than what is known is dropped, except for hooks: replayed late, in order, they
+    /// still make up the state.
     pub fn add(&mut self, mut fact: Fact) {
         bound(&mut fact);
         let source = fact.source();
@@ -100,12 +100,12 @@ impl Evidence {
                 self.hooks = self.hooks.after(event, fact.at);
                 true
             }
-            // A look that found no clock is no reading of one.
+            // A look that found no clock is not a reading of one.
             (What::Statusline(new), Some(What::Statusline(old))) => {
                 new.clock.is_some() && new.clock != old.clock
             }
             (What::Statusline(new), _) => new.clock.is_some(),
-            // Every writing is one, also of the same word.
+            // Every write counts, even of the same word.
             (What::PhaseFile(Some(_)), _) => true,
             (What::PhaseFile(None), None) => false,
             (new, Some(old)) => new != old,
@@ -116,7 +116,7 @@ impl Evidence {
             && (new.meaning, &new.row) == (Meaning::Limited, &old.row)
             && old.until.is_some()
         {
-            // The same notice, looked at later: a time of day would become tomorrow's.
+            // The same notice, seen later: a time of day would become tomorrow's.
             new.until = old.until;
         }
         if let What::Screen(new) = &fact.what {
@@ -131,7 +131,7 @@ impl Evidence {
     }
 }
 
-/// Whether two readings mean the same: the clock on them and a spinner's step aside.
+/// Whether two readings mean the same, ignoring the clock and a spinner's step.
 fn says_the_same(new: &Reading, old: &Reading) -> bool {
     let dialog = |reading: &Reading| reading.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
     new.meaning() == old.meaning() && dialog(new) == dialog(old)
@@ -140,7 +140,7 @@ fn says_the_same(new: &Reading, old: &Reading) -> bool {
 fn bound(fact: &mut Fact) {
     let cut = |text: &mut String| {
         if text.len() > TEXT_CHARS_MAX {
-            // A part first: a prompt may be a hundred times as long as what is kept.
+            // Cut roughly first: a prompt may be a hundred times as long as what is kept.
             let part: String = text.chars().take(TEXT_CHARS_MAX * 4).collect();
             *text = one_line(&part, TEXT_CHARS_MAX);
         }

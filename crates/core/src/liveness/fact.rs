@@ -62,12 +62,12 @@ pub enum What {
     },
 }
 
-/// Three values: that it cannot be seen does not make it dead.
+/// Three values: a process that cannot be seen is not therefore dead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "process", rename_all = "snake_case")]
 pub enum Process {
     Alive,
-    /// Proven gone, with what it left behind if that is known.
+    /// Proven gone, with its exit status or signal if known.
     Gone {
         status: Option<i32>,
         signal: Option<i32>,
@@ -92,10 +92,10 @@ pub struct StatuslineFact {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     pub bytes: u64,
-    /// How the newest turn in it ended, if it has and the log says so, and when that was read.
+    /// How the newest turn in it ended, if it has ended and the log says so, and when that was read.
     pub turn: Option<(Time, TurnEnd)>,
-    /// When the turn began that is open by the log, if it says so; and how many prompts wait in the
-    /// client's queue.
+    /// When the turn that the log shows as open began, if it says so; and how many prompts wait in the client's
+    /// queue.
     #[serde(default)]
     pub began: Option<Time>,
     #[serde(default)]
@@ -103,7 +103,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Whether the log shows that nothing goes on: the last turn's end, and an empty queue.
+    /// Whether the log shows that nothing is going on: the last turn has ended, and the queue is empty.
     pub fn rests(&self) -> bool {
         self.turn.is_some() && self.queued == 0
     }

@@ -11,8 +11,8 @@ pub enum Gate {
     NotStuck,
 }
 
-/// Any change of the clock counts as an advance: it wraps at midnight, and machines set theirs.
-/// Two equal clocks mean something only if they were seen far enough apart; whoever calls sees to it.
+/// Any change of the clock counts as an advance: it wraps at midnight, and machines reset theirs. Two equal clocks
+/// mean something only if they were seen far enough apart; the caller sees to that.
 pub fn time_gate(previous: Option<Clock>, current: Option<Clock>, others_say_stuck: bool) -> Gate {
     if !others_say_stuck {
         return Gate::NotStuck;
@@ -21,7 +21,7 @@ pub fn time_gate(previous: Option<Clock>, current: Option<Clock>, others_say_stu
         (Some(previous), Some(current)) if previous != current => Gate::JustStarted,
         (None, Some(_)) => Gate::JustStarted,
         (Some(_), Some(_)) => Gate::Stuck,
-        // Nothing is seen now: the others decide.
+        // Nothing is seen now: the other signs decide.
         (_, None) => Gate::Stuck,
     }
 }

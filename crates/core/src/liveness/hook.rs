@@ -1,5 +1,5 @@
-//! What clients tell of themselves, in types: hook payloads and notifications, after parsing. And
-//! what follows from a sequence of them: [`HookState`].
+//! What clients report of themselves, in types: hook payloads and notifications, after parsing. And what follows
+//! from a sequence of them: [`HookState`].
 
 use super::background::Task;
 use crate::time::Time;
@@ -12,11 +12,11 @@ pub enum HookEvent {
     SessionStart {
         source: StartSource,
     },
-    /// Fires when a prompt is taken, also when it is only put in the queue.
+    /// Fires when a prompt is taken, even if it is only put in the queue.
     UserPromptSubmit {
         prompt: String,
-        /// The client's id of the turn that is open then: for a prompt that is put in the queue, the
-        /// one before it.
+        /// The client's id of the turn that is open then: for a prompt that is put in the queue, the turn before
+        /// it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<String>,
     },
@@ -35,7 +35,7 @@ pub enum HookEvent {
     PermissionRequest {
         tool: String,
     },
-    /// A turn ended: which, and what goes on in the background.
+    /// A turn ended: which one, and what continues in the background.
     Stop {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<String>,
@@ -45,7 +45,7 @@ pub enum HookEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<String>,
     },
-    /// A turn ended in an error. `subagent`: it is one of the client's own helpers, not the session.
+    /// A turn ended in an error. `subagent`: the turn of one of the client's own helpers, not of the session.
     StopFailure {
         error: String,
         message: String,
@@ -58,7 +58,7 @@ pub enum HookEvent {
     PostCompact {
         trigger: CompactTrigger,
     },
-    /// Codex says when a person breaks a turn off; Claude Code does not.
+    /// Codex reports when a person breaks off a turn; Claude Code does not.
     Interrupt,
     SessionEnd {
         reason: String,
@@ -68,7 +68,7 @@ pub enum HookEvent {
         thread: String,
         prompt: Option<String>,
     },
-    /// One we know nothing about. It happened: that is a sign of life.
+    /// An event we know nothing about. It happened: that is a sign of life.
     Other {
         name: String,
     },
@@ -87,7 +87,7 @@ pub enum StartSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationKind {
-    /// A permission is waited for; comes seconds after the dialog.
+    /// A permission is awaited; comes seconds after the dialog.
     PermissionPrompt,
     /// Nobody typed for a minute.
     IdlePrompt,
@@ -101,7 +101,7 @@ pub enum CompactTrigger {
     Auto,
 }
 
-/// The tool by which Claude Code's model asks its user.
+/// The tool with which Claude Code's model asks its user.
 const QUESTION_TOOL: &str = "AskUserQuestion";
 
 impl fmt::Display for HookEvent {
@@ -149,27 +149,27 @@ impl fmt::Display for HookEvent {
     }
 }
 
-/// Where a session stands by its hooks alone.
+/// The state of a session according to its hooks alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookState {
     pub stand: Stand,
-    /// When it came to stand there.
+    /// When it entered that state.
     pub since: Time,
-    /// A prompt was taken and its end has not been told. A compaction leaves this as it is.
+    /// A prompt was taken and its end has not been reported. A compaction leaves this as it is.
     pub turn_open: bool,
     /// When the last prompt was taken.
     pub turn_started: Option<Time>,
-    /// It has told something.
+    /// It has reported something.
     pub started: bool,
-    /// The client's id of the open turn, and how many prompts were put in the queue in it.
+    /// The client's id of the open turn, and how many prompts were put in the queue during it.
     #[serde(default)]
     turn: Option<String>,
     #[serde(default)]
     queued: u32,
-    /// What went on in the background when the last turn ended.
+    /// What was running in the background when the last turn ended.
     #[serde(default)]
     pub tasks: Vec<Task>,
-    /// The question that the last turn ended with, while it is the last.
+    /// The question that the last turn ended with, as long as no turn follows.
     #[serde(default)]
     pub asks: Option<String>,
 }
@@ -177,7 +177,7 @@ pub struct HookState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stand", rename_all = "snake_case")]
 pub enum Stand {
-    /// Nothing was told yet.
+    /// Nothing has been reported yet.
     Silent,
     Ready,
     Model,
@@ -189,7 +189,7 @@ pub enum Stand {
     },
     Question,
     Compacting,
-    /// Its turn has ended, and a prompt that was put in the queue in it is to be next.
+    /// Its turn has ended, and a prompt that was put in the queue during it is to be next.
     Queued,
     Idle,
     Interrupted,
@@ -217,15 +217,15 @@ impl HookState {
         }
     }
 
-    /// The state after one more event. Events that say nothing about where the session stands (a
-    /// subagent's, `/clear`'s end of the old conversation) leave it.
+    /// The state after one more event. Events that say nothing about the session's own state (a subagent's,
+    /// `/clear`'s end of the old conversation) leave it unchanged.
     pub fn after(&self, event: &HookEvent, at: Time) -> HookState {
         let mut next = self.clone();
         next.started = true;
         let resting = |open: bool| if open { Stand::Model } else { Stand::Idle };
         let stand = match event {
             HookEvent::SessionStart { source: StartSource::Compact } => None,
-            // Codex tells of its start together with the first prompt.
+            // Codex reports its start together with the first prompt.
             HookEvent::SessionStart { .. } if self.turn_open => None,
             HookEvent::SessionStart { .. } => Some(Stand::Ready),
             HookEvent::UserPromptSubmit { turn, .. } => {
@@ -237,7 +237,7 @@ impl HookState {
                     next.queued = 0;
                 }
                 next.turn = turn.clone().or(next.turn);
-                // Taken into the queue behind a dialog or a tool: those go on.
+                // Taken into the queue behind a dialog or a tool, which continue.
                 match &self.stand {
                     Stand::Tool { .. } | Stand::Permission { .. } | Stand::Question | Stand::Compacting
                         if self.turn_open =>
@@ -273,7 +273,7 @@ impl HookState {
                 next.asks.clone_from(asks);
                 let queued = self.queued > 0 && is_of(turn.as_ref(), self.turn.as_ref());
                 if queued {
-                    // What was queued is next, unless the turn took it in: the log and the screen say.
+                    // The queued prompt is next, unless the turn took it in: the log and the screen will tell.
                     next.queued = self.queued - 1;
                     next.turn = None;
                     next.turn_open = true;
@@ -282,7 +282,7 @@ impl HookState {
                     Some(next.at_rest())
                 }
             }
-            // Codex tells of the end twice.
+            // Codex reports the end twice.
             HookEvent::TurnComplete { .. } if self.stand == Stand::Queued => None,
             HookEvent::TurnComplete { .. } => Some(next.at_rest()),
             HookEvent::StopFailure { subagent: true, .. } | HookEvent::SubagentStop => None,
@@ -291,7 +291,7 @@ impl HookState {
                 Some(Stand::Failed { error: error.clone(), message: message.clone() })
             }
             HookEvent::PreCompact { .. } => Some(Stand::Compacting),
-            // No Stop follows a `/compact`; an automatic one goes on with its turn.
+            // No Stop follows a `/compact`; an automatic compaction continues its turn.
             HookEvent::PostCompact { .. } => Some(resting(self.turn_open)),
             HookEvent::Interrupt => {
                 next.turn_open = false;
@@ -312,7 +312,7 @@ impl HookState {
                 next.stand = stand;
             }
             None => {
-                // Something was told by a session that had said nothing: it runs.
+                // A session that had been silent reported something: it runs.
                 if next.stand == Stand::Silent && matches!(event, HookEvent::SessionStart { .. }) {
                     next.stand = Stand::Ready;
                     next.since = at;
@@ -332,7 +332,7 @@ impl HookState {
     }
 }
 
-/// Whether an event is of the open turn. Clients that tell no ids are taken at their word.
+/// Whether an event belongs to the open turn. Clients that report no ids are taken at their word.
 fn is_of(turn: Option<&String>, open: Option<&String>) -> bool {
     match (turn, open) {
         (Some(turn), Some(open)) => turn == open,

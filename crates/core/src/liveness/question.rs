@@ -3,11 +3,11 @@
 
 use crate::text::{head, neutralise, tail};
 
-/// What is read of a message, from its end; and what is kept of its question.
+/// How much of a message is read, from its end; and how much of its question is kept.
 const READ_BYTES_MAX: usize = 4096;
 const QUESTION_BYTES_MAX: usize = 1000;
 
-/// The question that a message ends with, with the things to choose from if those are listed below it.
+/// The question that a message ends with, including the choices if they are listed below it.
 pub fn question_at_end(message: &str) -> Option<String> {
     let text = neutralise(&tail(message.trim_end(), READ_BYTES_MAX));
     let rows: Vec<&str> = text.lines().map(str::trim).collect();
@@ -20,7 +20,7 @@ pub fn question_at_end(message: &str) -> Option<String> {
     Some(head(&question.join("\n"), QUESTION_BYTES_MAX))
 }
 
-/// Markup and brackets may follow the mark.
+/// Markup and brackets may follow the question mark.
 fn asks(row: &str) -> bool {
     row.trim_end_matches(['*', '_', '`', ')', '"', '”', '»', ' ']).ends_with(['?', '？'])
 }

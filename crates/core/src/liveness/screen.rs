@@ -1,4 +1,4 @@
-//! The part of a screen in a status: it takes claims away.
+//! The screen's part in a status: it takes claims away.
 
 use super::derive::{Found, Judge, dialog, working};
 use super::fact::{Fact, Source, What};
@@ -7,14 +7,14 @@ use crate::runtime::{DialogKind, ErrorKind, Meaning, Where};
 use crate::time::Time;
 
 impl Judge<'_> {
-    /// The screen takes away, never adds: a dialog is up, a limit is reached, the turn is over.
+    /// The screen takes away but never adds: a dialog is up, a limit is reached, the turn is over.
     pub(super) fn screen(&mut self, base: Found) -> Found {
         let timing = &self.spec.timing;
         let Some(Fact { at, what: What::Screen(reading) }) = self.evidence.newest(Source::Screen) else {
             return base;
         };
         let at = *at;
-        // Since when it shows that, not when it was last looked at.
+        // Since when it has shown that, not when it was last looked at.
         let began = self.evidence.screen_since().unwrap_or(at).max(self.last_hook());
         let Some(claim) = &reading.claim else {
             self.because(Source::Screen, "the screen is not understood, and says nothing");
@@ -95,7 +95,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What no rule knows is a dialog only if it stays as it is, and nothing says that a turn runs on.
+    /// A screen that no rule knows is a dialog only if it stays as it is, and nothing says that a turn is still
+    /// running.
     fn still_asks(&self, base: &Found, at: Time, settled: bool) -> bool {
         let since = self.evidence.screen_since().unwrap_or(at);
         let still = at.since(since) >= self.spec.timing.still();
@@ -103,9 +104,9 @@ impl Judge<'_> {
         matches!(base.state, State::Dialog { .. }) || (still && !self.title_works() && (settled || !works))
     }
 
-    /// A busy screen makes nothing busy. But it takes rest away: what was queued begins without a hook.
-    /// And no hook tells that a permission was given: while a turn is open, a screen that works where a
-    /// dialog was takes the dialog away.
+    /// A busy screen makes nothing busy. But it takes rest away: a queued prompt begins without a hook. And no
+    /// hook reports that a permission was given: while a turn is open, a screen that shows work where a dialog was
+    /// takes the dialog away.
     fn screen_busy(&mut self, base: Found, at: Time, settled: bool) -> Found {
         match base.state {
             State::Working { .. } => base,
@@ -135,7 +136,7 @@ impl Judge<'_> {
         self.title_meaning().is_some_and(Meaning::is_busy)
     }
 
-    /// Whether the title shows something, and no work.
+    /// Whether the title shows something other than work.
     fn title_rests(&self) -> bool {
         self.title_meaning().is_some_and(|meaning| !meaning.is_busy())
     }
@@ -147,7 +148,7 @@ impl Judge<'_> {
                 self.because(Source::Screen, format!("the error is on the screen ({kind})"));
                 Found { state: State::Failed { error }, ..base }
             }
-            // An agent may print the very same words: a title that works says that it goes on.
+            // An agent may print the very same words: a title that shows work says that the turn continues.
             State::Working { .. } | State::Starting | State::Ready if settled && !self.title_works() => {
                 self.because(Source::Screen, format!("it shows an error ({kind}), which no hook told"));
                 self.found(State::Failed { error: kind }, at, Confidence::Medium)
@@ -156,8 +157,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A turn that ended without a hook: Esc. The screen and the title have to agree, and to do so
-    /// for longer than a redraw takes; where no title can say it, the screen must show the end.
+    /// A turn that ended without a hook: Esc. The screen and the title have to agree, for longer than a redraw
+    /// takes; if no title can say so, the screen must show the end.
     fn screen_over(&mut self, base: Found, meaning: Meaning, at: Time, settled: bool) -> Found {
         if !base.state.in_turn() || !settled || !self.spec.capabilities.hooks {
             return base;

@@ -1,4 +1,4 @@
-//! What is derived: a state, how sure it is, and the chain of facts it was derived from.
+//! What is derived: a state, how certain it is, and the chain of facts it was derived from.
 
 use super::fact::Fact;
 use crate::runtime::{DialogKind, DialogView, ErrorKind};
@@ -22,14 +22,14 @@ pub enum State {
     },
     /// Its turn has ended.
     Idle,
-    /// Idle three times in a row without having said where it stands.
+    /// Idle three times in a row without having signalled a phase.
     IdlePrompt,
     LimitedUntil {
         until: Time,
     },
-    /// Its turn has ended, and work that it began goes on in the background: it waits for that.
+    /// Its turn has ended, but work that it began continues in the background: it waits for that.
     Background {
-        /// What, in a few words.
+        /// What work, in a few words.
         what: String,
     },
     /// Between turns, with little context left.
@@ -40,16 +40,16 @@ pub enum State {
     Failed {
         error: ErrorKind,
     },
-    /// It neither moves nor shows that it lives.
+    /// It neither moves nor shows any sign of life.
     Stuck,
-    /// It lives, but nothing has moved for long.
+    /// It is alive, but nothing has moved for long.
     NoProgress,
     /// Its process is gone, and not by its own will.
     Crashed {
         status: Option<i32>,
         signal: Option<i32>,
     },
-    /// Its process is gone as it should.
+    /// Its process is gone, as it should be.
     Exited,
     /// Nothing reliable is known. Not dead.
     Unknown,
@@ -64,9 +64,9 @@ pub enum Activity {
         tool: String,
     },
     Compacting,
-    /// Its request failed and is tried again.
+    /// Its request failed and is being retried.
     Retrying,
-    /// Of what kind cannot be told.
+    /// Work of unknown kind.
     Something,
 }
 
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// Nothing is done at the moment, and that is known.
+    /// Nothing is being done at the moment, and that is known.
     pub fn rests(&self) -> bool {
         matches!(
             self,
@@ -157,7 +157,7 @@ pub struct Status {
     pub state: State,
     pub since: Time,
     pub confidence: Confidence,
-    /// In use; also said in a turn, when the state does not.
+    /// Per cent in use; also given during a turn, when the state does not say it.
     pub context_percent: Option<u8>,
     /// What the dialog says, once the screen has shown it.
     #[serde(default)]

@@ -1,20 +1,20 @@
 //! What the planner concludes from what it is told: verdicts, suspicions, publications.
 
 use super::{
-    Finding, Input, Known, Link, Order, Place, Plan, Publication, Purpose, Step, TREES_MAX, Terms, Tree,
-    Trial, TrialId, Verdict, Waiting,
+    Finding, Known, Link, Order, Ordered, Place, Plan, PlanEvent, Purpose, Step, TREES_MAX, Terms, TreeId,
+    Trial, TrialId, TrialResult, Waiting,
 };
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
 
 impl Plan {
-    pub(super) fn take_in(&mut self, now: Time, terms: &Terms, input: &Input, orders: &mut Vec<Order>) {
+    pub(super) fn take_in(&mut self, now: Time, terms: &Terms, input: &PlanEvent, orders: &mut Vec<Order>) {
         if self.hold_until.is_some_and(|until| until <= now) {
             self.hold_until = None;
         }
         self.take_back(now);
         match input {
-            Input::Entered { entry, priority, at, alone } => {
+            PlanEvent::Entered { entry, priority, at, alone } => {
                 self.entries.entry(*entry).or_insert(Waiting {
                     priority: *priority,
                     at: *at,
@@ -28,62 +28,64 @@ impl Plan {
                     alone: *alone,
                 });
             }
-            Input::Prioritised { entry, priority } => {
+            PlanEvent::Prioritised { entry, priority } => {
                 if let Some(entry) = self.entries.get_mut(entry) {
                     entry.priority = *priority;
                 }
             }
-            Input::Alone { entry } => self.set_alone(*entry, orders),
-            Input::Removed { entry } => {
+            PlanEvent::Alone { entry } => self.set_alone(*entry, orders),
+            PlanEvent::Removed { entry } => {
                 if !self.is_landing(*entry) {
                     self.forget(*entry, orders);
                 }
             }
-            // While a publication is under way the primary branch may be seen before or after it: its
+            // While a publication is under way, the primary branch may be seen before or after the move: the
             // answer will tell.
-            Input::Primary { head } => {
+            PlanEvent::Primary { head } => {
                 if self.publishing.is_none() && self.base.as_ref() != Some(head) {
                     self.start_over(head, orders);
                 }
             }
-            Input::Green { tree, commit } => self.remember_tree(tree, commit),
-            Input::Unproven { trial, entries } => {
+            PlanEvent::Green { tree, commit } => self.remember_tree(tree, commit),
+            PlanEvent::Unproven { trial, entries } => {
                 if let Some(trial) = self.trials.iter_mut().find(|t| t.id == *trial) {
                     trial.unproven.clone_from(entries);
                 }
             }
-            Input::Built { trial, chain } => self.built(terms, *trial, chain, orders),
-            Input::Conflicted { trial, at, with_base } => self.conflicted(*trial, *at, *with_base, orders),
-            Input::Finished { trial, verdict } => self.finished(now, terms, *trial, *verdict, orders),
-            Input::Dropped { trial } => self.dropped(*trial, orders),
-            Input::Published { tip, head } => self.published(tip, head),
-            Input::Refused { tip, head } => {
+            PlanEvent::Built { trial, chain } => self.built(terms, *trial, chain, orders),
+            PlanEvent::Conflicted { trial, at, with_base } => {
+                self.conflicted(*trial, *at, *with_base, orders);
+            }
+            PlanEvent::Finished { trial, verdict } => self.finished(now, terms, *trial, *verdict, orders),
+            PlanEvent::Dropped { trial } => self.dropped(*trial, orders),
+            PlanEvent::Published { tip, head } => self.published(tip, head),
+            PlanEvent::Refused { tip, head } => {
                 if self.publishing.take_if(|p| p.tip == *tip).is_some() {
                     self.start_over(head, orders);
                 }
             }
-            Input::CalledBack { tip, entry } => {
-                // What is known and tried goes on from what was to land, so all of that has the entry in it.
+            PlanEvent::CalledBack { tip, entry } => {
+                // Everything known and tried builds on what was to land, so all of it contains the entry.
                 if self.publishing.take_if(|p| p.tip == *tip).is_some() {
                     self.forget(*entry, orders);
                 }
             }
-            Input::Unpublishable { tip } => {
+            PlanEvent::Unpublishable { tip } => {
                 if let Some(gone) = self.publishing.take_if(|p| p.tip == *tip) {
                     gone.list.into_iter().for_each(|entry| self.forget(entry, orders));
                 }
             }
-            Input::ChecksChanged => {
+            PlanEvent::ChecksChanged => {
                 self.trees.clear();
                 if let Some(base) = self.base.clone() {
                     self.start_over(&base, orders);
                 }
             }
-            Input::Tick => {}
+            PlanEvent::Tick => {}
         }
     }
 
-    /// Somebody else moved the primary branch: all that was found on the old base is void. What is being
+    /// Somebody else moved the primary branch: everything found on the old base is void. A list that is being
     /// published was found before, and its answer will tell.
     fn start_over(&mut self, base: &Sha, orders: &mut Vec<Order>) {
         self.base = Some(base.clone());
@@ -95,7 +97,7 @@ impl Plan {
         }
     }
 
-    /// The entry is out of the queue, and with it every list it is in.
+    /// The entry is out of the queue, and so is every list that contains it.
     pub(super) fn forget(&mut self, entry: EntryId, orders: &mut Vec<Order>) {
         self.entries.remove(&entry);
         self.line.retain(|e| *e != entry);
@@ -103,7 +105,7 @@ impl Plan {
         self.cancel(orders, |t| t.rest().contains(&entry));
     }
 
-    /// What is being tried with others of it is of no use any more.
+    /// Trials of the entry together with others can no longer be used.
     fn set_alone(&mut self, id: EntryId, orders: &mut Vec<Order>) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if std::mem::replace(&mut entry.alone, true) || self.is_landing(id) {
@@ -117,7 +119,7 @@ impl Plan {
         self.cancel(orders, |t| with_others(t.rest()));
     }
 
-    /// Cancels trials. An entry whose confirmation is cancelled is under suspicion no more.
+    /// Cancels trials. An entry whose confirmation is cancelled is no longer a suspect.
     pub(super) fn cancel(&mut self, orders: &mut Vec<Order>, which: impl Fn(&Trial) -> bool) {
         for trial in self.trials.extract_if(.., |t| which(t)).collect::<Vec<_>>() {
             orders.push(Order::Cancel { trial: trial.id });
@@ -127,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// Nothing was learned of it: one under suspicion stays so.
+    /// Nothing was learned from the trial: a suspect remains one.
     fn dropped(&mut self, id: TrialId, orders: &mut Vec<Order>) {
         let suspect = self.trials.iter().find(|t| t.id == id).and_then(|t| match t.purpose {
             Purpose::Confirm { entry } => Some((entry, self.entries.get(&entry)?.place.clone())),
@@ -139,7 +141,7 @@ impl Plan {
         }
     }
 
-    fn remember_tree(&mut self, tree: &Tree, commit: &Sha) {
+    fn remember_tree(&mut self, tree: &TreeId, commit: &Sha) {
         if self.tested(tree).is_none() {
             self.trees.push_back((tree.clone(), commit.clone()));
             if self.trees.len() > TREES_MAX {
@@ -149,7 +151,7 @@ impl Plan {
     }
 
     /// The green commit with that tree.
-    fn tested(&self, tree: &Tree) -> Option<&Sha> {
+    fn tested(&self, tree: &TreeId) -> Option<&Sha> {
         self.trees.iter().find(|(t, _)| t == tree).map(|(_, commit)| commit)
     }
 
@@ -169,7 +171,7 @@ impl Plan {
         let found: Vec<(usize, Sha)> = (1..=list.len())
             .filter_map(|n| {
                 let Link { commit, tree } = &chain[n - 1];
-                // Where nothing changes, there is nothing to test.
+                // If nothing changes, there is nothing to test.
                 let tested = match Some(commit) == self.base.as_ref() {
                     true => Some(commit),
                     false => self.tested(tree).filter(|_| !unproven.contains(&list[n - 1])),
@@ -215,18 +217,25 @@ impl Plan {
         self.cancel(orders, |t| t.chain.is_none() && t.rest().contains(&entry));
     }
 
-    fn finished(&mut self, now: Time, terms: &Terms, id: TrialId, verdict: Verdict, orders: &mut Vec<Order>) {
-        let is_it = |t: &Trial| t.id == id && (t.chain.is_some() || verdict == Verdict::Infra);
+    fn finished(
+        &mut self,
+        now: Time,
+        terms: &Terms,
+        id: TrialId,
+        verdict: TrialResult,
+        orders: &mut Vec<Order>,
+    ) {
+        let is_it = |t: &Trial| t.id == id && (t.chain.is_some() || verdict == TrialResult::Infra);
         let Some(at) = self.trials.iter().position(is_it) else { return };
         let trial = self.trials.remove(at);
         self.has_run(&trial, verdict);
-        if verdict == Verdict::Infra {
+        if verdict == TrialResult::Infra {
             self.could_not_run(now, terms, &trial, orders);
             return;
         }
         let (list, landed) = (trial.rest().to_vec(), trial.landed);
         let chain = trial.chain.clone().unwrap_or_default();
-        if verdict == Verdict::Green
+        if verdict == TrialResult::Green
             && let Some(last) = chain.last()
         {
             self.remember_tree(&last.tree, &last.commit);
@@ -237,7 +246,7 @@ impl Plan {
             }
         }
         match (trial.purpose, verdict) {
-            (Purpose::Land, Verdict::Green) => {}
+            (Purpose::Land, TrialResult::Green) => {}
             (Purpose::Land, _) => {
                 self.learn(terms, &list, Finding::Red { trial: id, infra: false });
             }
@@ -246,7 +255,7 @@ impl Plan {
                 else {
                     return;
                 };
-                if verdict == Verdict::Green {
+                if verdict == TrialResult::Green {
                     self.put(entry, Place::Queued);
                     if !infra {
                         orders.push(Order::Flake { trial: red, entry: Some(entry) });
@@ -270,7 +279,7 @@ impl Plan {
         }
     }
 
-    /// Keeps a verdict on a list. What is being published has its verdict already.
+    /// Records a verdict on a list. A list that is being published already has its verdict.
     pub(super) fn learn(&mut self, terms: &Terms, list: &[EntryId], result: Finding) {
         let news = list.len() > self.landing().len()
             && !self.known.iter().any(|k| k.list == list && k.result.is_green());
@@ -278,7 +287,7 @@ impl Plan {
             return;
         }
         if terms.strict {
-            // What was red in a list would land with it: first that has to be settled.
+            // A red list inside this one would land with it: that has to be settled first.
             if !result.is_green() {
                 self.known.retain(|k| !(k.result.is_green() && k.list.starts_with(list)));
             } else if self.known.iter().any(|k| !k.result.is_green() && list.starts_with(&k.list))
@@ -300,8 +309,8 @@ impl Plan {
         self.known.iter().find(|k| k.list == list).map(|k| &k.result)
     }
 
-    /// Publishes the longest green list of the line. One that has left the line (a suspect that was
-    /// cleared) is published if nothing that is being tried would land more.
+    /// Publishes the longest green list of the line. A list that has left the line (a cleared suspect) is
+    /// published if nothing that is being tried would land more.
     pub(super) fn publish(&mut self, terms: &Terms, orders: &mut Vec<Order>) {
         if self.publishing.is_some() {
             return;
@@ -310,7 +319,7 @@ impl Plan {
         let in_line = |list: &[EntryId]| self.line.starts_with(list);
         let tried = || self.trials.iter().filter(|t| t.lands() && in_line(t.rest()));
         let ahead = tried().map(|t| t.rest().len()).max();
-        // It would have to be tried again.
+        // That entry would have to be tried again.
         let delays = |list: &[EntryId]| {
             tried().any(|t| t.rest().iter().any(|e| self.is_urgent(*e) && !list.contains(e)))
         };
@@ -329,7 +338,7 @@ impl Plan {
         let (list, on) = (list.clone(), on.clone().unwrap_or_else(|| old.clone()));
         let steps = self.steps(terms, &on, &list, chain);
 
-        // What was red in it did not come again.
+        // What was red in it was not red again.
         for k in self.known.iter().filter(|k| list.starts_with(&k.list)) {
             if let Finding::Red { trial, infra: false } = k.result {
                 orders.push(Order::Flake { trial, entry: None });
@@ -354,7 +363,7 @@ impl Plan {
         self.known.retain(|k| k.list.starts_with(&list) && k.list.len() > list.len());
         self.line.retain(|id| !list.contains(id));
         self.line.splice(0..0, list.iter().copied());
-        self.publishing = Some(Publication { list, tip });
+        self.publishing = Some(Ordered { list, tip });
         orders.push(Order::Publish { old, on, steps });
     }
 
@@ -372,7 +381,7 @@ impl Plan {
         self.finding(list).is_some_and(Finding::is_green)
     }
 
-    /// Whether the first `len` of a list have to be green by themselves before more of it lands.
+    /// Whether the first `len` entries of a list have to be green by themselves before more of it lands.
     pub(super) fn has_to_end(&self, terms: &Terms, list: &[EntryId], len: usize) -> bool {
         let alone = |at: usize| list.get(at).and_then(|e| self.entries.get(e)).is_some_and(|e| e.alone);
         terms.each || alone(len - 1) || alone(len)
@@ -401,7 +410,7 @@ impl Plan {
         };
         let (mut steps, mut from) = (Vec::new(), 0);
         for len in if terms.strict { 1 } else { list.len() }..=list.len() {
-            // Where nothing new begins, there is nothing to land by itself.
+            // A part that adds nothing new has nothing to land by itself.
             if len < list.len() && chain[len - 1].commit == *on {
                 continue;
             }
@@ -413,9 +422,9 @@ impl Plan {
         steps
     }
 
-    /// The base is now what was published. The lists that go on from it stay as they are, on top.
+    /// The base is now what was published. The lists that continue from it stay as they are, on top.
     fn published(&mut self, tip: &Sha, head: &Sha) {
-        let Some(Publication { list, .. }) = self.publishing.take_if(|p| p.tip == *tip) else { return };
+        let Some(Ordered { list, .. }) = self.publishing.take_if(|p| p.tip == *tip) else { return };
         for trial in &mut self.trials {
             if !trial.detached {
                 trial.landed += list.len();
@@ -435,8 +444,8 @@ impl Plan {
         self.base = Some(head.clone());
     }
 
-    /// If the first red list is one entry longer than a green one, that entry did it: it
-    /// is put aside to be tried once more.
+    /// If the first red list is one entry longer than a green one, that entry is the culprit: it is put aside to
+    /// be tried once more.
     pub(super) fn suspect_the_first_red(&mut self, terms: &Terms) -> bool {
         let green = self.green_ahead(terms);
         let reds = self.known.iter().filter_map(|k| match k.result {
@@ -449,7 +458,7 @@ impl Plan {
             return false;
         };
         let entry = list[green];
-        // If it is cleared, what was red with more than it has to be settled, too.
+        // If it is cleared, the red lists that have more than it have to be settled, too.
         let more = |k: &Known| k.result.is_really_red() && k.list.last() != Some(&entry);
         self.known.retain(|k| !k.list.contains(&entry) || more(k));
         self.line.retain(|e| *e != entry);

@@ -1,22 +1,22 @@
 //! Which lists to try next.
 //!
-//! A *path* is one way things may go on: what is taken for green, and who follows. The first path is
-//! the line as it is, and its chance is one. On each path the next prefix is as useful as it is
-//! probable that all before it is green. If a red list is known on a path, lists inside of it
-//! are tried; when each of those is under way, the path forks: one path for each entry that may be
-//! the culprit, without it. The most useful lists of all paths get the slots.
+//! A *path* is one way things may go: which entries are taken for green, and which follow. The first path is the
+//! line as it is, with a chance of one. On each path, the next prefix is as useful as it is probable that
+//! everything before it is green. If a red list is known on a path, lists inside it are tried; when each of those
+//! is under way, the path forks: one path for each entry that may be the culprit, without that entry. The most
+//! useful lists of all paths get the slots.
 
 use super::rate::LIST_MAX;
 use super::{Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialId, Waiting};
 use crate::ids::EntryId;
 use crate::time::Time;
 
-/// A list that is less probable to be of use than this is not worth a run, even of a slot that is free. Of two that
-/// nothing is known of, one by itself is.
+/// A list that is less likely than this to be of use is not worth a run, even if a slot is free. Of two entries
+/// about which nothing is known, one by itself is worth it.
 const USEFUL_MIN: f64 = 0.06;
-/// A list that is worth another trial's slot, if that one's answer will hardly matter.
+/// At this usefulness a list is worth another trial's slot, if that trial's answer will hardly matter.
 const URGENT_MIN: f64 = 0.3;
-/// Paths looked at in one step.
+/// How many paths are looked at in one step.
 const PATHS_MAX: usize = 64;
 
 struct Path {
@@ -27,7 +27,7 @@ struct Path {
     forked: bool,
 }
 
-/// What is known of the beginning of a path of some length.
+/// What is known about a prefix of a path, by its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Nothing,
@@ -54,7 +54,7 @@ impl Plan {
         self.start_lists(terms, usize::MAX, orders);
     }
 
-    /// At most so many. Says how many.
+    /// Starts at most that many lists. Returns how many.
     fn start_lists(&mut self, terms: &Terms, most: usize, orders: &mut Vec<Order>) -> usize {
         let doubtful: Vec<TrialId> = self.doubtful(terms);
         let free = terms.slots.saturating_sub(self.trials.len());
@@ -75,7 +75,7 @@ impl Plan {
         begun
     }
 
-    /// Those under suspicion that are not being tried once more.
+    /// Suspects that are not being tried once more.
     pub(super) fn unconfirmed(&self, terms: &Terms) -> Vec<EntryId> {
         let is_suspect = |e: &Waiting| matches!(e.place, Place::Suspect { .. }) && terms.admits(e);
         let suspects = self.entries.iter().filter(|(_, e)| is_suspect(e)).map(|(id, _)| *id);
@@ -121,7 +121,7 @@ impl Plan {
         });
     }
 
-    /// The trials whose answer matters only if a red one was a flake: the longest first.
+    /// The trials whose answer matters only if a red one was a flake, longest first.
     fn doubtful(&self, terms: &Terms) -> Vec<TrialId> {
         let mut doubtful: Vec<&Trial> =
             self.trials.iter().filter(|t| t.lands() && self.is_doubtful(terms, t.rest())).collect();
@@ -131,7 +131,8 @@ impl Plan {
 
     fn is_doubtful(&self, terms: &Terms, list: &[EntryId]) -> bool {
         let mut line = self.line.iter();
-        // One with somebody who may not land now is known when it has ended, and may be in the line again.
+        // If it contains an entry that may not land now, its result will be known when it ends, and it may rejoin
+        // the line.
         if list.iter().any(|e| self.entries.get(e).is_some_and(|e| !terms.admits(e))) {
             return false;
         }
@@ -154,7 +155,7 @@ impl Plan {
                     let (usefulness, want) = self.next_on(terms, p, room - wanted.len(), &wanted)?;
                     Some((n, usefulness, want))
                 })
-                // The first of equals: the line itself before what branches off.
+                // The first of equals: the line itself before its branches.
                 .reduce(|a, b| if b.1 > a.1 { b } else { a });
             let Some((n, usefulness, want)) = best else { break };
             if usefulness < USEFUL_MIN {
@@ -180,7 +181,8 @@ impl Plan {
         wanted
     }
 
-    /// What is known of a path, by length. Each list is compared with it once: there are few lists, and many lengths.
+    /// What is known of a path, by length. Each list is compared with it once: there are few lists, and many
+    /// lengths.
     fn marks_on(&self, path: &Path, wanted: &[(Vec<EntryId>, f64)]) -> Vec<Mark> {
         #[cfg(test)]
         super::effort::spend(self.known.len() + self.trials.len() + wanted.len());
@@ -190,7 +192,7 @@ impl Plan {
         let wanted = wanted.iter().map(|(list, _)| (&list[..], Mark::Tried));
         let mut marks = vec![Mark::Nothing; path.list.len() + 1];
         for (list, mark) in known.chain(trials).chain(wanted) {
-            // A verdict says more than that it is tried once more; of two, the first.
+            // A verdict says more than another trial; of two, the first counts.
             if marks.get(list.len()) == Some(&Mark::Nothing) && path.list.starts_with(list) {
                 marks[list.len()] = mark;
             }
@@ -228,7 +230,7 @@ impl Plan {
             if path.forked {
                 return None;
             }
-            // The first bad entry is one of these; each before it is good.
+            // The first bad entry is one of these; all before it are good.
             let all = 1.0 - good(end - green);
             let culprits: Vec<(f64, usize)> =
                 (green..end).map(|at| (good(at - green) * bad / all, at)).collect();
@@ -238,21 +240,21 @@ impl Plan {
         let to = self.urgent_end(list, longest, list.len().min(longest + self.rate.chunk(terms.slots)));
         let extend =
             (longest < list.len()).then(|| (path.chance * good(longest - green), Want::Try(vec![to])));
-        // To look inside a chunk is of use if that is the first with something bad in it.
+        // Looking inside a chunk is useful if it is the first with something bad in it.
         let inside = marks
             .windows(2)
             .filter(|w| w[1] - w[0] > 1)
             .map(|w| (path.chance * good(w[0] - green) * (1.0 - good(w[1] - w[0])), w[0], w[1]))
             .reduce(|a, b| if b.0 > a.0 { b } else { a })
             .map(|(usefulness, from, to)| (usefulness, Want::Try(vec![from + (to - from) / 2])));
-        // A single entry under way may be bad: then the others go on without it.
+        // A single entry under way may be bad: then the others continue without it.
         let fork = (!path.forked && marks.len() > 1 && marks[1] == green + 1)
             .then(|| (path.chance * bad, Want::Fork(vec![(bad, green)])));
         [extend, inside, fork].into_iter().flatten().reduce(|a, b| if b.0 > a.0 { b } else { a })
     }
 }
 
-/// Up to `room` points that divide what is between the marks as evenly as can be.
+/// Up to `room` points that divide the gaps between the marks as evenly as possible.
 fn split(marks: &[usize], room: usize) -> Vec<usize> {
     let mut gaps: Vec<(usize, usize, usize)> = marks.windows(2).map(|w| (w[0], w[1], 0)).collect();
     for _ in 0..room {

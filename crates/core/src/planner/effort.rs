@@ -1,7 +1,7 @@
-//! What a step of the planner costs, counted: entries and lists that were looked at. Its time is measured by
-//! `cargo xtask bench`; this is the shape of it, on every machine the same.
+//! What a step of the planner costs, counted in entries and lists looked at. `cargo xtask bench` measures its
+//! time; this is its shape, the same on every machine.
 
-use super::{Input, Link, Order, Plan, Priority, Terms, Tree, TrialId, Verdict};
+use super::{Link, Order, Plan, PlanEvent, Priority, Terms, TreeId, TrialId, TrialResult};
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
 use std::cell::Cell;
@@ -20,7 +20,7 @@ fn sha(number: u64) -> Sha {
     format!("{number:040x}").parse().expect("forty digits")
 }
 
-/// The most that one step costs while so many entries land, of which every twentieth is bad.
+/// The highest cost of one step while that many entries land, of which every twentieth is bad.
 fn dearest(entries: u64) -> usize {
     let terms = |slots| Terms {
         slots,
@@ -33,9 +33,9 @@ fn dearest(entries: u64) -> usize {
     let mut plan = Plan::default();
     for n in 1..=entries {
         let (entry, priority) = (EntryId(n), Priority::default());
-        plan.step(Time(0), &terms(0), &Input::Entered { entry, priority, at: Time(n), alone: false });
+        plan.step(Time(0), &terms(0), &PlanEvent::Entered { entry, priority, at: Time(n), alone: false });
     }
-    let mut inputs = VecDeque::from([Input::Primary { head: sha(0) }]);
+    let mut inputs = VecDeque::from([PlanEvent::Primary { head: sha(0) }]);
     let mut running: VecDeque<(TrialId, bool)> = VecDeque::new();
     let mut lists: BTreeMap<TrialId, bool> = BTreeMap::new();
     let mut dearest = 0;
@@ -43,7 +43,10 @@ fn dearest(entries: u64) -> usize {
     loop {
         let next = inputs.pop_front().or_else(|| {
             let (trial, red) = running.pop_front()?;
-            Some(Input::Finished { trial, verdict: if red { Verdict::Red } else { Verdict::Green } })
+            Some(PlanEvent::Finished {
+                trial,
+                verdict: if red { TrialResult::Red } else { TrialResult::Green },
+            })
         });
         let Some(input) = next else { return dearest };
         SPENT.set(0);
@@ -55,15 +58,15 @@ fn dearest(entries: u64) -> usize {
                     lists.insert(trial, list.iter().any(|e| e.0 % 20 == 7));
                     let link = |_| {
                         names += 1;
-                        Link { commit: sha(names), tree: Tree(sha(names)) }
+                        Link { commit: sha(names), tree: TreeId(sha(names)) }
                     };
-                    inputs.push_back(Input::Built { trial, chain: list.iter().map(link).collect() });
+                    inputs.push_back(PlanEvent::Built { trial, chain: list.iter().map(link).collect() });
                 }
                 Order::Test { trial, .. } => running.push_back((trial, lists[&trial])),
                 Order::Cancel { trial } => running.retain(|(t, _)| *t != trial),
                 Order::Publish { steps, .. } => {
                     let tip = steps.last().expect("steps").last().commit.clone();
-                    inputs.push_back(Input::Published { head: tip.clone(), tip });
+                    inputs.push_back(PlanEvent::Published { head: tip.clone(), tip });
                 }
                 _ => {}
             }
@@ -71,7 +74,8 @@ fn dearest(entries: u64) -> usize {
     }
 }
 
-/// Twice as many entries cost at most twice as much: what is looked at of the lists does not grow with the queue.
+/// Twice as many entries cost at most twice as much: how much of the lists is looked at does not grow with the
+/// queue.
 #[test]
 fn what_a_step_costs_does_not_outgrow_the_queue() {
     let [hundred, two_hundred, eight_hundred] = [100, 200, 800].map(dearest);

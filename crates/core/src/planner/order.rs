@@ -1,11 +1,11 @@
 //! Who is next: priority, then age.
 //!
-//! Whoever is overtaken rises: each [`OVERTAKEN_PER_LEVEL`] younger entries that are taken up first
-//! count as one level of priority. So an entry of the lowest priority is overtaken a bounded number
-//! of times, however many urgent ones come, and no clock is needed for it.
+//! An entry that is overtaken rises: every [`OVERTAKEN_PER_LEVEL`] younger entries that are taken up first count
+//! as one level of priority. So an entry of the lowest priority is overtaken a bounded number of times, however
+//! many urgent ones come, and no clock is needed for it.
 //!
-//! The line (what is being tried) is not sorted again. An entry leaves it when it is decided or under
-//! suspicion, and its end is taken back when no trial has it any more.
+//! The line (what is being tried) is not sorted again. An entry leaves it when it is decided or a suspect, and the
+//! end of the line is taken back when no trial contains it any more.
 
 use super::{Place, Plan, Terms, Waiting};
 use crate::ids::EntryId;
@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 
 const OVERTAKEN_PER_LEVEL: u32 = 8;
 
-/// An entry that had to wait so often for others it conflicts with is waited for: nobody joins the
-/// line before it.
+/// An entry that has waited this often for others it conflicts with is given precedence: nobody joins the line
+/// before it.
 const DEFERRALS_MAX: u32 = 2;
 
 impl Waiting {
@@ -24,14 +24,14 @@ impl Waiting {
         priority + self.overtaken / OVERTAKEN_PER_LEVEL
     }
 
-    /// Since when it waits, for its place among the others.
+    /// Since when it has been waiting, for its place among the others.
     fn since(&self) -> Time {
         self.back.unwrap_or(self.at)
     }
 }
 
 impl Plan {
-    /// Every entry that has not landed, in the order it would, as far as it is known now.
+    /// Every entry that has not landed, in the order in which it would, as far as is known now.
     pub fn order(&self) -> Vec<EntryId> {
         let aside = self.entries.iter().filter(|(_, e)| e.place != Place::Queued).map(|(id, _)| *id);
         let mut order = self.line.clone();
@@ -40,7 +40,7 @@ impl Plan {
         order
     }
 
-    /// Those that could join the line, the next one first.
+    /// The entries that could join the line, the next one first.
     pub(super) fn waiting(&self) -> Vec<EntryId> {
         #[cfg(test)]
         super::effort::spend(self.entries.len());
@@ -50,10 +50,10 @@ impl Plan {
         waiting.into_iter().map(|(id, _)| *id).collect()
     }
 
-    /// What lists are made of: the line, then those that may join it. If somebody is waited for, that
-    /// is only those whom it waits for in turn.
+    /// What lists are made of: the line, then the entries that may join it. If an entry has precedence, only those
+    /// that it waits for may join.
     ///
-    /// One that is alone is among them only where nothing but what lands is before it; nobody passes it.
+    /// An entry that is alone is included only if nothing but what is landing is before it; nobody passes it.
     pub(super) fn candidates(&self, terms: &Terms) -> Vec<EntryId> {
         let admitted = |id: &EntryId| self.entries.get(id).is_some_and(|e| terms.admits(e));
         let patient = self.entries.values().filter(|e| e.is_patient() && terms.admits(e));
@@ -71,8 +71,8 @@ impl Plan {
         candidates
     }
 
-    /// The entries of a list that are not in the line yet join it. Those that are older and stay behind are overtaken,
-    /// also by who joins right before them.
+    /// The entries of a list that are not in the line yet join it. Older ones that stay behind are overtaken, even
+    /// by those that join right before them.
     pub(super) fn join_line(&mut self, list: &[EntryId]) {
         let joining: Vec<EntryId> = list.iter().copied().filter(|id| !self.line.contains(id)).collect();
         if joining.is_empty() {
@@ -88,8 +88,8 @@ impl Plan {
         self.line.extend(joining);
     }
 
-    /// Those that may not land now leave the line; what is being tried with them is known when it has ended. What was
-    /// being tried meanwhile is in it again when all of it may.
+    /// Entries that may not land now leave the line; results of trials that contain them are known when they end.
+    /// A trial's entries rejoin the line once all of them may land.
     pub(super) fn keep_the_line(&mut self, terms: &Terms) {
         let landing = self.landing().to_vec();
         self.line.retain(|id| landing.contains(id) || self.entries.get(id).is_some_and(|e| terms.admits(e)));
@@ -103,7 +103,7 @@ impl Plan {
         }
     }
 
-    /// The end of the line that nothing speaks of any more goes back to those that wait.
+    /// The end of the line that nothing refers to any more returns to the waiting entries.
     pub(super) fn shorten_the_line(&mut self) {
         let spoken_of = |id: &EntryId| {
             self.landing().contains(id)

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One entry, in the unit the sums are kept in. Whole numbers, so that a plan that was written and
-/// read back decides the same.
+/// One entry, in the unit of the sums. Whole numbers, so that a plan that was written and read back decides the
+/// same.
 const ONE: u32 = 1 << 16;
 
-/// The weight of what was seen so far shrinks by one part in this many with each entry, so that the
-/// estimate follows about as many entries.
+/// The weight of what was seen so far shrinks by one part in this many with each entry, so that the estimate
+/// reflects about as many entries.
 const MEMORY: u32 = 32;
 
-/// A list is not longer than this, whatever the estimate: a person's urgent change waits for what is
-/// being tried.
+/// A list is never longer than this, whatever the estimate: a person's urgent change waits for what is being
+/// tried.
 pub(super) const LIST_MAX: usize = 64;
 
 /// The share of entries that fail on their own account.
@@ -21,8 +21,9 @@ pub struct FailureRate {
     bad: u32,
 }
 
-/// Before anything is known: as if one in twenty had failed. What gets in was checked by itself as a rule, so fewer fail
-/// than elsewhere; and a list that is too long costs one run more, while one that is too short costs one with each queue.
+/// Before anything is known: as if one in twenty had failed. Entries have usually been checked by themselves, so
+/// fewer fail than elsewhere; and a list that is too long costs one more run, while one that is too short costs
+/// one more with each queue.
 impl Default for FailureRate {
     fn default() -> Self {
         FailureRate { seen: 10 * ONE, bad: ONE / 2 }
@@ -45,8 +46,8 @@ impl FailureRate {
         (f64::from(self.bad) / f64::from(self.seen)).clamp(0.01, 0.75)
     }
 
-    /// How many entries to add from one prefix to the next, with so many slots. The factors were found
-    /// by simulation; the optimum is flat.
+    /// How many entries to add from one prefix to the next, with that many slots. The factors were found by
+    /// simulation; the optimum is flat.
     pub fn chunk(&self, slots: usize) -> usize {
         let size = 2.0 / (self.chance() * (slots as f64 + 2.0));
         (size.round() as usize).clamp(1, LIST_MAX / 2)

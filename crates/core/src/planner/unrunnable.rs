@@ -1,17 +1,19 @@
-//! Checks that could not be run. Either the machinery fails, and then nobody is to blame; or a change makes it
-//! look so wherever it is. The two are told apart as red is narrowed down: the list is cut until one entry is
-//! left with which nothing runs. That is put *aside* for a while, and the others go on without it.
+//! Checks that could not be run. Either the machinery fails, and nobody is to blame; or a change makes it look
+//! that way wherever it is included. The two are told apart in the way red is narrowed down: the list is cut until
+//! one entry is left with which nothing runs. That entry is put *aside* for a while, and the others continue
+//! without it.
 //!
-//! - If the others' checks run meanwhile, it is the entry: tried a few times more, it leaves the queue.
-//! - If nothing runs without it either, it is the machinery: the whole queue pauses, for longer each time,
+//! - If the others' checks run in the meantime, the entry is the cause: after a few more tries it leaves the
+//!   queue.
+//! - If nothing runs without it either, the machinery is the cause: the whole queue pauses, for longer each time,
 //!   somebody is told, and nobody is charged.
 
-use super::{Alarm, Finding, Order, Place, Plan, Purpose, Terms, Trial, Verdict};
+use super::{Alarm, Finding, Order, Place, Plan, Purpose, Terms, Trial, TrialResult};
 use crate::ids::EntryId;
 use crate::time::Time;
 use std::time::Duration;
 
-/// How often an entry is found to be the one with which nothing runs before it leaves the queue.
+/// How often an entry may be found to be the one with which nothing runs before it leaves the queue.
 const ASIDE_MAX: u32 = 3;
 /// The first pause, of an entry or of the queue; it doubles each time.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -21,7 +23,7 @@ fn pause(times: u32) -> Duration {
     (PAUSE * 2u32.pow(times.saturating_sub(1).min(10))).min(PAUSE_MAX)
 }
 
-/// What was red before it could not be run is no less so.
+/// An entry that was red before its checks could not be run is still red.
 fn after_aside(place: &Place) -> Place {
     match place {
         Place::Aside { red: Some(red), .. } => Place::Suspect { red: *red, infra: false },
@@ -41,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// It is the one with which nothing runs.
+    /// This entry is the one with which nothing runs.
     fn put_aside(
         &mut self,
         now: Time,
@@ -69,7 +71,7 @@ impl Plan {
         if charged || (aside < 2 && aside < tried) {
             return;
         }
-        // Nothing runs, with whatever is in it.
+        // Nothing runs, whatever is included.
         self.infra += 1;
         let until = now + pause(self.infra);
         self.hold_until = Some(until);
@@ -82,8 +84,8 @@ impl Plan {
     }
 
     /// A trial's checks ran, whatever they found.
-    pub(super) fn has_run(&mut self, trial: &Trial, verdict: Verdict) {
-        if verdict == Verdict::Infra {
+    pub(super) fn has_run(&mut self, trial: &Trial, verdict: TrialResult) {
+        if verdict == TrialResult::Infra {
             return;
         }
         self.infra = 0;
@@ -94,8 +96,8 @@ impl Plan {
         }
     }
 
-    /// Those that were put aside long enough are tried again, behind the others: two of them that took turns
-    /// at the front would let nobody else through.
+    /// Entries that have been aside long enough are tried again, behind the others: two of them taking turns at
+    /// the front would let nobody else through.
     pub(super) fn take_back(&mut self, now: Time) {
         for entry in self.entries.values_mut() {
             if matches!(entry.place, Place::Aside { until, .. } if until <= now) {
@@ -106,7 +108,7 @@ impl Plan {
         }
     }
 
-    /// When the first of those that were put aside is tried again.
+    /// When the first of the entries put aside is tried again.
     pub fn aside_until(&self) -> Option<Time> {
         let until = |place: &Place| match place {
             Place::Aside { until, .. } => Some(*until),

@@ -1,8 +1,8 @@
 //! An urgent entry waits for what is being tried, and for nothing else.
 //!
-//! It goes behind the line like any newcomer, and is tried there. If that turns out red, the rest of the line would have
-//! to be narrowed down before it: it changes places with it instead. Those that are passed are overtaken, so that they
-//! rise; one that has risen as high is not passed any more, and nobody starves.
+//! It goes behind the line like any newcomer, and is tried there. If that turns out red, the rest of the line
+//! would have to be narrowed down first: the entry changes places with it instead. Entries that are passed count
+//! as overtaken, so they rise; once risen high enough they are not passed any more, and none starves.
 
 use super::{Plan, Priority, Terms, Waiting};
 use crate::ids::EntryId;
@@ -13,7 +13,7 @@ impl Waiting {
         self.is_urgent() || self.level() >= u32::from(Priority::URGENT.0)
     }
 
-    /// One that was put aside has lost its place.
+    /// An entry that was put aside has lost its place.
     fn is_urgent(&self) -> bool {
         self.priority >= Priority::URGENT && self.back.is_none()
     }
@@ -24,7 +24,7 @@ impl Plan {
         self.entries.get(&id).is_some_and(Waiting::is_urgent)
     }
 
-    /// Those that are urgent change places with what is in the line before them, but for what is being tried.
+    /// Urgent entries change places with those before them in the line, except with those being tried.
     pub(super) fn put_the_urgent_first(&mut self, terms: &Terms) {
         let keep = self.waited_for(terms);
         if keep == self.line.len() {
@@ -51,8 +51,8 @@ impl Plan {
         self.line.extend(passed);
     }
 
-    /// How much of the line even an urgent entry waits for: what is green, and what is being tried as it would land. If
-    /// that is known to be red, it would not be over with that.
+    /// How much of the line even an urgent entry waits for: what is green, and what is being tried as it would
+    /// land. If that is known to be red, the wait would not end with it.
     fn waited_for(&self, terms: &Terms) -> usize {
         let green = self.green_ahead(terms);
         let is_red = |len: usize| self.finding(&self.line[..len]).is_some_and(|f| !f.is_green());
@@ -66,7 +66,7 @@ impl Plan {
         ends.filter(|len| *len <= first && is_tried(*len)).max().unwrap_or(green)
     }
 
-    /// Whether an urgent entry is tried before those under suspicion are tried once more.
+    /// Whether an urgent entry is tried before the suspects are tried once more.
     pub(super) fn urgent_goes_first(&self, terms: &Terms) -> bool {
         let tried = |id: EntryId| self.trials.iter().any(|t| t.lands() && t.rest().contains(&id));
         let next = self.candidates(terms).into_iter().skip(self.green_ahead(terms)).find(|id| !tried(*id));
@@ -74,7 +74,7 @@ impl Plan {
             && !self.unconfirmed(terms).iter().any(|id| self.entries[id].is_pressing())
     }
 
-    /// An urgent entry was.
+    /// An urgent entry was tried before the suspects.
     pub(super) fn overtake_the_suspects(&mut self, terms: &Terms) {
         for id in self.unconfirmed(terms) {
             if let Some(entry) = self.entries.get_mut(&id) {
@@ -83,8 +83,8 @@ impl Plan {
         }
     }
 
-    /// The end of a list that is to go on from `from` as far as `to`: those that are urgent are not tried with what
-    /// follows them.
+    /// Where a list that is to extend from `from` to at most `to` ends: urgent entries are not tried together with
+    /// what follows them.
     pub(super) fn urgent_end(&self, list: &[EntryId], from: usize, to: usize) -> usize {
         let ends = |len: &usize| self.is_urgent(list[len - 1]) && !self.is_urgent(list[*len]);
         (from + 1..to).find(ends).unwrap_or(to)

@@ -1,6 +1,6 @@
 //! What the planner is told, and what it orders.
 
-use super::{Link, Priority, Tree, TrialId, Verdict};
+use super::{Link, Priority, TreeId, TrialId, TrialResult};
 use crate::ids::{EntryId, Sha};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// What the planner is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
-pub enum Input {
-    /// A branch at a head. A branch that moves is another entry.
+pub enum PlanEvent {
+    /// A branch at a head. A branch that moves becomes another entry.
     Entered {
         entry: EntryId,
         priority: Priority,
         at: Time,
-        /// Never with others: see [`Input::Alone`].
+        /// Never together with others: see [`PlanEvent::Alone`].
         #[serde(default)]
         alone: bool,
     },
-    /// It is tried on top of the primary branch itself from now on, and lands by itself.
+    /// From now on the entry is tried on top of the primary branch itself, and lands by itself.
     Alone {
         entry: EntryId,
     },
@@ -30,45 +30,44 @@ pub enum Input {
     Removed {
         entry: EntryId,
     },
-    /// Where the primary branch is seen. Nothing is tried before it is known.
+    /// Where the primary branch was seen. Nothing is tried before that is known.
     Primary {
         head: Sha,
     },
-    /// `commit` has that tree and is green, as a check outside of the queue found.
+    /// `commit` has this tree and is green, as a check outside the queue found.
     Green {
-        tree: Tree,
+        tree: TreeId,
         commit: Sha,
     },
-    /// Comes before [`Input::Built`]: the links of these entries bring commits that have to pass, too, and of which
-    /// nobody knows that they do. So a link's tree alone proves nothing.
+    /// Comes before [`PlanEvent::Built`]: the links of these entries bring commits that have to pass, too, and
+    /// nobody knows whether they do. So a link's tree alone proves nothing.
     Unproven {
         trial: TrialId,
         entries: Vec<EntryId>,
     },
-    /// The answer to [`Order::Build`]: one link for each entry of the list, in its order. An entry
-    /// that brings nothing new has the commit of the one before it.
+    /// The answer to [`Order::Build`]: one link for each entry of the list, in its order. An entry that adds
+    /// nothing new has the commit of the one before it.
     Built {
         trial: TrialId,
         chain: Vec<Link>,
     },
-    /// The other answer: entry `at` conflicts with what is before it. `with_base`: with the
-    /// base alone, too.
+    /// The other answer: entry `at` conflicts with what comes before it. `with_base`: with the base alone, too.
     Conflicted {
         trial: TrialId,
         at: EntryId,
         with_base: bool,
     },
-    /// The answer to [`Order::Test`]. With [`Verdict::Infra`] also to [`Order::Build`].
+    /// The answer to [`Order::Test`]. With [`TrialResult::Infra`] also to [`Order::Build`].
     Finished {
         trial: TrialId,
-        verdict: Verdict,
+        verdict: TrialResult,
     },
-    /// What was ordered for it is of no use: the list is tried again if it is still wanted.
+    /// What was ordered for the trial cannot be used: the list is tried again if it is still wanted.
     Dropped {
         trial: TrialId,
     },
-    /// The answers to [`Order::Publish`], by the last link of what was ordered. `head`: where the primary
-    /// branch is now.
+    /// The answers to [`Order::Publish`], identified by the last link of what was ordered. `head`: where the
+    /// primary branch is now.
     Published {
         tip: Sha,
         head: Sha,
@@ -77,17 +76,17 @@ pub enum Input {
         tip: Sha,
         head: Sha,
     },
-    /// It was not begun to be published, and is not: the entry is not wanted any more. It is forgotten; what else was to
-    /// land is tried again.
+    /// Publication had not begun, and is called off: the entry is no longer wanted. It is forgotten; the others
+    /// that were to land are tried again.
     CalledBack {
         tip: Sha,
         entry: EntryId,
     },
-    /// It can never be published. Its entries are forgotten; the base is where it was.
+    /// It can never be published. Its entries are forgotten; the base stays where it was.
     Unpublishable {
         tip: Sha,
     },
-    /// What counts as green has changed: every verdict is void, also those on trees.
+    /// What counts as green has changed: every verdict is void, including those on trees.
     ChecksChanged,
     /// Time has passed, or the slots have changed.
     Tick,
@@ -96,9 +95,9 @@ pub enum Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "purpose", rename_all = "snake_case")]
 pub enum Purpose {
-    /// To land the list, or to learn how much of it can.
+    /// To land the list, or to learn how much of it can land.
     Land,
-    /// To hear a second time about one entry, the list's last.
+    /// To get a second result for one entry, the list's last.
     Confirm { entry: EntryId },
 }
 
@@ -106,7 +105,7 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum Order {
-    /// Put the entries on top of `base`, one after another. The trial holds a slot from here on.
+    /// Put the entries on top of `base`, one after another. The trial holds a slot from now on.
     Build {
         trial: TrialId,
         base: Sha,
@@ -122,16 +121,15 @@ pub enum Order {
     Cancel {
         trial: TrialId,
     },
-    /// Move the primary branch on from `old` by these steps. `on`: what the first link was put on, which
-    /// is `old` or has the same tree.
+    /// Move the primary branch forward from `old` by these steps. `on`: what the first link was put on, which is
+    /// `old` or has the same tree.
     Publish {
         old: Sha,
         on: Sha,
         steps: Vec<Step>,
     },
-    /// Red twice. `on`: what it was put on top of the second time, itself green as far as known
-    /// (`on_base`: as far as the base may be taken for green); `confirmed` has the log. The entry is
-    /// forgotten.
+    /// Red twice. `on`: what it was put on top of the second time, itself green as far as is known (`on_base`: as
+    /// far as the base may be taken for green); `confirmed` has the log. The entry is forgotten.
     Fail {
         entry: EntryId,
         on: Sha,
@@ -142,7 +140,8 @@ pub enum Order {
         red: TrialId,
         confirmed: TrialId,
     },
-    /// Wherever it is, the checks cannot be run, while others' can. The entry is forgotten.
+    /// The checks cannot be run wherever this entry is included, while those of others can. The entry is
+    /// forgotten.
     Unrunnable {
         entry: EntryId,
         trial: TrialId,
@@ -152,7 +151,7 @@ pub enum Order {
         entry: EntryId,
         with: Sha,
     },
-    /// A red that did not come again; `entry`, if one was under suspicion. For the record.
+    /// A red result that was not repeated; `entry`, if one was a suspect. For the record.
     Flake {
         trial: TrialId,
         entry: Option<EntryId>,
@@ -173,7 +172,7 @@ impl Step {
         &self.entries.last().expect("a step has entries").1
     }
 
-    /// Whether it is one commit on top of `below`. An entry that brings nothing new adds none.
+    /// Whether it is one commit on top of `below`. An entry that adds nothing new adds none.
     pub fn is_single(&self, below: &Sha) -> bool {
         let last = &self.last().commit;
         self.entries.iter().all(|(_, link)| link.commit == *below || link.commit == *last)
@@ -184,8 +183,8 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "alarm", rename_all = "snake_case")]
 pub enum Alarm {
-    /// The entry waits longer than it should. Said once.
+    /// The entry has waited longer than it should. Raised once.
     Waiting { entry: EntryId, since: Time },
-    /// Nothing can be run, whatever is in it: found so many times in a row; the next try is at `until`.
+    /// Nothing can be run, whatever is included: found this many times in a row; the next try is at `until`.
     Infra { times: u32, until: Time },
 }

@@ -1,20 +1,20 @@
-//! What a dialog on a screen says: its text, its options, and by what the very same dialog is known
-//! again. Whatever stands there an agent may have written: it is neutralised and bounded here.
+//! What a dialog on a screen says: its text, its options, and how the very same dialog is recognised again.
+//! Anything in it may have been written by an agent: it is neutralised and bounded here.
 //!
-//! Clients draw menus alike: one option a row, a cursor before the one that Enter takes, mostly a
-//! number before each. That is enough to read a dialog that no rule knows.
+//! Clients draw menus alike: one option per row, a cursor before the one that Enter takes, usually a number before
+//! each. That is enough to read a dialog that no rule knows.
 
 use crate::digest::Digest;
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
-/// Rows of a dialog's text, from its options upwards; characters of a row; options.
+/// Limits: rows of a dialog's text, from its options upwards; characters of a row; options.
 const TEXT_ROWS_MAX: usize = 40;
 const ROW_CHARS_MAX: usize = 240;
 const OPTIONS_MAX: usize = 16;
-/// Rows that may stand between the last option and the end of the screen.
+/// How many rows there may be between the last option and the end of the screen.
 const FOOTER_ROWS_MAX: usize = 4;
-/// What stands before the option that Enter takes.
+/// Marks before the option that Enter takes.
 const CURSORS: [char; 5] = ['❯', '›', '▶', '>', '→'];
 
 /// A dialog as a person reads it.
@@ -22,22 +22,22 @@ const CURSORS: [char; 5] = ['❯', '›', '▶', '>', '→'];
 pub struct DialogView {
     /// Its first row.
     pub title: String,
-    /// All of its text above the options, a row a line, the title among them.
+    /// All of its text above the options, one row per line, including the title.
     pub text: String,
-    /// None: it takes a text, or is not understood further.
+    /// Empty: it accepts text, or is not understood any further.
     #[serde(default)]
     pub options: Vec<DialogOption>,
     /// Whether the client shows the options' numbers, so that a digit chooses one. Else only the
     /// cursor does.
     #[serde(default)]
     pub numbered: bool,
-    /// The same for the same dialog, wherever its cursor is; another for another.
+    /// The same for the same dialog, wherever its cursor is; different for any other.
     pub fingerprint: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialogOption {
-    /// As shown; where none is, by its place from 1.
+    /// As shown; otherwise its position, from 1.
     pub number: u32,
     pub label: String,
     #[serde(default)]
@@ -51,7 +51,7 @@ impl DialogView {
     /// The text as one line, for lists.
     pub fn summary(&self) -> String {
         let asks = self.text.lines().rfind(|row| row.trim_end().ends_with('?'));
-        // A question with something behind it.
+        // A question with something after it.
         let within = || self.text.lines().rev().find_map(|row| row.find("? ").map(|at| &row[..=at]));
         one_line(asks.or_else(within).unwrap_or(&self.title), ROW_CHARS_MAX)
     }
@@ -66,7 +66,7 @@ impl DialogView {
     }
 }
 
-/// A label without its check mark: ticking it does not make another dialog.
+/// A label without its check mark: ticking it does not make it a different dialog.
 fn unchecked(label: &str) -> &str {
     label.trim_start_matches(['☐', '☑', '☒', '✔', '✓', '[', ']', 'x', ' '])
 }
@@ -103,13 +103,13 @@ fn is_rule(row: &str) -> bool {
     row.chars().count() > 1 && row.chars().all(|c| matches!(c, '─' | '╌' | '▔' | '═' | '━' | '-'))
 }
 
-/// Rows of a picture, which may move: it is not what is asked.
+/// Rows of a picture, which may move: a picture is not part of the question.
 fn is_picture(row: &str) -> bool {
     let drawn = |c: char| matches!(c, '\u{2580}'..='\u{259f}' | '\u{2800}'..='\u{28ff}');
     row.contains(drawn) && row.chars().all(|c| c == ' ' || drawn(c))
 }
 
-/// Where the options begin and what they are, with the rows they stand on.
+/// Where the options begin and what they are, with the rows they occupy.
 struct Menu {
     first: usize,
     last: usize,
@@ -117,7 +117,7 @@ struct Menu {
     numbered: bool,
 }
 
-/// The lowest menu with numbers that go up from 1: what is between them describes.
+/// The lowest menu with numbers that count up from 1: the rows between them are descriptions.
 fn numbered_menu(rows: &[&str]) -> Option<Menu> {
     let last = rows.iter().rposition(|r| row(r).number.is_some_and(|n| n > 1))?;
     let mut first = last;
@@ -152,7 +152,7 @@ fn numbered_menu(rows: &[&str]) -> Option<Menu> {
     Some(Menu { first, last, options, numbered: true })
 }
 
-/// Boxes to tick, a row each, and the row below them that sends them. The cursor is on one of these.
+/// Boxes to tick, one per row, and the row below that submits them. The cursor is on one of these.
 fn boxes_menu(rows: &[&str]) -> Option<Menu> {
     let at = rows.iter().rposition(|r| row(r).cursor)?;
     let has_box = |text: &&&str| is_box(row(text).label);
@@ -173,8 +173,8 @@ fn is_box(label: &str) -> bool {
     ["[ ]", "[✔]", "[✓]", "[x]"].iter().any(|mark| label.starts_with(mark))
 }
 
-/// Options without numbers: the cursor's row, and those right above and below it whose text begins
-/// in the same column.
+/// Options without numbers: the cursor's row, and the rows directly above and below it whose text begins in the
+/// same column.
 fn plain_menu(rows: &[&str]) -> Option<Menu> {
     if let Some(boxes) = boxes_menu(rows) {
         return Some(boxes);
@@ -197,8 +197,8 @@ fn option(number: u32, label: &str, selected: bool) -> DialogOption {
     DialogOption { number, label: one_line(label, ROW_CHARS_MAX), description: String::new(), selected }
 }
 
-/// What stands above `end`, up to a rule across the screen, or to what a turn said before. A rule right
-/// below a dashed one, which ends what a dialog quotes, is within it.
+/// What is above `end`, up to a rule across the screen, or to what a turn said before. A rule right below a dashed
+/// one, which ends what a dialog quotes, is part of the dialog.
 fn text_above(rows: &[&str], end: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (at, text) in rows[..end].iter().enumerate().rev() {
@@ -228,7 +228,7 @@ pub(super) fn view(rows: &[&str]) -> Option<DialogView> {
     Some(DialogView { title, text, options, numbered, fingerprint: String::new() }.sealed())
 }
 
-/// Whether a menu is at the end of the screen: what lies further up was answered long ago.
+/// Whether a menu is at the end of the screen: one further up was answered long ago.
 fn in_reach(rows: &[&str], menu: &Menu) -> bool {
     rows[menu.last + 1..].iter().filter(|row| !row.trim().is_empty()).count() <= FOOTER_ROWS_MAX
 }
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(first.summary(), "Which way?");
         assert_eq!(labels(&first), [(1, "A", true), (2, "B", false), (3, "Chat about this", false)]);
         assert_eq!((first.options[0].description.as_str(), first.numbered), ("short", true));
-        // The cursor makes no other dialog; another question does.
+        // Moving the cursor does not make it a different dialog; another question does.
         let moved = screen.replace("❯ 1. A", "  1. A").replace("  2. B", "❯ 2. B");
         assert_eq!(view(&rows(&moved)).unwrap().fingerprint, first.fingerprint);
         let other = screen.replace("Which way?", "Which other way?");
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!((first.title.as_str(), first.text.as_str()), ("Welcome", "Welcome\nChoose."));
         let next = screen("  ⢀⣀⣤⣤⣀⡀\n ⢀⣴⣾⣿⣿\n ▀▄█");
         assert_eq!(view(&rows(&next)).unwrap().fingerprint, first.fingerprint);
-        // What an agent wants to run is no picture.
+        // What an agent wants to run is not a picture.
         let code = screen("  }\n  ⣿ && rm x");
         assert_ne!(view(&rows(&code)).unwrap().fingerprint, first.fingerprint);
     }

@@ -1,13 +1,12 @@
-//! Patterns for lines of a screen: plain characters, `*` (any run, also none), `?` (any one) and
-//! `[a-z…]` (one of a set). `\` takes the next character as it is. A pattern matches a whole line,
-//! so that it is anchored where it begins: what an agent prints is indented or marked by its
-//! client, and cannot pass for the client's own rows. No regular expressions: these are enough,
-//! cannot run away, and are read at a glance.
+//! Patterns for lines of a screen: plain characters, `*` (any run, even an empty one), `?` (any one character) and
+//! `[a-z…]` (one of a set). `\` takes the next character literally. A pattern matches a whole line, so it is
+//! anchored at its beginning: what an agent prints is indented or marked by its client, and cannot pass for the
+//! client's own rows. No regular expressions: these are enough, cannot run away, and are read at a glance.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Characters in a pattern; nobody needs more, and matching costs pattern times line.
+/// How many characters a pattern may have; nobody needs more, and matching costs pattern times line.
 pub const PATTERN_CHARS_MAX: usize = 300;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether the whole line matches. Linear in line times pattern: one place to go back to.
+    /// Whether the whole line matches. Cost: line times pattern, with a single place to backtrack to.
     pub fn matches(&self, line: &str) -> bool {
         let line: Vec<char> = line.chars().collect();
         let (mut at, mut token) = (0, 0);

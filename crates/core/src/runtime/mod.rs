@@ -1,6 +1,6 @@
-//! Agent runtimes as data: how a client is started, when it is ready, how a prompt is submitted to
-//! it, what its screens mean. The embedded files are TOML; the binary parses them and whatever a
-//! user puts over them. What can be said in data is said there; code knows no client by name.
+//! Agent runtimes as data: how a client is started, when it is ready, how a prompt is submitted to it, what its
+//! screens mean. The embedded files are TOML; the binary parses them and whatever a user puts over them. What can
+//! be said in data is said there; the code knows no client by name.
 
 mod dialog;
 mod glob;
@@ -38,49 +38,49 @@ pub struct RuntimeSpec {
     pub name: String,
     pub capabilities: Capabilities,
     pub launch: Launch,
-    /// How a conversation is taken up again; there if and only if `resume` is a capability.
+    /// How a conversation is resumed; present if and only if `resume` is a capability.
     #[serde(default)]
     pub resume: Option<Launch>,
-    /// How another session goes on from a conversation, for clients that can.
+    /// How another session continues a conversation, for clients that can do this.
     #[serde(default)]
     pub fork: Option<Launch>,
     #[serde(default)]
     pub version: Option<VersionCheck>,
-    /// When it refuses to run as root.
+    /// When the client refuses to run as root.
     #[serde(default)]
     pub root: Option<RootRefusal>,
     pub readiness: Readiness,
-    /// How a prompt is typed; there if and only if delivery is by paste.
+    /// How a prompt is typed; present if and only if delivery is by paste.
     #[serde(default)]
     pub submit: Option<Submit>,
     #[serde(default)]
     pub timing: Timing,
     #[serde(default)]
     pub screen: ScreenSpec,
-    /// What is prepared for it before it starts.
+    /// What is prepared for the client before it starts.
     #[serde(default)]
     pub setup: Setup,
-    /// What its own log of a conversation tells, beside that it grows.
+    /// What the client's own log of a conversation tells, besides that it grows.
     #[serde(default)]
     pub transcript: TranscriptKind,
-    /// The client's own names for errors, in its hooks and transcripts, and what they are to us.
+    /// The client's own names for errors, in its hooks and transcripts, and our kinds for them.
     #[serde(default)]
     pub errors: BTreeMap<String, ErrorKind>,
 }
 
-/// What a runtime can do. Whoever needs one that is missing says so, and does not do without.
+/// What a runtime can do. Whoever needs a missing capability says so, and does not work around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
     /// A conversation survives its process.
     pub resume: bool,
-    /// It tells us what happens.
+    /// It reports what happens.
     pub hooks: bool,
     /// It draws our status line, with a clock.
     pub statusline: bool,
-    /// It says how much of its context is used.
+    /// It reports how much of its context is used.
     pub context: bool,
-    /// It says what it cost.
+    /// It reports what it cost.
     pub cost: bool,
     pub delivery: DeliveryMode,
 }
@@ -92,7 +92,7 @@ pub enum TranscriptKind {
     Opaque,
     /// Codex's rollout file: it says how each turn ended, which no hook does.
     Rollout,
-    /// Claude Code's: when turns begin and end, and what is put in its queue and taken out again.
+    /// Claude Code's: when turns begin and end, and what enters and leaves its queue.
     Turns,
 }
 
@@ -127,7 +127,7 @@ pub struct VersionCheck {
     pub recorded: Vec<Version>,
 }
 
-/// Clients are told of hooks, settings and trust each in its own way.
+/// Each client has its own way of being given hooks, settings and trust.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setup {
@@ -139,7 +139,7 @@ pub enum Setup {
     Codex,
 }
 
-/// A client that does not run as root in some permission modes, unless a variable says that it may.
+/// A client that refuses to run as root in some permission modes, unless a variable says that it may.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RootRefusal {
@@ -153,7 +153,7 @@ pub struct RootRefusal {
 pub struct Submit {
     /// As a bracketed paste: else every line would be a prompt of its own.
     pub bracketed: bool,
-    /// Between the paste and the key. A key in the same moment is part of the paste.
+    /// The pause between the paste and the key. A key sent at the same moment is part of the paste.
     pub pause_ms: u64,
     /// As tmux names it.
     pub key: String,
@@ -164,7 +164,7 @@ pub struct Submit {
     /// A prompt that begins with one of these is a command to the client, which no hook confirms.
     #[serde(default)]
     pub command_prefixes: Vec<String>,
-    /// Characters that begin a word the client puts something in the place of: a file, a skill.
+    /// Characters that begin a word which the client replaces with something: a file, a skill.
     #[serde(default)]
     pub mentions: Vec<char>,
 }
@@ -181,27 +181,27 @@ pub enum Confirm {
 pub struct Timing {
     /// From the launch to readiness.
     pub start_ms: u64,
-    /// A screen must still say it this long after the last hook to speak against that hook.
+    /// To contradict the last hook, a screen must still say so this long after it.
     pub settle_ms: u64,
-    /// What is older than this says nothing about now.
+    /// Anything older than this says nothing about now.
     pub fresh_ms: u64,
     /// A status line's clock that stands still for this long, with nothing else moving: frozen.
     pub frozen_ms: u64,
-    /// Nothing moves in a turn for this long, and no clock to say that it lives.
+    /// Nothing moves in a turn for this long, and no clock shows that the client is alive.
     pub stuck_ms: u64,
-    /// Nothing moves in a turn for this long, though it lives.
+    /// Nothing moves in a turn for this long, though the client is alive.
     pub no_progress_ms: u64,
-    /// Between two observations of idleness that count as two.
+    /// How far apart two observations of idleness have to be to count as two.
     pub idle_gap_ms: u64,
-    /// Between two looks at the screen of an open turn: it may show what no hook tells.
+    /// The time between two looks at the screen of an open turn: it may show what no hook reports.
     pub look_ms: u64,
-    /// A screen that no rule knows and that looks like a dialog is one if it is the same after this.
+    /// A screen that no rule knows and that looks like a dialog is one if it is unchanged after this.
     pub still_ms: u64,
-    /// Between two looks at a screen that something was written to, if its title shows no work.
+    /// The time between two looks at a screen that was written to, if its title shows no work.
     pub glance_ms: u64,
-    /// Between two findings of the same client as stuck that count as two.
+    /// How far apart two findings that the same client is stuck have to be to count as two.
     pub strike_ms: u64,
-    /// Per cent of the context in use from which little is left.
+    /// Little context is left from this per cent in use.
     pub context_low_percent: u8,
 }
 
@@ -257,25 +257,25 @@ impl Timing {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScreenSpec {
-    /// The mark that begins the composer and every prompt that was sent.
+    /// The mark that precedes the composer and every prompt that was sent.
     pub prompt: Option<String>,
-    /// Whether the composer stands between rules (rows of `─`).
+    /// Whether the composer is between rules (rows of `─`).
     pub framed: bool,
-    /// Whether the terminal's cursor stands where the next character goes, though it may be hidden.
+    /// Whether the terminal's cursor is where the next character goes, though it may be hidden.
     pub cursor: bool,
     /// What an empty composer shows.
     pub placeholders: Vec<Glob>,
     /// What a composer shows for a long paste.
     pub pasted: Vec<Glob>,
-    /// Options of its dialogs that take a text; and those that send what was answered on pages before.
+    /// Options of its dialogs that accept text; and those that submit what was answered on earlier pages.
     pub free_text: Vec<Glob>,
     pub submit_page: Vec<Glob>,
-    /// In order: the first that holds is the claim.
+    /// In order: the first rule that holds is the claim.
     pub rules: Vec<Rule>,
 }
 
 impl RuntimeSpec {
-    /// A client's own name for an error, as ours.
+    /// Our kind for a client's own name of an error.
     pub fn error_kind(&self, name: &str) -> ErrorKind {
         self.errors.get(name).copied().or_else(|| ErrorKind::parse(name)).unwrap_or(ErrorKind::Unknown)
     }

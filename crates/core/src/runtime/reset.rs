@@ -4,24 +4,24 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// No limit is believed for longer: after that the client is looked at again.
+/// No limit is believed for longer than this: after that, the client is looked at again.
 pub const RESET_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// A time of day this far back has just passed, it is not tomorrow's: the screen is still that of
-/// the limit when the limit is over.
+/// A time of day that is at most this far back has just passed; it is not tomorrow's: the screen still shows the
+/// limit when the limit is over.
 const JUST_PASSED: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetForm {
-    /// A time of day, in the zone that follows in brackets if it is UTC, else in the machine's.
+    /// A time of day, in UTC if that follows in brackets, otherwise in the machine's zone.
     Clock,
-    /// A length of time: `1s`, `2m 30s`, `1h 5m`.
+    /// A duration: `1s`, `2m 30s`, `1h 5m`.
     Span,
 }
 
-/// What `text` begins with, as a time at most a day after `now`. `utc_offset` is the machine's, in
-/// minutes east of Greenwich: clients write their own zone.
+/// The time that `text` begins with, at most a day after `now`. `utc_offset` is the machine's, in minutes east of
+/// Greenwich: clients write their own zone.
 pub fn parse_reset(text: &str, form: ResetForm, now: Time, utc_offset: i32) -> Option<Time> {
     let at = match form {
         ResetForm::Span => now + span(text)?,
@@ -33,7 +33,7 @@ pub fn parse_reset(text: &str, form: ResetForm, now: Time, utc_offset: i32) -> O
 fn clock(text: &str, now: Time, utc_offset: i32) -> Option<Time> {
     let text = text.trim_start();
     if begins_with_month(text) {
-        // Days away: beyond what is believed at once.
+        // Days away: longer than is believed at once.
         return Some(now + RESET_MAX);
     }
     let (hour, rest) = number(text)?;
@@ -50,7 +50,7 @@ fn clock(text: &str, now: Time, utc_offset: i32) -> Option<Time> {
     } else if rest.len() < text.len() && text.contains(':') {
         hour
     } else {
-        // A bare number is no time of day.
+        // A bare number is not a time of day.
         return None;
     };
     if hour > 23 || minute > 59 {
@@ -146,7 +146,7 @@ mod tests {
         // Just passed, not tomorrow.
         check("7:44am (UTC)", 0, Some(7 * 60 + 44));
         check("6:00am (UTC)", 0, Some(30 * 60));
-        // Days away: believed for one.
+        // Days away: believed for one day.
         check("Nov 18, 9am (UTC)", 0, Some(7 * 60 + 45 + 24 * 60));
         for bad in ["", "soon", "25:00", "9:75am", "13pm", "0am", "7", "9999999:00"] {
             check(bad, 0, None);

@@ -34,11 +34,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What a client asks a person. Whatever is typed then is an answer.
+    /// What a client asks a person. Anything typed then is an answer.
     DialogKind {
         /// May this tool run? Enter says yes.
         Permission = "permission",
-        /// A question of the agent's. What is pasted becomes the answer.
+        /// A question from the agent. What is pasted becomes the answer.
         Question = "question",
         /// Is this folder trusted?
         Trust = "trust",
@@ -54,7 +54,7 @@ words! {
         Plan = "plan",
         /// Are the servers (MCP) that the project sets up to be used?
         Mcp = "mcp",
-        /// Some other dialog: recognised as one, of a kind we do not know.
+        /// Some other dialog: recognised as one, but of an unknown kind.
         Other = "other",
         /// No rule knows it, but it stands still and shows options, or a question.
         Asks = "asks",
@@ -76,7 +76,7 @@ words! {
         Compaction = "compaction",
         /// The client refuses to run as root without a sandbox.
         Root = "root",
-        /// The conversation to resume is not there.
+        /// The conversation to resume does not exist.
         NoConversation = "no_conversation",
         Unknown = "unknown",
     }
@@ -86,31 +86,31 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Meaning {
-    /// The composer is there. Clients show it while they work too: it is no proof of idleness.
+    /// The composer is there. Clients show it while they work, too: it does not prove idleness.
     Ready,
     /// The last turn's end is on the screen.
     Done,
-    /// A turn runs.
+    /// A turn is running.
     Working,
-    /// A turn runs and waits to try its request again.
+    /// A turn is running and waits to retry its request.
     Retrying,
     Compacting,
-    /// The turn has ended, and work of its goes on in the background.
+    /// The turn has ended, and its work continues in the background.
     Background,
-    /// The turn was broken off by a person.
+    /// A person broke off the turn.
     Interrupted,
     Dialog(DialogKind),
-    /// The account's limit is reached; a rule's `reset` says how to read until when.
+    /// The account's limit is reached; a rule's `reset` says how to read when it ends.
     Limited,
     Error(ErrorKind),
-    /// Little context is left. Said beside whatever else the screen says.
+    /// Little context is left. Reported besides whatever else the screen says.
     ContextLow,
     /// The terminal says that the program ended.
     Dead,
 }
 
 impl Meaning {
-    /// What the words are, for an error message.
+    /// The possible words, for an error message.
     pub const WORDS: &str = "ready, done, working, retrying, compacting, background, interrupted, limited, context_low, dead, \
                              dialog(KIND), error(KIND)";
 
@@ -189,14 +189,14 @@ impl From<Meaning> for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Where {
-    /// All of them, also what lies turns back: for what can stand nowhere else.
+    /// All of them, including those from turns ago: for what can appear nowhere else.
     Screen,
     /// The last N rows that are not blank.
     LastLines(usize),
-    /// The rows between the last prompt that was sent and the composer. An error of an earlier turn
-    /// is not there.
+    /// The rows between the last prompt that was sent and the composer. An error of an earlier turn is not among
+    /// them.
     LastTurn,
-    /// The last of those rows above the composer that is not indented: how it stands now.
+    /// The last of those rows above the composer that is not indented: the present state.
     TurnEnd,
     /// The terminal's title.
     Title,
@@ -234,8 +234,8 @@ impl From<Where> for String {
     }
 }
 
-/// One rule. It holds when every pattern of `all` and (if there are some) one of `any` match some
-/// row of `where`, and none of `none` does.
+/// One rule. It holds when every pattern of `all` and (if there are any) one of `any` match some row of `where`,
+/// and none of `none` does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -249,12 +249,12 @@ pub struct Rule {
     #[serde(default)]
     pub none: Vec<Glob>,
     pub meaning: Meaning,
-    /// For `limited`: where the time of the reset stands.
+    /// For `limited`: where to find the time of the reset.
     #[serde(default)]
     pub reset: Vec<Reset>,
 }
 
-/// The time of a reset follows `after`, in the rows of the rule read as one text.
+/// The time of a reset follows `after`, in the rule's rows read as one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {

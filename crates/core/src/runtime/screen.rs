@@ -1,6 +1,6 @@
-//! Reads a screen by a runtime's rules. A reading is evidence of the weakest kind: it may take a
-//! claim away (a dialog is up, the turn was broken off), never add one. That nothing is recognised
-//! is an answer too, and not "ready".
+//! Reads a screen by a runtime's rules. A reading is the weakest kind of evidence: it may take a claim away (a
+//! dialog is up, the turn was broken off) but never adds one. That nothing is recognised is an answer too, and not
+//! "ready".
 
 use super::RuntimeSpec;
 use super::dialog::{self, DialogView};
@@ -12,20 +12,20 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is kept of a row, and of a draft.
+/// How much of a row, and of a draft, is kept.
 const EXCERPT_CHARS_MAX: usize = 160;
-/// Rows that are looked at, from the bottom.
+/// How many rows are looked at, from the bottom.
 const ROWS_MAX: usize = 500;
 
 /// What the composer, where a person types, holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "composer", content = "text", rename_all = "snake_case")]
 pub enum Composer {
-    /// None is seen: nothing may be typed.
+    /// No composer is seen: nothing may be typed.
     #[default]
     None,
     Empty,
-    /// A text that was typed and not sent, as far as it can be seen; whose is not known.
+    /// A text that was typed and not sent, as far as it can be seen; its author is unknown.
     Draft(String),
     /// A client's stand-in for a long paste.
     Pasted(String),
@@ -63,11 +63,11 @@ impl fmt::Display for Claim {
 pub struct Reading {
     /// The first rule that holds. None: the screen is not understood.
     pub claim: Option<Claim>,
-    /// Said beside the claim.
+    /// Reported besides the claim.
     pub context_low: bool,
     pub composer: Composer,
     pub statusline: Option<Statusline>,
-    /// What the dialog says, where one is up.
+    /// What the dialog says, if one is up.
     #[serde(default)]
     pub dialog: Option<DialogView>,
 }
@@ -80,7 +80,7 @@ impl Reading {
 
 /// Reads a screen. `utc_offset` is the machine's, in minutes, for times without a zone.
 pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Reading {
-    // Clients mix hard spaces in where nobody sees them.
+    // Clients mix in hard spaces where nobody sees them.
     let screen = screen.replace('\u{a0}', " ");
     let all: Vec<&str> = screen.lines().map(str::trim_end).collect();
     let all = &all[all.len().saturating_sub(ROWS_MAX)..];
@@ -137,9 +137,9 @@ pub fn read(spec: &RuntimeSpec, screen: &str, now: Time, utc_offset: i32) -> Rea
     reading
 }
 
-/// Whether what is typed goes into the composer: the cursor stands in its rows, and right behind the mark
-/// where it is empty. In a search of the history, a menu or a shell mode it does not. `cursor` is column and
-/// row, from 0. Of a runtime whose client leaves its cursor anywhere nothing is known, and nothing said.
+/// Whether what is typed goes into the composer: the cursor is in its rows, and right behind the mark if it is
+/// empty. In a history search, a menu or a shell mode it does not. `cursor` is column and row, from 0. For a
+/// runtime whose client leaves its cursor anywhere, nothing is known, and true is returned.
 pub fn is_typed_into(spec: &RuntimeSpec, screen: &str, cursor: (usize, usize)) -> bool {
     if !spec.screen.cursor {
         return true;
@@ -148,7 +148,7 @@ pub fn is_typed_into(spec: &RuntimeSpec, screen: &str, cursor: (usize, usize)) -
     let rows: Vec<&str> = screen.lines().map(str::trim_end).collect();
     let Some(at) = composer_row(spec, &rows) else { return false };
     let (column, row) = cursor;
-    // A text may have empty rows of its own: it ends at the frame, or at the last empty row above the footer.
+    // A text may have blank rows of its own: it ends at the frame, or at the last blank row above the footer.
     let framed = rows[at + 1..].iter().position(|row| is_frame(row)).map(|below| at + 1 + below);
     let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
     let footer = || rows[..used].iter().rposition(|row| row.is_empty()).filter(|empty| *empty > at);
@@ -159,12 +159,12 @@ pub fn is_typed_into(spec: &RuntimeSpec, screen: &str, cursor: (usize, usize)) -
     }
 }
 
-/// The mark and the space behind it.
+/// The width of the mark and the space after it.
 fn mark_width(spec: &RuntimeSpec) -> usize {
     spec.screen.prompt.as_deref().map_or(0, |mark| mark.chars().count() + 1)
 }
 
-/// Reads a terminal's title by the rules for it.
+/// Reads a terminal's title by the rules for titles.
 pub fn read_title(spec: &RuntimeSpec, title: &str) -> Option<Claim> {
     let title = title.trim();
     let mut rules = spec.screen.rules.iter().filter(|rule| rule.place == Where::Title);
@@ -179,7 +179,7 @@ fn reset_time(rule: &Rule, rows: &[&str], now: Time, utc_offset: i32) -> Option<
     if rule.reset.is_empty() {
         return None;
     }
-    // Clients wrap where they like: the rows are read as one text.
+    // Clients wrap where they like, so the rows are read as one text.
     let text = rows.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
     rule.reset.iter().find_map(|reset| {
         let at = text.rfind(&reset.after)? + reset.after.len();
@@ -187,8 +187,8 @@ fn reset_time(rule: &Rule, rows: &[&str], now: Time, utc_offset: i32) -> Option<
     })
 }
 
-/// The composer is the lowest row that begins with the prompt's mark; in a runtime that frames it,
-/// right below a rule.
+/// The composer is the lowest row that begins with the prompt's mark and, in a runtime that frames it, is right
+/// below a rule.
 fn composer_row(spec: &RuntimeSpec, rows: &[&str]) -> Option<usize> {
     let mark = spec.screen.prompt.as_deref()?;
     rows.iter().enumerate().rev().find_map(|(at, row)| {
@@ -197,14 +197,14 @@ fn composer_row(spec: &RuntimeSpec, rows: &[&str]) -> Option<usize> {
     })
 }
 
-/// Whether what the rules found leaves room for a dialog that they do not know: nothing, or how an
-/// earlier turn ended. A runtime without rules has a screen that means nothing to us.
+/// Whether what the rules found leaves room for a dialog that they do not know: they found nothing, or how an
+/// earlier turn ended. If a runtime has no rules, its screen means nothing to us.
 fn may_ask(spec: &RuntimeSpec, reading: &Reading) -> bool {
     let past = matches!(reading.meaning(), None | Some(Meaning::Done | Meaning::Interrupted));
     past && !spec.screen.rules.is_empty()
 }
 
-/// Whether what looks like a composer is a menu's cursor: a numbered row with its neighbour.
+/// Whether what looks like a composer is a menu's cursor: a numbered row next to another.
 fn is_menu(spec: &RuntimeSpec, rows: &[&str], at: usize) -> bool {
     let mark = spec.screen.prompt.as_deref().unwrap_or_default();
     let number = |row: &str| row.trim_start().split_once(". ").and_then(|(n, _)| n.parse::<u32>().ok());
@@ -222,7 +222,7 @@ fn last_turn<'r>(spec: &RuntimeSpec, rows: &[&'r str], composer: Option<usize>) 
     let end = composer.unwrap_or(rows.len());
     let sent = |row: &&str| spec.screen.prompt.as_deref().is_some_and(|mark| row.starts_with(mark));
     let start = rows[..end].iter().rposition(sent).map_or(0, |at| at + 1);
-    // The notices between the composer and the footer belong to the moment too.
+    // The notices between the composer and the footer belong to the present, too.
     let below = composer.map_or(&[][..], |at| &rows[at + 1..]);
     rows[start..end].iter().chain(below).copied().filter(|row| !row.is_empty() && !is_frame(row)).collect()
 }

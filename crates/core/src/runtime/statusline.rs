@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A time of day as a status line shows it. Only whether it changes is of interest.
+/// A time of day as a status line shows it. All that matters is whether it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Clock(pub u32);
@@ -45,7 +45,7 @@ pub fn render(folder: &str, context_percent: Option<u8>, clock: Clock) -> String
     }
 }
 
-/// Reads a row; what a client writes to the right of it is ignored.
+/// Reads a row; anything a client writes to the right of it is ignored.
 pub fn parse(row: &str) -> Option<Statusline> {
     let (before, after) = row.rsplit_once(" | ")?;
     let clock = Clock::parse(after.split_whitespace().next()?)?;
@@ -54,7 +54,7 @@ pub fn parse(row: &str) -> Option<Statusline> {
     Some(Statusline { clock, context_percent })
 }
 
-/// The lowest one on a screen.
+/// The lowest status line on a screen.
 pub(super) fn last_of(rows: &[&str]) -> Option<Statusline> {
     rows.iter().rev().take(6).find_map(|row| parse(row))
 }

@@ -1,5 +1,5 @@
-//! Command lines with placeholders. Strict: what is not known, or has no value, is an error and
-//! never an empty argument.
+//! Command lines with placeholders. Strict: an unknown placeholder, or one without a value, is an error and never
+//! an empty argument.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ pub const PLACEHOLDERS: [(&str, &str); 11] = [
     ("worktree", "the session's worktree"),
 ];
 
-/// Those that stand for several arguments.
+/// The placeholders that stand for several arguments.
 const SEVERAL: [&str; 2] = ["command", "overrides"];
 
-/// Which of them a word is, if it is one and nothing else.
+/// Which of those a word is, if it is one and nothing else.
 pub(super) fn several(word: &str) -> Option<&str> {
     let name = word.strip_prefix('{')?.strip_suffix('}')?;
     SEVERAL.contains(&name).then_some(name)
@@ -43,7 +43,7 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
 }
 
-/// Values of placeholders. All are one word but `command` and `overrides`.
+/// Values of placeholders. All are one word, except for `command` and `overrides`.
 pub type Values = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

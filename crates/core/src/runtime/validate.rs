@@ -1,4 +1,4 @@
-//! What a type cannot say about a runtime: rules between keys, and values no later part could use.
+//! What a type cannot say about a runtime: constraints between keys, and values that no later part could use.
 
 use super::template::{self, Launch, PLACEHOLDERS, TemplateError};
 use super::{DeliveryMode, Meaning, Readiness, RuntimeSpec, Where};
@@ -7,7 +7,7 @@ use super::{DeliveryMode, Meaning, Readiness, RuntimeSpec, Where};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SpecError {
-    /// The keys that lead there. A rule stands there by its name.
+    /// The keys that lead there. A rule is given by its name.
     pub path: Vec<String>,
     pub message: String,
     pub hint: Option<String>,

@@ -1,7 +1,8 @@
-//! What a session's client, or its terminal, wants of a person.
+//! What a session's client or terminal asks of a person.
 
 use crate::ids::{MessageId, QuestionId};
 use crate::runtime::{DialogKind, DialogView};
+use crate::texts::people;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ pub struct SessionAsk {
     pub id: QuestionId,
     pub since: Time,
     pub about: About,
-    /// What a person said; it is on its way into the terminal.
+    /// What a person answered; it is on its way into the terminal.
     #[serde(default)]
     pub answer: Option<String>,
 }
@@ -18,26 +19,21 @@ pub struct SessionAsk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum About {
-    /// A dialog is up; what it says, once the screen has shown it.
+    /// A dialog is up. `view` is what it says, once the screen has shown it.
     Dialog { kind: DialogKind, view: Option<DialogView> },
-    /// Its turn is over, and ends with a question that nobody reads there.
+    /// The agent's turn is over and ended with a question in its chat, where nobody reads it.
     Chat { text: String },
-    /// A message cannot be typed, and that does not end by itself.
+    /// A message cannot be typed, and that will not change by itself.
     Held { message: MessageId, first_line: String, why: String },
 }
 
-/// The only thing to do about a message that cannot be typed, beside putting right what is in its way.
+/// The only remedy for a message that cannot be typed, short of removing what is in its way.
 pub const START_ANEW: &str = "Start the session anew";
 
 impl SessionAsk {
-    /// What it says, whole.
+    /// The whole text of the question.
     pub fn text(&self) -> String {
-        match &self.about {
-            About::Dialog { view: Some(view), .. } => view.text.clone(),
-            About::Dialog { kind, view: None } => format!("a dialog ({kind}); its text is not known yet"),
-            About::Chat { text } => text.clone(),
-            About::Held { first_line, why, .. } => format!("{first_line:?} cannot be typed: {why}"),
-        }
+        people::ask(&self.about)
     }
 
     /// The same in one line.
@@ -56,18 +52,14 @@ impl SessionAsk {
         }
     }
 
-    /// Whether nothing goes on before somebody answers.
+    /// Whether the session is stopped until somebody answers.
     pub fn stops_it(&self) -> bool {
         !matches!(self.about, About::Chat { .. })
     }
 
-    /// What kind of thing asks, for people.
+    /// What kind of thing is asking, for people.
     pub fn kind(&self) -> String {
-        match &self.about {
-            About::Dialog { kind, .. } => format!("dialog ({kind})"),
-            About::Chat { .. } => "question in its chat".to_owned(),
-            About::Held { .. } => "held message".to_owned(),
-        }
+        people::ask_kind(&self.about)
     }
 }
 
@@ -75,7 +67,7 @@ impl SessionAsk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum AnswerEnd {
-    /// It was typed, and the dialog is another or gone.
+    /// It was typed, and the dialog has changed or gone.
     Typed,
     Refused {
         why: String,
@@ -87,7 +79,7 @@ pub enum AnswerEnd {
 pub struct Answered {
     pub question: QuestionId,
     pub end: AnswerEnd,
-    /// The dialog that it was for, and when that came up.
+    /// The dialog that it answered, and when that dialog came up.
     pub fingerprint: String,
     pub since: Time,
 }

@@ -10,16 +10,16 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     pub since: Time,
-    /// If they type nothing more until then, it goes on.
+    /// If they type nothing more by then, the session is handed back.
     pub until: Time,
 }
 
-/// A person stopped a project's agents: nothing is started, typed or reminded.
+/// A person paused a project's agents: nothing is started, typed or reminded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub since: Time,
     pub why: String,
-    /// The whole floor is paused, also projects that come later.
+    /// The whole floor is paused, including projects that are added later.
     pub floor: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Pause {
 pub enum Held<'f> {
     /// A person types at its terminal.
     Person(&'f Hold),
-    /// A person took the job, attached or not, until they hand it back.
+    /// A person took the job, attached or not, and keeps it until they hand it back.
     Taken {
         since: Time,
     },
@@ -52,13 +52,13 @@ impl Floor {
         person().or_else(|| self.jobs.get(&session.job).and_then(|job| self.job_held(job)))
     }
 
-    /// Why a job is left alone, whichever of its sessions.
+    /// Why a job is left alone, regardless of which session.
     pub fn job_held(&self, job: &Job) -> Option<Held<'_>> {
         let taken = job.taken.map(|since| Held::Taken { since });
         taken.or_else(|| self.projects.get(&job.project)?.pause.as_ref().map(Held::Paused))
     }
 
-    /// Why the job's present agent is left alone, for people.
+    /// Why the job's current agent is left alone, for people.
     pub fn agent_held(&self, job: &Job) -> Option<Held<'_>> {
         let session = job.session.and_then(|epoch| self.sessions.get(&epoch));
         session.map_or_else(|| self.job_held(job), |session| self.held(session))

@@ -1,8 +1,9 @@
-//! Jobs: the carrying of one issue to its end, and the states it goes through.
+//! Jobs: the work on one issue, from claiming it to its end, and the states it goes through.
 
 use super::{Memo, SeenReview};
 use crate::ids::{
-    EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, RunId, Sha, Target,
+    Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, RunId,
+    Sha, Target,
 };
 use crate::policy::Policy;
 use crate::table::Record;
@@ -11,26 +12,14 @@ use crate::verdict::Green;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a signal of the agent is to lead to.
+/// What an agent's signal is to lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     Ci,
     Review,
-    /// To see that there is nothing, as the agent says.
+    /// Verifying that there is nothing to do, as the agent says.
     Nothing,
-}
-
-/// What a job is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobKind {
-    /// To carry an issue to the branch it is for.
-    #[default]
-    Issue,
-    /// To review a pull request that no job carries: advice to whoever made it. It has no developer, changes
-    /// nothing on the branch, and its `issue` is the pull request's own number.
-    Review,
 }
 
 /// How a job ended.
@@ -44,10 +33,9 @@ pub enum End {
     Failed,
     /// A person ended it.
     Cancelled,
-    /// The agent had a reason that the factory acts upon: it waits for another issue, or nothing is left
-    /// to do.
+    /// The agent had a reason that the factory acts upon: the issue waits for another, or nothing is left to do.
     Refused,
-    /// It was to review a pull request, and did.
+    /// It was to review a pull request, and has done so.
     Reviewed,
 }
 
@@ -58,38 +46,37 @@ pub enum JobState {
     Preparing,
     /// A session is being started.
     Starting,
-    /// A session died; its successor starts at the job's deadline.
-    Respawning,
+    /// A session died; its successor starts at the job's deadline, or earlier if nothing else holds it up.
+    Respawning {
+        /// The job waits until its project's agents can work.
+        #[serde(default, rename = "held")]
+        unstaffed: bool,
+        /// The successor starts as soon as nothing is left of its predecessor.
+        #[serde(default)]
+        successor_due: bool,
+    },
     /// The agent works.
     Working,
-    /// The branch is being pushed and its pull request opened.
-    Publishing {
-        goal: Goal,
-    },
+    /// The branch is being pushed and its pull request opened. The serialized name is older than the code's, and
+    /// stays.
+    #[serde(rename = "publishing")]
+    Pushing { goal: Goal },
     /// The checks run on `head`.
-    Checking {
-        goal: Goal,
-        run: RunId,
-        head: Sha,
-    },
-    /// The checks could not run on `head`; they are tried again at the job's deadline.
-    Retrying {
-        goal: Goal,
-        head: Sha,
-    },
-    /// `head` is red, and so may be the commit of the primary branch that it stands on: that is being checked, or
-    /// is waited for to be mended. The queue has the rest, see [`crate::state::Parked`].
-    Parked {
-        goal: Goal,
-        head: Sha,
-    },
+    Checking { goal: Goal, run: RunId, head: Sha },
+    /// The checks could not run on `head`; they are retried at the job's deadline.
+    Retrying { goal: Goal, head: Sha },
+    /// `head` is red, and the commit of the primary branch that it stands on may be too: that commit is being
+    /// checked, or the job waits until it is mended. The queue has the rest, see [`crate::state::Parked`].
+    Parked { goal: Goal, head: Sha },
     /// `head` waits for a review.
-    Reviewing {
-        head: Sha,
-    },
+    Reviewing { head: Sha },
     /// In the merge queue.
-    Merging {
+    #[serde(rename = "merging")]
+    InQueue {
         entry: EntryId,
+        /// An end that was requested while the entry was being published.
+        #[serde(default)]
+        end_wanted: Option<(End, String)>,
     },
     /// A person has to decide something.
     NeedsHuman {
@@ -99,13 +86,35 @@ pub enum JobState {
         asked: Asked,
     },
     /// The job's last effects are under way: `remaining` names them.
-    Finishing {
-        end: End,
-        remaining: BTreeSet<String>,
-    },
+    Finishing { end: End, remaining: BTreeSet<String> },
     Ended {
         end: End,
+        /// The job's worktree, if it ended without a merge.
+        #[serde(default, flatten)]
+        kept: Kept,
     },
+}
+
+/// The worktree of an ended job: when it is removed, and how many removals are under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    pub release_at: Option<Time>,
+    pub releasing: u32,
+}
+
+impl End {
+    /// How a job that ended this way is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            End::Merged => "merged",
+            End::Blocked => "blocked",
+            End::Failed => "failed",
+            End::Cancelled => "cancelled",
+            End::Refused => "refused",
+            End::Reviewed => "reviewed",
+        }
+    }
 }
 
 impl JobState {
@@ -113,27 +122,22 @@ impl JobState {
         match self {
             JobState::Preparing => "preparing",
             JobState::Starting => "starting",
-            JobState::Respawning => "respawning",
+            JobState::Respawning { .. } => "respawning",
             JobState::Working => "working",
-            JobState::Publishing { .. } => "publishing",
+            JobState::Pushing { .. } => "publishing",
             JobState::Checking { .. } => "checking",
             JobState::Retrying { .. } => "retrying",
             JobState::Parked { .. } => "parked",
             JobState::Reviewing { .. } => "reviewing",
-            JobState::Merging { .. } => "merging",
+            JobState::InQueue { .. } => "merging",
             JobState::NeedsHuman { .. } => "needs_human",
             JobState::Finishing { .. } => "finishing",
-            JobState::Ended { end: End::Merged } => "merged",
-            JobState::Ended { end: End::Blocked } => "blocked",
-            JobState::Ended { end: End::Failed } => "failed",
-            JobState::Ended { end: End::Cancelled } => "cancelled",
-            JobState::Ended { end: End::Refused } => "refused",
-            JobState::Ended { end: End::Reviewed } => "reviewed",
+            JobState::Ended { end, .. } => end.name(),
         }
     }
 }
 
-/// A question's number and what it may be answered with.
+/// A question's number and the answers it accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub id: QuestionId,
@@ -153,13 +157,13 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub id: JobId,
-    #[serde(default)]
-    pub kind: JobKind,
+    /// A job for a pull request has no developer and changes nothing on the branch.
+    #[serde(flatten)]
+    pub assignment: Assignment,
     pub project: ProjectName,
-    pub issue: IssueNumber,
     pub title: String,
     pub branch: String,
-    /// The branch its change is to land on, as its issue said when it was begun; `None`: the primary branch.
+    /// The branch that the change is to land on, as the issue said when the job began; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
     pub state: JobState,
@@ -170,102 +174,44 @@ pub struct Job {
     pub pr: Option<PrNumber>,
     /// The branch's head when last looked at.
     pub head: Option<Sha>,
-    /// The newest head that passed the checks.
-    pub green: Option<Green>,
-    /// The newest head that goes on without having passed them by itself: its trial tells.
-    #[serde(default)]
-    pub unchecked: Option<Sha>,
-    /// The newest head that failed them.
-    #[serde(default)]
-    pub red: Option<RedHead>,
-    /// The commit of the primary branch that the head stands on.
-    #[serde(default)]
-    pub base: Option<Sha>,
-    /// The dev session that owns the job now, and the newest there ever was.
+    #[serde(flatten)]
+    pub known: KnownHeads,
+    /// The dev session that owns the job now, and the newest there has been.
     pub session: Option<Epoch>,
     pub last_session: Option<Epoch>,
-    pub review_session: Option<Epoch>,
-    /// Where an older program kept the newest review; it is taken over at the start.
+    /// Where an older program kept the newest review; it is migrated at startup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<SeenReview>,
-    /// Heads that make the same change as others that were published before; bounded.
-    #[serde(default)]
-    pub same_changes: Vec<SameChange>,
-    /// The review the agent was last told of.
-    pub review_told: Option<u64>,
-    pub ci_fixes: u32,
-    pub ci_retries: u32,
-    pub review_rounds: u32,
-    pub review_attempts: u32,
-    pub merge_rounds: u32,
-    pub respawns: u32,
-    pub reminders: u32,
-    /// Runs of the checks and questions asked, over the job's whole life.
-    #[serde(default)]
-    pub ci_runs: u32,
-    #[serde(default)]
-    pub questions: u32,
-    /// The head reviewers were last started for, and whether another is to follow the one that is
-    /// being ended.
-    #[serde(default)]
-    pub review_head: Option<Sha>,
-    #[serde(default)]
-    pub reviewer_wanted: bool,
-    /// Times the project's setup of the worktree failed.
-    #[serde(default)]
-    pub setups_failed: u32,
-    /// When the worktree is to be snapshotted next.
+    #[serde(flatten)]
+    pub reviewer: Reviewer,
+    #[serde(flatten)]
+    pub rounds: Rounds,
+    /// When the next snapshot of the worktree is due.
     #[serde(default)]
     pub checkpoint_at: Option<Time>,
-    /// A conversation that could not be taken up again is not tried twice.
+    /// A conversation could not be resumed; that is not tried twice.
     #[serde(default)]
     pub resume_failed: bool,
-    /// Sessions replaced because their context was full, and times the present one was given more time.
-    #[serde(default)]
-    pub cycles: u32,
-    #[serde(default)]
-    pub extensions: u32,
-    /// It waits until its project's agents can work; and how many sessions in a row never began to.
-    #[serde(default, rename = "held")]
-    pub unstaffed: bool,
-    #[serde(default)]
-    pub stillborn: u32,
-    /// A successor is to start as soon as nothing is left of its predecessor.
-    #[serde(default)]
-    pub successor_due: bool,
-    /// An end that was asked for while a publication was under way.
-    #[serde(default)]
-    pub end_wanted: Option<(End, String)>,
-    /// Since when a person has it, by command.
+    /// Since when a person has had the job, by command.
     #[serde(default)]
     pub taken: Option<Time>,
-    /// A reviewer is to start as soon as one may.
-    #[serde(default)]
-    pub reviewer_put_off: bool,
-    /// When the worktree of a job that ended without a merge is removed, and how many removals are
-    /// under way.
-    #[serde(default)]
-    pub release_at: Option<Time>,
-    #[serde(default)]
-    pub releasing: u32,
     pub merged: Option<Sha>,
     /// Why it ended, or what is wrong.
     pub reason: Option<String>,
     pub rescue: Option<String>,
-    /// The end of what its newest dev session printed, for the diagnosis.
+    /// The end of its newest dev session's output, for the diagnosis.
     pub last_output: String,
     pub history: Vec<Stage>,
     #[serde(default)]
     pub memo: Memo,
 }
-record!(Job, "job", JobId, |j| j.id, |k| k.to_string());
+record!(Job, "job", Jobs, JobId, |j| j.id, |k| k.to_string());
 
 impl Job {
     pub fn new(
         id: JobId,
-        kind: JobKind,
+        assignment: Assignment,
         project: ProjectName,
-        issue: IssueNumber,
         branch: String,
         state: JobState,
         now: Time,
@@ -273,9 +219,8 @@ impl Job {
         let history = vec![Stage { state: state.name().into(), at: now }];
         Job {
             id,
-            kind,
+            assignment,
             project,
-            issue,
             title: String::new(),
             branch,
             target: None,
@@ -285,40 +230,15 @@ impl Job {
             worktree: None,
             pr: None,
             head: None,
-            green: None,
-            unchecked: None,
-            red: None,
-            base: None,
+            known: KnownHeads::default(),
             session: None,
             last_session: None,
-            review_session: None,
             review: None,
-            same_changes: Vec::new(),
-            review_told: None,
-            ci_fixes: 0,
-            ci_retries: 0,
-            review_rounds: 0,
-            review_attempts: 0,
-            merge_rounds: 0,
-            respawns: 0,
-            reminders: 0,
-            ci_runs: 0,
-            questions: 0,
-            review_head: None,
-            reviewer_wanted: false,
-            setups_failed: 0,
+            reviewer: Reviewer::default(),
+            rounds: Rounds::default(),
             checkpoint_at: None,
             resume_failed: false,
-            cycles: 0,
-            extensions: 0,
-            unstaffed: false,
-            stillborn: 0,
-            successor_due: false,
-            end_wanted: None,
             taken: None,
-            reviewer_put_off: false,
-            release_at: None,
-            releasing: 0,
             merged: None,
             reason: None,
             rescue: None,
@@ -329,10 +249,28 @@ impl Job {
     }
 
     pub fn is_review(&self) -> bool {
-        self.kind == JobKind::Review
+        matches!(self.assignment, Assignment::Pull(_))
     }
 
-    /// The queue that its change goes through.
+    /// The issue it carries.
+    pub fn issue(&self) -> Option<IssueNumber> {
+        self.assignment.issue()
+    }
+
+    /// The number that people know it by.
+    pub fn number(&self) -> IssueNumber {
+        self.assignment.number()
+    }
+
+    /// The session that has this duty in the job now.
+    pub fn session_on(&self, duty: Duty) -> Option<Epoch> {
+        match duty {
+            Duty::Develop => self.session,
+            Duty::Review => self.reviewer.session,
+        }
+    }
+
+    /// The merge queue that its change goes through.
     pub fn queue(&self) -> QueueId {
         QueueId::new(&self.project, self.target.as_ref())
     }
@@ -341,21 +279,70 @@ impl Job {
         !matches!(self.state, JobState::Ended { .. })
     }
 
-    /// Whether that head may be reviewed and queued: it is green, or its trial will tell.
+    /// Whether this head may be reviewed and queued: it is green, or its trial will decide.
     pub fn is_fit(&self, head: &Sha, policy: &Policy) -> bool {
-        let green = self.green.as_ref().is_some_and(|g| g.commit() == head && g.holds(policy));
-        green || self.unchecked.as_ref() == Some(head)
+        let green = self.known.green.as_ref().is_some_and(|g| g.commit() == head && g.holds(policy));
+        green || self.known.unchecked.as_ref() == Some(head)
     }
 
     pub fn end(&self) -> Option<End> {
         match self.state {
-            JobState::Ended { end } => Some(end),
+            JobState::Ended { end, .. } => Some(end),
             _ => None,
         }
     }
 
-    /// Whether `head` makes the same change as `of` did, as far as is known: itself, or by way of heads between.
-    /// `each_commit`: also by the same commits.
+    /// An end that was requested while the entry was being published.
+    pub fn end_wanted(&self) -> Option<&(End, String)> {
+        match &self.state {
+            JobState::InQueue { end_wanted, .. } => end_wanted.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What has become of its worktree since it ended.
+    pub fn kept(&self) -> Kept {
+        match self.state {
+            JobState::Ended { kept, .. } => kept,
+            _ => Kept::default(),
+        }
+    }
+
+    pub(crate) fn kept_mut(&mut self) -> Option<&mut Kept> {
+        match &mut self.state {
+            JobState::Ended { kept, .. } => Some(kept),
+            _ => None,
+        }
+    }
+
+    /// Whether the job waits until its project's agents can work.
+    pub fn is_unstaffed(&self) -> bool {
+        matches!(self.state, JobState::Respawning { unstaffed: true, .. })
+    }
+}
+
+/// More than the number of reviews kept of a pull request.
+const SAME_CHANGES_MAX: usize = 60;
+
+/// What is known of the branch's heads, besides where the branch is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KnownHeads {
+    /// The newest that passed the checks.
+    pub green: Option<Green>,
+    /// The newest that continues without having passed them by itself: its trial decides.
+    pub unchecked: Option<Sha>,
+    /// The newest that failed them.
+    pub red: Option<RedHead>,
+    /// The commit of the primary branch that the newest head stands on.
+    pub base: Option<Sha>,
+    /// Heads that make the same change as others published earlier; bounded.
+    pub same_changes: Vec<SameChange>,
+}
+
+impl KnownHeads {
+    /// Whether `head` is known to make the same change as `of`, directly or by way of other heads. `each_commit`:
+    /// also with the same commits.
     pub fn is_same_change(&self, of: &Sha, head: &Sha, each_commit: bool) -> bool {
         let mut same = vec![head];
         let mut at = 0;
@@ -374,7 +361,7 @@ impl Job {
         false
     }
 
-    /// Takes in that `head` makes the same change as each of these.
+    /// Records that `head` makes the same change as each of these.
     pub fn makes_same_change(&mut self, head: &Sha, of: &[Sha], each_commit: bool) {
         for of in of {
             let found = SameChange { head: head.clone(), of: of.clone(), each_commit };
@@ -386,8 +373,67 @@ impl Job {
     }
 }
 
-/// More than reviews are kept of a pull request.
-const SAME_CHANGES_MAX: usize = 60;
+/// A job's reviewer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reviewer {
+    #[serde(rename = "review_session")]
+    pub session: Option<Epoch>,
+    /// The head that reviewers were last started for, and how many have been.
+    #[serde(rename = "review_head")]
+    pub head: Option<Sha>,
+    #[serde(rename = "review_attempts")]
+    pub attempts: u32,
+    /// Another reviewer is to follow the one that is being ended.
+    #[serde(rename = "reviewer_wanted")]
+    pub wanted: bool,
+    /// A reviewer is to start as soon as one may.
+    #[serde(rename = "reviewer_put_off")]
+    pub put_off: bool,
+    /// The review the job's agent was last told of.
+    #[serde(rename = "review_told")]
+    pub told: Option<u64>,
+}
+
+impl Reviewer {
+    /// The reviewer did not do its part. There are never two in one worktree: while it is being ended (`ending`),
+    /// the next one, if there may be one (`more`), waits.
+    pub fn failed(&mut self, ending: bool, more: bool) {
+        self.wanted = ending && more;
+        if !ending {
+            self.session = None;
+        }
+    }
+
+    /// The reviewer failed through no fault of its own: this does not count as an attempt.
+    pub fn excused(&mut self, ending: bool) {
+        self.attempts = self.attempts.saturating_sub(1);
+        self.failed(ending, true);
+    }
+}
+
+/// How often things were done for a job that may not be done without end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rounds {
+    /// Fixes since the last green run, and runs in a row that could not be carried out.
+    pub ci_fixes: u32,
+    pub ci_retries: u32,
+    pub review_rounds: u32,
+    pub merge_rounds: u32,
+    pub respawns: u32,
+    pub reminders: u32,
+    /// Runs of the checks and questions asked, over the whole life of the job.
+    pub ci_runs: u32,
+    pub questions: u32,
+    /// Times the project's setup of the worktree failed.
+    pub setups_failed: u32,
+    /// Sessions replaced because their context was full, and how often the present one was given more time.
+    pub cycles: u32,
+    pub extensions: u32,
+    /// Sessions in a row that never began to work.
+    pub stillborn: u32,
+}
 
 /// A head that failed the checks, and how often in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -401,6 +447,6 @@ pub struct RedHead {
 pub struct SameChange {
     pub head: Sha,
     pub of: Sha,
-    /// Also commit by commit.
+    /// It is the same commit by commit, too.
     pub each_commit: bool,
 }

@@ -1,16 +1,16 @@
-//! Open pull requests and their reviews, kept beside the jobs: one may be there before its job, and a
-//! review may come before anybody waits for it, and outlives the job it came in.
+//! Open pull requests and their reviews, kept beside the jobs: a pull request may exist before its job, and a
+//! review may arrive before anybody waits for it, and outlives the job it arrived in.
 
-use super::{Floor, Job, Session, SessionState};
+use super::{Floor, Heard, Job, Session, SessionState};
 use crate::effect::Verdict;
 use crate::ids::{IssueNumber, PrNumber, ProjectName, Sha};
 use crate::table::Record;
 use serde::{Deserialize, Serialize};
 
-/// Reviews kept of one pull request, and how many of them with their texts; the forge has all.
+/// How many reviews of a pull request are kept, and how many of those with their texts; the forge has them all.
 const REVIEWS_MAX: usize = 40;
 const TEXTS_MAX: usize = 4;
-/// Each takes a merge to compare with.
+/// Each comparison takes a merge.
 const HEADS_COMPARED_MAX: usize = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct SeenReview {
     /// Empty if it is only on the forge.
     pub text: String,
     pub author: String,
-    /// It is of the factory's own reviewer, not of a person.
+    /// It is from the factory's own reviewer, not from a person.
     #[serde(default)]
     pub agent: bool,
 }
@@ -31,10 +31,10 @@ pub struct SeenReview {
 pub struct Pull {
     pub project: ProjectName,
     pub number: PrNumber,
-    /// As the forge shows it. Empty until it was shown: a review may be seen first.
+    /// As the forge shows it. Empty until it has been shown: a review may be seen first.
     #[serde(default)]
     pub branch: String,
-    /// Where its branch is, as far as that was looked at.
+    /// Where its branch is, if that has been looked at.
     #[serde(default)]
     pub head: Option<Sha>,
     /// The issues it says it is for.
@@ -45,17 +45,20 @@ pub struct Pull {
     pub reviews: Vec<SeenReview>,
     #[serde(default)]
     pub title: String,
-    /// Whether the factory opened it, if that was seen.
+    /// Whether the factory opened it, if that is known.
     #[serde(default)]
     pub ours: Option<bool>,
-    /// A person asked for an agent's review, which has not begun.
+    /// A person asked for an agent's review, and it has not begun.
     #[serde(default)]
     pub review_asked: bool,
-    /// The newest head that an agent's review was begun of, for whoever made it.
+    /// The newest head that an agent began to review, for the person who made it.
     #[serde(default)]
     pub review_begun: Option<Sha>,
+    /// What people said on it besides their reviews.
+    #[serde(default)]
+    pub heard: Heard,
 }
-record!(Pull, "pull", (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
+record!(Pull, "pull", Mirror, (ProjectName, PrNumber), |p| (p.project.clone(), p.number), |k| format!(
     "{}/{}",
     k.0, k.1
 ));
@@ -73,6 +76,7 @@ impl Pull {
             ours: None,
             review_asked: false,
             review_begun: None,
+            heard: Heard::default(),
         }
     }
 
@@ -81,12 +85,12 @@ impl Pull {
         self.reviews.iter().any(|r| r.agent && r.head == *head)
     }
 
-    /// Takes a review in; false if it is known.
+    /// Takes in a review; false if it is already known.
     pub fn see(&mut self, review: SeenReview) -> bool {
         let Err(at) = self.reviews.binary_search_by_key(&review.id, |r| r.id) else { return false };
         self.reviews.insert(at, review);
         if self.reviews.len() > REVIEWS_MAX {
-            // What a person said counts for longer.
+            // A person's review counts for longer.
             let oldest = self.reviews.iter().position(|r| r.agent).unwrap_or(0);
             self.reviews.remove(oldest);
         }
@@ -97,7 +101,7 @@ impl Pull {
         true
     }
 
-    /// A person's request for changes that the same person has not taken back: the newest such.
+    /// The newest request for changes by a person who has not withdrawn it.
     pub fn objection(&self) -> Option<&SeenReview> {
         let decided = |r: &&SeenReview| !r.agent && r.verdict != Verdict::Discuss;
         let newest_of_its_author = |r: &&SeenReview| {
@@ -110,8 +114,8 @@ impl Pull {
 
 /// What the reviews say of one head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nobody has said anything of this change.
+pub enum ReviewStanding {
+    /// Nobody has reviewed this change.
     NotReviewed,
     Approved(SeenReview),
     /// The reviewer approves, but a person's request for changes stands.
@@ -123,18 +127,9 @@ pub enum Standing {
 }
 
 impl Floor {
-    /// The row of a pull request, made if there is none.
-    pub fn pull(&mut self, project: &ProjectName, number: PrNumber) -> &mut Pull {
-        let key = (project.clone(), number);
-        if self.pulls.get(&key).is_none() {
-            self.pulls.put(Pull::new(project.clone(), number));
-        }
-        self.pulls.edit(&key).expect("just put")
-    }
-
-    /// What is left of a session that reviewed a pull request which no job carries, or does.
+    /// The session that reviewed, or reviews, a pull request that no job carries, if it has not ended.
     pub fn review_left(&self, project: &ProjectName, pr: PrNumber) -> Option<&Session> {
-        let here = |s: &&Session| s.project == *project && s.issue.0 == pr.0;
+        let here = |s: &&Session| s.project == *project && s.assignment.number().0 == pr.0;
         self.sessions.iter().filter(here).find(|s| s.state != SessionState::Ended)
     }
 
@@ -142,11 +137,11 @@ impl Floor {
         self.pulls.get(&(job.project.clone(), job.pr?))
     }
 
-    /// The heads of a job of which a new one may be just another form: those that were reviewed, or are being.
+    /// A job's heads that a new head may be just another form of: those that were reviewed or are being reviewed.
     pub fn heads_to_compare(&self, job: &Job) -> Vec<Sha> {
         let reviews = self.pull_of(job).into_iter().flat_map(|pull| pull.reviews.iter().rev());
         let mut heads: Vec<Sha> = Vec::new();
-        for head in job.head.iter().chain(job.review_head.iter()).chain(reviews.map(|r| &r.head)) {
+        for head in job.head.iter().chain(job.reviewer.head.iter()).chain(reviews.map(|r| &r.head)) {
             if !heads.contains(head) && heads.len() < HEADS_COMPARED_MAX {
                 heads.push(head.clone());
             }
@@ -154,21 +149,21 @@ impl Floor {
         heads
     }
 
-    /// The newest review of the very change counts, whoever wrote it and whatever commit carried it
-    /// then; only a person lifts a person's objection.
-    pub fn review_standing(&self, job: &Job, head: &Sha) -> Standing {
-        let Some(pull) = self.pull_of(job) else { return Standing::NotReviewed };
+    /// The newest review of this very change counts, whoever wrote it and whatever commit carried the change then;
+    /// only a person lifts a person's objection.
+    pub fn review_standing(&self, job: &Job, head: &Sha) -> ReviewStanding {
+        let Some(pull) = self.pull_of(job) else { return ReviewStanding::NotReviewed };
         let each_commit = self.policy(&job.project).lands_each_commit();
-        let of_it = |r: &&SeenReview| job.is_same_change(&r.head, head, each_commit);
+        let of_it = |r: &&SeenReview| job.known.is_same_change(&r.head, head, each_commit);
         let Some(review) = pull.reviews.iter().rfind(of_it).cloned() else {
-            return Standing::NotReviewed;
+            return ReviewStanding::NotReviewed;
         };
         match (review.verdict, pull.objection()) {
-            (Verdict::RequestChanges | Verdict::Discuss, _) => Standing::Refused(review),
+            (Verdict::RequestChanges | Verdict::Discuss, _) => ReviewStanding::Refused(review),
             (Verdict::Approve, Some(objection)) if review.agent || review.id < objection.id => {
-                Standing::Objected { objection: objection.clone(), approval: review }
+                ReviewStanding::Objected { objection: objection.clone(), approval: review }
             }
-            (Verdict::Approve, _) => Standing::Approved(review),
+            (Verdict::Approve, _) => ReviewStanding::Approved(review),
         }
     }
 }

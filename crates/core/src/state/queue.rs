@@ -1,9 +1,9 @@
-//! The merge queue's records: a branch on its way through it, and the queue of a project.
+//! The merge queue's records: a branch on its way through the queue, and the queue itself.
 
 use super::{Floor, Job};
 use crate::effect::CommandEnd;
 use crate::ids::{EntryId, IssueNumber, JobId, PrNumber, ProjectName, QueueId, RunId, Sha, Target};
-use crate::planner::{Link, Plan, Priority, Standing, Step, Terms, Tree, TrialId};
+use crate::planner::{Link, Plan, Priority, Progress, Step, Terms, TreeId, TrialId};
 use crate::policy::{CheckCommits, MergeBatch, Policy};
 use crate::table::Record;
 use crate::time::Time;
@@ -15,17 +15,18 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum EntryState {
-    /// Not in the plan yet: the head of a person's branch has to pass the checks by itself. They run,
-    /// or could not be run and are tried again then.
+    /// Not in the plan yet: the head of a person's branch has to pass the checks by itself. They are running, or
+    /// they could not run and are retried at `again_at`.
     Checking {
         run: RunId,
         again_at: Option<Time>,
     },
-    /// In the plan; how far it is there, [`Floor::standing`] says.
+    /// In the plan; [`Floor::standing`] says how far it is there.
     #[serde(alias = "preparing", alias = "testing")]
     Queued,
     /// The intent to publish is on record; the branch may or may not have moved.
-    Merging,
+    #[serde(rename = "merging")]
+    Publishing,
     Merged {
         commit: Sha,
     },
@@ -42,7 +43,7 @@ pub enum EntryState {
 
 impl EntryState {
     pub fn is_live(&self) -> bool {
-        matches!(self, EntryState::Checking { .. } | EntryState::Queued | EntryState::Merging)
+        matches!(self, EntryState::Checking { .. } | EntryState::Queued | EntryState::Publishing)
     }
 }
 
@@ -51,16 +52,16 @@ impl EntryState {
 pub struct Entry {
     pub id: EntryId,
     pub project: ProjectName,
-    /// `None`: a person queued the branch, and [`Entry::by_hand`] has the rest.
+    /// `None`: a person queued the branch, and [`Entry::person`] has the rest.
     pub job: Option<JobId>,
     pub issue: Option<IssueNumber>,
     pub pr: Option<PrNumber>,
-    #[serde(default)]
-    pub by_hand: Option<ByHand>,
+    #[serde(default, rename = "by_hand")]
+    pub person: Option<PersonsBranch>,
     pub branch: String,
     /// The approved and checked head.
     pub head: Sha,
-    /// Who approved a job's change; who did a person's branch is in [`Entry::by_hand`].
+    /// Who approved a job's change; for a person's branch, see [`Entry::person`].
     #[serde(default)]
     pub approved_by: Option<String>,
     pub state: EntryState,
@@ -70,21 +71,21 @@ pub struct Entry {
     /// It is never tried or landed together with others.
     #[serde(default)]
     pub alone: bool,
-    /// Times in a row that it could not be tried, through no fault of its own as far as is known.
+    /// How many times in a row it could not be tried, through no fault of its own as far as is known.
     pub infra_retries: u32,
     /// When it landed or left the queue.
     #[serde(default)]
     pub decided_at: Option<Time>,
-    /// Commits of its branch that do not land with it: they were taken off the primary branch.
+    /// Commits of its branch that do not land with it, because they were taken off the primary branch.
     #[serde(default)]
     pub left_out: u32,
-    /// What it landed on: from there to [`EntryState::Merged`] it is this change and no other.
+    /// What it landed on: the commits from there to [`EntryState::Merged`] are this change and no other.
     #[serde(default)]
     pub landed_on: Option<Sha>,
     /// The branch it is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
-    /// Branches that it lands after. It is not in the plan before they have landed.
+    /// Branches that it lands after. It is not in the plan until they have landed.
     #[serde(default)]
     pub after: Vec<String>,
     /// What it was last tried on, or landed on.
@@ -93,21 +94,21 @@ pub struct Entry {
     /// How the project's command about its end went.
     #[serde(default)]
     pub command: Option<CommandEnd>,
-    /// What people were last told of why it waits in vain for what it lands after.
+    /// What people were last told about why it waits in vain for the branch it lands after.
     #[serde(default)]
     pub waits_told: Option<String>,
-    /// People were told that it waits long for a branch that has to land first.
+    /// People were told that it has waited long for a branch that has to land first.
     #[serde(default)]
     pub wait_told: bool,
 }
-record!(Entry, "entry", EntryId, |e| e.id, |k| k.to_string());
+record!(Entry, "entry", Queues, EntryId, |e| e.id, |k| k.to_string());
 
 impl Entry {
     pub fn queue(&self) -> QueueId {
         QueueId::new(&self.project, self.target.as_ref())
     }
 
-    /// What queues it again, where it was to land.
+    /// The command that queues it again, with the same target.
     pub fn again(&self) -> String {
         if let (Some(_), Some(issue)) = (self.job, self.issue) {
             return format!("shopfloor merge-queue add {issue}");
@@ -121,7 +122,7 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoodOn {
     pub base: Option<Sha>,
-    /// Branches that were in it and not in the primary branch, the first first.
+    /// Branches that were in it but not in the primary branch, lowest first.
     pub behind: Vec<String>,
     pub run: Option<RunId>,
     /// Empty: `run` names it.
@@ -130,21 +131,21 @@ pub struct StoodOn {
 
 /// What is known of a branch that no job carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByHand {
+pub struct PersonsBranch {
     /// Who queued it.
     pub by: String,
     /// Who made its newest commit.
     #[serde(default)]
     pub author: Option<String>,
     pub title: String,
-    /// What its commit is to say beside that; `None`: what its own commits say.
+    /// What its commit is to say besides the title; `None`: what the branch's own commits say.
     #[serde(default)]
     pub message: Option<String>,
     /// Who approved its head.
     pub approved_by: Option<String>,
     /// The verdict on its head.
     pub green: Option<Green>,
-    /// Why it is not wanted any more: said when its publication could not be called back.
+    /// Why nobody wants it any more, if its publication could not be called off.
     pub refused: Option<String>,
     /// Red runs of its head in a row.
     #[serde(default)]
@@ -156,27 +157,27 @@ pub struct ByHand {
 pub struct TrialRun {
     pub run: RunId,
     pub commit: Sha,
-    pub tree: Tree,
+    pub tree: TreeId,
     /// The newest entry in it.
     pub tip: EntryId,
     pub since: Time,
-    /// The commits that are run one after another, where it is not the one alone.
+    /// The commits that are checked one after another; empty if it is `commit` alone.
     #[serde(default)]
     pub each: Vec<Link>,
-    /// The verdict on the one, if that is not among them.
+    /// The verdict on `commit`, if that is not among them.
     #[serde(default)]
     pub known: Option<Green>,
 }
 
-/// What is about to be published, while the commits it lands as are made.
+/// What is about to be published, while the commits it lands as are being made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landing {
     pub old: Sha,
-    /// What the first link was put on. Not known of what an older program began.
+    /// What the first link was put on. Unknown if an older program began the landing.
     #[serde(default)]
     pub on: Option<Sha>,
     pub steps: Vec<Step>,
-    /// Its commits could not be signed: how often, and when that is tried again.
+    /// Its commits could not be signed: how often, and when that is retried.
     #[serde(default)]
     pub put_off: Option<(u32, Time)>,
 }
@@ -194,38 +195,38 @@ impl Landing {
 
 /// The intent to move the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Publishing {
+pub struct Publication {
     pub old: Sha,
     pub new: Sha,
-    /// What makes `new` fit to land; none is needed where nothing changes.
+    /// What makes `new` fit to land; not needed if nothing changes.
     pub green: Option<Green>,
     pub entries: Vec<(EntryId, Sha)>,
-    /// The plan's name for it, where that is not `new`.
+    /// The plan's name for it, if that is not `new`.
     #[serde(default)]
     pub tip: Option<Sha>,
-    /// Why it cannot be carried on. Whether the branch was moved before that, only git knows.
+    /// Why it cannot be completed. Only git knows whether the branch had moved by then.
     #[serde(default)]
     pub gave_up: Option<String>,
 }
 
-impl Publishing {
+impl Publication {
     /// The plan's name for it.
     pub fn tip(&self) -> Sha {
         self.tip.as_ref().unwrap_or(&self.new).clone()
     }
 }
 
-/// Who waits until it is known whether what it stands on is green.
+/// Who waits to learn whether the base it stands on is green.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
-    /// As it would land.
+    /// An entry, as it would land.
     Entry(EntryId),
-    /// With its head by itself.
+    /// A job, with its head by itself.
     Job(JobId),
 }
 
-/// What fails on a base of which nobody knows whether it is green.
+/// An entry or a job that fails on a base that nobody knows to be green.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     #[serde(flatten)]
@@ -233,10 +234,10 @@ pub struct Parked {
     pub reason: String,
     /// What its agent is told if the base is not to blame.
     pub message: String,
-    /// The commit of the primary branch that a job's head stands on; an entry is tried on the newest.
+    /// The commit of the primary branch that a job's head stands on; an entry is tried on the newest one.
     #[serde(default)]
     pub on: Option<Sha>,
-    /// That one is red: it waits until the primary branch is green again.
+    /// That commit is red: this waits until the primary branch is green again.
     #[serde(default)]
     pub red: bool,
 }
@@ -251,12 +252,12 @@ pub struct BaseCheck {
     pub red: bool,
 }
 
-/// The primary branch does not go on from where the queue knows it: it was rewound, rewritten or deleted.
+/// The primary branch does not continue from where the queue last saw it: it was rewound, rewritten or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostPrimary {
-    /// Where it was; `None`: there never was one.
+    /// Where it was; `None`: it never existed.
     pub known: Option<Sha>,
-    /// Where it is; `None`: nowhere.
+    /// Where it is; `None`: it does not exist.
     pub found: Option<Sha>,
 }
 
@@ -264,49 +265,50 @@ pub struct LostPrimary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub project: ProjectName,
-    /// The branch that it moves; `None`: the primary branch, which is what its fields call every such branch.
+    /// The branch that this queue moves; `None`: the primary branch. The fields below call either "the primary
+    /// branch".
     #[serde(default)]
     pub target: Option<Target>,
     pub plan: Plan,
     /// Why nothing is tried or published.
     pub paused: Option<String>,
-    /// Only what is below that is held, if it is paused.
+    /// While paused, only entries below this priority are held.
     #[serde(default)]
     pub below: Option<Priority>,
-    /// It was asked where the primary branch is: nothing is begun or published before the answer.
+    /// The queue has asked where the primary branch is: nothing is started or published before the answer.
     pub finding: bool,
-    /// Somebody moved it since that was asked.
+    /// Somebody moved it after the queue asked.
     #[serde(default)]
     pub touched: bool,
-    /// Wherever it is found, it is taken for right.
+    /// Wherever it is found, that is accepted.
     #[serde(default)]
     pub accepts: bool,
-    /// Nothing is begun or published until a person has put that right.
+    /// Nothing is started or published until a person has put that right.
     #[serde(default)]
     pub lost: Option<LostPrimary>,
-    /// Where it was before it was rewound, as a person wanted: what went with that does not come back with a
-    /// branch that was begun there. The newest are kept.
+    /// Where it was before a person deliberately rewound it: what was taken off then does not come back with a
+    /// branch that was begun on it. The newest are kept.
     #[serde(default)]
     pub removed: Vec<Sha>,
     pub runs: BTreeMap<TrialId, TrialRun>,
     #[serde(default)]
     pub landing: Option<Landing>,
-    pub publishing: Option<Publishing>,
-    /// The newest verdicts, for commits and trees that come again.
+    pub publishing: Option<Publication>,
+    /// The newest verdicts, for commits and trees that come up again.
     pub greens: Vec<Green>,
     pub parked: Vec<Parked>,
     pub base_check: Option<BaseCheck>,
-    /// The same, of an earlier commit of the primary branch, on which the heads of jobs stand.
+    /// The same for an earlier commit of the primary branch that the heads of jobs stand on.
     #[serde(default)]
     pub older_check: Option<BaseCheck>,
-    /// How long the checks take, as a moving mean, and how far off they are from it.
+    /// How long the checks take, as a moving mean, and their mean deviation from it.
     pub checks_ms: Option<u64>,
     #[serde(default)]
     pub checks_spread_ms: u64,
 }
-record!(Queue, "queue", QueueId, Queue::id, |k| k.to_string());
+record!(Queue, "queue", Queues, QueueId, Queue::id, |k| k.to_string());
 
-/// More than the plan remembers trees, so that what it wants published is found here.
+/// More than the number of trees the plan remembers, so that whatever it wants published is found here.
 const GREENS_MAX: usize = 160;
 const REMOVED_MAX: usize = 8;
 
@@ -355,7 +357,7 @@ impl Queue {
         self.paused.as_deref().filter(|_| self.below.is_none_or(|least| priority < least))
     }
 
-    /// Why it is paused, and for whom.
+    /// Why it is paused, and for which entries.
     pub fn pause(&self) -> Option<String> {
         let why = self.paused.as_deref()?;
         Some(match self.below {
@@ -365,7 +367,7 @@ impl Queue {
         })
     }
 
-    /// The primary branch was there, and is to be without that.
+    /// The primary branch was at `tip`, and what it had there is not to come back.
     pub fn remove(&mut self, tip: Sha) {
         self.removed.retain(|known| *known != tip);
         self.removed.push(tip);
@@ -380,8 +382,8 @@ impl Queue {
         self.greens.drain(..surplus);
     }
 
-    /// The verdict on that tree, as one on `commit`.
-    pub fn green_tree(&self, policy: &Policy, commit: &Sha, tree: &Tree) -> Option<Green> {
+    /// The verdict on this tree, as a verdict on `commit`.
+    pub fn green_tree(&self, policy: &Policy, commit: &Sha, tree: &TreeId) -> Option<Green> {
         let present = self.greens.iter().filter(|g| g.holds(policy));
         present.filter_map(|g| g.for_same_tree(commit, tree)).next_back()
     }
@@ -400,18 +402,18 @@ impl Queue {
         self.base_checks().any(|check| check.red && check.head == *commit)
     }
 
-    /// The checks of the primary branch that are known of, done or not.
+    /// The known checks of the primary branch, finished or not.
     pub fn base_checks(&self) -> impl Iterator<Item = &BaseCheck> {
         self.base_check.iter().chain(&self.older_check)
     }
 
-    /// Whether it wants room for a run of the checks.
+    /// Whether the queue wants room for a run of the checks.
     pub fn wants_a_run(&self) -> bool {
         self.plan.trials().next().is_some() || self.base_checks().any(|check| !check.red)
     }
 
-    /// Where the primary branch is, or is about to be, as far as the queue knows: anywhere else is news.
-    /// `None`: it was never needed.
+    /// Where the primary branch is, or is about to be, as far as the queue knows: any other place is news. `None`:
+    /// it was never needed.
     pub fn primary_known(&self) -> Option<Vec<Sha>> {
         if let Some(LostPrimary { found, .. }) = &self.lost {
             return Some(found.iter().cloned().collect());
@@ -421,17 +423,17 @@ impl Queue {
             .filter(|k| !k.is_empty())
     }
 
-    /// When something is to be done though nothing happens.
+    /// When something has to be done even if nothing happens.
     pub fn wake_at(&self, policy: &Policy) -> Option<Time> {
         self.plan.wake_at(&self.terms(policy))
     }
 
-    /// When it is tried again to sign what is about to land, if that failed.
+    /// When signing what is about to land is retried, if it failed.
     pub fn signed_at(&self) -> Option<Time> {
         self.landing.as_ref()?.put_off.map(|(_, at)| at)
     }
 
-    /// A run took so long.
+    /// Records how long a run took.
     pub fn took(&mut self, ms: u64) {
         let Some(mean) = self.checks_ms else {
             self.checks_ms = Some(ms);
@@ -450,21 +452,21 @@ impl Queue {
 }
 
 impl Floor {
-    /// Whether the branch it lands on may have moved already: from there on only git knows.
+    /// Whether the branch that the entry lands on may already have moved: from then on only git knows.
     pub fn is_publishing(&self, entry: &Entry) -> bool {
         let landing = self.queues.get(&entry.queue()).and_then(|queue| queue.landing.as_ref());
-        entry.state == EntryState::Merging && !landing.is_some_and(|l| l.entries().contains(&entry.id))
+        entry.state == EntryState::Publishing && !landing.is_some_and(|l| l.entries().contains(&entry.id))
     }
 
-    /// What an entry that is not through waits for.
-    pub fn standing(&self, entry: &Entry) -> Option<Standing> {
+    /// What an entry that is still in the queue waits for.
+    pub fn standing(&self, entry: &Entry) -> Option<Progress> {
         self.queues.get(&entry.queue())?.plan.standing(entry.id)
     }
 
-    /// What its issue is called, or its branch's newest commit.
+    /// The title of its issue, or of its branch's newest commit.
     pub fn title(&self, entry: &Entry) -> String {
         let job = entry.job.and_then(|job| self.jobs.get(&job)).map(|j| &j.title);
-        job.or(entry.by_hand.as_ref().map(|by| &by.title)).cloned().unwrap_or_default()
+        job.or(entry.person.as_ref().map(|by| &by.title)).cloned().unwrap_or_default()
     }
 
     /// The entry's state in a word.
@@ -472,12 +474,12 @@ impl Floor {
         match &entry.state {
             EntryState::Checking { .. } => "testing",
             EntryState::Queued => match self.standing(entry) {
-                Some(Standing::Building(_)) => "preparing",
-                Some(Standing::Testing(_) | Standing::Suspect) => "testing",
-                Some(Standing::Landing) => "merging",
+                Some(Progress::Building(_)) => "preparing",
+                Some(Progress::Testing(_) | Progress::Suspect) => "testing",
+                Some(Progress::Landing) => "merging",
                 _ => "queued",
             },
-            EntryState::Merging => "merging",
+            EntryState::Publishing => "merging",
             EntryState::Merged { .. } => "merged",
             EntryState::Conflicted { .. } => "conflicted",
             EntryState::Failed { .. } => "failed",
@@ -485,7 +487,7 @@ impl Floor {
         }
     }
 
-    /// A project's queues: of the primary branch, of its other targets, and of those that were targets once and still
+    /// A project's queues: those of the primary branch, of its other targets, and of former targets that still
     /// have something in them.
     pub fn queue_ids(&self, project: &ProjectName) -> Vec<QueueId> {
         let policy = self.policy(project);
@@ -501,13 +503,13 @@ impl Floor {
         all
     }
 
-    /// A queue's entries that are not through, in the order they would land in as far as it is known.
+    /// A queue's entries that are not done, in the order they would land, as far as that is known.
     pub fn queue_order(&self, queue: &QueueId) -> Vec<&Entry> {
         let order = self.queues.get(queue).map(|q| q.plan.order()).unwrap_or_default();
         let mut entries: Vec<&Entry> =
             self.entries.iter().filter(|e| e.queue() == *queue && e.state.is_live()).collect();
         let place = |e: &&Entry| order.iter().position(|id| *id == e.id).unwrap_or(usize::MAX);
-        // Those whose head is still checked come behind the plan, in the order they would enter it.
+        // Entries whose head is still being checked come after the plan, in the order they would enter it.
         entries.sort_by_key(|e| (place(e), std::cmp::Reverse(e.priority), e.requested_at, e.id));
         entries
     }

@@ -1,13 +1,14 @@
-//! The work record: what an agent is doing and how to go on with it, should it die. One for each
-//! dev agent; a successor continues its predecessor's.
+//! The work record: what an agent is doing, and how to continue should it die. There is one for each dev agent; a
+//! successor continues its predecessor's.
 
 use crate::ids::{Epoch, IssueNumber, ProjectName, Sha};
 use crate::table::Record;
+use crate::texts::FirstLine;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How far the work is. It goes forward and, when something is to be repaired, back.
+/// How far the work is. It moves forward and, when something has to be repaired, back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkPhase {
@@ -33,7 +34,7 @@ impl WorkPhase {
 }
 
 impl WorkPhase {
-    /// What the use of a client's tool says. A shell is used for everything, and says nothing.
+    /// The phase that a client's use of a tool points to. A shell is used for everything, so it points to none.
     pub fn of_tool(tool: &str) -> Option<WorkPhase> {
         match tool {
             "Read" | "Grep" | "Glob" | "LS" | "WebFetch" | "WebSearch" | "Task" | "view_image" => {
@@ -54,7 +55,7 @@ impl fmt::Display for WorkPhase {
     }
 }
 
-/// What came back, and what is to be done about it.
+/// What came back to the agent, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rework {
     /// The message's name: `REQUEST_CHANGES`, `DISCUSS`, `MERGE_CONFLICT`, `MERGE_FAILED`.
@@ -63,33 +64,36 @@ pub struct Rework {
 }
 
 impl Rework {
-    /// Whether what was said of the branch alone, by its checks and reviews, is overtaken.
+    /// Whether it is about a merge, which overtakes what checks and reviews said of the branch alone.
     pub fn is_of_merge(&self) -> bool {
-        self.after.starts_with("MERGE_")
+        FirstLine::of(&self.after).is_some_and(|first| first.is_of_merge())
     }
 }
 
-/// Its names are the seeds', since other tools read them.
+/// The serialized names are the seeds', since other tools read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRecord {
     /// `{role}-{name}`.
-    pub identity_name: String,
+    #[serde(rename = "identity_name")]
+    pub agent: String,
     /// The issue.
-    pub current_bead: IssueNumber,
+    #[serde(rename = "current_bead")]
+    pub issue: IssueNumber,
     /// The project.
-    pub current_node: ProjectName,
+    #[serde(rename = "current_node")]
+    pub project: ProjectName,
     pub session: Epoch,
     pub work_phase: WorkPhase,
-    /// What is worked on, in a line.
+    /// What is being worked on, in one line.
     pub work_summary: String,
-    /// When all the work was last on record: by a snapshot of the worktree.
+    /// When all of the work was last saved, by a snapshot of the worktree.
     pub last_checkpoint_at: Option<Time>,
     /// Against the primary branch; bounded.
     pub files_modified: Vec<String>,
-    /// How the newest checks ended, of which commit.
+    /// How the newest checks ended, and on which commit.
     pub tests_status: String,
     pub resumption_instructions: String,
-    /// Why it is the agent's turn again, until it signals that it has dealt with it.
+    /// Why it is the agent's turn again, until the agent signals that it has dealt with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rework: Option<Rework>,
     /// The newest snapshot, and the branch's head then.
@@ -99,4 +103,4 @@ pub struct WorkRecord {
     pub sessions: Vec<Epoch>,
     pub updated_at: Time,
 }
-record!(WorkRecord, "record", String, |r| r.identity_name.clone(), |k| k.clone());
+record!(WorkRecord, "record", Jobs, String, |r| r.agent.clone(), |k| k.clone());

@@ -1,4 +1,4 @@
-//! Entries that are to land after others: the branches that a text names with `Depends on branch NAME`.
+//! Entries that land after others: the branches that a text names with `Depends on branch NAME`.
 
 use super::{End, Entry, EntryState, Floor, Job};
 use crate::time::Time;
@@ -11,16 +11,17 @@ impl Floor {
         entry.after.iter().filter(matters).find(|name| !self.has_landed(entry, name)).map(String::as_str)
     }
 
-    /// When people are told that it waits long for another branch; `None`: it does not, or they were.
+    /// When people are told that an entry has waited long for another branch; `None`: it has not, or they were
+    /// told.
     pub fn wait_told_at(&self, entry: &Entry) -> Option<Time> {
-        // Of one that waits in vain they are told at once.
+        // If it waits in vain, people are told at once.
         let told = entry.wait_told || entry.waits_told.is_some();
         let waits = entry.state == EntryState::Queued && !told;
         let branch = waits.then(|| self.waits_for_branch(entry))?;
         branch.map(|_| entry.requested_at + self.policy(&entry.project).merge_alarm)
     }
 
-    /// What has to land first, if somebody is at it: its entry, or the job that carries it.
+    /// The entry or the job that is bringing in the branch that has to land first, if there is one.
     pub fn is_at_it(&self, entry: &Entry) -> (Option<&Entry>, Option<&Job>) {
         let Some(name) = self.waits_for_branch(entry) else { return (None, None) };
         let queued = |e: &&Entry| e.queue() == entry.queue() && e.branch == name && e.state.is_live();
@@ -29,7 +30,8 @@ impl Floor {
         (self.entries.iter().find(queued), self.jobs.iter().find(at_work))
     }
 
-    /// What it lands after, and why that does not come by itself; `None`: it does, or there is nothing to wait for.
+    /// What the entry lands after, and why that will not land by itself; `None`: it will, or there is nothing to
+    /// wait for.
     pub fn waits_in_vain(&self, entry: &Entry) -> Option<String> {
         let (mut at, mut seen) = (entry, Vec::new());
         while let Some(name) = self.waits_for_branch(at) {
@@ -46,14 +48,14 @@ impl Floor {
         None
     }
 
-    /// Whether the branch's newest change is where the entry is to land.
+    /// Whether the newest change of branch `name` has landed where the entry is to land.
     fn has_landed(&self, entry: &Entry, name: &str) -> bool {
         let same = |e: &&Entry| e.queue() == entry.queue() && e.branch == name;
         let newest = self.entries.iter().rev().find(same);
         if newest.is_some_and(|e| matches!(e.state, EntryState::Merged { .. })) {
             return true;
         }
-        // A person merged it, and the queue had nothing to do.
+        // A person merged it, so the queue had nothing to do.
         let of = |j: &&Job| !j.is_review() && j.queue() == entry.queue() && j.branch == name;
         let newest = self.jobs.iter().rev().find(of);
         newest.is_some_and(|j| j.merged.is_some() || j.end() == Some(End::Merged))

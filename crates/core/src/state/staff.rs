@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staff {
     pub project: ProjectName,
-    /// They are being looked at: nothing new is begun before that is answered.
+    /// They are being looked at: nothing new is started before the answer.
     #[serde(default)]
     pub looking: bool,
-    /// Something changed meanwhile: they are looked at again.
+    /// Something changed in the meantime: they are looked at again.
     #[serde(default)]
     pub again: bool,
-    /// What the configuration names and the environment has not.
+    /// Variables that the configuration names but the environment lacks.
     #[serde(default)]
     pub unset: Vec<String>,
     #[serde(default, rename = "holds")]
     pub outages: Vec<Outage>,
 }
-record!(Staff, "staff", ProjectName, |s| s.project.clone(), |k| k.to_string());
+record!(Staff, "staff", Sessions, ProjectName, |s| s.project.clone(), |k| k.to_string());
 
-/// Why nothing of a role is begun in a project. No issue is to blame, and none is touched. Roles that are
-/// kept by one cause have one question.
+/// Why no agent of a role is started in a project. No issue is to blame, and none is touched. Roles affected by
+/// one cause share one question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     pub role: Role,
@@ -33,32 +33,32 @@ pub struct Outage {
     pub found: Found,
     pub since: Time,
     pub question: QuestionId,
-    /// When people are told again, and how often they were.
+    /// When people are reminded, and how often they have been.
     pub remind_at: Time,
     pub reminded: u32,
-    /// When it is tried again though nobody said that it is mended, and how often it was.
+    /// When it is retried although nobody said that it is fixed, and how often it has been.
     pub retry_at: Time,
     pub tries: u32,
-    /// The job that tries whether it is mended, and the one that was let to try last.
+    /// The job that is trying whether it is fixed, and the last one that tried.
     #[serde(default)]
     pub trial: Option<JobId>,
     #[serde(default)]
     pub tried: Option<JobId>,
-    /// The job whose sessions showed it, where it was sessions that ended at their start.
+    /// The job whose sessions showed it, if it was found by sessions that ended at their start.
     #[serde(default)]
     pub shown_by: Option<JobId>,
-    /// The session whose login dialog is how it was found: that is this outage's question while it is up.
+    /// The session whose login dialog revealed it: while that dialog is up, it is this outage's question.
     #[serde(default)]
     pub dialog: Option<Epoch>,
 }
 
-/// How it was found, and so how it is known to be over.
+/// How an outage was found, and so how we know that it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// By looking at what a session would need: looking again tells.
+    /// By looking at what a session would need: another look tells.
     Look,
-    /// By a session: only another session tells.
+    /// By a session: only another session can tell.
     Session,
 }
 
@@ -71,7 +71,7 @@ impl Staff {
         self.outages.iter().find(|outage| outage.role == role)
     }
 
-    /// The outages by their questions, oldest first: a cause each, with the roles it keeps.
+    /// The outages grouped by question, oldest first: each cause with the roles it affects.
     pub fn causes(&self) -> Vec<(&Outage, Vec<Role>)> {
         let mut causes: Vec<(&Outage, Vec<Role>)> = Vec::new();
         for outage in &self.outages {
@@ -89,38 +89,38 @@ impl Staff {
 }
 
 impl super::Floor {
-    /// Why nothing of that role is begun in the project.
+    /// Why no agent of that role is started in the project.
     pub fn outage(&self, project: &ProjectName, role: Role) -> Option<&Outage> {
         self.staff.get(project)?.outage(role)
     }
 
-    /// All of them, with their projects.
+    /// All outages, with their projects.
     pub fn outages(&self) -> impl Iterator<Item = (&ProjectName, &Outage)> {
         self.staff.iter().flat_map(|staff| staff.outages.iter().map(|outage| (&staff.project, outage)))
     }
 
-    /// The session whose login dialog, which is up, is an outage's question.
+    /// The session whose open login dialog is the outage's question.
     pub fn login_dialog(&self, outage: &Outage) -> Option<&Session> {
-        let asks = |s: &&Session| matches!(s.asks, Some(SessionAsk { about: About::Dialog { .. }, .. }));
+        let asks = |s: &&Session| matches!(s.asks.open, Some(SessionAsk { about: About::Dialog { .. }, .. }));
         self.sessions.get(&outage.dialog?).filter(|s| s.state == SessionState::Live).filter(asks)
     }
 
     /// The number under which an outage is answered.
     pub fn question_of(&self, outage: &Outage) -> QuestionId {
-        self.login_dialog(outage).and_then(|s| s.asks.as_ref()).map_or(outage.question, |ask| ask.id)
+        self.login_dialog(outage).and_then(|s| s.asks.open.as_ref()).map_or(outage.question, |ask| ask.id)
     }
 
-    /// What a job waits for that its project's agents need.
+    /// The outage that a job is waiting out.
     pub fn outage_of(&self, job: &super::Job) -> Option<&Outage> {
         let at_login = |outage: &&Outage| self.login_dialog(outage).is_some_and(|s| s.job == job.id);
         match job.state {
-            super::JobState::Working => self.outage(&job.project, Role::Dev).filter(at_login),
-            super::JobState::Reviewing { .. } if job.review_session.is_some() => {
-                self.outage(&job.project, Role::Review).filter(at_login)
+            super::JobState::Working => self.outage(&job.project, Role::DEV).filter(at_login),
+            super::JobState::Reviewing { .. } if job.reviewer.session.is_some() => {
+                self.outage(&job.project, Role::REVIEW).filter(at_login)
             }
-            super::JobState::Respawning if job.unstaffed => self.outage(&job.project, Role::Dev),
-            super::JobState::Reviewing { .. } if job.review_session.is_none() => {
-                self.outage(&job.project, Role::Review)
+            super::JobState::Respawning { unstaffed: true, .. } => self.outage(&job.project, Role::DEV),
+            super::JobState::Reviewing { .. } if job.reviewer.session.is_none() => {
+                self.outage(&job.project, Role::REVIEW)
             }
             _ => None,
         }

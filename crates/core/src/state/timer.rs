@@ -1,10 +1,10 @@
-//! Timers: everything that is to be done at a time though nothing happens. There is one list of them,
-//! [`Floor::timers`]: the daemon sleeps until the first, and a tick sees to all that are due.
+//! Timers: everything that is to be done at a certain time if nothing happens before. There is one list of them,
+//! [`Floor::timers`]: the daemon sleeps until the first, and a tick handles all that are due.
 //!
 //! Invariants:
 //! - A timer is part of the record that it is about: whoever changes the record's state sets and clears it, and it
-//!   is committed with it. Nothing else is kept of it.
-//! - What sees to a timer changes its record so that it is not due any more; else the daemon would not sleep.
+//!   is committed with the record. It is kept nowhere else.
+//! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
 use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId};
@@ -19,41 +19,41 @@ pub struct Timer {
     pub due: Due,
 }
 
-/// What is due, and of whom; those of one moment in this order.
+/// What is due, and for whom. Timers due at the same moment are handled in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Due {
-    /// Whoever typed at the session's terminal has been quiet for long.
+    /// The person who typed at the session's terminal has been quiet for long.
     Handback(Epoch),
     /// People are told that the message cannot be typed.
     Held(MessageId),
     /// The message was not taken in time.
     Delivery(MessageId),
-    /// The session is told to go on.
+    /// The session is told to continue.
     Resume(Epoch),
-    /// The reviewer has left no review.
+    /// The reviewer is overdue: it has left no review.
     Review(Epoch),
     /// The job's worktree is snapshotted.
     Checkpoint(JobId),
-    /// The ended job's worktree goes.
+    /// The ended job's worktree is removed.
     Release(JobId),
-    /// What is old goes.
+    /// The project is tidied.
     Tidy(ProjectName),
-    /// The job has been in its state for too long, or for as long as it was to be.
+    /// The job has been in its state for too long, or for as long as it was meant to be.
     Job(JobId),
-    /// People are asked to look at what fails and is tried again.
+    /// People are asked to look at something that keeps failing and being retried.
     Trouble(ProjectName),
-    /// Agents that cannot work: people are told again, or one tries.
+    /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
     Dependencies(ProjectName),
-    /// The merge queue's plan goes on, or somebody is told that an entry waits for long.
+    /// The merge queue's plan continues, or somebody is told that an entry has waited long.
     Queue(QueueId),
-    /// What is about to land is to be signed again.
+    /// Signing what is about to land is retried.
     Signing(QueueId),
-    /// The checks of the entry's head, which could not run, are tried again.
+    /// The checks of the entry's head, which could not run, are retried.
     Entry(EntryId),
-    /// People are told that the entry waits long for a branch that has to land first.
+    /// People are told that the entry has waited long for a branch that has to land first.
     Wait(EntryId),
 }
 
@@ -80,7 +80,7 @@ impl Due {
     }
 }
 
-/// Of whom.
+/// Whom it is for.
 impl fmt::Display for Due {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -98,13 +98,13 @@ impl fmt::Display for Due {
     }
 }
 
-/// A timer that the program failed on: it is not seen to again before then.
+/// A timer that made the program fail: it is not handled again before `until`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
     pub due: Due,
     pub until: Time,
 }
-record!(Mute, "mute", Due, |m| m.due.clone(), |k| format!("{} {k}", k.name()));
+record!(Mute, "mute", Attention, Due, |m| m.due.clone(), |k| format!("{} {k}", k.name()));
 
 fn timer(at: Option<Time>, due: Due) -> Option<Timer> {
     at.map(|at| Timer { at, due })
@@ -116,7 +116,7 @@ impl Floor {
             let live = |at: Option<Time>| at.filter(|_| job.is_live());
             [
                 timer(live(job.checkpoint_at), Due::Checkpoint(job.id)),
-                timer(job.release_at, Due::Release(job.id)),
+                timer(job.kept().release_at, Due::Release(job.id)),
                 timer(live(job.deadline), Due::Job(job.id)),
             ]
         });
@@ -125,8 +125,8 @@ impl Floor {
             let epoch = session.epoch;
             [
                 timer(session.hold.as_ref().map(|hold| hold.until), Due::Handback(epoch)),
-                timer(session.resume_at, Due::Resume(epoch)),
-                timer(session.review_due, Due::Review(epoch)),
+                timer(session.stops.resume_at, Due::Resume(epoch)),
+                timer(session.review.due, Due::Review(epoch)),
             ]
         });
         let queued = self.messages.iter().filter(|m| m.state == MessageState::Queued);
@@ -162,7 +162,7 @@ impl Floor {
         })
     }
 
-    /// When something has to be done though nothing happens.
+    /// When something has to be done even if nothing happens.
     pub fn next_deadline(&self) -> Option<Time> {
         self.timers().map(|timer| timer.at).min()
     }

@@ -1,4 +1,4 @@
-//! Branches that are tried as they would land, without landing.
+//! Branches that are tried as they would land, without landing them.
 
 use super::Floor;
 use crate::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha, Target, TryId};
@@ -16,7 +16,7 @@ pub enum TryState {
         run: RunId,
         commit: Sha,
     },
-    /// It would pass. No run: it brings nothing that is not there.
+    /// It would pass. No run: it adds nothing that is not there already.
     Green {
         run: Option<RunId>,
         commit: Sha,
@@ -58,8 +58,8 @@ impl TryState {
     }
 }
 
-/// A branch as it was when somebody asked whether it would land, and what came of it. It is in no queue, and
-/// what is found out lands nothing.
+/// A branch as it was when somebody asked whether it would land, and the result. It is in no queue, and the result
+/// lands nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Try {
     pub id: TryId,
@@ -67,7 +67,7 @@ pub struct Try {
     pub branch: String,
     pub head: Sha,
     pub title: String,
-    /// What it is put on: a branch, `None` is the primary one, and where that was.
+    /// What it is put on: a branch (`None`: the primary branch), and where that branch was.
     pub on: Option<Target>,
     pub base: Sha,
     pub method: MergeMethod,
@@ -78,7 +78,7 @@ pub struct Try {
     pub ended_at: Option<Time>,
     pub state: TryState,
 }
-record!(Try, "try", TryId, |t| t.id, |k| k.to_string());
+record!(Try, "try", Queues, TryId, |t| t.id, |k| k.to_string());
 
 impl Floor {
     /// The newest try of that branch.

@@ -1,28 +1,29 @@
-//! Which run of the checks goes first when there is not room for all.
+//! Which run of the checks goes first when there is not enough room for all.
 //!
-//! What is tried is about to land, and others wait behind it; a head that passes only joins them. So
-//! trials go before heads, and in each what a person called urgent goes before the rest.
+//! A trial is about to land, and others wait behind it; a head that passes only joins them. So trials go before
+//! heads, and within each group those that a person called urgent go first.
 
 use super::Floor;
 use crate::effect::{Action, CiPurpose};
 use crate::ids::QueueId;
+use crate::label::Label;
 use crate::planner::Priority;
 
 /// The most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Of what would land, with something in it that a person wants before the rest.
+    /// A candidate that contains something a person wants before the rest.
     UrgentTrial,
-    /// Of what would land, or of the primary branch that something failed on.
+    /// A candidate, or the primary branch if something failed on it.
     Trial,
     UrgentHead,
-    /// Somebody waits to hear whether it would land.
+    /// Somebody is waiting to hear whether a branch would land.
     Try,
     Head,
 }
 
 impl Floor {
-    /// `None`: the action is no run of the checks.
+    /// `None`: the action is not a run of the checks.
     pub fn urgency(&self, action: &Action) -> Option<Urgency> {
         let Action::RunCi { project, issue, purpose, about, .. } = action else { return None };
         let urgent = |entry| self.entries.get(entry).is_some_and(|e| e.priority > Priority::default());
@@ -40,7 +41,7 @@ impl Floor {
             CiPurpose::Entry(entry) if urgent(entry) => Urgency::UrgentHead,
             CiPurpose::Head => {
                 let row = issue.and_then(|issue| self.issues.get(&(project.clone(), issue)));
-                match row.is_some_and(|issue| issue.labels.contains("priority")) {
+                match row.is_some_and(|issue| issue.labels.contains(Label::Priority.as_str())) {
                     true => Urgency::UrgentHead,
                     false => Urgency::Head,
                 }

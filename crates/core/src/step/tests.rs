@@ -1,12 +1,12 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
-mod by_hand;
 mod checks;
 mod deadlines;
 mod dialogs;
 mod each;
 mod finish;
+mod forge;
 mod freeze;
 mod heads;
 mod hold;
@@ -14,6 +14,7 @@ mod issues;
 mod messages;
 mod order;
 mod people;
+mod persons_branch;
 mod phases;
 mod primary;
 mod pull_reviews;
@@ -32,14 +33,17 @@ mod tries;
 mod troubles;
 
 use super::{Step, step};
+use crate::effect::outcome;
 use crate::effect::{Action, ChainLink, CiReport, CiVerdict, Outcome, ProcessId, Review, Verdict};
-use crate::event::{Event, Note, NoteKind, Observation};
+use crate::event::{Event, Note, NoteKind, Observation, Page};
+use crate::forge::Version;
 use crate::hints::Hints;
 use crate::ids::{Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Sha};
 use crate::phase::{Phase, PhaseReport};
-use crate::planner::{Link, Tree};
+use crate::planner::{Link, TreeId};
 use crate::policy::Policy;
 use crate::state::{Floor, Job, MessageState};
+use crate::table::{Record, Table};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -55,6 +59,17 @@ fn sha(n: u32) -> Sha {
 
 fn project() -> ProjectName {
     "p".parse().expect("a valid name")
+}
+
+/// Puts a record in place as it would not come about by itself.
+fn alter<R: Record + Clone>(table: &mut Table<R>, key: &R::Key, change: impl FnOnce(&mut R)) {
+    let mut record = table.get(key).expect("it is there").clone();
+    change(&mut record);
+    table.load(record);
+}
+
+fn labelled(labels: &[&str]) -> Vec<String> {
+    labels.iter().map(|label| (*label).to_owned()).collect()
 }
 
 struct Scene {
@@ -95,13 +110,16 @@ impl Scene {
         self.notes.extend(notes);
         // Agents that can work, unless a test says otherwise.
         if self.staffed && self.has("check_agents") {
-            self.answer("check_agents", Outcome::AgentsChecked { troubles: vec![], unset: vec![] });
+            self.answer(
+                "check_agents",
+                Outcome::AgentsChecked(outcome::AgentsChecked { troubles: vec![], unset: vec![] }),
+            );
         }
         self
     }
 
     fn observe(&mut self, observation: Observation) -> &mut Self {
-        self.event(Event::Observed { project: project(), observation, cursor: 0, more: false })
+        self.event(Event::Observed { project: project(), page: Page::of(observation) })
     }
 
     fn issue(&mut self, number: u64, labels: &[&str], deps: &[u64]) -> &mut Self {
@@ -113,12 +131,12 @@ impl Scene {
         self.observe(Observation::Issue {
             number: IssueNumber(number),
             title: format!("issue {number}"),
-            labels: super::labels(labels),
+            labels: labelled(labels),
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
             revision: self.revision,
-            version: self.version,
+            version: Version::numbered(self.version),
             hints: Hints::default(),
         })
     }
@@ -136,11 +154,13 @@ impl Scene {
     }
 
     fn done(&mut self, name: &str) -> &mut Self {
-        self.answer(name, Outcome::Done)
+        let action = self.take(name);
+        let outcome = self.floor.uneventful(&action);
+        self.event(Event::Performed { action, outcome })
     }
 
     fn impossible(&mut self, name: &str) -> &mut Self {
-        self.answer(name, Outcome::Impossible { why: "broken".into() })
+        self.answer(name, Outcome::Impossible(outcome::Impossible { why: "broken".into() }))
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -161,14 +181,14 @@ impl Scene {
     fn start_session(&mut self) -> &mut Self {
         self.answer(
             "start_session",
-            Outcome::SessionStarted {
+            Outcome::SessionStarted(outcome::SessionStarted {
                 tmux: "t".into(),
                 process: ProcessId { pid: 1, start: 1 },
                 phase_file: "f".into(),
                 runtime: "generic".into(),
                 prompt: None,
                 notes: vec![],
-            },
+            }),
         )
     }
 
@@ -178,7 +198,7 @@ impl Scene {
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
         scene.answer(
             "prepare_worktree",
-            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
         );
         scene.start_session();
         assert_eq!(scene.state(), "working");
@@ -201,14 +221,21 @@ impl Scene {
         let same_as = same_as.iter().map(|head| sha(*head)).collect();
         self.answer(
             "publish_branch",
-            Outcome::Branch { head, ahead, dirty: 0, note: None, same_as, base: self.base.clone() },
+            Outcome::Branch(outcome::Branch {
+                head,
+                ahead,
+                dirty: 0,
+                note: None,
+                same_as,
+                base: self.base.clone(),
+            }),
         )
     }
 
     /// From a signal to the run of the checks.
     fn checking(&mut self, phase: Phase, head: u32) -> &mut Self {
         let epoch = self.job().session.expect("there is an agent");
-        self.signal(epoch, phase).branch(head).answer("open_pr", Outcome::PrOpen { pr: PR })
+        self.signal(epoch, phase).branch(head).answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }))
     }
 
     fn ci(&mut self, verdict: CiVerdict) -> &mut Self {
@@ -267,7 +294,7 @@ impl Scene {
 
     /// The primary branch is looked for, and found.
     fn primary(&mut self, head: u32) -> &mut Self {
-        self.answer("find_primary", Outcome::Primary { head: sha(head), goes_on: true })
+        self.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(head), continues: true }))
     }
 
     /// The oldest chain is built: its links are these commits.
@@ -278,13 +305,16 @@ impl Scene {
     /// The same, and the primary branch is seen there.
     fn chain_seen(&mut self, primary: u32, commits: &[u32]) -> &mut Self {
         let link = |n: &u32| ChainLink {
-            link: Link { commit: sha(*n), tree: Tree(sha(1_000 + n)) },
-            head_tree: Tree(sha(2_000 + n)),
+            link: Link { commit: sha(*n), tree: TreeId(sha(1_000 + n)) },
+            head_tree: TreeId(sha(2_000 + n)),
             left_out: 0,
             inner: vec![],
         };
         let links = commits.iter().map(link).collect();
-        self.answer("build_chain", Outcome::Chain { primary: sha(primary), moved: Vec::new(), links })
+        self.answer(
+            "build_chain",
+            Outcome::Chain(outcome::Chain { primary: sha(primary), moved: Vec::new(), links }),
+        )
     }
 
     /// The candidate 20 on base 10 is being published.
@@ -296,10 +326,7 @@ impl Scene {
     }
 
     fn end_session(&mut self) -> &mut Self {
-        self.answer(
-            "end_session",
-            Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None },
-        )
+        self.done("end_session")
     }
 
     fn exited(&mut self, epoch: Epoch, status: Option<i32>) -> &mut Self {
@@ -310,25 +337,24 @@ impl Scene {
     fn settle(&mut self) -> &mut Self {
         while let Some(action) = self.pending.first().cloned() {
             let outcome = match action {
-                Action::EndSession { .. } => {
-                    Outcome::SessionEnded { rescue: None, last_output: "bye".into(), note: None }
-                }
                 Action::FindPrimary { ref known, .. } => {
-                    let goes_on = known.as_ref().is_none_or(|known| *known == sha(10));
-                    Outcome::Primary { head: sha(10), goes_on }
+                    let continues = known.as_ref().is_none_or(|known| *known == sha(10));
+                    Outcome::Primary(outcome::Primary { head: sha(10), continues })
                 }
-                Action::PrepareWorktree { .. } => {
-                    Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }
-                }
-                Action::StartSession(_) => Outcome::SessionStarted {
+                Action::PrepareWorktree { .. } => Outcome::WorktreeReady(outcome::WorktreeReady {
+                    path: "w".into(),
+                    head: sha(0),
+                    notes: vec![],
+                }),
+                Action::StartSession(_) => Outcome::SessionStarted(outcome::SessionStarted {
                     tmux: "t".into(),
                     process: ProcessId { pid: 1, start: 1 },
                     phase_file: "f".into(),
                     runtime: "generic".into(),
                     prompt: None,
                     notes: vec![],
-                },
-                _ => Outcome::Done,
+                }),
+                _ => self.floor.uneventful(&action),
             };
             self.pending.remove(0);
             self.event(Event::Performed { action, outcome });
@@ -368,10 +394,21 @@ impl Scene {
 
 fn closed_pull(number: PrNumber) -> Observation {
     let (branch, title, fixes) = (String::new(), String::new(), vec![]);
-    Observation::Pr { number, open: false, branch, head: None, fixes, title, ours: false }
+    Observation::Pr {
+        number,
+        open: false,
+        branch,
+        head: None,
+        fixes,
+        title,
+        ours: false,
+        author: String::new(),
+        labels: vec![],
+        merged: None,
+    }
 }
 
 fn reviewed(verdict: Verdict) -> Outcome {
     let review = Review { verdict, reason: "r".into(), markdown: "m".into(), follow_ups: vec![] };
-    Outcome::ReviewCollected { review }
+    Outcome::ReviewCollected(outcome::ReviewCollected { review })
 }

@@ -1,15 +1,14 @@
-//! What the topics share: notes, effects, numbers, and the states of jobs.
+//! What all owners share: notes, effects and numbers.
 
 use super::Turn;
 use crate::effect::Action;
 use crate::event::{Note, NoteKind};
 use crate::ids::{EntryId, IssueNumber, JobId, ProjectName};
 use crate::policy::Policy;
-use crate::state::{Counters, Issue, Job, JobState, Stage};
-use std::time::Duration;
+use crate::state::{Counters, Job};
 
-/// How many entries of a job's history are kept.
-const HISTORY_MAX: usize = 64;
+/// The token required to change the counters.
+pub struct Numbers(());
 
 impl Turn<'_> {
     pub(super) fn note(
@@ -24,12 +23,12 @@ impl Turn<'_> {
 
     pub(super) fn note_job(&mut self, kind: NoteKind, job: JobId, text: impl Into<String>) {
         if let Some(job) = self.floor.jobs.get(&job) {
-            let (project, issue) = (job.project.clone(), job.issue);
+            let (project, issue) = (job.project.clone(), job.number());
             self.note(kind, &project, Some(issue), text);
         }
     }
 
-    /// One that no issue is named for is named by its branch.
+    /// A note on an entry that no job carries names its branch.
     pub(super) fn note_entry(&mut self, kind: NoteKind, entry: EntryId, text: impl Into<String>) {
         let Some(entry) = self.floor.entries.get(&entry) else { return };
         let (project, issue, text) = (entry.project.clone(), entry.issue, text.into());
@@ -47,17 +46,14 @@ impl Turn<'_> {
     pub(super) fn escalate_on_record(&mut self, id: JobId, trigger: &str, about: &str, text: &str) {
         self.escalate_job(id, text);
         let Some(job) = self.job(id) else { return };
-        let (project, issue) = (job.project.clone(), job.issue);
+        let (project, issue) = (job.project.clone(), job.number());
         let (trigger, about, context) = (trigger.to_owned(), about.to_owned(), text.to_owned());
         self.act(Action::Escalate { job: id, project, issue, trigger, context, about, at: self.now });
     }
 
     pub(super) fn act(&mut self, action: Action) {
-        if let Action::EditLabels { project, issue, add, remove } = &action
-            && let Some(issue) = self.floor.issues.edit(&(project.clone(), *issue))
-        {
-            issue.edits_pending += 1;
-            relabel(issue, add, remove);
+        if let Action::EditLabels { project, issue, add, remove } = &action {
+            self.labels_ordered(project, *issue, add, remove);
         }
         self.step.effects.push(action);
     }
@@ -69,7 +65,7 @@ impl Turn<'_> {
         *number
     }
 
-    /// The next number of a kind is higher than that.
+    /// The next number of a kind will be higher than `taken`.
     pub(super) fn number_from(&mut self, pick: fn(&mut Counters) -> &mut u64, taken: u64) {
         let number = pick(self.counters());
         *number = taken.max(*number);
@@ -77,13 +73,19 @@ impl Turn<'_> {
 
     fn counters(&mut self) -> &mut Counters {
         if self.floor.counters.get(&()).is_none() {
-            self.floor.counters.put(Counters::default());
+            self.floor.counters.put(Numbers(()), Counters::default());
         }
-        self.floor.counters.edit(&()).expect("just put")
+        self.floor.counters.edit(Numbers(()), &()).expect("just put")
     }
 
     pub(super) fn job(&self, id: JobId) -> Option<&Job> {
         self.floor.jobs.get(&id)
+    }
+
+    /// A job that carries an issue, and that issue.
+    pub(super) fn carrier(&self, id: JobId) -> Option<(&Job, IssueNumber)> {
+        let job = self.job(id)?;
+        Some((job, job.issue()?))
     }
 
     pub(super) fn policy(&self, project: &ProjectName) -> Policy {
@@ -94,35 +96,7 @@ impl Turn<'_> {
         self.job(job).map(|j| self.policy(&j.project)).unwrap_or_default()
     }
 
-    /// Changes a job's state. `within` is how long it may stay there before somebody is told.
-    pub(super) fn enter(&mut self, id: JobId, state: JobState, within: Duration) {
-        let now = self.now;
-        let was_parked = self.job(id).is_some_and(|j| matches!(j.state, JobState::Parked { .. }));
-        if was_parked && !matches!(state, JobState::Parked { .. }) {
-            self.unpark_job(id);
-        }
-        let Some(job) = self.floor.jobs.edit(&id) else { return };
-        let name = state.name();
-        if job.state.name() != name {
-            job.history.push(Stage { state: name.into(), at: now });
-            if job.history.len() > HISTORY_MAX {
-                // The first says when it began, the newest what happened last.
-                job.history.remove(1);
-            }
-        }
-        job.state = state;
-        job.deadline = job.is_live().then(|| now + within);
-        self.note_job(NoteKind::JobState, id, name);
-    }
-
     pub(super) fn stale(&mut self, job: JobId, what: impl Into<String>) {
         self.note_job(NoteKind::StaleSignal, job, what);
-    }
-}
-
-pub(super) fn relabel(issue: &mut Issue, add: &[String], remove: &[String]) {
-    issue.labels.extend(add.iter().cloned());
-    for label in remove {
-        issue.labels.remove(label);
     }
 }

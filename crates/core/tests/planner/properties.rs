@@ -4,7 +4,7 @@
 use crate::rng::Rng;
 use crate::world::{FOREIGN, Fate, Running, Truth, World};
 use shopfloor_core::ids::EntryId;
-use shopfloor_core::planner::{Input, Plan, Priority, TrialId, Verdict};
+use shopfloor_core::planner::{Plan, PlanEvent, Priority, TrialId, TrialResult};
 use shopfloor_core::time::Time;
 
 /// What may happen in a world, beside entries that come and are decided.
@@ -116,7 +116,7 @@ fn play(seed: u64, trouble: Trouble) -> World {
             freeze(&mut world, least);
         } else if may(&mut rng, trouble.pauses) || (world.terms.paused && rng.permille(200)) {
             world.terms.paused = !world.terms.paused && event < 2_000;
-            world.tell(Input::Tick);
+            world.tell(PlanEvent::Tick);
         } else if may(&mut rng, trouble.called_back) {
             if let Some(entry) = rng.pick(&waiting) {
                 world.call_back(*entry);
@@ -142,7 +142,7 @@ fn play(seed: u64, trouble: Trouble) -> World {
         } else if may(&mut rng, trouble.dropped) {
             let trials: Vec<TrialId> = world.running.iter().map(|r| r.trial).collect();
             if let Some(trial) = rng.pick(&trials) {
-                world.tell(Input::Dropped { trial: *trial });
+                world.tell(PlanEvent::Dropped { trial: *trial });
             }
         } else if may(&mut rng, trouble.crashes) {
             let kept = serde_json::to_string(&world.plan).expect("a plan is written");
@@ -153,23 +153,23 @@ fn play(seed: u64, trouble: Trouble) -> World {
             // An answer to what was cancelled, or a second one to what was answered.
             let trial = TrialId(rng.below(50));
             if !world.running.iter().any(|r| r.trial == trial) {
-                world.tell(Input::Built { trial, chain: Vec::new() });
-                world.tell(Input::Finished { trial, verdict: Verdict::Green });
+                world.tell(PlanEvent::Built { trial, chain: Vec::new() });
+                world.tell(PlanEvent::Finished { trial, verdict: TrialResult::Green });
             }
             if world.publishing.is_none() {
                 let tip = world.primary.clone();
-                world.tell(Input::Published { head: tip.clone(), tip });
+                world.tell(PlanEvent::Published { head: tip.clone(), tip });
             }
         } else if may(&mut rng, trouble.slots) {
             world.terms.slots = rng.range(1, 8) as usize;
-            world.tell(Input::Tick);
+            world.tell(PlanEvent::Tick);
         } else if world.publishing.is_some() && rng.permille(500) {
             world.publish();
         } else if !world.running.is_empty() {
             let at = rng.below(world.running.len() as u64) as usize;
             if world.running[at].commit.is_none() { world.build(at) } else { world.finish(at) }
         } else {
-            world.tell(Input::Tick);
+            world.tell(PlanEvent::Tick);
         }
     }
     for entry in 1..=entries {
@@ -189,9 +189,12 @@ fn freeze(world: &mut World, least: Priority) {
     let is_held = |run: &&Running| run.list.iter().any(|e| waits(e) && !world.is_admitted(*e));
     let held: Vec<TrialId> = world.running.iter().filter(is_held).map(|run| run.trial).collect();
     let landing = world.publishing.is_some();
-    world.tell(Input::Tick);
-    let goes_on = |trial: &TrialId| world.running.iter().any(|run| run.trial == *trial);
-    assert!(landing != world.publishing.is_some() || held.iter().all(goes_on), "a freeze cancels {held:?}");
+    world.tell(PlanEvent::Tick);
+    let still_runs = |trial: &TrialId| world.running.iter().any(|run| run.trial == *trial);
+    assert!(
+        landing != world.publishing.is_some() || held.iter().all(still_runs),
+        "a freeze cancels {held:?}"
+    );
 }
 
 /// A person has to say that they may land.

@@ -2,7 +2,7 @@
 
 use crate::world::{Fate, Truth, World};
 use shopfloor_core::ids::EntryId;
-use shopfloor_core::planner::{Alarm, Input, Order, Plan, Priority, Purpose, Terms};
+use shopfloor_core::planner::{Alarm, Order, Plan, PlanEvent, Priority, Purpose, Terms};
 use shopfloor_core::time::Time;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn queue(n: u64, slots: usize, truth: Truth) -> World {
         world.enter(entry, 0);
     }
     world.terms.slots = slots;
-    world.tell(Input::Tick);
+    world.tell(PlanEvent::Tick);
     world
 }
 
@@ -190,8 +190,8 @@ fn terms() -> Terms {
 fn testing() -> Plan {
     let mut plan = Plan::default();
     let base = "0".repeat(40).parse().unwrap();
-    let entered = Input::Entered { entry: EntryId(1), priority: Priority(0), at: Time(0), alone: false };
-    for input in [Input::Primary { head: base }, entered] {
+    let entered = PlanEvent::Entered { entry: EntryId(1), priority: Priority(0), at: Time(0), alone: false };
+    for input in [PlanEvent::Primary { head: base }, entered] {
         plan.step(Time(0), &terms(), &input);
     }
     plan
@@ -203,8 +203,8 @@ fn an_entry_that_waits_too_long_is_told_of_once() {
     let at = plan.wake_at(&terms()).unwrap();
     assert_eq!(at, Time(3_600_000));
     let alarm = Order::Alarm(Alarm::Waiting { entry: EntryId(1), since: Time(0) });
-    assert_eq!(plan.step(at, &terms(), &Input::Tick), [alarm]);
-    assert_eq!(plan.step(Time(at.0 + 1), &terms(), &Input::Tick), []);
+    assert_eq!(plan.step(at, &terms(), &PlanEvent::Tick), [alarm]);
+    assert_eq!(plan.step(Time(at.0 + 1), &terms(), &PlanEvent::Tick), []);
     assert_eq!(plan.wake_at(&terms()), None);
 }
 
@@ -218,11 +218,11 @@ fn checks_that_cannot_be_run_are_tried_again_with_growing_pauses() {
             Some(until) => {
                 pauses.push(until.since(world.now).as_secs());
                 world.now = until;
-                world.tell(Input::Tick);
+                world.tell(PlanEvent::Tick);
             }
             None if world.running.is_empty() => {
                 world.now = world.plan.aside_until().expect("something is waited for");
-                world.tell(Input::Tick);
+                world.tell(PlanEvent::Tick);
             }
             None => {
                 build_all(&mut world);
@@ -304,7 +304,7 @@ fn what_was_being_tried_in_a_freeze_is_as_far_as_it_was_when_that_ends() {
     let before = lists(&world);
     for least in [2, 0] {
         world.terms.least = Priority(least);
-        world.tell(Input::Tick);
+        world.tell(PlanEvent::Tick);
     }
     world.enter(5, Priority::URGENT.0);
     let order: Vec<u64> = world.plan.order().iter().map(|e| e.0).collect();
@@ -323,7 +323,7 @@ fn one_that_was_put_off_twice_and_is_held_holds_nobody_up() {
     world.enter(9, 0);
     for first in [1, 2] {
         world.terms.slots = 2;
-        world.tell(Input::Tick);
+        world.tell(PlanEvent::Tick);
         let at = world.running.iter().position(|r| r.list == [first, 9]).expect("they are tried together");
         world.build(at);
         if first == 1 {
@@ -335,7 +335,7 @@ fn one_that_was_put_off_twice_and_is_held_holds_nobody_up() {
     world.enter(3, 1);
     assert!(!lists(&world).iter().any(|list| list.contains(&3)), "9 is waited for: {:?}", lists(&world));
     world.terms.least = Priority(1);
-    world.tell(Input::Tick);
+    world.tell(PlanEvent::Tick);
     assert!(lists(&world).contains(&vec![2, 3]), "{:?}", lists(&world));
 }
 
@@ -347,13 +347,13 @@ fn two_with_which_nothing_can_be_run_do_not_take_turns_before_the_others() {
         world.enter(entry, if entry <= 2 { 2 } else { 0 });
     }
     world.terms.slots = 1;
-    world.tell(Input::Tick);
+    world.tell(PlanEvent::Tick);
     let mut runs = 0;
     while (3..=6).any(|entry| world.waiting.contains(&entry)) {
         runs += 1;
         assert!(runs < 40, "{:?}", world.plan);
         world.now = Time(world.now.0 + 700_000);
-        world.tell(Input::Tick);
+        world.tell(PlanEvent::Tick);
         build_all(&mut world);
         if !world.running.is_empty() {
             world.finish(0);
@@ -391,14 +391,14 @@ fn what_was_red_stays_under_suspicion_until_it_was_run_once_more() {
         let confirms = |world: &World| world.running.iter().position(|r| r.purpose != Purpose::Land);
         let at = confirms(&world).expect("it is tried once more");
         if lost {
-            world.tell(Input::Dropped { trial: world.running[at].trial });
+            world.tell(PlanEvent::Dropped { trial: world.running[at].trial });
         } else {
             world.truth.infra = 1000;
             build_all(&mut world);
             world.finish(at);
             world.truth.infra = 0;
             world.now = Time(world.now.0 + 1_000_000);
-            world.tell(Input::Tick);
+            world.tell(PlanEvent::Tick);
         }
         world.enter(2, 0);
         assert!(confirms(&world).is_some(), "{:?}", world.plan);

@@ -5,7 +5,7 @@ use crate::rng::Rng;
 pub use crate::truth::Truth;
 use shopfloor_core::ids::{EntryId, Sha};
 use shopfloor_core::planner::{
-    Input, Link, Order, Plan, Priority, Purpose, Step, Terms, Tree, TrialId, Verdict,
+    Link, Order, Plan, PlanEvent, Priority, Purpose, Step, Terms, TreeId, TrialId, TrialResult,
 };
 use shopfloor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,10 +91,10 @@ fn name_number(sha: &Sha) -> Option<u64> {
     u64::from_str_radix(&sha.as_str()[24..], 16).ok()
 }
 
-fn tree_of(content: &[u64]) -> Tree {
+fn tree_of(content: &[u64]) -> TreeId {
     let mut set: Vec<u64> = content.iter().copied().filter(|n| *n < FOREIGN || n % 2 == 0).collect();
     set.sort_unstable();
-    Tree(name(&set, 1))
+    TreeId(name(&set, 1))
 }
 
 impl World {
@@ -144,17 +144,17 @@ impl World {
             self.alone.insert(entry);
         }
         let (entry, priority) = (EntryId(entry), Priority(priority));
-        self.tell(Input::Entered { entry, priority, at: self.now, alone });
+        self.tell(PlanEvent::Entered { entry, priority, at: self.now, alone });
     }
 
     pub fn prioritise(&mut self, entry: u64, priority: u8) {
         self.priorities.insert(entry, Priority(priority));
-        self.tell(Input::Prioritised { entry: EntryId(entry), priority: Priority(priority) });
+        self.tell(PlanEvent::Prioritised { entry: EntryId(entry), priority: Priority(priority) });
     }
 
     pub fn make_alone(&mut self, entry: u64) {
         self.alone.insert(entry);
-        self.tell(Input::Alone { entry: EntryId(entry) });
+        self.tell(PlanEvent::Alone { entry: EntryId(entry) });
     }
 
     /// Whether it may be tried and land now.
@@ -171,7 +171,7 @@ impl World {
         if !self.plan.is_landing(EntryId(entry)) {
             self.decide(entry, Fate::Removed);
         }
-        self.tell(Input::Removed { entry: EntryId(entry) });
+        self.tell(PlanEvent::Removed { entry: EntryId(entry) });
     }
 
     /// Nothing of a publication was done yet, and a person does not want one of its entries any more.
@@ -184,7 +184,7 @@ impl World {
         // What was known of lists without what lands was given up.
         self.was_red.clear();
         let tip = steps.last().expect("steps").last().commit.clone();
-        self.tell(Input::CalledBack { tip, entry: EntryId(entry) });
+        self.tell(PlanEvent::CalledBack { tip, entry: EntryId(entry) });
     }
 
     /// A check outside of the queue finds what the entry would be by itself.
@@ -198,7 +198,7 @@ impl World {
         self.was_red.insert(content.clone(), false);
         let commit = self.commit(content);
         self.green.insert(commit.clone());
-        self.tell(Input::Green { tree, commit });
+        self.tell(PlanEvent::Green { tree, commit });
     }
 
     /// Other checks from now on, which the entry does not pass.
@@ -211,14 +211,14 @@ impl World {
         self.truth.cure.remove(&entry);
         self.green.clear();
         self.was_red.clear();
-        self.tell(Input::ChecksChanged);
+        self.tell(PlanEvent::ChecksChanged);
     }
 
     pub fn see_primary(&mut self) {
         if self.publishing.is_none() {
             self.believed = Some(self.primary.clone());
         }
-        self.tell(Input::Primary { head: self.primary.clone() });
+        self.tell(PlanEvent::Primary { head: self.primary.clone() });
     }
 
     /// Somebody else's commit lands.
@@ -248,7 +248,7 @@ impl World {
             if self.truth.conflicts(entry, &content) {
                 let with_base = self.truth.conflicts(entry, &below);
                 self.running.remove(at);
-                self.tell(Input::Conflicted { trial, at: EntryId(entry), with_base });
+                self.tell(PlanEvent::Conflicted { trial, at: EntryId(entry), with_base });
                 return;
             }
             content.push(entry);
@@ -257,11 +257,11 @@ impl World {
         let several = list.iter().filter(|e| self.truth.several.contains(e));
         let entries: Vec<EntryId> = several.map(|e| EntryId(*e)).collect();
         if !entries.is_empty() {
-            self.tell(Input::Unproven { trial, entries });
+            self.tell(PlanEvent::Unproven { trial, entries });
         }
         let Some(at) = self.running.iter().position(|r| r.trial == trial) else { return };
         self.built = Some(self.running.remove(at));
-        self.tell(Input::Built { trial, chain });
+        self.tell(PlanEvent::Built { trial, chain });
     }
 
     /// Ends the run that was ordered.
@@ -275,17 +275,17 @@ impl World {
         let spoiled = chances.into_iter().filter(|chance| self.rng.permille(*chance)).count() > 0;
         let unrunnable = self.commits[&commit].iter().any(|e| self.truth.unrunnable.contains(e));
         let verdict = if unrunnable || self.rng.permille(self.truth.infra) {
-            Verdict::Infra
+            TrialResult::Infra
         } else if red || spoiled {
             self.red.insert(trial, !red);
             self.was_red.insert(self.commits[&commit].clone(), true);
-            Verdict::Red
+            TrialResult::Red
         } else {
             self.was_red.insert(self.commits[&commit].clone(), false);
             self.green.insert(commit);
-            Verdict::Green
+            TrialResult::Green
         };
-        self.tell(Input::Finished { trial, verdict });
+        self.tell(PlanEvent::Finished { trial, verdict });
     }
 
     /// Carries out the publication that was ordered.
@@ -315,10 +315,10 @@ impl World {
                 }
                 self.decide(entry, Fate::Landed);
             }
-            self.tell(Input::Published { tip, head: self.primary.clone() });
+            self.tell(PlanEvent::Published { tip, head: self.primary.clone() });
         } else {
             self.believed = Some(self.primary.clone());
-            self.tell(Input::Refused { tip, head: self.primary.clone() });
+            self.tell(PlanEvent::Refused { tip, head: self.primary.clone() });
         }
     }
 
@@ -327,7 +327,7 @@ impl World {
         self.fates.insert(entry, fate);
     }
 
-    pub fn tell(&mut self, input: Input) {
+    pub fn tell(&mut self, input: PlanEvent) {
         let orders = self.plan.step(self.now, &self.terms, &input);
         for order in orders {
             self.obey(order);

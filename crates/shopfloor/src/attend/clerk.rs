@@ -1,6 +1,6 @@
-//! Types a person's answer into a client's dialog: after a look that it is still that very dialog, and
-//! with a record before the first key. So a daemon that dies in between leaves it to the person to answer
-//! again, and nothing is ever typed into the dialog after it.
+//! Types a person's answer into a client's dialog: after checking that it is still that very dialog, and with
+//! a record before the first key. So if the daemon dies in between, the person has to answer again, and
+//! nothing is ever typed into the next dialog.
 
 use super::people::seats;
 use super::session::ToAnswer;
@@ -15,11 +15,11 @@ use shopfloor_core::time::Time;
 use std::path::Path;
 use std::time::Duration;
 
-/// A client draws after each key; more keys at once may be lost.
+/// A client redraws after each key; several keys at once may be lost.
 const BETWEEN_KEYS: Duration = Duration::from_millis(150);
-/// Looks after the last key until the dialog is another.
+/// How often to look, after the last key, whether the dialog has changed.
 const LOOKS_MAX: u32 = 30;
-/// A person who used the terminal this recently is at it.
+/// A person who used the terminal this recently is still there.
 const HUMAN_QUIET: Duration = Duration::from_secs(10);
 
 pub struct Clerk<'a> {
@@ -63,7 +63,7 @@ impl Clerk<'_> {
         write_atomic(&file, &record, 0o600).map_err(|e| format!("it could not be put on record: {e}"))?;
         self.press(&presses, &view)?;
         let next = self.settled(&view)?;
-        // All pages have their answers: they are sent.
+        // All pages have their answers: submit them.
         if let Some(page) = next
             && let Some(presses) = submits(&page, &self.spec.screen.submit_page)
         {
@@ -91,7 +91,7 @@ impl Clerk<'_> {
         Ok(())
     }
 
-    /// What is there when the dialog is not any more; an error if it stays.
+    /// What is shown once the dialog is gone; an error if it stays.
     fn settled(&self, view: &DialogView) -> Result<Option<DialogView>, String> {
         for _ in 0..LOOKS_MAX {
             std::thread::sleep(BETWEEN_KEYS);
@@ -105,6 +105,6 @@ impl Clerk<'_> {
 
     fn look(&self) -> Result<Option<DialogView>, String> {
         let text = self.tmux.screen(self.name).map_err(|e| e.to_string())?.ok_or("the session is over")?;
-        Ok(screen::read(self.spec, &text, (self.clock)(), crate::cli::utc_offset()).dialog)
+        Ok(screen::read(self.spec, &text, (self.clock)(), shopfloor_desk::time::utc_offset()).dialog)
     }
 }

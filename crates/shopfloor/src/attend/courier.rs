@@ -1,11 +1,11 @@
-//! Brings one message into one session, by the core's delivery machine. Each thing that is typed is
-//! on record before it is typed, so that a daemon that comes after this one goes on where it was.
+//! Brings one message into one session, by the core's delivery machine. Everything is recorded before it is
+//! typed, so that the next daemon continues where this one stopped.
 
 use super::session::Brief;
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_adapters::terminal::tmux::{Tmux, TmuxError, TmuxResult};
-use shopfloor_core::delivery::{Delivery, Input, Next, Pane, Recipe, Stage, Transition};
+use shopfloor_core::delivery::{Delivery, DeliveryEvent, Next, Pane, Recipe, Stage, Transition};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::runtime::RuntimeSpec;
@@ -15,25 +15,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The floor gives a message up at its own deadline, which may be put off; here it never is.
+/// The floor gives a message up at its own deadline, which may be postponed; here there is none.
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Steps taken without waiting; more would be a fault of ours.
+/// How many steps are taken without waiting; more would be a bug of ours.
 const STEPS_MAX: usize = 16;
 
 #[derive(Serialize, Deserialize)]
 pub struct Courier {
     message: MessageId,
     delivery: Delivery,
-    /// Receipts the floor had when this delivery began: of a session before this one.
+    /// How many receipts the floor had when this delivery began: from an earlier session.
     before: usize,
-    /// How many changes of stage were told.
+    /// How many changes of stage were reported.
     #[serde(skip)]
     told: usize,
     #[serde(skip)]
     held: Option<String>,
 }
 
-/// What a courier needs of its session.
+/// What a courier needs from its session.
 pub struct Way<'a> {
     pub tmux: &'a Tmux,
     pub spec: &'a RuntimeSpec,
@@ -43,22 +43,22 @@ pub struct Way<'a> {
 }
 
 impl Courier {
-    /// For the session's next message: taken up where a daemon before this one left it. An error is
-    /// that it can never be typed.
+    /// A courier for the session's next message, continued where an earlier daemon left it. The error means
+    /// that the message can never be typed.
     pub fn new(way: &Way<'_>, due: &super::session::Due) -> Result<Courier, Transition> {
         let known =
             std::fs::read(file(way.dir)).ok().and_then(|b| serde_json::from_slice::<Courier>(&b).ok());
         if let Some(mut courier) = known.filter(|courier| courier.message == due.message) {
             courier.delivery.take_over((way.now)());
-            // What the floor knows already is not told again.
+            // What the floor already knows is not reported again.
             let told = due.receipts.saturating_sub(courier.before);
             return Ok(Courier { told, held: due.held.clone(), ..courier });
         }
         let now = (way.now)();
-        // That it was queued the floor knows by itself.
+        // The floor knows by itself that it was queued.
         let (before, held) = (due.receipts.saturating_sub(1), due.held.clone());
         let recipe = Recipe::new(way.spec.submit.as_ref(), NO_DEADLINE);
-        // Issues, reviews and logs are other people's words: nothing in them is a command to the client.
+        // Issues, reviews and logs are other people's words: nothing in them may be a command to the client.
         let text = match &way.spec.submit {
             Some(submit) => inert(&neutralise(&due.text), &submit.command_prefixes, &submit.mentions),
             None => due.text.clone(),
@@ -76,12 +76,12 @@ impl Courier {
         self.delivery.transitions().first().map_or(Time(0), |first| first.at)
     }
 
-    /// Goes on as far as it can: when to come again, and what to tell the floor. `look` gives the
-    /// pane as it is now; an error means that nothing is known of it.
+    /// Proceeds as far as it can; returns when to come again, and tells the floor what happened. `look`
+    /// returns the pane as it is now; an error means that nothing is known about it.
     pub fn go(
         &mut self,
         way: &Way<'_>,
-        input: Input,
+        input: DeliveryEvent,
         mut look: impl FnMut() -> Result<Pane, String>,
         tell: &mut dyn FnMut(Event),
     ) -> Option<Time> {
@@ -93,16 +93,16 @@ impl Courier {
             input = match next {
                 Next::Wait { until } => return Some(until),
                 Next::Look => match look() {
-                    Ok(pane) => Input::Pane(pane),
-                    // Nothing is typed into what cannot be seen.
+                    Ok(pane) => DeliveryEvent::Pane(pane),
+                    // Nothing is typed into a pane that cannot be seen.
                     Err(_) => return Some(now + Duration::from_secs(2)),
                 },
-                Next::Paste => self.act(way, Input::Pasted, |name, text| way.tmux.paste(name, text)),
+                Next::Paste => self.act(way, DeliveryEvent::Pasted, |name, text| way.tmux.paste(name, text)),
                 Next::PressEnter => {
                     let key = way.spec.submit.as_ref().map_or("Enter", |submit| submit.key.as_str());
-                    self.act(way, Input::EnterSent, |name, _| way.tmux.send_key(name, key))
+                    self.act(way, DeliveryEvent::EnterSent, |name, _| way.tmux.send_key(name, key))
                 }
-                // Kept until the floor has it: whoever comes after a crash tells it again.
+                // Kept until the floor has it: after a crash, the next daemon reports it again.
                 Next::Delivered | Next::GiveUp { .. } => {
                     let _ = self.record(way);
                     return None;
@@ -112,14 +112,19 @@ impl Courier {
         Some((way.now)() + Duration::from_secs(2))
     }
 
-    fn act(&self, way: &Way<'_>, done: Input, act: impl FnOnce(&str, &str) -> TmuxResult<()>) -> Input {
+    fn act(
+        &self,
+        way: &Way<'_>,
+        done: DeliveryEvent,
+        act: impl FnOnce(&str, &str) -> TmuxResult<()>,
+    ) -> DeliveryEvent {
         if let Err(e) = self.record(way) {
-            return Input::ActFailed { why: format!("it could not be put on record: {e}") };
+            return DeliveryEvent::ActFailed { why: format!("it could not be put on record: {e}") };
         }
         match act(&way.brief.tmux, self.delivery.text()) {
-            // No answer: whether it was typed is not known, but seen on the pane.
+            // No answer: whether it was typed is unknown, but the pane will show it.
             Ok(()) | Err(TmuxError::Io { .. }) => done,
-            Err(e) => Input::ActFailed { why: e.to_string() },
+            Err(e) => DeliveryEvent::ActFailed { why: e.to_string() },
         }
     }
 
@@ -128,7 +133,7 @@ impl Courier {
         write_atomic(&file(way.dir), &bytes, 0o600)
     }
 
-    /// The client's word for prompts, while nothing may be typed. Whether the message is through.
+    /// The client confirms prompts while nothing may be typed. Returns whether the message is through.
     pub fn confirm(&mut self, way: &Way<'_>, prompts: &[String], tell: &mut dyn FnMut(Event)) -> bool {
         for prompt in prompts {
             self.delivery.confirm((way.now)(), prompt);
@@ -137,7 +142,7 @@ impl Courier {
         if through {
             let _ = self.record(way);
         }
-        // What holds it up is not the pane: that is for the caller to tell.
+        // The pane is not what holds it up: the caller reports that.
         self.report_moves(way.brief.epoch, tell);
         through
     }
@@ -161,8 +166,8 @@ impl Courier {
         }
     }
 
-    /// Says what keeps it from being typed before the pane is even looked at; `for_good`: until somebody
-    /// does something about it.
+    /// Reports what keeps the message from being typed before the pane is even looked at; `for_good`: until
+    /// somebody does something about it.
     pub fn hold(&mut self, epoch: Epoch, why: &str, for_good: bool, tell: &mut dyn FnMut(Event)) {
         if self.held.as_deref() != Some(why) {
             self.held = Some(why.to_owned());
@@ -172,7 +177,7 @@ impl Courier {
     }
 }
 
-/// The floor goes on with another message, or none: what became of the last is history.
+/// The floor proceeds to another message, or none: the last one is history.
 pub fn forget(dir: &Path) {
     let _ = std::fs::remove_file(file(dir));
 }
@@ -242,9 +247,9 @@ mod tests {
             elsewhere: false,
             taken: false,
         };
-        assert_eq!(courier.delivery.step(Time(1_000), Input::Pane(empty)), Next::Paste);
-        courier.delivery.step(Time(1_000), Input::Pasted);
-        let taken = || Input::Prompt { prompt: "CI passed".into() };
+        assert_eq!(courier.delivery.step(Time(1_000), DeliveryEvent::Pane(empty)), Next::Paste);
+        courier.delivery.step(Time(1_000), DeliveryEvent::Pasted);
+        let taken = || DeliveryEvent::Prompt { prompt: "CI passed".into() };
         let blind = || -> Result<Pane, String> { panic!("there is nothing to look for") };
         let mut told = Vec::new();
         assert_eq!(courier.go(&way, taken(), blind, &mut |event| told.push(event)), None);
@@ -256,7 +261,7 @@ mod tests {
         assert_eq!(first, [Stage::Typed, Stage::TurnStarted]);
         // The floor, or a daemon after this one, has not heard of it yet.
         let mut courier = Courier::new(&way, &due).expect("it can be typed");
-        assert_eq!(courier.go(&way, Input::Tick, blind, &mut |event| told.push(event)), None);
+        assert_eq!(courier.go(&way, DeliveryEvent::Tick, blind, &mut |event| told.push(event)), None);
         assert_eq!(told.iter().filter_map(stage).collect::<Vec<_>>(), first, "told again, not typed");
     }
 }

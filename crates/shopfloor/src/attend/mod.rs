@@ -1,21 +1,18 @@
-//! Attendants: for each live session whose client tells what it does, one that weighs the evidence
-//! and types the messages. One thread attends to all, so each session has one writer.
+//! Attendants: each live session whose client reports what it does has one, which weighs the evidence and
+//! types the messages. One thread attends to all, so each session has one writer.
 //!
-//! What there is to do follows from the floor (which sessions live, which message is next) and from
-//! files in the sessions' folders; a daemon that starts anew goes on with the same. Nothing is forked,
-//! and nothing is polled that can tell by itself: hooks, status lines and phases come by inotify,
-//! titles and that something was written by tmux's subscription. A screen is looked at over the connection
-//! that is there anyway: that of an open turn now and then, and at once when something was written there
-//! and no title says that it works on.
+//! What there is to do follows from the floor (which sessions live, which message is next) and from files in
+//! the sessions' folders; a restarted daemon continues from the same. Nothing is forked, and nothing is
+//! polled that can report by itself: hooks, status lines and phases come by inotify, titles and the fact that
+//! something was written by tmux's subscription. A screen is looked at over the connection that exists
+//! anyway: during an open turn now and then, and at once when something was written there and no title says
+//! that the client is still working.
 
 mod clerk;
 mod courier;
-mod dossier;
-mod log;
 mod people;
 mod session;
 
-pub use dossier::Dossier;
 pub use people::{Seats, seats};
 pub use session::{Brief, Due, ToAnswer};
 
@@ -36,23 +33,23 @@ pub type Runtimes = Arc<dyn Fn(&str) -> Option<Arc<RuntimeSpec>> + Send + Sync>;
 
 /// What the attendants' thread is told.
 pub enum News {
-    /// A session is new or the floor says something else of it.
+    /// A session is new, or the floor says something new about it.
     Brief(Box<Brief>),
     Gone(Epoch),
-    /// A file of the session's folder was written.
+    /// A file in the session's folder was written.
     Written(Epoch),
-    /// A pane's title, by the name of its session.
+    /// A pane's title, with the name of its session.
     Title {
         tmux: String,
         title: String,
     },
-    /// Something was written to a pane, by the name of its session.
+    /// Something was written to a pane; with the name of its session.
     Output {
         tmux: String,
     },
 }
 
-/// Where news go. The thread ends when the last of these is gone.
+/// Where news goes. The thread ends when the last of these is dropped.
 #[derive(Clone)]
 pub struct Attendants(Sender<News>);
 
@@ -66,8 +63,8 @@ impl Attendants {
     ) -> io::Result<Attendants> {
         let (sender, news) = channel();
         std::thread::Builder::new().name("attend".into()).spawn(move || {
-            let mut hall = Hall { layout, tmux, runtimes, clock, sessions: BTreeMap::new() };
-            while hall.turn(&news, &mut tell) {}
+            let mut attendants = AttendantLoop { layout, tmux, runtimes, clock, sessions: BTreeMap::new() };
+            while attendants.turn(&news, &mut tell) {}
         })?;
         Ok(Attendants(sender))
     }
@@ -77,7 +74,7 @@ impl Attendants {
     }
 }
 
-struct Hall {
+struct AttendantLoop {
     layout: Layout,
     tmux: Tmux,
     runtimes: Runtimes,
@@ -85,8 +82,8 @@ struct Hall {
     sessions: BTreeMap<Epoch, Attendant>,
 }
 
-impl Hall {
-    /// Waits for news or the next time something is due. False when nobody can bring news any more.
+impl AttendantLoop {
+    /// Waits for news or for the next time something is due. False when nobody can bring news any more.
     fn turn(&mut self, news: &Receiver<News>, tell: &mut dyn FnMut(Event)) -> bool {
         let due = self.sessions.values().map(Attendant::due).min();
         let first = match due {
@@ -95,7 +92,7 @@ impl Hall {
         };
         match first {
             Ok(first) => {
-                // What came together is taken in together, and each session attended to once.
+                // What arrived together is taken in together, and each session is attended to once.
                 let all = std::iter::once(first).chain(news.try_iter());
                 let mut touched: Vec<Epoch> = all.filter_map(|news| self.take(news)).collect();
                 touched.sort_unstable();
@@ -122,7 +119,7 @@ impl Hall {
         }
     }
 
-    /// The session that the news are of.
+    /// The session that the news is about.
     fn take(&mut self, news: News) -> Option<Epoch> {
         match news {
             News::Brief(brief) => {

@@ -1,20 +1,20 @@
-//! People at a session's terminal, as tmux tells.
+//! People at a session's terminal, as tmux reports them.
 //!
-//! Whoever watches with a read-only client, and programs in control mode, are nobody here. That a terminal
-//! was attached is no key; tmux counts in seconds, so a key in that very second is seen with the next one. Who scrolls
-//! uses the terminal, and types nothing that its agent gets.
+//! Read-only clients and programs in control mode do not count as people. Attaching a terminal is not a key;
+//! tmux counts in seconds, so a key in that very second is seen with the next one. A person who scrolls uses
+//! the terminal, but types nothing that its agent gets.
 
 use shopfloor_adapters::terminal::tmux::{Tmux, TmuxResult};
 use shopfloor_core::time::Time;
 
-/// What the terminals that are attached to a session did last.
+/// What the terminals attached to a session did last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seats {
     /// When one of them was last attached or used. `None`: there is none.
     pub stirred: Option<Time>,
     /// When one was last used: a key, a turn of the wheel.
     pub used: Option<Time>,
-    /// When a key was last sent that its agent may have got.
+    /// When a key was last pressed that the agent may have received.
     pub typed: Option<Time>,
 }
 

@@ -1,13 +1,12 @@
-//! One session under watch: what it shows is weighed whenever something is told, looked at when
-//! that may help, and reported when it says something new.
+//! One session under watch: its evidence is weighed whenever there is news, its screen looked at when that
+//! may help, and its state reported when it is new.
 
 use super::clerk::Clerk;
 use super::courier::{self, Courier, Way};
-use super::dossier::Dossier;
 use super::people::seats;
 use shopfloor_adapters::agent::settings::claude_hooks_off;
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::delivery::{Input, Pane};
+use shopfloor_core::delivery::{DeliveryEvent, Pane};
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId, QuestionId};
@@ -20,21 +19,22 @@ use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec, Setup
 use shopfloor_core::state::{SessionStatus, WorkPhase};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
+use shopfloor_desk::dossier::Dossier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What waits is asked rarely whether it still does.
+/// How often a waiting session is checked for whether it still waits.
 const WEIGH_EVERY: Duration = Duration::from_secs(60);
-/// tmux tells of a write by its second: of what is written later in that second it does not tell.
+/// tmux reports a write by its second, and does not report further writes in that second.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// A session that gets on is told to the floor again after this long, though nothing is new.
+/// A session that makes progress is reported to the floor again after this long, even if nothing is new.
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
 const CONTEXT_STEP: u8 = 5;
 const COST_STEP_MICROS: u64 = 100_000;
 
-/// What the floor says of a live session.
+/// What the floor says about a live session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
     pub epoch: Epoch,
@@ -46,13 +46,13 @@ pub struct Brief {
     pub phase: Option<Phase>,
     pub phase_stamp: Option<String>,
     pub conversation: Option<String>,
-    /// It took that up from a session before it.
+    /// It took that over from an earlier session.
     pub resumed: bool,
     /// The message that is to be typed next.
     pub due: Option<Due>,
-    /// Why nothing is to be typed: a person has it.
+    /// Why nothing may be typed: a person has the session.
     pub held: Option<String>,
-    /// How long a person who typed has it, and when one last handed it back.
+    /// How long a person who typed has the session, and when somebody last handed it back.
     pub handback: Duration,
     pub handed_back: Option<Time>,
     /// A person's answer to the dialog that is up.
@@ -70,7 +70,7 @@ pub struct ToAnswer {
 pub struct Due {
     pub message: MessageId,
     pub text: String,
-    /// Receipts the floor has of it.
+    /// How many receipts the floor has for it.
     pub receipts: usize,
     pub held: Option<String>,
 }
@@ -83,19 +83,19 @@ pub struct Attendant {
     clock: fn() -> Time,
     dossier: Dossier,
     courier: Option<Courier>,
-    /// The message that is through, or given up: the floor has yet to say so.
+    /// The message that is through or given up, until the floor says so.
     sent: Option<MessageId>,
-    /// What was last told of how far the work is.
+    /// What was last reported about how far the work is.
     work: Option<WorkPhase>,
     reported: Option<(Time, SessionStatus)>,
-    /// The beginning of the last turn that the floor knows of.
+    /// The beginning of the last turn that the floor knows about.
     turn: Option<Time>,
     worktree_seen: Option<Time>,
-    /// When to look again, and when the courier wants to go on.
+    /// When to look again, and when the courier wants to continue.
     next: Time,
     courier_next: Option<Time>,
     looked: Option<Time>,
-    /// When it was told that something was written to the pane, until a look has seen all of it.
+    /// When something was reported to have been written to the pane, until a look has seen all of it.
     stirred: Option<Time>,
     /// The question whose answer was last typed, or refused.
     answered: Option<QuestionId>,
@@ -111,7 +111,7 @@ impl Attendant {
     ) -> Attendant {
         let mut dossier = Dossier::load(&dir, brief.launched, brief.conversation.clone());
         let now = clock();
-        // What did not move while nobody watched was not seen not moving.
+        // Standing still while nobody watched does not count as standing still.
         dossier.evidence.watch_from(now);
         dossier.evidence.resumed = brief.resumed;
         let turn = dossier.evidence.hooks.turn_started;
@@ -155,7 +155,7 @@ impl Attendant {
         self.next = self.next.min((self.clock)());
     }
 
-    /// Whether the new title means something else than the old one; most are a spinner's next step.
+    /// Returns whether the new title means something other than the old one; most are a spinner's next step.
     pub fn title(&mut self, title: &str) -> bool {
         let before = self.dossier.title_meaning();
         self.dossier.see_title(&self.spec, title, (self.clock)());
@@ -166,7 +166,8 @@ impl Attendant {
         other
     }
 
-    /// Something was written to the pane. It is looked at soon, unless its title says that it works.
+    /// Something was written to the pane. It is looked at soon, unless its title says that the client is
+    /// working.
     pub fn output(&mut self) {
         let now = (self.clock)();
         self.stirred = Some(now);
@@ -176,7 +177,7 @@ impl Attendant {
         }
     }
 
-    /// How often the screen is worth a look as things stand; `None` if it is not.
+    /// How often the screen is worth a look at the moment; `None` if it is not.
     fn look_every(&self, status: &Status) -> Option<Duration> {
         let (timing, evidence) = (&self.spec.timing, &self.dossier.evidence);
         let doubt = is_in_doubt(evidence, &status.state);
@@ -188,7 +189,7 @@ impl Attendant {
             _ => None,
         });
         let dialog = matches!(status.state, State::Dialog { .. });
-        // What may be one, if it stands still.
+        // May be a dialog, if it stands still.
         let drawn_soon = self.is_drawn_soon(status);
         let works = self.dossier.title_meaning().is_some_and(Meaning::is_busy);
         let maybe = !dialog && !works && shown == Some(Meaning::Dialog(DialogKind::Asks));
@@ -200,7 +201,7 @@ impl Attendant {
         })
     }
 
-    /// A dialog that was told of and is not drawn yet.
+    /// Whether a dialog was reported that is not drawn yet.
     fn is_drawn_soon(&self, status: &Status) -> bool {
         let timing = &self.spec.timing;
         matches!(status.state, State::Dialog { .. })
@@ -208,7 +209,7 @@ impl Attendant {
             && (self.clock)().since(status.since) < timing.settle() + timing.settle()
     }
 
-    /// When what the screen shows counts against the last hook: before, it may not be redrawn yet.
+    /// When the screen counts against the last hook: before that, it may not have been redrawn yet.
     fn settled(&self) -> Option<Time> {
         self.dossier.evidence.moved(Source::Hook).map(|at| at + self.spec.timing.settle())
     }
@@ -219,7 +220,7 @@ impl Attendant {
         let caught = match self.dossier.catch_up(&self.dir, &self.spec, now) {
             Ok(caught) => caught,
             Err(e) => {
-                eprintln!("warning: what session {} tells cannot be read: {e}", self.brief.epoch);
+                tracing::warn!("what session {} tells cannot be read: {e}", self.brief.epoch);
                 Default::default()
             }
         };
@@ -241,7 +242,7 @@ impl Attendant {
             tell(Event::WorkSeen { epoch: self.brief.epoch, phase });
         }
         if self.answer(tell) {
-            // What is there now is looked at at once, and told whatever it is.
+            // What is there now is looked at immediately, and reported whatever it is.
             self.reported = None;
             let _ = self.look();
             status = observe(&mut self.dossier.evidence, (self.clock)(), &self.spec);
@@ -249,7 +250,7 @@ impl Attendant {
         }
         self.deliver(&status, caught.prompts, tell);
         self.next = now + self.look_every(&status).unwrap_or(WEIGH_EVERY);
-        // What its turn ended with counts a moment after its end.
+        // A question at the end of its turn counts only a moment after that end.
         let hook = self.dossier.evidence.moved(Source::Hook);
         let still = hook.filter(|_| self.dossier.evidence.hooks.asks.is_some());
         let still = still.map(|at| at + self.spec.timing.still());
@@ -261,7 +262,7 @@ impl Attendant {
         }
     }
 
-    /// Types a person's answer into the dialog that it is for. Whether there was one to type.
+    /// Types a person's answer into the dialog it is for. Returns whether there was one to type.
     fn answer(&mut self, tell: &mut dyn FnMut(Event)) -> bool {
         let Some(answer) = self.brief.answer.take().filter(|a| self.answered != Some(a.question)) else {
             return false;
@@ -276,11 +277,11 @@ impl Attendant {
     fn keep(&mut self) {
         let kept = self.dossier.save(&self.dir).and_then(|()| self.dossier.trim(&self.dir));
         if let Err(e) = kept {
-            eprintln!("warning: what is known of session {} cannot be kept: {e}", self.brief.epoch);
+            tracing::warn!("what is known of session {} cannot be kept: {e}", self.brief.epoch);
         }
     }
 
-    /// Takes the screen in, and who else types there.
+    /// Takes in the screen, and who else types there.
     fn look(&mut self) -> Result<Pane, String> {
         let now = (self.clock)();
         let name = &self.brief.tmux;
@@ -289,7 +290,7 @@ impl Attendant {
         let has_it = |at: &Time| {
             now.since(*at) < self.brief.handback && self.brief.handed_back.is_none_or(|back| *at > back)
         };
-        let taken = seats.typed.filter(has_it).is_some();
+        let taken = seats.typed.as_ref().is_some_and(has_it);
         let reading = self.dossier.see_screen(&self.spec, &text, now);
         self.looked = Some(now);
         self.stirred = self.stirred.filter(|told| now.since(*told) < TOLD_EVERY);
@@ -308,19 +309,20 @@ impl Attendant {
         let missed = began.filter(|began| Some(*began) > self.turn && !status.state.in_turn());
         self.turn = began;
         if let Some(since) = missed {
-            // A turn that was over before anybody looked. Without it the floor would take what it is
-            // told next for what it knows already.
+            // A turn that was over before anybody looked. Without it, the floor would take the next report
+            // for what it already knows.
             let state = State::Working { activity: Activity::Thinking };
             let worked = Status { state, since, confidence: Confidence::High, ..status.clone() };
             self.report_new(&worked, now, tell);
         }
-        // Nobody can answer what they cannot read: it is told with its text, which is there at once.
+        // Nobody can answer what they cannot read: a dialog is reported with its text, which appears in a
+        // moment.
         if !self.is_drawn_soon(status) {
             self.report_new(status, now, tell);
         }
     }
 
-    /// Tells the floor, if it is worth a commit.
+    /// Reports to the floor, if that is worth a commit.
     fn report_new(&mut self, status: &Status, now: Time, tell: &mut dyn FnMut(Event)) {
         let new = SessionStatus {
             state: status.state.clone(),
@@ -336,7 +338,7 @@ impl Attendant {
             && old.state == new.state
             && matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. })
         {
-            // Looked at again; a turn in between would have been told.
+            // It was looked at again; a turn in between would have been reported.
             new.since = old.since;
         }
         let worth = self.reported.as_ref().is_none_or(|(at, old)| self.is_worth(old, &new, now.since(*at)));
@@ -355,7 +357,7 @@ impl Attendant {
             other => format!("{other:?}"),
         };
         let asks = |status: &SessionStatus| status.dialog.as_ref().map(|d| d.fingerprint.clone());
-        // The same failure of another turn is another, though nobody saw the turn between.
+        // The same failure in another turn is another failure, even if nobody saw the turn in between.
         let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
         let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
         let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
@@ -405,7 +407,8 @@ impl Attendant {
             return;
         }
         let mut next = None;
-        let inputs = prompts.into_iter().map(|prompt| Input::Prompt { prompt }).chain([Input::Tick]);
+        let inputs =
+            prompts.into_iter().map(|prompt| DeliveryEvent::Prompt { prompt }).chain([DeliveryEvent::Tick]);
         for input in inputs {
             next = courier.go(&way, input, || self.look(), tell);
             if next.is_none() {
@@ -440,7 +443,8 @@ impl Attendant {
     }
 }
 
-/// Why nothing is to be typed, whatever the pane shows; when to ask again; and whether that ends by itself.
+/// Why nothing may be typed, whatever the pane shows; when to ask again; and whether it lasts until somebody
+/// acts.
 struct NotYet {
     why: String,
     again: Time,
@@ -461,7 +465,7 @@ fn no_hooks(file: &Path) -> String {
     )
 }
 
-/// A turn is open or the session starts: its screen is worth a look.
+/// Whether a turn is open or the session is starting: then its screen is worth a look.
 fn is_open(state: &State) -> bool {
     state.in_turn()
         || matches!(state, State::Starting | State::Failed { .. } | State::NoProgress | State::Stuck)

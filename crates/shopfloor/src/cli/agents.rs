@@ -1,14 +1,14 @@
 //! `shopfloor agents`: the registry of identities, and which of them are alive.
 
-use super::context::now;
-use super::{CliResult, Context, Exit, output, view};
-use crate::registry::beside::Beside;
-use crate::registry::{Identity, Liveness, beside, chain, id, last_seen, liveness, standing, status};
+use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::ids::{ProjectName, agent_name};
 use shopfloor_core::state::{Agent, AgentStatus, End, Floor};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
+use shopfloor_desk::now;
+use shopfloor_desk::view::agent::{Identity, Liveness, chain, id, last_seen, liveness, standing, status};
+use shopfloor_desk::view::beside::{self, Beside};
 use std::time::Duration;
 
 /// List the agents and whether they are alive
@@ -34,21 +34,18 @@ const CHAIN_SHOWN: usize = 3;
 
 pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
     let project = context.named_project()?;
-    let mut engine = context.engine()?;
     if !args.watch {
-        show(context, args, engine.floor(), project.as_ref())?;
+        show(context, args, context.engine()?.floor(), project.as_ref())?;
         return Ok(Exit::Fine);
     }
-    // One connection for all looks: opening another would count as a change.
-    let watch = context.watch_store()?;
+    let mut floor = context.subscribe(None)?;
     loop {
-        engine.refresh()?;
         if !context.json && output::is_terminal() {
             // From the top of a cleared screen.
             output::line("\x1b[H\x1b[2J");
         }
-        show(context, args, engine.floor(), project.as_ref())?;
-        watch.wait(AGAIN_AFTER)?;
+        show(context, args, floor.floor()?, project.as_ref())?;
+        floor.next(AGAIN_AFTER)?;
     }
 }
 
@@ -56,9 +53,9 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
 fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
     match agent.status {
         AgentStatus::Terminated => false,
-        AgentStatus::Crashed => {
-            floor.work_of(&agent.project, agent.issue).is_none_or(|j| j.end() != Some(End::Merged))
-        }
+        AgentStatus::Crashed => floor
+            .work_of(&agent.project, agent.assignment.number())
+            .is_none_or(|j| j.end() != Some(End::Merged)),
         _ => true,
     }
 }
@@ -70,10 +67,10 @@ fn beside(
     project: Option<&ProjectName>,
     now: Time,
 ) -> CliResult<Vec<Beside>> {
-    let mut all = beside::hands(&super::session::sessions(context), args.all, now)?;
+    let mut all = shopfloor_hand::beside::hands(&super::session::sessions(context), args.all, now)?;
     all.retain(|hand| project.is_none_or(|project| hand.identity.node_id.as_ref() == Some(project)));
     if project.is_none() {
-        let pid = super::status::daemon(context)?.pid;
+        let pid = context.daemon()?.pid;
         all.extend(pid.map(|pid| beside::guardian(&context.layout, pid, now)));
     }
     Ok(all)
@@ -86,7 +83,7 @@ fn show(context: &Context, args: &AgentsArgs, floor: &Floor, project: Option<&Pr
         .filter(|a| project.is_none_or(|p| a.project == *p))
         .filter(|a| args.all || is_of_interest(floor, a))
         .collect();
-    agents.sort_by_key(|a| (&a.project, a.issue, a.role.as_str()));
+    agents.sort_by_key(|a| (&a.project, a.assignment.number(), a.role.as_str()));
     let now = now();
     let beside = beside(context, args, project, now)?;
     if context.json {
@@ -113,11 +110,11 @@ fn row_beside(one: Beside, now: Time) -> Vec<String> {
     let Beside { identity, created, seen } = one;
     vec![
         format!("{}-{}", identity.role, identity.name),
-        identity.role.to_owned(),
-        view::or_dash(identity.bead_id.map(|story| one_line(&story, 20))),
+        identity.role.clone(),
+        output::or_dash(identity.bead_id.map(|story| one_line(&story, 20))),
         identity.session_id,
         output::span(now.since(seen)),
-        view::or_dash(identity.phase.map(|phase| phase.to_string())),
+        output::or_dash(identity.phase.map(|phase| phase.to_string())),
         format!("{} {}", identity.status.as_str(), output::span(now.since(created))),
         "-".to_owned(),
         "-".to_owned(),
@@ -137,7 +134,7 @@ fn light(liveness: Liveness, reason: &str) -> String {
 
 fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
     let session = floor.sessions.get(&agent.session);
-    let record = floor.records.get(&agent_name(agent.role, &agent.project, agent.issue));
+    let record = floor.records.get(&agent_name(agent.role, &agent.project, agent.assignment));
     let (liveness, reason) = liveness(agent, session);
     let seen = last_seen(agent, liveness, now);
     let shown = status(session);
@@ -154,13 +151,15 @@ fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
     vec![
         format!("{}-{}", agent.role, agent.name),
         agent.role.to_string(),
-        format!("#{}", agent.issue),
+        format!("#{}", agent.assignment.number()),
         sessions(floor, agent),
         output::span(now.since(seen)),
-        view::or_dash(phase.or_else(|| record.map(|r| r.work_phase.to_string()))),
+        output::or_dash(phase.or_else(|| record.map(|r| r.work_phase.to_string()))),
         state,
-        view::or_dash(shown.and_then(|s| s.context_percent).map(|percent| format!("{percent}%"))),
-        view::or_dash(shown.and_then(|s| s.cost_micros).map(|micros| format!("${:.2}", micros as f64 / 1e6))),
+        output::or_dash(shown.and_then(|s| s.context_percent).map(|percent| format!("{percent}%"))),
+        output::or_dash(
+            shown.and_then(|s| s.cost_micros).map(|micros| format!("${:.2}", micros as f64 / 1e6)),
+        ),
         light(liveness, reason),
     ]
 }

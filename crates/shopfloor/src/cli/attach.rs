@@ -90,7 +90,7 @@ fn find(context: &Context, who: &str, live: &[String]) -> CliResult<String> {
     let live_name = |epoch| name_of(floor, epoch).filter(|name| live.contains(name));
     let (found, missing) = if let Ok(issue) = who.trim_start_matches('#').parse::<IssueNumber>() {
         let project = context.project()?.name;
-        let sessions = floor.work_of(&project, issue).map(|job| [job.session, job.review_session]);
+        let sessions = floor.work_of(&project, issue).map(|job| [job.session, job.reviewer.session]);
         let found = sessions.into_iter().flatten().flatten().find_map(live_name);
         (found, format!("nobody works on issue #{issue} of {project} in a terminal now"))
     } else {

@@ -13,7 +13,7 @@ pub struct BodyArgs {
     /// The text itself
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     body: Option<String>,
-    /// A file that holds the text; `-` is standard input
+    /// A file with the text; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "body")]
     body_file: Option<PathBuf>,
 }

@@ -1,14 +1,13 @@
 //! `shopfloor cancel`: end a job.
 
-use super::{CliError, CliResult, Context, Exit, output};
+use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use serde::Serialize;
-use shopfloor_core::event::Event;
 use shopfloor_core::ids::IssueNumber;
 
-/// End the job of an issue; its work is kept on a rescue ref, the issue stays open
+/// End the job of an issue; its work is kept on a rescue ref, and the issue stays open
 ///
-/// Also the review of a pull request that no job carries, by the pull request's number.
+/// Given the number of a pull request of a person's, it ends an agent's review of that.
 #[derive(Args)]
 pub struct CancelArgs {
     issue: IssueNumber,
@@ -21,20 +20,8 @@ struct Cancelled {
 }
 
 pub fn run(context: &Context, args: CancelArgs) -> CliResult<Exit> {
-    let project = context.project()?.name;
     let issue = args.issue;
-    let engine = context.engine()?;
-    let job = engine.floor().work_of(&project, issue);
-    if !job.is_some_and(|job| job.is_live()) {
-        let error = CliError::no_such(format!("there is no job at work on issue #{issue}"));
-        return Err(match job {
-            Some(job) => error.hint(format!("its last job is {}", job.state.name())),
-            None => error.hint(format!("`shopfloor explain {issue}` says why nothing happens")),
-        });
-    }
-    context.submit(&Event::Cancelled { project: project.clone(), issue })?;
-    let engine = context.engine()?;
-    let state = engine.floor().work_of(&project, issue).map_or("cancelled", |job| job.state.name());
+    let state = context.cancel(&context.project()?.name, issue)?;
     if context.json {
         output::json(&Cancelled { issue, state });
     } else {

@@ -1,13 +1,13 @@
 //! `shopfloor ci`: what the project's checks did.
 
-use super::context::now;
-use super::{CliError, CliResult, Context, Exit, output, view};
+use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use shopfloor_core::effect::{CiVerdict, CommitSource};
-use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::ids::RunId;
 use shopfloor_core::text;
-use shopfloor_store::ci::{CiError, CiRun, CiStep};
+use shopfloor_desk::now;
+use shopfloor_desk::view::run::{RunView, verdict};
+use shopfloor_store::ci::{CiError, CiRun};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -40,47 +40,11 @@ enum CiCommand {
     },
 }
 
-/// A run as `--json` shows it.
-#[derive(Serialize)]
-pub struct RunView {
-    pub run: RunId,
-    pub project: ProjectName,
-    /// `null` for a person's branch.
-    pub issue: Option<IssueNumber>,
-    pub commit: Sha,
-    pub source: CommitSource,
-    /// `null` while it runs.
-    pub verdict: Option<CiVerdict>,
-    pub step: Option<String>,
-    pub log: Option<String>,
-    pub started_at: String,
-    pub finished_at: Option<String>,
-    pub steps: Vec<CiStep>,
-}
-
 #[derive(Serialize)]
 struct LogView {
     run: RunId,
     log: String,
     text: String,
-}
-
-impl From<CiRun> for RunView {
-    fn from(run: CiRun) -> Self {
-        RunView {
-            run: run.run,
-            project: run.project,
-            issue: run.issue,
-            commit: run.commit,
-            source: run.source,
-            verdict: run.verdict,
-            step: run.step,
-            log: run.log,
-            started_at: output::moment(run.started_at),
-            finished_at: run.finished_at.map(output::moment),
-            steps: run.steps,
-        }
-    }
 }
 
 pub fn run(context: &Context, args: CiArgs) -> CliResult<Exit> {
@@ -99,19 +63,6 @@ pub fn run(context: &Context, args: CiArgs) -> CliResult<Exit> {
     Ok(Exit::Fine)
 }
 
-pub fn verdict(run: &CiRun) -> &'static str {
-    match run.verdict {
-        None => "running",
-        Some(CiVerdict::Green) => "green",
-        Some(CiVerdict::Red) => "red",
-        Some(CiVerdict::TimedOut) => "timed out",
-        Some(CiVerdict::Infra) => "infra",
-        Some(CiVerdict::NoChecks) => "no checks",
-        Some(CiVerdict::Cancelled) => "cancelled",
-        Some(CiVerdict::Skipped) => "skipped",
-    }
-}
-
 fn took(run: &CiRun) -> String {
     output::span(run.finished_at.unwrap_or_else(now).since(run.started_at))
 }
@@ -125,10 +76,10 @@ fn list(context: &Context, runs: Vec<CiRun>) {
         .map(|run| {
             vec![
                 run.run.to_string(),
-                view::or_dash(run.issue.map(|issue| format!("#{issue}"))),
+                output::or_dash(run.issue.map(|issue| format!("#{issue}"))),
                 run.commit.short().to_owned(),
                 verdict(run).to_owned(),
-                view::or_dash(run.step.as_deref().map(|step| text::one_line(step, 30))),
+                output::or_dash(run.step.as_deref().map(|step| text::one_line(step, 30))),
                 took(run),
                 output::timestamp(run.started_at),
             ]

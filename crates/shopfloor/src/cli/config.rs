@@ -22,7 +22,7 @@ enum ConfigCommand {
     Check,
     /// Print the JSON schema, for editors
     Schema {
-        /// Of the floor-wide file instead of shopfloor.toml
+        /// For floor.toml instead of shopfloor.toml
         #[arg(long)]
         floor: bool,
     },

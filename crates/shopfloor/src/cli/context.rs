@@ -1,62 +1,35 @@
-//! What every command needs: the floor's home, the project meant, the store. The only place that
+//! What every command needs: the desk of the floor that is meant, and the project. The only place that
 //! reads the environment for them.
 
-use super::door;
+use super::body;
 use super::error::{CliError, CliResult};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
-use crate::daemon::Projects;
+use crate::projects::Projects;
+use shopfloor_adapters::git::origin::{self, Origin};
 use shopfloor_adapters::git::{Git, repos};
-use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
-use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Project;
 use shopfloor_core::text::Redactor;
-use shopfloor_core::time::Time;
-use shopfloor_engine::{Applied, Engine};
-use shopfloor_store::StoreError;
-use shopfloor_store::ci::CiDb;
-use shopfloor_store::forge::ForgeDb;
-use shopfloor_store::sqlite::SqliteStore;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use shopfloor_desk::Desk;
+use shopfloor_desk::command::{Asking, Author};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
+/// The desk, and what the command line adds to it.
 pub struct Context {
-    pub layout: Layout,
+    pub desk: Desk,
     pub json: bool,
     project: Option<String>,
 }
 
-/// Sleeps until the store's log was written. No polling: the kernel tells.
-pub struct StoreWatch {
-    told: mpsc::Receiver<()>,
-    _watcher: FileWatcher,
-    _store: SqliteStore,
-}
-
-impl StoreWatch {
-    /// Until something changed, or that long.
-    pub fn wait(&self, at_most: Duration) -> CliResult<()> {
-        match self.told.recv_timeout(at_most) {
-            Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                Err(CliError::failed("the store can no longer be watched"))
-            }
-        }
+impl Deref for Context {
+    type Target = Desk;
+    fn deref(&self) -> &Desk {
+        &self.desk
     }
-}
-
-pub fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time(since.as_millis() as u64)
-}
-
-/// Minutes east of Greenwich: clients write the times of their machine.
-pub fn utc_offset() -> i32 {
-    jiff::Zoned::now().offset().seconds() / 60
 }
 
 impl Context {
@@ -65,91 +38,7 @@ impl Context {
             Some(home) => std::path::absolute(home)?,
             None => default_home()?,
         };
-        Ok(Context { layout: Layout::new(home), json, project })
-    }
-
-    /// Makes the home folder if it is not there. It holds sockets and agents' work: ours alone.
-    pub fn ensure_home(&self) -> CliResult<()> {
-        let root = self.layout.root();
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(|e| {
-            CliError::failed(format!("the floor's home {} cannot be made: {e}", root.display()))
-        })?;
-        let meta = std::fs::metadata(root)?;
-        if meta.uid() != rustix::process::geteuid().as_raw() {
-            return Err(CliError::failed(format!(
-                "the floor's home {} belongs to another user",
-                root.display()
-            ))
-            .hint("set SHOPFLOOR_HOME to a folder of your own"));
-        }
-        if meta.mode() & 0o077 != 0 {
-            std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))?;
-        }
-        Ok(())
-    }
-
-    fn existing_database(&self) -> CliResult<PathBuf> {
-        let path = self.layout.database();
-        if path.exists() {
-            return Ok(path);
-        }
-        Err(CliError::no_such(format!("there is no floor in {}", self.layout.root().display()))
-            .hint("run `shopfloor init` in a git repository first"))
-    }
-
-    /// The floor as it is now, without the daemon.
-    pub fn engine(&self) -> CliResult<Engine<SqliteStore>> {
-        Ok(Engine::open(SqliteStore::open(&self.existing_database()?)?)?)
-    }
-
-    /// The floor, made if there is none.
-    pub fn new_engine(&self) -> CliResult<Engine<SqliteStore>> {
-        self.ensure_home()?;
-        Ok(Engine::open(SqliteStore::open(&self.layout.database())?)?)
-    }
-
-    pub fn forge(&self) -> CliResult<ForgeDb> {
-        Ok(ForgeDb::open(&self.existing_database()?)?)
-    }
-
-    pub fn ci(&self) -> CliResult<CiDb> {
-        Ok(CiDb::open(&self.existing_database()?)?)
-    }
-
-    /// The floor's store, for reading only.
-    pub fn reader(&self) -> CliResult<SqliteStore> {
-        let path = self.existing_database()?;
-        match SqliteStore::open_read_only(&path) {
-            // An older store is migrated by whoever opens it for writing.
-            Err(StoreError::Older { .. }) => Ok(SqliteStore::open(&path)?),
-            other => Ok(other?),
-        }
-    }
-
-    /// Tells of changes of the store, whoever makes them.
-    pub fn watch_store(&self) -> CliResult<StoreWatch> {
-        // While this connection is open, SQLite keeps the log where it is watched.
-        let store = self.reader()?;
-        // Room for one: a second report before the first was read says nothing new.
-        let (tell, told) = mpsc::sync_channel(1);
-        let watcher = FileWatcher::spawn(move |_| {
-            let _ = tell.try_send(());
-        })?;
-        let mut log = self.layout.database().into_os_string();
-        log.push("-wal");
-        watcher.watch(0, PathBuf::from(log))?;
-        Ok(StoreWatch { told, _watcher: watcher, _store: store })
-    }
-
-    /// Commits an event and tells the daemon, if one runs.
-    pub fn submit(&self, event: &Event) -> CliResult<Applied> {
-        let applied = self.engine()?.submit(now(), event)?;
-        self.poke();
-        match applied.set_aside {
-            Some(why) => Err(CliError::failed(format!("a bug in shopfloor: {why}"))
-                .hint("nothing was done; `shopfloor events` has what was asked, for a report")),
-            None => Ok(applied),
-        }
+        Ok(Context { desk: Desk::new(Layout::new(home)), json, project })
     }
 
     /// The runtimes, with what the user puts over them.
@@ -162,18 +51,25 @@ impl Context {
     }
 
     pub fn git(&self) -> CliResult<Git> {
-        let program = PathBuf::from(self.floor_config()?.git.program);
-        // A name is looked for on the PATH; a path is meant from here, also once we are elsewhere.
-        let path = program.components().count() > 1;
-        let program = if path { std::path::absolute(program)? } else { program };
-        Ok(Git::new(program, std::env::vars_os()))
+        Ok(config::load::git(&self.floor_config()?)?)
+    }
+
+    /// Where a project's branches live.
+    pub fn origin(&self, project: &ProjectName) -> CliResult<Arc<dyn Origin>> {
+        Ok(origin::of(&self.git()?, &self.layout, project))
+    }
+
+    /// What is asked of a project's branches from here.
+    pub fn asking(&self, project: Project) -> Asking<'_> {
+        let by = Author { name: body::author(), is_agent: body::session().is_some() };
+        let name = project.name.clone();
+        Asking { project, by, origin: Box::new(move || self.origin(&name)) }
     }
 
     /// The project named by `--project` or, in an agent's session, by `PROJECT_NAME`; else the one
     /// of this folder; else the only one.
     pub fn project(&self) -> CliResult<Project> {
-        let engine = self.engine()?;
-        let projects: Vec<Project> = engine.floor().projects.iter().cloned().collect();
+        let projects = self.projects()?;
         // An agent's session says which project it is for.
         let session = std::env::var_os("SHOPFLOOR_SESSION").and_then(|_| std::env::var("PROJECT_NAME").ok());
         let named = self.project.clone().or(session);
@@ -214,25 +110,6 @@ impl Context {
 
     pub fn names_a_project(&self) -> bool {
         self.project.is_some()
-    }
-
-    /// Tells the daemon that something changed. Without a daemon nothing needs to be told.
-    pub fn poke(&self) {
-        let _ = self.ask_daemon("poke");
-    }
-
-    /// One line to the daemon, one line back; `None` if no daemon runs.
-    pub fn ask_daemon(&self, request: &str) -> CliResult<Option<String>> {
-        door::ask(&self.layout.daemon_socket(), request)
-    }
-
-    /// Opens the store without changing or creating it, for `doctor`.
-    pub fn probe_store(&self) -> Result<Option<SqliteStore>, StoreError> {
-        let path = self.layout.database();
-        if !path.exists() {
-            return Ok(None);
-        }
-        SqliteStore::open_read_only(&path).map(Some)
     }
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use shopfloor_core::deps;
 use std::path::PathBuf;
 
-/// Print the numbers of the issues that a text depends on, one a line
+/// Print the numbers of the issues that a text depends on, one per line
 ///
 /// The text comes on standard input, as for the seed's parse-deps. What counts: `#N` under a heading Dependencies,
 /// Depends on or Blocked by, and `depends on #N` or `blocked by #N` anywhere else. No floor is needed.

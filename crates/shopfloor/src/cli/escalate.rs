@@ -1,11 +1,7 @@
 //! `shopfloor escalate`: put something before people, in the file that the floor's own escalations go to.
 
-use super::{CliError, CliResult, Context, Exit, body, now, output};
+use super::{CliResult, Context, Exit, body, output};
 use clap::Args;
-use serde::Serialize;
-use shopfloor_adapters::escalations::{self, Line};
-use shopfloor_core::event::Event;
-use shopfloor_core::text::one_line;
 use std::path::Path;
 
 /// Tell people that something needs them
@@ -21,34 +17,15 @@ pub struct EscalateArgs {
     context: String,
 }
 
-#[derive(Serialize)]
-struct Escalated {
-    escalate: bool,
-    #[serde(flatten)]
-    line: Line,
-    file: String,
-}
-
 pub fn run(context: &Context, args: EscalateArgs) -> CliResult<Exit> {
     let project = context.project()?.name;
     let redactor = context.redactor()?;
     let given = if args.context == "-" { body::read_file(Path::new("-"))? } else { args.context };
-    let at = output::moment(now());
-    let line =
-        Line { who: body::author(), ..Line::new(at, project.clone(), &args.trigger, &given, &redactor) };
-    if line.trigger.is_empty() {
-        return Err(CliError::usage("the trigger is empty"));
-    }
-    let file = context.layout.escalations(&project);
-    escalations::append(&file, &line)
-        .map_err(|e| CliError::failed(format!("{} cannot be written: {e}", file.display())))?;
-    let trigger = line.trigger.clone();
-    let text = format!("{trigger}: {}", one_line(&line.context, 500));
-    context.submit(&Event::Escalated { project, text })?;
+    let escalated = context.escalate(project, &args.trigger, &given, body::author(), &redactor)?;
     if context.json {
-        output::json(&Escalated { escalate: true, line, file: file.display().to_string() });
+        output::json(&escalated);
     } else {
-        output::line(format!("escalated {trigger} to {}", file.display()));
+        output::line(format!("escalated {} to {}", escalated.line.trigger, escalated.file));
     }
     Ok(Exit::Fine)
 }

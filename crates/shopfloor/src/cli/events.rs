@@ -1,14 +1,14 @@
 //! `shopfloor events`: what happened, and what happens.
 
-use super::context::now;
 use super::{CliResult, Context, Exit, output};
 use crate::config::Span;
 use clap::Args;
-use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, Seq};
 use shopfloor_core::text::one_line;
-use shopfloor_store::Entry;
-use shopfloor_store::sqlite::{NoteFilter, SqliteStore};
+use shopfloor_desk::now;
+use shopfloor_desk::view::note::NoteView;
+use shopfloor_store::JournalEntry;
+use shopfloor_store::NoteFilter;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct EventsArgs {
     /// Only of this issue
     #[arg(long, value_name = "ISSUE")]
     issue: Option<IssueNumber>,
-    /// At most so many, the newest [default: 50, without --since]
+    /// At most this many, the newest [default: 50, without --since]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Go on with what happens from now on; with --json one object a line
@@ -47,32 +47,7 @@ impl FromStr for Since {
 
 const LIMIT: usize = 50;
 
-/// A note as `--json` shows it.
-#[derive(Serialize)]
-pub struct NoteView {
-    seq: Seq,
-    at: String,
-    kind: String,
-    project: Option<String>,
-    issue: Option<u64>,
-    text: String,
-}
-
-impl From<Entry> for NoteView {
-    fn from(entry: Entry) -> Self {
-        NoteView {
-            seq: entry.seq,
-            at: output::moment(entry.at),
-            kind: entry.kind,
-            project: entry.project,
-            issue: entry.issue,
-            text: entry.text,
-        }
-    }
-}
-
 pub fn run(context: &Context, args: EventsArgs) -> CliResult<Exit> {
-    let mut store = context.reader()?;
     let mut filter = NoteFilter {
         project: context.named_project()?.map(|name| name.to_string()),
         issue: args.issue.map(|n| n.0),
@@ -84,10 +59,10 @@ pub fn run(context: &Context, args: EventsArgs) -> CliResult<Exit> {
         Some(Since::Within(span)) => filter.since = now() - span.0,
         None => {}
     }
-    let notes = store.last_notes(&filter, limit)?;
     if args.follow {
-        return follow(context, store, filter, notes);
+        return follow(context, &filter, limit);
     }
+    let notes = context.reader()?.last_notes(&filter, limit)?;
     if context.json {
         output::json(&notes.into_iter().map(NoteView::from).collect::<Vec<_>>());
     } else {
@@ -97,7 +72,7 @@ pub fn run(context: &Context, args: EventsArgs) -> CliResult<Exit> {
 }
 
 /// One line for people.
-pub fn print_line(note: &Entry) {
+pub fn print_line(note: &JournalEntry) {
     let about = match (&note.project, note.issue) {
         (Some(project), Some(issue)) => format!("{project}#{issue}"),
         (Some(project), None) => project.clone(),
@@ -110,30 +85,27 @@ pub fn print_line(note: &Entry) {
     );
 }
 
-/// Reads what is new whenever the store was written.
-fn follow(
-    context: &Context,
-    mut store: SqliteStore,
-    mut filter: NoteFilter,
-    first: Vec<Entry>,
-) -> CliResult<Exit> {
-    let watch = context.watch_store()?;
-    show(context, &mut filter, first);
+/// What there is, then what comes.
+fn follow(context: &Context, filter: &NoteFilter, limit: usize) -> CliResult<Exit> {
+    // Before what there is is read, so that nothing falls in between.
+    let mut coming = context.subscribe(None)?;
+    let mut shown = Seq(0);
+    let mut show = |notes: Vec<JournalEntry>| {
+        for note in notes.into_iter().filter(|note| filter.passes(note)) {
+            if note.seq <= shown {
+                continue;
+            }
+            shown = note.seq;
+            match context.json {
+                true => output::json_line(&NoteView::from(note)),
+                false => print_line(&note),
+            }
+        }
+    };
+    show(context.reader()?.last_notes(filter, limit)?);
     loop {
-        watch.wait(Duration::MAX)?;
-        let notes = store.last_notes(&filter, usize::MAX)?;
-        show(context, &mut filter, notes);
-    }
-}
-
-/// Prints notes, and moves the filter behind them.
-fn show(context: &Context, filter: &mut NoteFilter, notes: Vec<Entry>) {
-    for note in notes {
-        filter.after = filter.after.max(note.seq);
-        if context.json {
-            output::json_line(&NoteView::from(note));
-        } else {
-            print_line(&note);
+        if let Some(changes) = coming.next(Duration::MAX)? {
+            show(changes.notes);
         }
     }
 }

@@ -34,7 +34,7 @@ enum InboxCommand {
 pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
     let epoch = session()?;
     // One writer to a session: what is typed must not be taken here as well.
-    if context.engine()?.floor().sessions.get(&epoch).is_some_and(|s| s.typed) {
+    if context.engine()?.floor().sessions.get(&epoch).is_some_and(|s| s.client.typed) {
         return Err(CliError::failed("messages to this session are typed into it")
             .hint("end your turn: the next message comes as your next prompt"));
     }

@@ -1,16 +1,14 @@
 //! `shopfloor marker`: a note that somebody orchestrates the project's stories, and how far it is.
 
-use super::{CliError, CliResult, Context, Exit, body, now, output};
+use super::{CliResult, Context, Exit, body, now, output};
 use clap::{Args, Subcommand};
-use serde::{Deserialize, Serialize};
-use shopfloor_adapters::host::atomic::write_atomic;
+use serde::Serialize;
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use shopfloor_hand::marker::Marker;
 use std::path::Path;
 
-/// Say, ask or take back that somebody orchestrates this project's stories
+/// Set, show or remove the marker that somebody orchestrates this project's stories
 #[derive(Args)]
 pub struct MarkerArgs {
     #[command(subcommand)]
@@ -19,7 +17,7 @@ pub struct MarkerArgs {
 
 #[derive(Subcommand)]
 enum MarkerCommand {
-    /// Set the marker; set again, it keeps its age and has a new heartbeat
+    /// Set the marker; setting it again keeps its age and renews its heartbeat
     Create {
         #[arg(long)]
         epic: String,
@@ -31,18 +29,8 @@ enum MarkerCommand {
     },
     /// Show the marker; exit code 4 if there is none
     Check,
-    /// Take the marker away; that there is none is fine
+    /// Remove the marker, if there is one
     Remove,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Marker {
-    epic: String,
-    story: String,
-    remaining: u32,
-    who: String,
-    created: Time,
-    heartbeat: Time,
 }
 
 #[derive(Serialize)]
@@ -59,22 +47,13 @@ struct MarkerView {
     file: String,
 }
 
-const TEXT_CHARS_MAX: usize = 100;
-
 pub fn run(context: &Context, args: MarkerArgs) -> CliResult<Exit> {
     let file = context.layout.marker(&context.project()?.name);
     let marker = match args.command {
         MarkerCommand::Create { epic, story, remaining } => {
-            let now = now();
-            // Half a marker cannot be: it is replaced as a whole. One that cannot be read is a new one.
-            let created = read(&file).ok().flatten().map_or(now, |marker| marker.created);
-            let text = |text: &str| one_line(text, TEXT_CHARS_MAX);
-            let (epic, story, who) = (text(&epic), text(&story), body::author());
-            let marker = Marker { epic, story, remaining, who, created, heartbeat: now };
-            write(&file, &marker)?;
-            Some(marker)
+            Some(Marker::set(&file, now(), &epic, &story, remaining, body::author())?)
         }
-        MarkerCommand::Check => read(&file)?,
+        MarkerCommand::Check => Marker::read(&file)?,
         MarkerCommand::Remove => return remove(context, &file),
     };
     let exists = marker.is_some();
@@ -115,35 +94,11 @@ fn show(context: &Context, marker: Option<Marker>, file: &Path) {
 }
 
 fn remove(context: &Context, file: &Path) -> CliResult<Exit> {
-    let removed = match std::fs::remove_file(file) {
-        Ok(()) => true,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => false,
-        Err(e) => return Err(e.into()),
-    };
+    let removed = Marker::remove(file)?;
     if context.json {
         output::json(&serde_json::json!({ "removed": removed }));
     } else {
         output::line(if removed { "the marker is removed" } else { "there was no marker" });
     }
     Ok(Exit::Fine)
-}
-
-fn read(file: &Path) -> CliResult<Option<Marker>> {
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e.into()),
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
-        CliError::failed(format!("{} is not a marker: {e}", file.display()))
-            .hint("`shopfloor marker remove` takes it away")
-    })
-}
-
-fn write(file: &Path, marker: &Marker) -> CliResult<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let text = serde_json::to_vec_pretty(marker).expect("a marker has string keys only");
-    Ok(write_atomic(file, &text, 0o600)?)
 }

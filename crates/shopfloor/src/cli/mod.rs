@@ -2,7 +2,6 @@
 
 mod agents;
 mod answer;
-mod approval;
 mod attach;
 mod body;
 mod cancel;
@@ -12,7 +11,6 @@ mod config;
 mod context;
 mod deps;
 mod doctor;
-mod door;
 mod down;
 mod error;
 mod escalate;
@@ -42,10 +40,10 @@ mod timers;
 mod troubles;
 mod up;
 mod verify;
-mod view;
 
-pub use context::{Context, now, utc_offset};
+pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
+pub use shopfloor_desk::now;
 
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
@@ -55,7 +53,7 @@ use std::process::ExitCode;
 /// An autonomous code factory: issues in, merged and verified changes out.
 ///
 /// Exit codes: 0 fine, 1 failed, 2 usage or config, 3 a job ended blocked or failed, 4 no such
-/// thing, 5 the floor is busy or locked.
+/// thing, 5 the floor is busy or locked, 6 only a person can continue.
 #[derive(Parser)]
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -113,7 +111,7 @@ enum Command {
     Phase(phase::PhaseArgs),
     Inbox(inbox::InboxArgs),
     Hook(hook::HookArgs),
-    /// Called by Claude Code: draws its status line, with a clock that shows that it lives
+    /// Called by Claude Code: draws its status line, with a clock that shows it is alive
     Statusline,
     Deps(deps::DepsArgs),
     Completions(completions::CompletionsArgs),
@@ -139,7 +137,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            error.print(json);
+            error::print(&error, json);
             error.exit.into()
         }
     }
@@ -159,7 +157,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         None => (text, None),
     };
     let error = CliError { exit: Exit::Usage, message: message.trim().to_owned(), hint };
-    error.print(json);
+    error::print(&error, json);
     error.exit.into()
 }
 

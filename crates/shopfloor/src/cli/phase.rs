@@ -13,13 +13,13 @@ use std::path::PathBuf;
 pub struct PhaseArgs {
     /// awaiting_ci, awaiting_review, needs_human, done or failed
     phase: String,
-    /// Why it failed, or what is asked
+    /// The reason, or the question
     #[arg(long, short)]
     detail: Option<String>,
-    /// With needs_human: something to choose from; once for each
+    /// With needs_human: an answer to choose from; may be repeated
     #[arg(long, value_name = "TEXT")]
     option: Vec<String>,
-    /// With needs_human: what is done if nobody answers in time
+    /// With needs_human: the answer to assume if nobody gives one in time
     #[arg(long, value_name = "TEXT", requires = "deadline")]
     default: Option<String>,
     /// With needs_human: how long the answer can wait, such as 2h

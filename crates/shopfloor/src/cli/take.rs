@@ -1,14 +1,13 @@
 //! `shopfloor take`: a person takes a job from its agent, without attaching.
 
-use super::{CliResult, Context, Exit, held, output, resume};
+use super::{CliResult, Context, Exit, held, output};
 use clap::Args;
-use shopfloor_core::event::Event;
 use shopfloor_core::ids::IssueNumber;
 
-/// Take an issue's job from its agent: nothing is typed to it, and it is neither reminded, replaced nor ended
+/// Take an issue's job from its agent, which is then neither typed to, reminded, replaced nor ended
 ///
-/// Whoever attaches to its terminal (`shopfloor attach`) and types has it without this. It lasts until
-/// `shopfloor resume ISSUE`; what the agent does by itself meanwhile counts.
+/// Attaching to its terminal (`shopfloor attach`) and typing does the same for a while. This lasts until
+/// `shopfloor resume ISSUE`. What the agent does by itself meanwhile still counts.
 #[derive(Args)]
 pub struct TakeArgs {
     issue: IssueNumber,
@@ -17,8 +16,7 @@ pub struct TakeArgs {
 pub fn run(context: &Context, args: TakeArgs) -> CliResult<Exit> {
     held::only_people()?;
     let issue = args.issue;
-    let job = resume::live_job(context, issue)?;
-    context.submit(&Event::Taken { project: job.project, issue })?;
+    context.take(&context.project()?.name, issue)?;
     if context.json {
         output::json(&serde_json::json!({ "issue": issue.0, "taken": true }));
     } else {

@@ -1,100 +1,19 @@
 //! `shopfloor status --timers`: what the floor does next if nothing happens, and when.
 
-use super::context::now;
 use super::{CliResult, Context, Exit, output};
-use serde::Serialize;
-use shopfloor_core::ids::{Epoch, JobId, MessageId, ProjectName};
-use shopfloor_core::state::{Due, Floor, Timer};
-use shopfloor_core::text::one_line;
-
-#[derive(Serialize)]
-struct TimerView {
-    due: String,
-    kind: &'static str,
-    project: Option<ProjectName>,
-    /// The issue or pull request, session, message, project or branch that it is about.
-    subject: String,
-    then: &'static str,
-    #[serde(skip)]
-    within: String,
-}
+use shopfloor_core::ids::ProjectName;
+use shopfloor_core::state::Floor;
+use shopfloor_desk::view::timer::{self, TimerView};
 
 pub fn run(context: &Context, floor: &Floor, mine: impl Fn(&ProjectName) -> bool) -> CliResult<Exit> {
-    let mut timers: Vec<Timer> = floor.timers().collect();
-    timers.sort_by(|one, other| (one.at, &one.due).cmp(&(other.at, &other.due)));
-    let shown = timers.iter().map(|timer| view(floor, timer));
-    let shown: Vec<TimerView> = shown.filter(|t| t.project.as_ref().is_none_or(&mine)).collect();
+    let shown = timer::all(floor, mine);
     if context.json {
         output::json(&shown);
     } else if shown.is_empty() {
-        output::line("no timers: nothing is done before something happens");
+        output::line("no timers: nothing will be done until something happens");
     } else {
         let row = |t: &TimerView| vec![t.within.clone(), t.subject.clone(), t.then.to_owned()];
         output::table(&["DUE", "ABOUT", "THEN"], &shown.iter().map(row).collect::<Vec<_>>());
     }
     Ok(Exit::Fine)
-}
-
-fn view(floor: &Floor, timer: &Timer) -> TimerView {
-    let (project, subject) = about(floor, &timer.due);
-    let left = timer.at.since(now());
-    let within = if timer.at <= now() { "now".to_owned() } else { format!("in {}", output::span(left)) };
-    let (due, kind, then) = (output::moment(timer.at), timer.due.name(), then(&timer.due));
-    TimerView { due, kind, project, subject, then, within }
-}
-
-fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
-    let several = floor.projects.len() > 1;
-    let job = |id: &JobId| {
-        let job = floor.jobs.get(id)?;
-        let project = if several { job.project.as_str() } else { "" };
-        Some((Some(job.project.clone()), format!("{project}#{}", job.issue)))
-    };
-    let session = |epoch: &Epoch| {
-        let session = floor.sessions.get(epoch)?;
-        Some((Some(session.project.clone()), session.tmux.clone()))
-    };
-    let message = |id: &MessageId| {
-        let message = floor.messages.get(id)?;
-        let (project, whose) = session(&message.to?)?;
-        let first = one_line(message.text.lines().next().unwrap_or_default(), 40);
-        Some((project, format!("{whose}: {first}")))
-    };
-    let found = match due {
-        Due::Handback(epoch) | Due::Resume(epoch) | Due::Review(epoch) => session(epoch),
-        Due::Held(id) | Due::Delivery(id) => message(id),
-        Due::Checkpoint(id) | Due::Release(id) | Due::Job(id) => job(id),
-        Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
-            Some((Some(project.clone()), project.to_string()))
-        }
-        Due::Queue(queue) | Due::Signing(queue) => {
-            Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
-        }
-        Due::Entry(id) | Due::Wait(id) => {
-            let entry = floor.entries.get(id);
-            entry.map(|entry| (Some(entry.project.clone()), entry.branch.clone()))
-        }
-    };
-    found.unwrap_or_else(|| (None, due.to_string()))
-}
-
-fn then(due: &Due) -> &'static str {
-    match due {
-        Due::Handback(_) => "nobody has typed: the session is the factory's again",
-        Due::Held(_) => "people are told that it cannot be typed",
-        Due::Delivery(_) => "it counts as not delivered",
-        Due::Resume(_) => "the agent is told to go on",
-        Due::Review(_) => "the reviewer has left no review, and is replaced",
-        Due::Checkpoint(_) => "its work is snapshotted",
-        Due::Release(_) => "its kept worktree is removed",
-        Due::Tidy(_) => "what is old is removed",
-        Due::Job(_) => "it has waited for as long as it may in its state",
-        Due::Trouble(_) => "people are asked to look at what still fails",
-        Due::Staff(_) => "agents that cannot work are tried or told of again",
-        Due::Dependencies(_) => "dependencies that look wrong are looked at again",
-        Due::Queue(_) => "it goes on, or somebody is told that it waits",
-        Due::Signing(_) => "what could not be signed is tried again",
-        Due::Wait(_) => "people are told that it waits long for another branch",
-        Due::Entry(_) => "the checks of its head are tried again",
-    }
 }

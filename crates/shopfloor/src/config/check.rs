@@ -5,6 +5,7 @@ use super::error::ConfigError;
 use super::load::{choose, kind};
 use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};
+use shopfloor_adapters::git::origin::checked_url;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::ids::ProjectName;
@@ -15,8 +16,8 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 14] = [
-    "project", "forge", "ci", "agents", "dev", "review", "merge", "limits", "secrets", "sessions", "git",
+const TABLES: [&str; 13] = [
+    "project", "forge", "ci", "agents", "review", "merge", "limits", "secrets", "sessions", "git",
     "defaults", "rescue", "worktree",
 ];
 
@@ -30,8 +31,9 @@ pub(super) fn shapes(source: &Source<'_>) -> Checked {
 }
 
 fn shapes_in(source: &Source<'_>, table: &DeTable<'_>, path: &mut Vec<String>) -> Checked {
-    for (key, value) in table.iter() {
+    for (key, value) in table {
         let name = key.get_ref().as_ref();
+        let is_table = TABLES.contains(&name) || path.last().is_some_and(|table| table == "agents");
         let found = kind(value.get_ref());
         let wrong = |expected| {
             let subject =
@@ -40,12 +42,12 @@ fn shapes_in(source: &Source<'_>, table: &DeTable<'_>, path: &mut Vec<String>) -
         };
         match value.get_ref() {
             // Of an unknown table the unknown name is said, not what is wrong inside.
-            DeValue::Table(inner) if TABLES.contains(&name) && name != "secrets" => {
+            DeValue::Table(inner) if is_table && name != "secrets" => {
                 path.push(name.to_owned());
                 shapes_in(source, inner, path)?;
                 path.pop();
             }
-            DeValue::Array(_) if TABLES.contains(&name) => return wrong("a table"),
+            DeValue::Array(_) if is_table => return wrong("a table"),
             DeValue::Array(items) if name == "steps" => {
                 if let Some(item) = items.iter().find(|item| item.get_ref().is_array()) {
                     return Err(source.at(item.span(), "a step: expected a table, found an array"));
@@ -153,6 +155,9 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
             &["project", "primary_branch"],
             format!("{:?} cannot be the name of a branch: {rule}", config.project.primary_branch),
         ));
+    }
+    if let Some(Err(bad)) = config.project.origin.as_deref().map(checked_url) {
+        return Err(source.at_key(&["project", "origin"], bad.to_string()));
     }
     targets(source, config)?;
     if let Some(signing) = &config.merge.signing
@@ -317,10 +322,8 @@ fn worktree(source: &Source<'_>, worktree: &Worktree) -> Checked {
 }
 
 fn agents(source: &Source<'_>, agents: &Agents, path: &[&str]) -> Checked {
-    for (role, agent) in [("dev", &agents.dev), ("review", &agents.review)] {
-        if let Some(agent) = agent {
-            self::agent(source, agent, &[path, &[role]].concat())?;
-        }
+    for (role, agent) in agents {
+        self::agent(source, agent, &[path, &[role.as_str()]].concat())?;
     }
     Ok(())
 }
@@ -358,6 +361,12 @@ fn agent(source: &Source<'_>, agent: &Agent, path: &[&str]) -> Checked {
                 if asks { "is one word, such as \"acceptEdits\"" } else { "is for claude and codex only" };
             return Err(at("permission_mode", format!("`permission_mode` in [{table}] {why}")));
         }
+    }
+    if let Some(prompt) = &agent.prompt
+        && prompt.parse::<ProjectName>().is_err()
+    {
+        return Err(at("prompt", format!("`prompt` in [{table}] is not the name of a template"))
+            .hint(format!("it is a file's name without `.md`: {}", ProjectName::RULE)));
     }
     launch(source, agent, path)?;
     if agent.model.as_ref().is_some_and(|model| model.trim().is_empty()) {

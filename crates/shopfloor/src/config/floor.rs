@@ -16,11 +16,11 @@ pub struct FloorConfig {
     pub compat: Compat,
 }
 
-/// Getting on with tools that were made for the system the phase protocol comes from.
+/// Compatibility with tools made for the system the phase protocol comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compat {
-    /// Beside the phase files: a question is answered by what is written to `dev-escalation-reply`, and
+    /// Beside the phase files, what is written to `dev-escalation-reply` answers a question, and
     /// `ci-result-{project}-{issue}.txt` and `dev-renotify-{project}-{issue}` are kept up to date.
     pub seed_files: bool,
 }
@@ -39,12 +39,12 @@ impl Default for Sessions {
     }
 }
 
-/// Bounds over all projects.
+/// Limits over all projects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FloorLimits {
-    /// Issues worked on at the same time, all projects together. Without it only the projects' own
-    /// limits hold.
+    /// Issues worked on at the same time, all projects together. Without it, only the projects' own limits
+    /// apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_jobs: Option<u32>,
@@ -68,6 +68,7 @@ impl Default for Git {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defaults {
-    /// `[defaults.agents.dev]` stands in for a missing `[agents.dev]`, whole, and likewise review.
+    /// `[defaults.agents.dev]` stands in for a missing `[agents.dev]`, whole, and likewise for every other role.
+    #[schemars(with = "std::collections::BTreeMap<String, super::agents::Agent>")]
     pub agents: Agents,
 }

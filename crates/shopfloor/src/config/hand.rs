@@ -8,23 +8,19 @@ use super::load::{choose, kind};
 use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use shopfloor_adapters::verify::STATE_FILE;
-use shopfloor_adapters::verify::{Check, GitCheck, KEY};
-use shopfloor_core::hand::fill;
-use shopfloor_core::hand::paths::{self, PathGlob};
+use shopfloor_core::fill;
+use shopfloor_core::paths::{self, PathGlob};
 use shopfloor_core::runtime::{EMBEDDED, TemplateError};
+use shopfloor_hand::step::{COMMAND_PLACEHOLDERS, PROMPT_PLACEHOLDERS};
+use shopfloor_hand::verify::{Check, GitCheck, KEY, STATE_FILE};
 use std::path::{Component, Path};
 use toml::de::DeValue;
-
-/// The placeholders of a step's prompt, and of its command, which may also hold the prompt.
-pub const PROMPT_PLACEHOLDERS: [&str; 4] = ["story", "step", "extra", STATE_FILE];
-pub const COMMAND_PLACEHOLDERS: [&str; 5] = ["story", "step", "extra", STATE_FILE, "prompt"];
 
 /// What `shopfloor session` runs for a step of an orchestrated story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandStep {
-    /// Whose screens the session shows: "claude", "codex", or "generic" for any other program.
+    /// Whose screens to expect: "claude", "codex", or "generic" for any other program.
     #[serde(default = "generic")]
     pub runtime: String,
     /// The program and its arguments. They may hold {story}, {step}, {extra}, {state_file} and {prompt}.
@@ -32,8 +28,7 @@ pub struct HandStep {
     /// A text for {prompt}. It may hold {story}, {step}, {extra} and {state_file}.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Names of environment variables that it may see, beside a minimal set; without this line those of
-    /// [agents.dev].
+    /// Names of environment variables that it may see, besides a minimal set; by default those of [agents.dev].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass_env: Option<Vec<String>>,
 }
@@ -69,10 +64,10 @@ pub struct VerifyCheck {
     /// With `files` (default 1) and `git = "commits_ahead"` (default 1): at least so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
-    /// With `files`: at most so many.
+    /// With `files`: at most this many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
-    /// With `run`: at most so long; default 5m.
+    /// With `run`: a time limit; default 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// With `git = "commits_ahead"`: of what; default the primary branch.
@@ -97,10 +92,11 @@ pub struct VerifyCheck {
 pub enum GitWord {
     /// Nothing is uncommitted.
     Clean,
-    /// HEAD has commits that another branch has not.
+    /// HEAD has commits that another branch lacks.
     CommitsAhead,
     /// A branch is on the remote, at the same commit.
     Pushed,
+    /// A branch exists.
     BranchExists,
 }
 

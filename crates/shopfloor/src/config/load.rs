@@ -4,12 +4,15 @@ use super::check;
 use super::error::ConfigError;
 use super::hand;
 use super::source::{Source, error_at, title};
-use super::{Agent, FloorConfig, ProjectConfig, Runtime};
+use super::{Agent, FloorConfig, ProjectConfig, Runtime, agents};
 use serde::de::DeserializeOwned;
+use shopfloor_adapters::git::Git;
+use shopfloor_core::ids::Role;
 use shopfloor_core::policy::ReviewPeople;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
 use toml::de::DeValue;
 
 /// Nobody writes a configuration this long; what is longer is some other file.
@@ -55,6 +58,15 @@ pub fn floor_from(file: &Path, text: &str) -> Result<FloorConfig, ConfigError> {
     Ok(config)
 }
 
+/// The git that the floor uses, in this process's environment.
+pub fn git(floor: &FloorConfig) -> io::Result<Git> {
+    let program = PathBuf::from(&floor.git.program);
+    // A name is looked for on the PATH; a path is meant from here, also once we are elsewhere.
+    let path = program.components().count() > 1;
+    let program = if path { std::path::absolute(program)? } else { program };
+    Ok(Git::new(program, std::env::vars_os()))
+}
+
 /// Who works where the project's file does not say: the floor's agent, else the demo. A demo
 /// reviewer beside a real developer is never assumed: its approval would be worth nothing.
 fn fill_agents(
@@ -62,18 +74,20 @@ fn fill_agents(
     config: &mut ProjectConfig,
     floor: &FloorConfig,
 ) -> Result<(), ConfigError> {
-    let defaults = &floor.defaults.agents;
-    let dev =
-        config.agents.dev.get_or_insert_with(|| defaults.dev.clone().unwrap_or_else(Agent::demo)).runtime;
-    if config.agents.review.is_none() {
-        config.agents.review = defaults.review.clone().or((dev == Runtime::Demo).then(Agent::demo));
+    for (role, agent) in &floor.defaults.agents {
+        config.agents.entry(*role).or_insert_with(|| agent.clone());
     }
-    if config.review.required && config.agents.review.is_none() {
+    let dev = config.agents.entry(Role::DEV).or_insert_with(Agent::demo).runtime;
+    if dev == Runtime::Demo {
+        config.agents.entry(Role::REVIEW).or_insert_with(Agent::demo);
+    }
+    let reviewed = config.agents.contains_key(&Role::REVIEW);
+    if config.review.required && !reviewed {
         return Err(source
             .at_key(&["agents"], "review is required, but nothing says who reviews")
             .hint("add [agents.review] with a runtime, or set `required = false` in [review]"));
     }
-    if config.review.people == ReviewPeople::Always && config.agents.review.is_none() {
+    if config.review.people == ReviewPeople::Always && !reviewed {
         return Err(source
             .at_key(&["review", "people"], "`people` in [review] is \"always\", but no agent reviews")
             .hint("add [agents.review] with a runtime, or set `people = \"never\"` in [review]"));
@@ -119,7 +133,12 @@ fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
 
 fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigError> {
     check::shapes(source)?;
-    T::deserialize(toml::de::Deserializer::from(source.tree().clone())).map_err(|e| explain(source, &e))
+    let mut tree = source.tree().clone();
+    agents::inherit(source, tree.get_mut())?;
+    if let Some(DeValue::Table(defaults)) = tree.get_mut().get_mut("defaults").map(Spanned::get_mut) {
+        agents::inherit(source, defaults)?;
+    }
+    T::deserialize(toml::de::Deserializer::from(tree)).map_err(|e| explain(source, &e))
 }
 
 /// Says in words of the file what serde says in words of Rust. The messages read here are those of

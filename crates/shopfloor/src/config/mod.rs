@@ -23,6 +23,7 @@ pub mod runtimes;
 pub mod schema;
 pub mod secrets;
 mod sessions;
+mod settings;
 pub mod show;
 mod source;
 pub mod template;

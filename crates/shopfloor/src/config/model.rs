@@ -8,10 +8,11 @@ use super::hand::{HandStep, Verify};
 use super::merge::{Merge, Review};
 use super::ports::PortRange;
 use super::sessions::ProjectSessions;
+use super::settings::settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{ProjectName, Role};
-use shopfloor_core::policy::{OnAlreadyDone, OnFailed, Policy};
+use shopfloor_core::policy::{OnAlreadyDone, OnFailed};
 use std::collections::BTreeMap;
 
 /// A project's configuration: `shopfloor.toml` at the root of its repository.
@@ -25,7 +26,9 @@ pub struct ProjectConfig {
     /// Required: either `steps`, or `no_checks = true`.
     #[serde(default)]
     pub ci: Ci,
+    /// Who does the work, by role.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Agent>")]
     pub agents: Agents,
     #[serde(default)]
     pub review: Review,
@@ -51,13 +54,10 @@ pub struct ProjectConfig {
 }
 
 impl ProjectConfig {
-    /// The agent of a role. A loaded configuration always has one for `Dev`, and one for `Review`
+    /// The agent of a role. A loaded configuration always has one for `dev`, and one for `review`
     /// if review is required.
     pub fn agent(&self, role: Role) -> Option<&Agent> {
-        match role {
-            Role::Dev => self.agents.dev.as_ref(),
-            Role::Review => self.agents.review.as_ref(),
-        }
+        self.agents.get(&role)
     }
 }
 
@@ -72,6 +72,10 @@ pub struct Project {
     /// The branch that finished work lands on.
     #[serde(default = "main_branch")]
     pub primary_branch: String,
+    /// Where the branches live: the URL of a git remote (https, http, ssh or git). `shopfloor init` settles it for
+    /// good; a later change of this line counts for nothing. Without one they live in a repository of the floor's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 fn main_branch() -> String {
@@ -93,7 +97,7 @@ pub enum ForgeKind {
     Local,
 }
 
-/// Bounds: how much at once, how often again, how long to wait.
+/// Limits: how much at once, how often again, how long to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -104,81 +108,75 @@ pub struct Limits {
     pub ci_fixes: u32,
     /// Times a dead session of one issue is replaced.
     pub respawns: u32,
-    /// Times an agent is reminded when what it signalled cannot be acted upon.
+    /// Times an agent is reminded when what it signalled cannot be acted on.
     pub reminders: u32,
     /// What becomes of an issue whose agent gave up: "blocked" waits for a person, "backlog" has it tried
     /// again, up to three times in all.
     #[schemars(with = "String", extend("enum" = ["blocked", "backlog"]))]
     pub on_failed: OnFailed,
-    /// What becomes of an issue whose agent says that it is done already, and has changed nothing: "ask"
-    /// has a person look, "close" closes it.
+    /// What becomes of an issue whose agent says that it is already done, and has changed nothing: "ask" has a
+    /// person look, "close" closes it.
     #[schemars(with = "String", extend("enum" = ["ask", "close"]))]
     pub on_already_done: OnAlreadyDone,
-    /// An agent at work that shows no sign for this long is looked after.
+    /// After this long without a sign of life, somebody looks after an agent at work.
     pub idle: Span,
-    /// An agent that waits for its own work in the background (tests in a shell, an agent it sent off) may
-    /// do so for this long before somebody is told and it counts as idle.
+    /// How long an agent may wait for its own work in the background (tests in a shell, an agent it sent off)
+    /// before somebody is told and it counts as idle.
     pub background: Span,
     /// A message to an agent must be taken within this time.
     pub delivery: Span,
-    /// Before the first replacement of a dead session; doubles with each.
+    /// The pause before the first replacement of a dead session; it doubles with each.
     pub respawn_backoff: Span,
-    /// Times an agent is told to go on after a turn that its model's servers broke off, before a human is
-    /// asked.
+    /// Times an agent is told to continue after its model's servers broke off a turn, before a human is asked.
     pub retries: u32,
-    /// Before it is told to go on for the first time; doubles with each, up to half an hour.
+    /// The pause before it is told so for the first time; it doubles with each, up to half an hour.
     pub retry_backoff: Span,
-    /// After this long an open question to a human is repeated.
+    /// After this long, an open question to a human is repeated.
     pub renotify: Span,
-    /// After this long an open question to a human is escalated.
+    /// After this long, an open question to a human is escalated.
     pub escalate: Span,
-    /// What fails for no fault of a change (a disk, a server, a tool) is tried again until it works; after
-    /// this long a human is asked to look.
+    /// What fails through no fault of a change (a disk, a server, a tool) is retried until it works; after this
+    /// long, a human is asked to look.
     pub trouble: Span,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        let policy = Policy::default();
-        Limits {
-            max_jobs: u32::try_from(policy.max_jobs).expect("the default is small"),
-            ci_fixes: policy.ci_fixes_max,
-            respawns: policy.respawns_max,
-            reminders: policy.reminders_max,
-            on_failed: policy.on_failed,
-            on_already_done: policy.on_already_done,
-            idle: Span(policy.idle_timeout),
-            background: Span(policy.background_timeout),
-            delivery: Span(policy.delivery_timeout),
-            respawn_backoff: Span(policy.respawn_backoff),
-            retries: policy.retries_max,
-            retry_backoff: Span(policy.retry_backoff),
-            renotify: Span(policy.renotify_after),
-            escalate: Span(policy.escalate_after),
-            trouble: Span(policy.trouble_after),
-        }
-    }
-}
+settings!(Limits {
+    max_jobs: max_jobs,
+    ci_fixes: ci_fixes_max,
+    respawns: respawns_max,
+    reminders: reminders_max,
+    on_failed: on_failed,
+    on_already_done: on_already_done,
+    idle: idle_timeout,
+    background: background_timeout,
+    delivery: delivery_timeout,
+    respawn_backoff: respawn_backoff,
+    retries: retries_max,
+    retry_backoff: retry_backoff,
+    renotify: renotify_after,
+    escalate: escalate_after,
+    trouble: trouble_after,
+} and {});
 
-/// What is done to an issue's worktree before an agent works in it, and before it goes.
+/// What is done to an issue's worktree before an agent works in it, and before it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worktree {
-    /// Command lines for `sh -c`, run one after another in a new worktree. One that was cut short is run
-    /// again, so each must bear that. What it leaves running in the background is ended.
+    /// Command lines for `sh -c`, run one after another in a new worktree. One that was cut short is run again,
+    /// so a second run must do no harm. What it leaves running in the background is ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
-    /// The same, before the worktree is removed. What fails is reported and holds nothing up.
+    /// The same, before the worktree is removed. A failure is reported and holds nothing up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub teardown: Vec<String>,
-    /// For all commands of one kind together.
+    /// Time limit for all commands of one kind together.
     pub timeout: Span,
     /// Files that are copied from your checkout into a new worktree: patterns as in a .gitignore, such as
     /// ".env" and "config/*.local". A file `.worktreeinclude` in your checkout may list more. Only files
     /// that git ignores are copied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Each worktree gets one of these ports, as `SHOPFLOOR_PORT`, that no other worktree has.
+    /// Each worktree gets one of these ports as `SHOPFLOOR_PORT`, and no other worktree has it.
     pub ports: PortRange,
 }
 
@@ -198,35 +196,29 @@ impl Default for Worktree {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rescue {
-    /// Between two snapshots of a worktree in which an agent works. One is also made at each phase and
+    /// Time between two snapshots of a worktree in which an agent works. One is also made at each phase, and
     /// before anything is ended or removed.
     pub every: Span,
-    /// Snapshots of an agent that are kept at least.
+    /// How many snapshots of an agent are kept at least.
     #[schemars(range(min = 1, max = 10_000))]
     pub keep: u32,
-    /// After this long the others go as well. A snapshot that is the only copy of something never goes.
+    /// How long the others are kept. A snapshot that is the only copy of something is never removed.
     pub keep_for: Span,
     /// Whether snapshots are also sent to the project's origin.
     pub push: bool,
-    /// How long the worktree of an issue that did not land is kept. What it holds is kept beyond that.
+    /// How long the worktree of an issue that did not land is kept. Its snapshots are kept longer.
     pub keep_worktrees: Span,
     /// How long the files of sessions and the logs of checks are kept once nothing needs them.
     pub keep_logs: Span,
 }
 
-impl Default for Rescue {
-    fn default() -> Self {
-        let policy = Policy::default();
-        Rescue {
-            every: Span(policy.checkpoint_every),
-            keep: policy.rescue_keep,
-            keep_for: Span(policy.rescue_keep_for),
-            push: false,
-            keep_worktrees: Span(policy.keep_worktrees),
-            keep_logs: Span(policy.keep_logs),
-        }
-    }
-}
+settings!(Rescue {
+    every: checkpoint_every,
+    keep: rescue_keep,
+    keep_for: rescue_keep_for,
+    keep_worktrees: keep_worktrees,
+    keep_logs: keep_logs,
+} and { push: false });
 
 /// Where a secret is found: `{ env = "VAR" }` or `{ file = "path" }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use std::path::Path;
 pub fn unset(config: &ProjectConfig, role: Role, is_set: &dyn Fn(&str) -> bool) -> Vec<String> {
     let Some(agent) = config.agent(role) else { return Vec::new() };
     let asked = agent.key_command.as_ref().and_then(|_| agent.key_variable());
-    let checks: &[String] = if role == Role::Dev { &config.ci.pass_env } else { &[] };
+    let checks: &[String] = if role.develops() { &config.ci.pass_env } else { &[] };
     let names = agent.pass_env.iter().filter(|name| Some(name.as_str()) != asked).chain(checks);
     names.filter(|name| !is_set(name)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -18,11 +18,11 @@ pub fn unset(config: &ProjectConfig, role: Role, is_set: &dyn Fn(&str) -> bool) 
 pub fn warnings(config: &ProjectConfig, folder: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Err(e) = secrets::resolve(config, folder, env) {
-        lines.push(format!("{e}: nothing is begun without it"));
+        lines.push(format!("{e}: nothing starts without it"));
     }
     let is_set = |name: &str| env(name).is_some();
     let names: BTreeSet<String> =
-        [Role::Dev, Role::Review].into_iter().flat_map(|role| unset(config, role, &is_set)).collect();
+        config.agents.keys().flat_map(|role| unset(config, *role, &is_set)).collect();
     lines.extend(names.into_iter().map(|name| format!("{name} is in pass_env, but is not set")));
     lines
 }
@@ -31,8 +31,7 @@ pub fn warnings(config: &ProjectConfig, folder: &Path, env: &dyn Fn(&str) -> Opt
 /// cannot be read.
 pub fn named_variables(checkout: &Path, floor: &FloorConfig) -> BTreeSet<String> {
     let Ok(config) = load::project(&checkout.join(FILE_NAME), floor) else { return BTreeSet::new() };
-    let agents = [Role::Dev, Role::Review].into_iter().filter_map(|role| config.agent(role));
-    let passed = agents.flat_map(|agent| &agent.pass_env).chain(&config.ci.pass_env).cloned();
+    let passed = config.agents.values().flat_map(|agent| &agent.pass_env).chain(&config.ci.pass_env).cloned();
     let secrets = config.secrets.values().filter_map(|secret| match secret {
         SecretRef::Env(name) => Some(name.clone()),
         SecretRef::File(_) => None,
@@ -57,10 +56,7 @@ mod tests {
         );
         let none = |_: &str| None;
         let told = warnings(&config, Path::new("/"), &none);
-        assert_eq!(
-            told[0],
-            "secret `T`: the environment variable TOK is not set: nothing is begun without it"
-        );
+        assert_eq!(told[0], "secret `T`: the environment variable TOK is not set: nothing starts without it");
         let names: Vec<&str> = told[1..].iter().filter_map(|line| line.split(' ').next()).collect();
         assert_eq!(names, ["A", "B", "CACHE"]);
         assert!(warnings(&config, Path::new("/"), &|_| Some("value".into())).is_empty());

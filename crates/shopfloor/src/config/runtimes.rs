@@ -60,7 +60,7 @@ fn merge<'a>(
     over: &DeTable<'a>,
     path: &mut Vec<String>,
 ) -> Result<(), ConfigError> {
-    for (key, value) in over.iter() {
+    for (key, value) in over {
         let name = key.get_ref().as_ref();
         if path.is_empty() && name == "name" {
             return Err(source
@@ -92,7 +92,7 @@ fn merge<'a>(
 fn merge_rules<'a>(base: &mut DeArray<'a>, over: &DeArray<'a>) {
     let mut known: Vec<Spanned<DeValue<'a>>> = base.iter().cloned().collect();
     let mut merged = DeArray::new();
-    for rule in over.iter() {
+    for rule in over {
         let name = rule_name(rule.get_ref());
         match known.iter_mut().find(|known| name.is_some() && rule_name(known.get_ref()) == name) {
             Some(known) => *known = rule.clone(),

@@ -95,7 +95,7 @@ fn find_in_table<'s>(
     range: &Range<usize>,
     path: &mut Vec<String>,
 ) -> Option<Found<'s>> {
-    for (key, value) in table.iter() {
+    for (key, value) in table {
         path.push(key.get_ref().to_string());
         if key.span() == *range {
             return Some(Found { path: path.clone(), value: value.get_ref() });

@@ -108,12 +108,12 @@ const NO_CHECKS: &str = r##"# No checks were found in this repository, so change
 no_checks = true"##;
 
 const TEMPLATE: &str = r##"# Shopfloor's configuration of this repository.
-# What stands here after a `#` shows a default: remove the `#` to change it.
+# A setting after a `#` shows its default: remove the `#` to change it.
 # `shopfloor config show` prints everything that is in force.
 # Durations are written "30s", "10m", "3h" or "1h30m".
 
 [project]
-# How this project is called on the floor: in commands, paths and session names.
+# What this project is called on the floor: in commands, paths and session names.
 name = @NAME@
 # The branch that finished work lands on. Agents never write to it themselves.
 primary_branch = @BRANCH@
@@ -125,27 +125,27 @@ kind = "local"
 [ci]
 # The checks. Each runs with `sh -c` in a clean checkout of exactly the commit in question, so it
 # must also install what it needs. Exit code 0 means passed. They run before a review, and again on
-# what is about to land. They are told what it is about: SHOPFLOOR_PURPOSE (head, trial or base), SHOPFLOOR_HEAD,
-# SHOPFLOOR_BASE, SHOPFLOOR_BRANCH and SHOPFLOOR_PR, as far as there is one.
+# what is about to land. Variables tell them what they check: SHOPFLOOR_PURPOSE (head, trial, base, try),
+# SHOPFLOOR_HEAD, SHOPFLOOR_BASE, SHOPFLOOR_BRANCH and SHOPFLOOR_PR, as far as there is one.
 @CHECKS@
-# For a whole run, all steps together.
+# Time limit for a whole run, all steps together.
 # timeout = "30m"
-# Environment variables that the checks may see, by name, beside a minimal set.
+# Names of environment variables that the checks may see, besides a minimal set.
 # pass_env = []
-# A change of these paths alone lands without checks; such as "docs/**" or "*.md".
+# Changes to these paths alone land without checks; such as "docs/**" or "*.md".
 # skip_paths = []
-# What in a failing step's output says that the machine or the network failed, not the change.
+# Words in a failing step's output that say that the machine or the network failed, not the change.
 # infra = []
-# Whether a head is checked by itself, an agent's before it is reviewed and a person's before it is tried as it would
-# land: "always", "when-idle" (only if the merge queue wants no run just then) or "never": then the checks run once,
-# as part of the merge. Nothing lands that did not pass as it lands.
+# Whether a head is checked by itself, an agent's before its review and a person's before it is tried as it would
+# land: "always", "when-idle" (only while the merge queue needs no run) or "never": then the checks run once, as part
+# of the merge. Whatever this says, nothing lands that did not pass as it lands.
 # heads = "always"
-# What the checks take at least. A pass that comes sooner is not believed: the runner is broken, not the change good.
+# The least time the checks can take. A pass that comes sooner is not believed: the runner is broken.
 # min_time = "0s"
 
 [agents.dev]
 # Who implements issues. "demo" is a scripted agent inside Shopfloor: it uses no AI, needs no
-# account and costs nothing; it is there to show you the whole way of an issue to the main branch.
+# account and costs nothing; it is there to show you an issue's whole path to the main branch.
 # For real work, run any program you like in the issue's worktree:
 #   runtime = "generic"
 #   command = ["my-agent", "--its-option"]
@@ -162,12 +162,12 @@ runtime = "demo"
 required = true
 # timeout = "3h"
 # rounds = 5
-# An agent that stopped without a review is replaced after this long.
+# How long an agent may have stopped without a review before it is replaced.
 # agent_timeout = "30m"
-# Kilobytes of the diff that a reviewer is shown.
+# Kilobytes of the diff that a reviewer is shown; it can look at the rest itself.
 # diff_kb = 25
-# Whether an agent also reviews pull requests that people made, as advice to them: "never", "ask" (when somebody
-# asks: `shopfloor pr review N --ask`) or "always" (every new head).
+# Whether an agent also reviews people's pull requests, as advice to them: "never", "ask" (when somebody asks, with
+# `shopfloor pr review N --ask`) or "always" (every new head).
 # people = "ask"
 
 [merge]
@@ -178,25 +178,25 @@ method = "squash"
 # The same, for branches that people queue.
 # people = "merge"
 # Changes that are checked together land as one merge commit, so that every first-parent commit of the primary branch
-# has passed ("strict"). "each": no two together, every change has a run and a commit of its own. "tip": one after
-# another, and only the last commit has passed.
+# has passed ("strict"). "each": every change has a run and a commit of its own. "tip": they land one after another,
+# and only the last commit has passed.
 # batch = "strict"
-# Of a branch that lands by "rebase", only the last commit is checked ("last"): its inner commits become commits of the
-# primary branch unchecked. "each" checks every one of them in the same run, and a red one fails the branch.
+# Of a branch that lands by "rebase", only the last commit is checked ("last"); its inner commits land unchecked.
+# "each" checks every one of them in the same run, and a red one fails the branch.
 # check_commits = "last"
 # Merge candidates that are checked at the same time; several changes land with one run of the checks.
 # slots = 1
 # How long a change may wait in the merge queue before somebody is told.
 # alarm = "2h"
-# Other branches that work lands on, each with a queue of its own. Issues with the label (without it the target's
-# name) land there, and branches queued with `merge-queue add BRANCH --to release-1`.
+# Other branches that work lands on, each with a queue of its own. Issues with its label (by default the target's
+# name) land there, and so do branches queued with `merge-queue add BRANCH --to release-1`.
 # targets.release-1 = { branch = "release/1.x" }
-# A program that is run once for each change that has landed, or that failed or conflicted; what happened is in its
-# environment (SHOPFLOOR_OUTCOME, SHOPFLOOR_BRANCH, SHOPFLOOR_COMMIT and others).
+# A program that is run once for each change that landed, or that failed or conflicted. Its environment says what
+# happened (SHOPFLOOR_OUTCOME, SHOPFLOOR_BRANCH, SHOPFLOOR_COMMIT and others).
 # on_landed = ["/usr/local/bin/tell-the-team"]
 # on_not_landed = ["/usr/local/bin/tell-the-team"]
 # command_timeout = "5m"
-# Has the queue's commits signed when they land: with an ssh key's file, or an openpgp key's fingerprint.
+# Signs the queue's commits when they land: with an ssh key's file, or an openpgp key's fingerprint.
 # signing = { format = "ssh", key = "/home/me/.ssh/id_ed25519" }
 
 [limits]
@@ -205,24 +205,24 @@ max_jobs = 1
 # Times an agent is asked to repair failing checks, and times a dead session is replaced.
 # ci_fixes = 3
 # respawns = 3
-# Times an agent goes on after an error of its model's servers, before you are asked, and the first pause.
+# Times an agent is told to continue after an error of its model's servers before you are asked, and the first pause.
 # retries = 8
 # retry_backoff = "1m"
-# How long an agent may show no sign before somebody is told.
+# How long an agent may show no sign of life before somebody is told.
 # idle = "2h"
-# How long it may wait for its own work in the background, such as tests in a shell.
+# How long it may wait for its own background work, such as tests in a shell.
 # background = "4h"
-# What fails for no fault of a change (a disk, a server, a tool) is tried again until it works; after this
+# What fails through no fault of a change (a disk, a server, a tool) is retried until it works; after this
 # long you are asked to look.
 # trouble = "4h"
 
 [sessions]
-# Who attaches to an agent's terminal and types has it until they detach, or typed nothing for this long.
+# Whoever attaches to an agent's terminal and types has it until they detach, or have typed nothing for this long.
 # handback = "15m"
 
 [worktree]
-# Each issue is worked on in a folder of its own. Commands that make it usable, run in it before the
-# agent begins; the same before it is removed. They may be run again, so they must bear that.
+# Each issue is worked on in a folder of its own. These commands run in it before the agent begins, and
+# before it is removed. They may run twice, so a second run must do no harm.
 # setup = []
 # teardown = []
 # Files of your checkout that git ignores and the agent needs, such as ".env" or "config/*.local".
@@ -237,7 +237,7 @@ max_jobs = 1
 # How long the worktree of an issue that did not land is kept.
 # keep_worktrees = "14d"
 
-# Secrets are never written here, only where they are found. Their values are hidden in logs.
+# Secrets are never written here, only where to find them. Their values are hidden in logs.
 # [secrets]
 # MY_TOKEN = { env = "MY_TOKEN" }
 # MY_KEY = { file = "/home/me/.config/my-key" }

@@ -70,7 +70,7 @@ struct Title {
 
 /// One recording, judged.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
+pub struct Judged {
     pub client: String,
     pub behaviour: String,
     pub recording: String,
@@ -100,12 +100,12 @@ pub fn versions(client: &str) -> Vec<Version> {
 
 /// Runs the table for one client on a runtime. A recording that is not in the table fails, as does
 /// a row without a recording.
-pub fn run(client: &str, spec: &RuntimeSpec) -> Vec<Verdict> {
+pub fn run(client: &str, spec: &RuntimeSpec) -> Vec<Judged> {
     let text = embedded::RECORDINGS.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| *text);
     let table: Table = toml::from_str(text).expect("the table is tested");
     let mut verdicts = Vec::new();
     let mut judge = |path: &str, of: &str, expected: String, found: String| {
-        verdicts.push(Verdict {
+        verdicts.push(Judged {
             client: client.to_owned(),
             behaviour: of.to_owned(),
             recording: path.to_owned(),

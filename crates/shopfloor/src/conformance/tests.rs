@@ -11,7 +11,7 @@ fn every_recording_is_listed_and_taken_for_what_it_is() {
         for verdict in run(client, &spec) {
             count += 1;
             if !verdict.ok {
-                let Verdict { recording, behaviour, expected, found, .. } = verdict;
+                let Judged { recording, behaviour, expected, found, .. } = verdict;
                 bad.push(format!("{behaviour}: {recording}\n  expected {expected}\n  found    {found}"));
             }
         }
@@ -25,7 +25,7 @@ fn every_recording_is_listed_and_taken_for_what_it_is() {
 fn a_rule_that_is_missing_is_noticed() {
     let mut spec = runtimes::embedded("claude").unwrap();
     spec.screen.rules.retain(|rule| rule.meaning.to_string() != "dialog(permission)");
-    let bad: Vec<Verdict> = run("claude", &spec).into_iter().filter(|v| !v.ok).collect();
+    let bad: Vec<Judged> = run("claude", &spec).into_iter().filter(|v| !v.ok).collect();
     assert!(bad.iter().any(|v| v.behaviour == "dialogs"), "{bad:?}");
 }
 

@@ -1,11 +1,12 @@
-//! Who is at the daemon's door: whether a process, or one that started it, belongs to an agent's session.
-//! Everything a session starts carries a variable that names it. Who takes that off and lets itself be
-//! adopted is not found out: this is against mistakes, not against an agent that wants to get through.
+//! Who is at the daemon's door: whether a process, or one of its ancestors, belongs to an agent's session.
+//! Everything a session starts carries a variable that names the session. A process that removes the variable
+//! and gets itself adopted is not detected: this guards against mistakes, not against an agent that wants to
+//! get through.
 
 use shopfloor_adapters::terminal::tmux::MARKER;
 use std::io;
 
-/// Longer chains of parents are no person's.
+/// A person has no longer chain of parents.
 const PARENTS_MAX: usize = 64;
 
 pub fn is_in_a_session(mut pid: u32) -> io::Result<bool> {
@@ -13,7 +14,7 @@ pub fn is_in_a_session(mut pid: u32) -> io::Result<bool> {
     for _ in 0..PARENTS_MAX {
         let environment = match std::fs::read(format!("/proc/{pid}/environ")) {
             Ok(environment) => environment,
-            // Somebody else's, such as the system's first process: none of our sessions.
+            // Somebody else's process, such as the system's first: not one of our sessions.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
             Err(e) => return Err(e),
         };

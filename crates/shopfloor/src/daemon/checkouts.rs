@@ -1,8 +1,8 @@
-//! The primary branch of each user's checkout: what they commit there is taken in. Watched in git's files, as
-//! the hubs are; also of a checkout that is a worktree of another.
+//! The primary branch of each user's checkout: what users commit there is taken in. Watched in git's files,
+//! as origins are; also if the checkout is a worktree of another.
 
-use crate::cli::Context;
-use shopfloor_adapters::git::{Git, checkout, hub};
+use shopfloor_adapters::git::origin::{self, Origin};
+use shopfloor_adapters::git::{Git, checkout};
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
@@ -33,28 +33,28 @@ struct Shared {
 struct Watched {
     project: ProjectName,
     branch: String,
-    /// Where the checkout's branches are, and the hub.
+    /// Where the checkout's branches are, and its project's origin.
     refs: PathBuf,
-    hub: PathBuf,
-    /// Where it was when that was last passed on.
+    origin: Arc<dyn Origin>,
+    /// Where the branch was when that was last passed on.
     told: Option<Sha>,
-    /// Where it was last seen, and since when.
+    /// Where the branch was last seen, and since when.
     seen: Option<(Sha, Instant)>,
 }
 
-/// Two files tell of a branch.
+/// Two files tell about a branch.
 const FILES: u64 = 2;
 
 /// How long a commit is left to its author before it is taken in.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The projects whose checkouts have their primary branch elsewhere than the hub, as events.
-pub fn touched(context: &Context, git: &Git, floor: &Floor) -> Vec<Event> {
+/// Events for the projects in whose checkouts the primary branch is elsewhere than on origin.
+pub fn touched(layout: &Layout, git: &Git, floor: &Floor) -> Vec<Event> {
     let parted = |project: &&Project| {
         let branch = &project.policy.primary_branch;
         let refs = checkout::branches_of(git, Path::new(&project.checkout));
-        let ours = refs.and_then(|refs| hub::peek(&refs, branch));
-        ours.is_some() && ours != hub::peek(&context.layout.hub(&project.name), branch)
+        let ours = refs.and_then(|refs| checkout::branch(&refs, branch));
+        ours.is_some() && ours != origin::of(git, layout, &project.name).branch(branch)
     };
     let found = floor.projects.iter().filter(parted);
     found.map(|project| Event::CheckoutTouched { project: project.name.clone() }).collect()
@@ -85,23 +85,23 @@ impl CheckoutWatch {
         }
     }
 
-    /// Arming a watch reports the file once: what was committed before the daemon began is taken in.
+    /// Arming a watch reports the file once: what was committed before the daemon started is taken in.
     fn watch(&self, project: &ProjectName, at: &Path, branch: &str) {
         // Where there is no checkout there is nothing to take in.
         let Some(refs) = checkout::branches_of(&self.git, at) else { return };
         let watched = Watched {
             project: project.clone(),
             branch: branch.to_owned(),
-            hub: self.layout.hub(project),
+            origin: origin::of(&self.git, &self.layout, project),
             refs: refs.clone(),
             told: None,
             seen: None,
         };
         self.shared.watched().insert(self.last, watched);
-        for (n, file) in (0..FILES).zip(hub::files_of(&refs, branch)) {
+        for (n, file) in (0..FILES).zip(checkout::files_of(&refs, branch)) {
             let shown = file.display().to_string();
             if let Err(e) = self.files.watch(self.last * FILES + n, file) {
-                eprintln!("warning: {shown} cannot be watched: {e}");
+                tracing::warn!("{shown} cannot be watched: {e}");
             }
         }
     }
@@ -112,16 +112,16 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on that the branch is somewhere that neither the hub has nor the floor knows of, once it has been
-    /// there for a moment: who commits often pushes next, and two who push the same at once would be in each
-    /// other's way. When to look again.
+    /// Reports that the branch is at a commit that origin's branch is not at and that was not reported yet,
+    /// once it has been there for a moment: people often push right after committing, and two who push the
+    /// same at once would get in each other's way. Returns when to look again.
     fn look(&self, number: u64) -> Option<Duration> {
         let mut all = self.watched();
         let watched = all.get_mut(&number)?;
-        let head = hub::peek(&watched.refs, &watched.branch)?;
-        // Mostly it is we who have just brought it there.
+        let head = checkout::branch(&watched.refs, &watched.branch)?;
+        // Usually it is we who have just brought it there.
         if watched.told.as_ref() == Some(&head)
-            || hub::peek(&watched.hub, &watched.branch).as_ref() == Some(&head)
+            || watched.origin.branch(&watched.branch).as_ref() == Some(&head)
         {
             return None;
         }

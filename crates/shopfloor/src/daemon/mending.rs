@@ -1,7 +1,7 @@
-//! Notices what may have mended a hold: a client that is installed, a login, a configuration that is put
-//! right. Watched by the kernel, and only while something is held; what it means is for a look to tell.
+//! Notices what may have ended a hold: a client is installed, somebody logs in, a configuration is put right.
+//! Watched by the kernel, and only while something is held; a look then says what it means.
 
-use super::Projects;
+use crate::projects::Projects;
 use shopfloor_adapters::agent::mending_files;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::event::Event;
@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Folders of a PATH and files of a client: more are not watched, but tried again in time.
+/// How many folders of a PATH and files of a client are watched; the others are retried in time.
 const FILES_MAX: usize = 200;
 
 pub struct Mending {
@@ -33,7 +33,7 @@ struct Shared {
 struct Watched {
     project: ProjectName,
     path: PathBuf,
-    /// As it was when it was last looked at: clients touch their files all the time.
+    /// The file's state when it was last looked at: clients touch their files all the time.
     stamp: Option<Stamp>,
 }
 
@@ -66,7 +66,7 @@ impl Mending {
                 self.next_key += 1;
                 let watched = Watched { project: project.clone(), stamp: stamp(&path), path: path.clone() };
                 self.shared.watched().insert(self.next_key, watched);
-                // What cannot be watched is tried again in time.
+                // What cannot be watched is retried in time.
                 let _ = self.files.watch(self.next_key, path);
             }
         }

@@ -1,34 +1,31 @@
-//! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached;
-//! there is one to a floor, and all that it knows is in the store.
+//! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached; a floor has
+//! one, and everything it knows is in the store.
 
 mod caller;
 mod checkouts;
-mod hubs;
 mod mending;
 mod numbers;
+mod origins;
 mod orphans;
 mod panes;
 mod people;
-mod projects;
 mod seed_files;
 mod signs;
 mod socket;
-mod surroundings;
 mod watches;
 
-pub use projects::{Accepted, Projects, Unusable};
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
-use crate::cli::{CliError, CliResult, Context, Exit};
-use crate::config::{FILE_NAME, FloorConfig};
+use crate::config::runtimes::Catalogue;
+use crate::config::{self, FILE_NAME};
+use crate::projects::{Accepted, Projects, Unusable};
 use panes::PaneListener;
 use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
-use shopfloor_adapters::forge::local::LocalForge;
-use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, hub, repos};
+use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, branches, origin, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::Commands;
@@ -36,96 +33,98 @@ use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
-use shopfloor_core::policy::Policy;
+use shopfloor_desk::{Desk, Error, Exit, Result};
 use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
-use shopfloor_store::ci::{CiDb, CiStep, NewRun};
-use shopfloor_store::sqlite::SqliteStore;
+use shopfloor_store::Store;
+use shopfloor_store::ci::{CiRuns, CiStep, NewRun};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Effects at once. Each is a thread that mostly waits for git, tmux or the disk.
+/// How many effects run at once. Each is a thread that mostly waits for git, tmux or the disk.
 const TASKS_MAX: usize = 32;
 
-/// Between two tries to write to a store that cannot be written to.
+/// The pause between two attempts to write to a store that cannot be written to.
 const STORE_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long one try waits for whoever holds the store. Short: meanwhile nothing else is heard.
+/// How long one attempt waits for whoever holds the store. Short: nothing else is heard meanwhile.
 const STORE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a daemon may hold the floor without answering: it is starting, or ending.
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
-/// Reads a project's file as its primary branch has it.
+/// Reads a project's configuration file from its primary branch.
 fn accepted(git: &Git, layout: &Layout) -> Accepted {
     let (git, layout) = (git.clone(), layout.clone());
     Arc::new(move |project| {
-        let hub = layout.hub(&project.name);
-        hub::file(&git, &hub, &project.primary_branch, FILE_NAME).map_err(|e| e.to_string())
+        let origin = origin::of(&git, &layout, &project.name);
+        branches::file(&*origin, &project.primary_branch, FILE_NAME).map_err(|e| e.to_string())
     })
 }
 
-/// A floor that is taken and ready to run.
+/// A floor that has been taken and is ready to run.
 pub struct Daemon {
-    pub runner: Runner<SqliteStore, FloorWatches>,
+    pub runner: Runner<Box<dyn Store>, FloorWatches>,
     tmux: Tmux,
-    /// Held until the daemon ends, whichever way.
+    /// Held until the daemon ends, in whatever way.
     _lock: FileLock,
     _socket: Socket,
 }
 
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
-    pub fn take(context: &Context, until: Until) -> CliResult<Daemon> {
-        let mut engine = context.engine()?;
-        let lock = take_lock(context)?;
-        let git = context.git()?;
-        // Wherever it was started: that folder may go. The floor's own does not while the floor is there.
-        std::env::set_current_dir(context.layout.root())?;
+    pub fn take(desk: &Desk, until: Until) -> Result<Daemon> {
+        let mut engine = desk.engine()?;
+        let lock = take_lock(desk)?;
+        let floor_config = config::load::floor(&desk.layout.config())?;
+        let git = config::load::git(&floor_config)?;
+        // The folder the daemon was started in may disappear. The floor's own does not as long as the floor
+        // exists.
+        std::env::set_current_dir(desk.layout.root())?;
         engine.store().set_patience(STORE_PATIENCE)?;
         engine.take_lease()?;
-        numbers::pass_over(context, &mut engine)?;
-        install_self(context)?;
+        numbers::pass_over(&desk.layout, &mut engine)?;
+        install_self(desk)?;
 
-        let floor_config = context.floor_config()?;
-        let (projects, mut unusable) = Projects::load(&floor_config, context.runtimes()?, engine.floor());
+        let runtimes = Catalogue::load(&desk.layout.runtimes())?;
+        let (projects, mut unusable) = Projects::load(&floor_config, runtimes, engine.floor());
         for project in projects.all() {
             let project = project.git();
-            repos::ensure(&git, &context.layout, &project)
-                .map_err(|e| CliError::failed(format!("the repositories of {}: {e}", project.name)))?;
+            repos::ensure(&git, &desk.layout, &project)
+                .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
-        let (projects, refused) = projects.with_accepted(accepted(&git, &context.layout));
+        let (projects, refused) = projects.with_accepted(accepted(&git, &desk.layout));
         unusable.extend(refused);
         for Unusable { project, error } in &unusable {
-            eprintln!("warning: nothing new is begun in {project}: {}", error.message);
+            tracing::warn!("nothing new is started in {project}: {}", error.message);
             let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };
             let told = engine.floor().projects.get(project).and_then(|p| p.paused.as_ref());
             if told != Some(&error.message) {
-                engine.submit(crate::cli::now(), &event)?;
+                engine.submit(shopfloor_desk::now(), &event)?;
             }
         }
         if let Some(last) = unusable.into_iter().next_back().filter(|_| projects.all().is_empty()) {
             return Err(last.error);
         }
-        // What the configuration says now is what the floor decides by.
+        // The floor decides by what the configuration says now.
         for event in &projects.events(engine.floor()) {
-            engine.submit(crate::cli::now(), event)?;
+            engine.submit(shopfloor_desk::now(), event)?;
         }
 
-        // What was committed in a checkout meanwhile is taken in before anything is said to be done.
-        for event in checkouts::touched(context, &git, engine.floor()) {
-            engine.submit(crate::cli::now(), &event)?;
+        // What was committed in a checkout meanwhile is taken in before anything is reported as done.
+        for event in checkouts::touched(&desk.layout, &git, engine.floor()) {
+            engine.submit(shopfloor_desk::now(), &event)?;
         }
 
         let path = std::env::var_os("PATH").unwrap_or_default();
         let panes = PaneListener::default();
-        let tmux = Tmux::new(context.layout.tmux_socket(), path)
+        let tmux = Tmux::new(desk.layout.tmux_socket(), path)
             .connect(panes.callback())
-            .map_err(|e| CliError::failed(e.to_string()))?;
+            .map_err(|e| Error::failed(e.to_string()))?;
         let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
         let seeds =
-            floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), context.layout.root()));
-        let mut ports = ports(context, &projects, &git, &tmux, phase_dir)?;
+            floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), desk.layout.root()));
+        let mut ports = ports(desk, &projects, &git, &tmux, phase_dir)?;
         if let Some(seeds) = seeds.clone() {
             ports.ci = Arc::new(SeedCi { inner: ports.ci, seeds });
         }
@@ -133,14 +132,14 @@ impl Daemon {
         let options = RunnerOptions {
             capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
             until,
-            clock: crate::cli::now,
-            warn: |why| eprintln!("warning: {why}"),
+            clock: shopfloor_desk::now,
+            warn: |why| tracing::warn!("{why}"),
             store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
             let seeds = seeds.map(|seeds| SeedWatch::start(seeds, projects.clone(), handle.clone()));
             let watches = FloorWatches::new(
-                context.layout.clone(),
+                desk.layout.clone(),
                 git.clone(),
                 tmux.clone(),
                 projects.clone(),
@@ -148,38 +147,38 @@ impl Daemon {
                 &panes,
             );
             seeds.transpose().and_then(|seeds| Ok(watches?.with_seeds(seeds))).map_err(|e| {
-                CliError::failed(format!("the kernel's file and process events are not to be had: {e}"))
+                Error::failed(format!("the kernel's file and process events are not to be had: {e}"))
             })
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&context.layout.daemon_socket(), runner.handle(), projects)?;
+        let socket = Socket::listen(&desk.layout.daemon_socket(), runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
 }
 
-/// Takes the floor, or says who has it. Whoever holds it and does not answer is dying, or just starting: that
-/// is waited for.
-fn take_lock(context: &Context) -> CliResult<FileLock> {
-    let path = context.layout.daemon_lock();
+/// Takes the floor, or says who has it. A holder that does not answer is dying or just starting, and is
+/// waited for.
+fn take_lock(desk: &Desk) -> Result<FileLock> {
+    let path = desk.layout.daemon_lock();
     let began = Instant::now();
     loop {
         if let Some(lock) = FileLock::exclusive(&path)? {
             return Ok(lock);
         }
-        let answers = context.ask_daemon("ping")?.is_some();
+        let answers = desk.ask_daemon("ping")?.is_some();
         if answers || began.elapsed() > SILENT_HOLDER {
             let who = lock::holder(&path).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             let what = if answers { "" } else { " and does not answer" };
-            return Err(CliError::new(Exit::Busy, format!("a daemon runs on this floor already{who}{what}"))
+            return Err(Error::new(Exit::Busy, format!("a daemon already runs on this floor{who}{what}"))
                 .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
         }
-        // No event tells that a lock is free.
+        // No event announces a free lock.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 impl Drop for Daemon {
-    /// Before the lock is released: the next daemon finds no connection of this one. Agents' sessions
+    /// Before the lock is released, so that the next daemon finds no connection of this one. Agents' sessions
     /// live on.
     fn drop(&mut self) {
         self.tmux.close();
@@ -187,13 +186,13 @@ impl Drop for Daemon {
 }
 
 fn ports(
-    context: &Context,
+    desk: &Desk,
     projects: &Projects,
     git: &shopfloor_adapters::git::Git,
     tmux: &Tmux,
     phase_dir: std::path::PathBuf,
-) -> CliResult<Ports> {
-    let layout = &context.layout;
+) -> Result<Ports> {
+    let layout = &desk.layout;
     let lookup = projects.git_lookup();
     let agents = TmuxAgents {
         layout: layout.clone(),
@@ -201,30 +200,30 @@ fn ports(
         phase_dir,
         configs: projects.agent_lookup(),
     };
-    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(context.ci()?)));
+    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(desk.ci()?)));
     Ok(Ports {
         workspace: Arc::new(GitWorkspace::new(git.clone(), layout.clone(), lookup.clone())),
         setup: Arc::new(WorktreeSetup::new(git.clone(), layout.clone(), projects.setup_lookup())),
         merger: Arc::new(GitMerger::new(git.clone(), layout.clone(), lookup)),
         ci: Arc::new(ci),
-        forge: Arc::new(LocalForge::new(context.forge()?)),
+        forges: Arc::new(desk.forges()?),
         agents: Arc::new(agents),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
-            moment: crate::cli::output::moment,
+            moment: shopfloor_desk::time::moment,
             redactor: projects.redactor_lookup(),
         }),
         notices: Arc::new(Commands { layout: layout.clone(), configs: projects.notice_lookup() }),
     })
 }
 
-/// Writes down what the checks do, for `shopfloor ci`. The verdict the factory acts on comes with
-/// the effect's outcome; a record that cannot be written holds nothing up.
-fn recorder(db: CiDb) -> shopfloor_adapters::ci::local::CiObserver {
+/// Records what the checks do, for `shopfloor ci`. The verdict the factory acts on comes with the effect's
+/// outcome; a record that cannot be written holds nothing up.
+fn recorder(db: Box<dyn CiRuns>) -> shopfloor_adapters::ci::local::CiObserver {
     let db = Mutex::new(db);
     Arc::new(move |progress| {
         let mut db = db.lock().unwrap_or_else(|broken| broken.into_inner());
-        let now = crate::cli::now();
+        let now = shopfloor_desk::now();
         let written = match progress {
             CiProgress::Started { run, .. } => db.started(
                 &NewRun {
@@ -244,14 +243,14 @@ fn recorder(db: CiDb) -> shopfloor_adapters::ci::local::CiObserver {
             }
         };
         if let Err(e) = written {
-            eprintln!("warning: a CI run could not be recorded: {e}");
+            tracing::warn!("a CI run could not be recorded: {e}");
         }
     })
 }
 
-/// Agents call `shopfloor`: the one that runs the floor.
-fn install_self(context: &Context) -> CliResult<()> {
-    let bin = context.layout.bin();
+/// Agents call `shopfloor`: they get the program that runs the floor.
+fn install_self(desk: &Desk) -> Result<()> {
+    let bin = desk.layout.bin();
     std::fs::create_dir_all(&bin)?;
     let link = bin.join("shopfloor");
     let fresh = bin.join(format!(".shopfloor.{}", std::process::id()));
@@ -261,7 +260,7 @@ fn install_self(context: &Context) -> CliResult<()> {
     Ok(())
 }
 
-fn stop_on_signals(handle: Handle) -> CliResult<()> {
+fn stop_on_signals(handle: Handle) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
@@ -272,18 +271,4 @@ fn stop_on_signals(handle: Handle) -> CliResult<()> {
         }
     });
     Ok(())
-}
-
-/// A project's event for the core.
-fn project_event(project: &projects::Loaded, floor: &FloorConfig) -> Event {
-    Event::ProjectSet {
-        project: project.config.project.name.clone(),
-        checkout: project.checkout.display().to_string(),
-        policy: policy(project, floor),
-    }
-}
-
-/// What the core decides by: the project's own settings and the floor's limit.
-fn policy(project: &projects::Loaded, floor: &FloorConfig) -> Policy {
-    Policy { floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize), ..project.config.policy() }
 }

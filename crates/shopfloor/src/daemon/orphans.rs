@@ -1,21 +1,21 @@
-//! Sessions that nobody knows: on the floor's own socket, under a name that only a job's session has,
-//! and not on record as one that lives. A store that was put back from a copy leaves such.
+//! Orphans: sessions on the floor's own socket, under a name that only a job's session has, that no record
+//! says are alive. A store restored from a copy leaves such sessions.
 //!
-//! They are ended before the daemon does anything, since a session that is started under the same
-//! name would adopt them. What their worktrees hold is kept first. Sessions under other names are
-//! somebody's, and left alone.
+//! They are ended before the daemon does anything else, since a session started under the same name would
+//! adopt them. What their worktrees hold is kept first. Sessions under other names belong to somebody, and
+//! are left alone.
 
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, Role, tmux_name};
+use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, tmux_name};
 use shopfloor_core::state::{Floor, SessionState};
 use shopfloor_engine::ports::{PortResult, Ports, Tree};
 
-/// Ends what is nobody's. What cannot be ended is said, and holds nothing up.
+/// Ends all orphans. One that cannot be ended is reported, and holds nothing up.
 pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
     let names = match tmux.list() {
         Ok(sessions) => sessions.into_iter().map(|(name, _)| name),
         Err(e) => {
-            eprintln!("warning: whether there are sessions that nobody knows cannot be seen: {e}");
+            tracing::warn!("whether there are sessions that nobody knows cannot be seen: {e}");
             return;
         }
     };
@@ -28,10 +28,10 @@ pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
         for (name, tree, epoch) in &orphans {
             scope.spawn(move || match end_one(floor, ports, tree, *epoch) {
                 Ok(Some(kept)) => {
-                    eprintln!("session {name} was nobody's and is ended; its work is kept at {kept}")
+                    tracing::info!("session {name} was nobody's and is ended; its work is kept at {kept}");
                 }
-                Ok(None) => eprintln!("session {name} was nobody's and is ended; it had no worktree"),
-                Err(e) => eprintln!("warning: session {name} is nobody's and could not be ended: {e}"),
+                Ok(None) => tracing::info!("session {name} was nobody's and is ended; it had no worktree"),
+                Err(e) => tracing::warn!("session {name} is nobody's and could not be ended: {e}"),
             });
         }
     });
@@ -41,9 +41,9 @@ fn is_known(floor: &Floor, name: &str, epoch: Epoch) -> bool {
     floor.sessions.get(&epoch).is_some_and(|s| s.tmux == name && s.state != SessionState::Ended)
 }
 
-/// As any session is ended: a snapshot before, since it may not survive the end, and one after.
+/// Ended like any session: with a snapshot before, since the work may not survive the end, and one after.
 fn end_one(floor: &Floor, ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Option<String>> {
-    // Of a project that the floor does not have there is no worktree either.
+    // If the floor does not have the project, there is no worktree either.
     let keep = || match floor.projects.get(&tree.project) {
         Some(_) => ports.workspace.snapshot(tree),
         None => Ok(None),
@@ -53,28 +53,30 @@ fn end_one(floor: &Floor, ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResul
     Ok(keep()?.map(|snapshot| snapshot.reference))
 }
 
-/// What a session of that name is for, if the name is a job's session's.
+/// The tree and epoch that a session's name stands for, if it is the name of a job's session.
 fn parse(name: &str) -> Option<(Tree, Epoch)> {
     let (rest, epoch) = name.rsplit_once("-e")?;
-    let (rest, issue) = rest.rsplit_once('-')?;
+    let (rest, number) = rest.rsplit_once('-')?;
     let (role, project) = rest.split_once('-')?;
-    let role = [Role::Dev, Role::Review].into_iter().find(|known| known.as_str() == role)?;
+    let role: Role = role.parse().ok()?;
     let project: ProjectName = project.parse().ok()?;
-    let issue: IssueNumber = issue.parse().ok()?;
+    let assignment = Assignment::Issue(number.parse().ok()?);
     let epoch: Epoch = epoch.parse().ok()?;
-    // Only exactly as we write it.
-    (tmux_name(role, &project, issue, epoch) == name).then_some((Tree::of_job(&project, role, issue), epoch))
+    // Only if spelled exactly as we write it.
+    (tmux_name(role, &project, assignment, epoch) == name)
+        .then(|| (Tree::of_job(&project, role, assignment), epoch))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shopfloor_core::ids::IssueNumber;
 
     #[test]
     fn only_names_of_jobs_sessions_are_taken_for_such() {
         let (tree, epoch) = parse("review-my-app-e2-12-e3").expect("a session's name");
-        assert_eq!((tree.role(), tree.project.as_str()), (Some(Role::Review), "my-app-e2"));
-        assert_eq!((tree.issue(), epoch), (Some(IssueNumber(12)), Epoch(3)));
+        assert_eq!((tree.role(), tree.project.as_str()), (Some(Role::REVIEW), "my-app-e2"));
+        assert_eq!((tree.number(), epoch), (Some(IssueNumber(12)), Epoch(3)));
         for other in [
             "hand-sample-1-e1",
             "dev-sample-1",

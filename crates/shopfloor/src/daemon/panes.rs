@@ -1,7 +1,7 @@
-//! What tmux tells of the agents' panes, passed on to the watches.
+//! Passes what tmux reports about the agents' panes on to the watches.
 //!
-//! The connection to tmux is made before the watches are, and is one of their parts: so it is told
-//! later where to, and does not keep them alive.
+//! The connection to tmux is made before the watches, and is one of their parts: so it learns later where to
+//! report to, and does not keep the watches alive.
 
 use super::watches::Shared;
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;

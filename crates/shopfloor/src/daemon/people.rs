@@ -1,5 +1,6 @@
-//! Who types at the agents' terminals, told to the floor: when somebody begins, now and then while they
-//! go on, and when the last of them has left. Who only scrolls does not begin; who has it already goes on by that.
+//! Tells the floor who types at the agents' terminals: when somebody begins, now and then while they
+//! continue, and when the last of them has left. Scrolling does not begin a person's hold, but it prolongs
+//! one.
 
 use crate::attend::{Seats, seats};
 use shopfloor_adapters::terminal::tmux::Tmux;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Somebody who goes on typing is told of this often, and at least once before the floor would let go.
+/// How often the floor is told about somebody who keeps typing; and at least once before it would let go.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 const BEFORE_THE_END: Duration = Duration::from_secs(60);
 
@@ -20,9 +21,9 @@ pub struct People(Mutex<BTreeMap<Epoch, Known>>);
 
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Until when the floor says that a person has it.
+    /// Until when the floor considers the session held by a person.
     until: Option<Time>,
-    /// The newest key that was told.
+    /// The newest key that the floor was told about.
     told: Option<Time>,
 }
 
@@ -45,7 +46,7 @@ impl People {
 
     /// Something stirred at a session's terminals, or may have while nobody watched.
     pub fn look(&self, tmux: &Tmux, epoch: Epoch, session: &str, now: Time) -> Option<Event> {
-        // What cannot be seen says nothing; the floor's own deadline holds.
+        // A terminal that cannot be seen says nothing; the floor's own deadline holds.
         self.heed(epoch, seats(tmux, session).ok()?, now)
     }
 

@@ -1,10 +1,10 @@
-//! `[compat] seed_files`: what tools made for the phase protocol's own system put into the phase files'
-//! folder is taken in, and what they look for there is put there. See [`SeedFiles`].
+//! `[compat] seed_files`: takes in what tools made for the phase protocol's own system put into the phase
+//! files' folder, and puts there what they look for. See [`SeedFiles`].
 //!
 //! Invariant: a reply answers the one question that was open when it was taken, and no other: it is removed
-//! only when that question is not open any more.
+//! only when that question is no longer open.
 
-use super::Projects;
+use crate::projects::Projects;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_core::effect::{CiReport, CommitSource, Tidy};
@@ -21,7 +21,7 @@ type Place = (ProjectName, IssueNumber);
 
 pub struct SeedWatch {
     shared: Arc<Shared>,
-    /// Issues that have, or may have, files there, and those with a mark.
+    /// Issues that have, or may have, files there, and issues with a mark.
     known: Option<BTreeSet<Place>>,
     marked: BTreeSet<Place>,
     _files: FileWatcher,
@@ -37,10 +37,10 @@ struct Shared {
 #[derive(Default)]
 struct Open {
     questions: Vec<(QuestionId, Place)>,
-    /// Replies that were taken, and those that were passed on.
+    /// Questions whose replies were taken, and those whose replies were passed on.
     taken: BTreeSet<QuestionId>,
     sent: BTreeSet<QuestionId>,
-    /// How many questions were open when a reply was found to be for nobody in particular.
+    /// How many questions were open when it was unclear which of them a reply answers.
     unclear: usize,
 }
 
@@ -73,11 +73,11 @@ impl SeedWatch {
         self.shared.look();
     }
 
-    /// The marks of repeated questions; and nothing is left of issues that nobody works on.
+    /// Updates the marks of repeated questions, and removes everything of issues that nobody works on.
     fn reconcile_files(&mut self, floor: &Floor) {
         let live: BTreeSet<Place> = floor.jobs.iter().filter(|j| j.is_live()).map(place).collect();
         let seeds = &self.shared.seeds;
-        // At the start also what a daemon before this one may have left.
+        // At the start, also what an earlier daemon may have left.
         let all = || floor.jobs.iter().map(place).collect();
         for (project, issue) in self.known.take().unwrap_or_else(all).difference(&live) {
             seeds.forget_issue(project, *issue);
@@ -93,7 +93,7 @@ impl SeedWatch {
             if self.marked.insert((project.clone(), *issue))
                 && let Err(e) = seeds.mark_renotified(project, *issue)
             {
-                eprintln!("warning: {e}");
+                tracing::warn!("{e}");
             }
         }
         self.known = Some(live);
@@ -101,7 +101,7 @@ impl SeedWatch {
 }
 
 fn place(job: &Job) -> Place {
-    (job.project.clone(), job.issue)
+    (job.project.clone(), job.number())
 }
 
 impl Shared {
@@ -109,13 +109,14 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a reply that is there, if it is clear whom it answers, and passes on what was taken.
+    /// Takes a reply, if there is one and it is clear which question it answers, and passes on what was
+    /// taken.
     fn look(&self) {
         let mut open = self.open();
         match self.seeds.has_reply() {
             Ok(true) => self.take(&mut open),
             Ok(false) => open.unclear = 0,
-            Err(e) => eprintln!("warning: a reply is not taken: {e}"),
+            Err(e) => tracing::warn!("a reply is not taken: {e}"),
         }
         let Open { questions, taken, sent, .. } = &mut *open;
         taken.retain(|id| {
@@ -133,15 +134,15 @@ impl Shared {
     fn take(&self, open: &mut Open) {
         let count = open.questions.len();
         match open.questions.as_slice() {
-            // It is left for the question that is to come.
+            // The reply is left for the next question.
             [] => {}
             [(id, _)] => match self.seeds.take_reply(*id) {
                 Ok(()) => {
                     open.taken.insert(*id);
-                    // Whoever replies again, before the first was acted upon, is heard too late.
+                    // A second reply, before the first was acted upon, comes too late.
                     open.unclear = 0;
                 }
-                Err(e) => eprintln!("warning: a reply cannot be taken: {e}"),
+                Err(e) => tracing::warn!("a reply cannot be taken: {e}"),
             },
             [(_, (project, _)), ..] if open.unclear != count => {
                 open.unclear = count;
@@ -160,7 +161,7 @@ impl Shared {
             Ok(Some(text)) => text,
             Ok(None) => return,
             Err(e) => {
-                eprintln!("warning: a reply cannot be read: {e}");
+                tracing::warn!("a reply cannot be read: {e}");
                 return;
             }
         };
@@ -170,7 +171,7 @@ impl Shared {
     }
 }
 
-/// The checks, with their newest result put where those tools look for it.
+/// Runs the checks, and puts the newest result where those tools look for it.
 pub struct SeedCi {
     pub inner: Arc<dyn Ci>,
     pub seeds: SeedFiles,
@@ -182,7 +183,7 @@ impl Ci for SeedCi {
         if let (Some(issue), CommitSource::Hub) = (request.issue, request.source)
             && let Err(e) = self.seeds.write_ci_result(request.project, issue, request.commit, &report)
         {
-            eprintln!("warning: {e}");
+            tracing::warn!("{e}");
         }
         Ok(report)
     }

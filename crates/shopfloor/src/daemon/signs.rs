@@ -1,8 +1,8 @@
-//! Signs of life of sessions that tell nothing of themselves: that they write to their terminal. Told to
-//! the floor every quarter of the time that such an agent is given, and no more often.
+//! Signs of life of sessions that report nothing themselves: that they write to their terminal. The floor is
+//! told every quarter of the time that such an agent is given, and no more often.
 
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, Role};
+use shopfloor_core::ids::{Duty, Epoch};
 use shopfloor_core::state::{Floor, Session};
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ struct Sign {
 impl Signs {
     pub fn watch(&self, floor: &Floor, session: &Session) {
         let policy = floor.projects.get(&session.project).map(|p| p.policy.clone()).unwrap_or_default();
-        let given = match session.role {
-            Role::Dev => policy.idle_timeout,
-            Role::Review => policy.reviewer_timeout,
+        let given = match session.role.duty() {
+            Duty::Develop => policy.idle_timeout,
+            Duty::Review => policy.reviewer_timeout,
         };
         let sign = Sign { epoch: session.epoch, every: given / 4, told: None };
         self.signs().insert(session.tmux.clone(), sign);
@@ -34,7 +34,7 @@ impl Signs {
         self.signs().retain(|_, sign| sign.epoch != epoch);
     }
 
-    /// Something was written: what the floor is told, if it is time.
+    /// Something was written. Returns what the floor is told, if it is time.
     pub fn written(&self, tmux: &str, now: Time) -> Option<Event> {
         let mut signs = self.signs();
         let sign = signs.get_mut(tmux)?;

@@ -1,4 +1,4 @@
-//! The daemon's door: a Unix socket, for the user alone. A line comes in, a line goes out.
+//! The daemon's door: a Unix socket, for the user alone. One line comes in, one line goes out.
 
 use super::{Projects, caller};
 use shopfloor_engine::{Handle, Input};
@@ -8,18 +8,20 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Variables and their values are the largest of all requests.
+/// Variables and their values make the largest of all requests.
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
-/// Begins the request that brings them.
+/// How the request with variables begins.
 pub const VARIABLES: &str = "variables ";
+/// Precedes the name of the project whose forge may have news.
+const LOOK: &str = "look ";
 
-/// Listening for as long as it lives.
+/// Listens for as long as it lives.
 pub struct Socket {
     path: PathBuf,
 }
 
 impl Socket {
-    /// The caller holds the floor's lock, so a socket that is there is a dead daemon's.
+    /// The caller holds the floor's lock, so an existing socket is a dead daemon's.
     pub fn listen(path: &Path, handle: Handle, projects: Projects) -> std::io::Result<Socket> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
@@ -60,11 +62,15 @@ fn serve(stream: UnixStream, handle: &Handle, projects: &Projects) -> std::io::R
         "ping" => format!("pong {}", std::process::id()),
         "poke" => told(handle, Input::Poke),
         "stop" => told(handle, Input::Stop),
+        asked if asked.starts_with(LOOK) => match asked[LOOK.len()..].parse() {
+            Ok(project) => told(handle, Input::Hint(project)),
+            Err(_) => "error: no such project".to_owned(),
+        },
         _ => "error: unknown request".to_owned(),
     };
     (&stream).write_all(format!("{answer}\n").as_bytes())?;
     if request.trim_end() == "stop" {
-        // Whoever asked waits for the line to close: the kernel does that when the daemon ends.
+        // Whoever asked waits for the connection to close: the kernel closes it when the daemon ends.
         std::mem::forget(stream);
     }
     Ok(())
@@ -74,8 +80,8 @@ fn told(handle: &Handle, input: Input) -> String {
     if handle.send(input) { "ok".into() } else { "error: the daemon is ending".into() }
 }
 
-/// New values of variables for agents, as an object of JSON. An agent has no say in that: who it is, the
-/// kernel says.
+/// New values of variables for agents, as a JSON object. Agents may not do this: the kernel says who is
+/// calling.
 fn variables(stream: &UnixStream, handle: &Handle, projects: &Projects, told: &str) -> String {
     let caller =
         rustix::net::sockopt::socket_peercred(stream).map(|caller| caller.pid.as_raw_nonzero().get());
@@ -83,7 +89,7 @@ fn variables(stream: &UnixStream, handle: &Handle, projects: &Projects, told: &s
         Ok(Ok(false)) => {}
         _ => return "error: an agent cannot change the environment of agents".into(),
     }
-    // Not even the error may show a value.
+    // Not even the error message may show a value.
     let Ok(told) = serde_json::from_str(told) else { return "error: not understood".into() };
     let (changed, events) = projects.told(told);
     let alive = events.into_iter().all(|event| handle.send(Input::Event(event)));

@@ -1,19 +1,18 @@
 //! What the daemon watches: the processes of live sessions, their phase files, their branches, what their
-//! clients tell, reviewers' result files and the projects' configuration files. All by events of the kernel;
+//! clients report, reviewers' result files and the projects' configuration files. All by kernel events;
 //! brought in line with the floor after each commit, so that what is watched follows from the state alone.
 
-use super::Projects;
 use super::checkouts::CheckoutWatch;
-use super::hubs::HubWatch;
 use super::mending::Mending;
+use super::origins::OriginWatch;
 use super::panes::PaneListener;
 use super::people::People;
 use super::seed_files::SeedWatch;
 use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
-use crate::registry::mirror::Mirror;
+use crate::projects::Projects;
 use shopfloor_adapters::agent::{result_file, spool};
-use shopfloor_adapters::git::{Git, branch_file, hub};
+use shopfloor_adapters::git::{Git, branch_file, origin};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::layout::Layout;
@@ -21,10 +20,11 @@ use shopfloor_adapters::phase_file::{self, Look};
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
 use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, agent_name, branch_for};
+use shopfloor_core::ids::{Epoch, ProjectName, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
 use shopfloor_core::state::{About, Floor, Project, Session, SessionState};
 use shopfloor_core::text::one_line;
+use shopfloor_desk::mirror::Mirror;
 use shopfloor_engine::ports::Tree;
 use shopfloor_engine::{Handle, Input, Watches};
 use std::collections::BTreeMap;
@@ -42,19 +42,20 @@ pub struct FloorWatches {
     /// What is watched: sessions by epoch, configuration files by project.
     sessions: BTreeMap<Epoch, Watched>,
     projects: BTreeMap<ProjectName, ConfigWatch>,
-    /// Configuration files ever watched: each gets a key of its own.
+    /// How many configuration files were ever watched: each gets a key of its own.
     configs: u64,
-    /// What the attendants were last told of each session.
+    /// What the attendants were last told about each session.
     briefs: BTreeMap<Epoch, Brief>,
     mirror: Mirror,
-    hubs: HubWatch,
+    git: Git,
+    origins: OriginWatch,
     checkouts: CheckoutWatch,
     seeds: Option<SeedWatch>,
     mending: Mending,
 }
 
-/// How long it may take tmux to learn how a program ended that the kernel has told us of. Nobody waits
-/// longer to be told; what comes later is filled in.
+/// How long tmux may take to learn how a program ended whose end the kernel has reported to us. Nobody waits
+/// longer for the news; a later answer is filled in.
 const COLLECTED_WITHIN: Duration = Duration::from_millis(50);
 
 /// What the watchers' threads need to turn a key into an event.
@@ -89,18 +90,18 @@ enum Key {
         path: PathBuf,
         head: Option<Sha>,
     },
-    /// Something that a session's client tells.
-    Told {
+    /// Something that a session's client reports.
+    HookReport {
         epoch: Epoch,
     },
-    /// The store's file, and which it was.
+    /// The store's file, and its identity when it was watched.
     Store {
         path: PathBuf,
         was: Option<FileId>,
     },
 }
 
-/// Of no session and no project.
+/// The key of no session and no project.
 const STORE_KEY: u64 = u64::MAX;
 
 /// A file's device and inode.
@@ -115,7 +116,7 @@ struct PhaseKey {
     epoch: Epoch,
     project: ProjectName,
     path: PathBuf,
-    /// Knows what was passed on.
+    /// Knows what has been passed on.
     reader: phase_file::Reader,
 }
 
@@ -128,11 +129,11 @@ struct ConfigWatch {
     files: Vec<PathBuf>,
 }
 
-/// What says how a project is configured: the file in its checkout, and where its primary branch is, which has the
-/// accepted checks.
-fn config_files(layout: &Layout, project: &Project) -> Vec<PathBuf> {
+/// The files that say how a project is configured: the one in its checkout, and those of its primary branch,
+/// which has the accepted checks.
+fn config_files(layout: &Layout, git: &Git, project: &Project) -> Vec<PathBuf> {
     let file = Path::new(&project.checkout).join(crate::config::FILE_NAME);
-    let branch = hub::files_of(&layout.hub(&project.name), &project.policy.primary_branch);
+    let branch = origin::of(git, layout, &project.name).signs(&project.policy.primary_branch);
     std::iter::once(file).chain(branch).collect()
 }
 
@@ -171,7 +172,7 @@ impl FloorWatches {
             layout.clone(),
             tmux.clone(),
             configs.runtimes(),
-            crate::cli::now,
+            shopfloor_desk::now,
             move |event| {
                 events.send(Input::Event(event));
             },
@@ -193,8 +194,9 @@ impl FloorWatches {
         files.watch(STORE_KEY, store)?;
         Ok(FloorWatches {
             mirror: Mirror::start(layout.clone())?,
-            hubs: HubWatch::start(layout.clone(), shared.handle.clone())?,
-            checkouts: CheckoutWatch::start(layout.clone(), git, shared.handle.clone())?,
+            origins: OriginWatch::start(layout.clone(), git.clone(), shared.handle.clone())?,
+            checkouts: CheckoutWatch::start(layout.clone(), git.clone(), shared.handle.clone())?,
+            git,
             mending: Mending::start(shared.handle.clone())?,
             layout,
             exits: ExitWatcher::spawn(move |key| {
@@ -216,9 +218,13 @@ impl FloorWatches {
 }
 
 impl Watches for FloorWatches {
+    fn look(&mut self, project: &ProjectName) {
+        self.origins.look(project);
+    }
+
     fn reconcile(&mut self, floor: &Floor) {
         self.mirror.reconcile(floor);
-        self.hubs.reconcile(floor);
+        self.origins.reconcile(floor);
         self.checkouts.reconcile(floor);
         if let Some(seeds) = &mut self.seeds {
             seeds.reconcile(floor);
@@ -244,7 +250,7 @@ impl Watches for FloorWatches {
         }
         for project in floor.projects.iter() {
             let checkout = PathBuf::from(&project.checkout);
-            let files = config_files(&self.layout, project);
+            let files = config_files(&self.layout, &self.git, project);
             if self.projects.get(&project.name).is_none_or(|known| known.files != files) {
                 self.watch_config(&project.name, checkout, files);
             }
@@ -252,15 +258,15 @@ impl Watches for FloorWatches {
     }
 }
 
-/// What a person answered to the dialog that a session shows.
+/// A person's answer to the dialog that a session shows.
 fn answer_of(session: &Session) -> Option<ToAnswer> {
-    let ask = session.asks.as_ref()?;
+    let ask = session.asks.open.as_ref()?;
     let About::Dialog { view: Some(view), .. } = &ask.about else { return None };
     let text = ask.answer.clone()?;
     Some(ToAnswer { question: ask.id, fingerprint: view.fingerprint.clone(), text })
 }
 
-/// Also one that could not be ended: its end is still waited for.
+/// Includes a session that could not be ended: its end is still awaited.
 fn is_watched(session: &Session) -> bool {
     matches!(session.state, SessionState::Live | SessionState::Unended)
 }
@@ -268,17 +274,17 @@ fn is_watched(session: &Session) -> bool {
 impl FloorWatches {
     fn watch(&mut self, floor: &Floor, session: &Session) {
         let epoch = session.epoch;
-        if !self.shared.configs.tells(&session.runtime) {
+        if !self.shared.configs.tells(&session.client.runtime) {
             self.shared.signs.watch(floor, session);
         }
-        // It may be one of a daemon before this one.
+        // The session may be from an earlier daemon.
         self.shared.tmux.want_connection();
         let mut keys = Vec::new();
         if let Some(process) = session.process {
             let key = exit_key(epoch);
             self.shared.put(key, Key::Exit { epoch, tmux: session.tmux.clone() });
             if let Err(e) = self.exits.watch(key, process) {
-                eprintln!("warning: session {epoch} cannot be watched: {e}");
+                tracing::warn!("session {epoch} cannot be watched: {e}");
                 return;
             }
             keys.push(key);
@@ -300,26 +306,27 @@ impl FloorWatches {
             self.watch_when(key, path, When::Written);
             keys.push(key);
         }
-        if self.shared.configs.tells(&session.runtime) {
+        if self.shared.configs.tells(&session.client.runtime) {
             // Not the status line: it changes all the time, and is read whenever the session is attended to.
             let key = hooks_key(epoch);
-            self.shared.put(key, Key::Told { epoch });
+            self.shared.put(key, Key::HookReport { epoch });
             self.watch_file(key, spool::hooks_file(&self.layout.session(epoch)));
             keys.push(key);
         }
-        if session.role == Role::Dev {
-            let record = floor.records.get(&agent_name(session.role, &session.project, session.issue));
+        if session.role.develops() {
+            let record = floor.records.get(&agent_name(session.role, &session.project, session.assignment));
             let head = record.and_then(|record| record.head.clone());
             let job = floor.jobs.get(&session.job);
-            let branch = job.map_or_else(|| branch_for(session.issue), |job| job.branch.clone());
-            let tree = Tree::of_job(&session.project, session.role, session.issue);
+            let branch =
+                job.map_or_else(|| branch_for(session.assignment.number()), |job| job.branch.clone());
+            let tree = Tree::of_job(&session.project, session.role, session.assignment);
             let path = branch_file(&self.layout, &tree, &branch);
             let key = branch_key(epoch);
             self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
             self.watch_file(key, path);
             keys.push(key);
         }
-        if session.role == Role::Review {
+        if session.role.reviews() {
             let key = result_key(epoch);
             let path = result_file(&self.layout, epoch);
             self.shared.put(key, Key::Result { epoch, path: path.clone() });
@@ -336,19 +343,19 @@ impl FloorWatches {
     fn watch_when(&self, key: u64, path: PathBuf, when: When) {
         let shown = path.display().to_string();
         if let Err(e) = self.files.watch_when(key, path, when) {
-            eprintln!("warning: {shown} cannot be watched: {e}");
+            tracing::warn!("{shown} cannot be watched: {e}");
         }
     }
 
-    /// Tells the attendants what is new of a session, if its client is one to be attended to.
+    /// Tells the attendants what is new about a session, if its client is one to attend to.
     fn brief(&mut self, floor: &Floor, session: &Session) {
-        if !self.shared.configs.tells(&session.runtime) {
+        if !self.shared.configs.tells(&session.client.runtime) {
             return;
         }
-        let next = floor.next_message(session.epoch).filter(|_| session.typed);
+        let next = floor.next_message(session.epoch).filter(|_| session.client.typed);
         let answer = answer_of(session);
         let known = self.briefs.get(&session.epoch);
-        // Most commits are of other sessions: compared before anything is copied.
+        // Most commits concern other sessions: compare before anything is copied.
         let same = known.is_some_and(|b| {
             b.phase_stamp == session.phase_stamp
                 && b.process == session.process
@@ -369,14 +376,14 @@ impl FloorWatches {
         let brief = Brief {
             epoch: session.epoch,
             tmux: session.tmux.clone(),
-            runtime: session.runtime.clone(),
+            runtime: session.client.runtime.clone(),
             launched: session.created_at,
             process: session.process,
-            worktree: self.layout.worktree(&session.project, session.role, session.issue),
+            worktree: self.layout.worktree(&session.project, session.role, session.assignment),
             phase: session.phase,
             phase_stamp: session.phase_stamp.clone(),
-            conversation: session.conversation.clone(),
-            resumed: session.resumed,
+            conversation: session.client.conversation.clone(),
+            resumed: session.client.resumed,
             due,
             held: floor.held(session).map(|held| held.to_string()),
             handback: floor.policy(&session.project).handback,
@@ -399,8 +406,8 @@ impl FloorWatches {
         }
     }
 
-    /// Also for a project that is new, or whose checkout has moved: arming the watch reports the
-    /// file once, which has it read.
+    /// Also called for a project that is new, or whose checkout has moved: arming the watch reports the file
+    /// once, so it is read.
     fn watch_config(&mut self, project: &ProjectName, checkout: PathBuf, files: Vec<PathBuf>) {
         for old in self.projects.remove(project).into_iter().flat_map(|old| old.keys) {
             self.files.unwatch(old);
@@ -435,20 +442,20 @@ impl Shared {
         self.handle.send(Input::Event(event));
     }
 
-    /// Mostly the kernel has told of a death long before; but tmux knows how it was.
+    /// Usually the kernel has reported a death long before; but tmux knows how the program ended.
     pub(super) fn pane(&self, event: &PaneEvent) {
         if let PaneEvent::Appeared { session, title } | PaneEvent::Title { session, title } = event {
             self.attendants.tell(News::Title { tmux: session.clone(), title: title.clone() });
         }
         if let PaneEvent::Output { session } = event {
-            match self.signs.written(session, crate::cli::now()) {
+            match self.signs.written(session, shopfloor_desk::now()) {
                 Some(event) => self.send(event),
                 None => self.attendants.tell(News::Output { tmux: session.clone() }),
             }
         }
         if let PaneEvent::Appeared { session, .. } | PaneEvent::Used { session } = event
             && let Some(epoch) = self.epoch_of(session)
-            && let Some(event) = self.people.look(&self.tmux, epoch, session, crate::cli::now())
+            && let Some(event) = self.people.look(&self.tmux, epoch, session, shopfloor_desk::now())
         {
             self.send(event);
         }
@@ -468,7 +475,7 @@ impl Shared {
     }
 
     fn exited(&self, epoch: Epoch, status: Option<i32>) {
-        // What it signalled last came before its end.
+        // Its last signal came before its end.
         let phase = self.keys().get(&phase_key(epoch)).cloned();
         if let Some(Key::Phase(phase)) = phase {
             self.phase(phase_key(epoch), phase, true);
@@ -476,13 +483,13 @@ impl Shared {
         self.send(Event::SessionExited { epoch, status });
     }
 
-    /// On a watcher's thread: something happened to what the key stands for. When it is to be looked at
-    /// again, if it is.
+    /// On a watcher's thread: something happened to what the key stands for. Returns when to look again, if
+    /// at all.
     fn fired(&self, key: u64) -> Option<Duration> {
         let found = self.keys().get(&key).cloned();
         match found {
             Some(Key::Exit { epoch, tmux }) => {
-                // That it is gone is proven; how it ended is tmux's to say, once it has collected it.
+                // It is proven gone; only tmux can say how it ended, once it has reaped it.
                 let known = || match self.tmux.probe(&tmux) {
                     Ok(Probe::Dead { status }) => status,
                     _ => None,
@@ -494,11 +501,11 @@ impl Shared {
                 self.exited(epoch, known().or_else(|| (0..5).find_map(|_| again())));
             }
             Some(Key::Phase(phase)) => return self.phase(key, phase, false),
-            // It is watched before it exists: a file that is not there says nothing.
+            // It is watched before it exists: a missing file says nothing.
             Some(Key::Result { epoch, path }) if path.exists() => self.send(Event::ResultWritten { epoch }),
             Some(Key::Result { .. }) => {}
             Some(Key::Branch { epoch, path, head }) => {
-                // Also when git has packed it away, or is about to write it: then it says nothing.
+                // If git has packed the ref, or is about to write it, the file says nothing.
                 let now =
                     std::fs::read_to_string(&path).ok().and_then(|t| Sha::try_from(t.trim().to_owned()).ok());
                 if let Some(now) = now.filter(|now| head.as_ref() != Some(now)) {
@@ -506,12 +513,12 @@ impl Shared {
                     self.send(Event::Committed { epoch, head: now });
                 }
             }
-            // The store itself finds out that it is not the one that is open any more.
+            // The store itself finds out that the open file is no longer the right one.
             Some(Key::Store { path, was }) if file_id(&path) != was => {
                 self.handle.send(Input::Poke);
             }
             Some(Key::Store { .. }) => {}
-            Some(Key::Told { epoch }) => self.attendants.tell(News::Written(epoch)),
+            Some(Key::HookReport { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
                 Ok(Some(event)) => self.send(event),
                 Ok(None) => {}
@@ -520,7 +527,7 @@ impl Shared {
                         "its configuration was not taken over, what was before holds: {}",
                         one_line(&why, 500)
                     );
-                    eprintln!("warning: {project}: {text}");
+                    tracing::warn!("{project}: {text}");
                     self.send(Event::Escalated { project, text });
                 }
             },
@@ -529,8 +536,8 @@ impl Shared {
         None
     }
 
-    /// Reads a phase file and passes on what it says, once. When to look again at what may be half of it:
-    /// unless it is final, since nobody is left to write more.
+    /// Reads a phase file and passes on what it says, once. Returns when to look again if it may be
+    /// incomplete, unless `is_final`: then nobody is left to write more.
     fn phase(&self, key: u64, mut watched: PhaseKey, is_final: bool) -> Option<Duration> {
         let look = watched.reader.look(&watched.path, is_final, Instant::now());
         let (stamp, content) = match look {
@@ -541,7 +548,7 @@ impl Shared {
             }
             Ok(Look::Whole { stamp, content }) => (stamp, content),
             Err(e) => {
-                eprintln!("warning: the phase file {} cannot be read: {e}", watched.path.display());
+                tracing::warn!("the phase file {} cannot be read: {e}", watched.path.display());
                 return None;
             }
         };

@@ -5,7 +5,9 @@ use super::repo::{commit_all, commits_ahead, git, once, write};
 use super::script::{Edit, Script};
 use super::{hold, trouble, variable};
 use crate::cli::{CliError, CliResult, phase};
+use shopfloor_core::effect::Verdict;
 use shopfloor_core::phase::Phase;
+use shopfloor_core::texts::FirstLine;
 
 struct Dev<'a> {
     client: &'a dyn Client,
@@ -62,24 +64,22 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         dev.implement(Quality::First)?;
     }
     // What the predecessor was told and did not act on comes with the prompt.
-    let unread = [
-        "CI failed",
-        "CI timeout",
-        "Review: REQUEST_CHANGES",
-        "Review: DISCUSS",
-        "MERGE_CONFLICT",
-        "MERGE_FAILED",
-    ];
-    let is_news = |line: &&str| unread.contains(line) || line.starts_with("Answer: ");
-    match prompt.lines().find(is_news) {
+    let is_news = |first: &FirstLine| {
+        use FirstLine::{Answer, CiFailed, CiTimeout, MergeConflict, MergeFailed, Review};
+        let refused = matches!(first, Review(verdict) if *verdict != Verdict::Approve);
+        refused || matches!(first, Answer(_) | CiFailed | CiTimeout | MergeConflict | MergeFailed)
+    };
+    match prompt.lines().filter_map(|line| line.parse().ok()).find(is_news) {
         Some(first) => dev.react(first)?,
         None if script.question.is_some() && commits_ahead(client, &dev.primary)? == 0 => {}
         None => dev.signal(Phase::AwaitingCi, None)?,
     }
     loop {
         let message = dev.next_message()?;
-        let first = message.lines().next().unwrap_or("").to_owned();
-        dev.react(&first)?;
+        match FirstLine::of(&message) {
+            Some(first) => dev.react(first)?,
+            None => client.say("nothing to do for that"),
+        }
     }
 }
 
@@ -90,25 +90,25 @@ impl Dev<'_> {
         Ok(message)
     }
 
-    fn react(&mut self, first: &str) -> CliResult<()> {
+    fn react(&mut self, first: FirstLine) -> CliResult<()> {
         match first {
-            "CI passed" => self.signal(Phase::AwaitingReview, None),
-            "CI failed" | "CI timeout" => self.rework(Quality::Working, Phase::AwaitingCi),
-            "Review: REQUEST_CHANGES" | "Review: DISCUSS" => {
+            FirstLine::CiPassed => self.signal(Phase::AwaitingReview, None),
+            FirstLine::CiFailed | FirstLine::CiTimeout => self.rework(Quality::Working, Phase::AwaitingCi),
+            FirstLine::Review(Verdict::Approve) => self.signal(Phase::Done, None),
+            FirstLine::Review(Verdict::RequestChanges | Verdict::Discuss) => {
                 self.rework(Quality::Final, Phase::AwaitingReview)
             }
-            "Review: APPROVE" => self.signal(Phase::Done, None),
-            "MERGE_CONFLICT" | "MERGE_FAILED" => {
+            FirstLine::MergeConflict | FirstLine::MergeFailed => {
                 self.catch_up()?;
                 self.rework(Quality::Final, Phase::AwaitingCi)
             }
+            FirstLine::Answer(answer) => {
+                self.answer = Some(answer);
+                self.implement(Quality::First)?;
+                self.signal(Phase::AwaitingCi, None)
+            }
             other => {
-                if let Some(answer) = other.strip_prefix("Answer: ") {
-                    self.answer = Some(answer.to_owned());
-                    self.implement(Quality::First)?;
-                    return self.signal(Phase::AwaitingCi, None);
-                }
-                self.client.say(&format!("nothing to do for {other:?}"));
+                self.client.say(&format!("nothing to do for \"{other}\""));
                 Ok(())
             }
         }

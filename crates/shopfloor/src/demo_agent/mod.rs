@@ -16,14 +16,15 @@ mod terminal;
 mod trouble;
 
 use crate::cli::{CliError, CliResult, Context, Exit};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use client::{Client, Plain};
 use script::Script;
+use shopfloor_core::ids::{Duty, Role};
 
 /// Be the built-in scripted agent, inside a session
 #[derive(Args)]
 pub struct DemoArgs {
-    role: DemoRole,
+    role: Role,
     /// Be a client in the terminal: prompts are typed, hooks tell what happens
     #[arg(long)]
     terminal: bool,
@@ -35,24 +36,18 @@ pub struct DemoArgs {
     name: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DemoRole {
-    Dev,
-    Review,
-}
-
 pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
     let prompt_file = variable("SHOPFLOOR_PROMPT_FILE")?;
     let prompt = std::fs::read_to_string(&prompt_file)
         .map_err(|e| CliError::failed(format!("the prompt {prompt_file} cannot be read: {e}")))?;
     let (script, not_understood) = Script::parse(&prompt);
-    if args.role == DemoRole::Dev {
+    if args.role.develops() {
         std::thread::sleep(script.slow_start);
         hold::at(&script, "start")?;
     }
     let client: Box<dyn Client> = if args.terminal {
         // Reviewers read the same issue: what it tells the developer to do wrong is not theirs.
-        let habits = (args.role == DemoRole::Dev).then_some(&script);
+        let habits = args.role.develops().then_some(&script);
         Box::new(terminal::Terminal::start(&args.session_id, &args.name, habits)?)
     } else {
         Box::new(Plain { context, prompt: prompt.clone(), deaf: script.has("deaf") })
@@ -61,9 +56,9 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
     for line in not_understood {
         client.say(&format!("demo: not understood: {line}"));
     }
-    match args.role {
-        DemoRole::Dev => dev::run(&script, &*client)?,
-        DemoRole::Review => {
+    match args.role.duty() {
+        Duty::Develop => dev::run(&script, &*client)?,
+        Duty::Review => {
             review::run(&script, &*client)?;
             // A client in a terminal stays until it is ended.
             if args.terminal {

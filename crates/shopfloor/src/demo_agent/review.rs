@@ -5,7 +5,9 @@ use super::repo::{git, once};
 use super::script::Script;
 use super::{hold, variable};
 use crate::cli::{CliResult, phase};
+use shopfloor_core::effect::Verdict;
 use shopfloor_core::phase::Phase;
+use shopfloor_core::texts::FirstLine;
 
 pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
     client.first_prompt()?;
@@ -23,10 +25,12 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
 
 /// What came after its first review: another head, or word that its result is of no use.
 pub fn answer(script: &Script, client: &dyn Client, message: &str) -> CliResult<()> {
-    match message.lines().next().unwrap_or("") {
-        "Review again" | "RESULT unusable" | "RESULT missing" => judge(script, client),
-        other => {
-            client.say(&format!("nothing to do for {other:?}"));
+    match FirstLine::of(message) {
+        Some(FirstLine::ReviewAgain | FirstLine::ResultUnusable | FirstLine::ResultMissing) => {
+            judge(script, client)
+        }
+        _ => {
+            client.say(&format!("nothing to do for {:?}", message.lines().next().unwrap_or("")));
             Ok(())
         }
     }
@@ -39,18 +43,18 @@ fn judge(script: &Script, client: &dyn Client) -> CliResult<()> {
     let diff = git(client, &["diff", &format!("origin/{primary}...HEAD")])?;
     let rough = diff.lines().filter(|l| l.starts_with('+') && l.contains("FIXME")).count();
     let (verdict, reason) = match rough {
-        0 => ("APPROVE", "it does what the issue asks".to_owned()),
-        n => ("REQUEST_CHANGES", format!("{n} added line(s) say FIXME")),
+        0 => (Verdict::Approve, "it does what the issue asks".to_owned()),
+        n => (Verdict::RequestChanges, format!("{n} added line(s) say FIXME")),
     };
     let files = diff.lines().filter(|l| l.starts_with("diff --git ")).count();
     let result = serde_json::json!({
-        "verdict": verdict,
+        "verdict": verdict.as_str(),
         "commit": commit.trim(),
         "verdict_reason": reason,
         "review_markdown": format!("Looked at {files} changed file(s): {reason}."),
         "follow_ups": script.follow_ups.iter().map(|title| serde_json::json!({"title": title})).collect::<Vec<_>>(),
     });
     std::fs::write(&result_file, result.to_string())?;
-    client.say(verdict);
+    client.say(verdict.as_str());
     phase::signal(Phase::Done, None)
 }

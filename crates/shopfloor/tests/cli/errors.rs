@@ -172,11 +172,11 @@ fn a_newer_store_is_refused() {
     file.seek(SeekFrom::Start(60)).unwrap();
     file.write_all(&999u32.to_be_bytes()).unwrap();
     drop(file);
-    check(&floor, &["status"], 1, "the store has schema 999", "a newer shopfloor");
-    check(&floor, &["issue", "add", "T"], 1, "the store has schema 999", "a newer shopfloor");
+    check(&floor, &["status"], 1, "written by a newer shopfloor (schema 999", "");
+    check(&floor, &["issue", "add", "T"], 1, "written by a newer shopfloor (schema 999", "");
     let got = floor.run(&["doctor"]);
     assert_eq!(got.code, 1);
-    got.shows("fail  store: the store has schema 999");
+    got.shows("fail  store: the store was written by a newer shopfloor (schema 999");
 }
 
 #[test]

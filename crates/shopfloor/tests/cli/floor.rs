@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use shopfloor_adapters::layout::Layout;
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Outcome, ProcessId};
-use shopfloor_core::event::{Event, Observation};
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::event::{Event, Observation, Page};
+use shopfloor_core::forge::Cursor;
+use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::Engine;
@@ -57,7 +59,10 @@ impl TestFloor {
         let checkout = checkout.to_str().unwrap().to_owned();
         let policy = Policy { review_agent: false, ..Policy::default() };
         self.submit(&Event::ProjectSet { project: project.clone(), checkout, policy });
-        self.perform("check_agents", Outcome::AgentsChecked { troubles: vec![], unset: vec![] });
+        self.perform(
+            "check_agents",
+            Outcome::AgentsChecked(outcome::AgentsChecked { troubles: vec![], unset: vec![] }),
+        );
         self.forge().init_project(&project).unwrap();
     }
 
@@ -91,23 +96,20 @@ impl TestFloor {
 
     /// The daemon's part: takes in what the forge shows of an issue that asks for work.
     pub fn observe_ready(&self, issue: u64, title: &str) {
-        self.submit(&Event::Observed {
-            project: name("demo"),
-            observation: Observation::Issue {
-                number: IssueNumber(issue),
-                title: title.into(),
-                labels: vec!["backlog".into()],
-                open: true,
-                deps: vec![],
-                created_at: Time(1),
-                revision: 0,
-                version: 0,
-                hints: Default::default(),
-            },
-            // As far as the forge was read: what it holds now.
-            cursor: 1_000,
-            more: false,
-        });
+        let seen = Observation::Issue {
+            number: IssueNumber(issue),
+            title: title.into(),
+            labels: vec!["backlog".into()],
+            open: true,
+            deps: vec![],
+            created_at: Time(1),
+            revision: 0,
+            version: Default::default(),
+            hints: Default::default(),
+        };
+        // As far as the forge was read: what it holds now.
+        let page = Page { cursor: Cursor::new("1000"), ..Page::of(seen) };
+        self.submit(&Event::Observed { project: name("demo"), page });
     }
 
     /// The daemon's part: performs the first pending effect of that name with this outcome.
@@ -130,23 +132,28 @@ impl TestFloor {
         let process = shopfloor_adapters::host::process::identify(std::process::id()).unwrap();
         self.run(&["issue", "add", "Say hello", "--label", "backlog"]).fine();
         self.observe_ready(1, "Say hello");
-        let path = self.layout().worktree(&name("demo"), shopfloor_core::ids::Role::Dev, IssueNumber(1));
+        let issue = Assignment::Issue(IssueNumber(1));
+        let path = self.layout().worktree(&name("demo"), shopfloor_core::ids::Role::DEV, issue);
         std::fs::create_dir_all(&path).unwrap();
         let path = path.to_str().unwrap().to_owned();
         self.perform(
             "prepare_worktree",
-            Outcome::WorktreeReady { path, head: HEAD.parse().unwrap(), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady {
+                path,
+                head: HEAD.parse().unwrap(),
+                notes: vec![],
+            }),
         );
         self.perform(
             "start_session",
-            Outcome::SessionStarted {
+            Outcome::SessionStarted(outcome::SessionStarted {
                 tmux: "dev-demo-1-e1".into(),
                 process,
                 phase_file: "/nowhere/phase".into(),
                 runtime: "generic".into(),
                 prompt: None,
                 notes: vec![],
-            },
+            }),
         );
         process
     }

@@ -1,7 +1,7 @@
 //! What agents' clients call: never a failure, never a word too many, nothing outside our sessions.
 
 use crate::floor::{Ran, TestFloor};
-use shopfloor_adapters::agent::spool::{Told, protocol_file, read_line, read_new};
+use shopfloor_adapters::agent::spool::{HookReport, protocol_file, read_line, read_new};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::liveness::{HookEvent, StartSource};
 use shopfloor_core::runtime::statusline;
@@ -54,7 +54,7 @@ impl Session {
         Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    pub fn told(&self) -> Vec<Told> {
+    pub fn told(&self) -> Vec<HookReport> {
         read_new(&self.dir(), 0).unwrap().told
     }
 

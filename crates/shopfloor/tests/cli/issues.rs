@@ -25,7 +25,12 @@ fn an_issue_goes_through_its_life() {
 
     floor.run(&["issue", "edit", "1", "--title", "Say hello twice", "--body", "B"]).fine();
     floor.run(&["issue", "label", "1", "--add", "priority", "--remove", "backlog"]).fine();
-    floor.run(&["issue", "comment", "1", "What about bonjour?"]).fine();
+    floor.run(&["issue", "comment", "1", "What about bonsoir?"]).fine();
+    let id = floor.json(&["issue", "show", "1"])["comments"][0]["id"].to_string();
+    for says in ["comment changed", "is so already"] {
+        floor.run(&["issue", "comment", "1", "--edit", &id, "What about bonjour?"]).fine().shows(says);
+    }
+    assert_eq!(floor.run(&["issue", "comment", "1", "--edit", "99", "Hm"]).code, 4);
     let issue = floor.json(&["issue", "close", "1"]);
     assert_eq!((&issue["state"], &issue["title"]), (&json!("closed"), &json!("Say hello twice")));
     assert_eq!(issue["labels"], json!(["priority"]));

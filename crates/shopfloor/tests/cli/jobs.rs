@@ -2,8 +2,10 @@
 
 use crate::floor::{HEAD, TestFloor, name, now};
 use serde_json::{Value, json};
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{CiReport, CiVerdict, Outcome, ProcessId};
-use shopfloor_core::event::Event;
+use shopfloor_core::event::{Event, Page};
+use shopfloor_core::forge::Cursor;
 use shopfloor_core::ids::{EffectId, Epoch, PrNumber};
 use shopfloor_core::liveness::{Confidence, State};
 use shopfloor_core::phase::{Phase, PhaseReport};
@@ -84,7 +86,8 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     assert_eq!((&agent["status"], &agent["liveness"]), (&json!("crashed"), &json!("red")));
     floor.run(&["agents"]).fine().shows("red (crashed)");
     // What it left is cleared away and the backoff is over: a successor is started.
-    let ended = Outcome::SessionEnded { rescue: None, last_output: String::new(), note: None };
+    let ended =
+        Outcome::SessionEnded(outcome::SessionEnded { rescue: None, last_output: String::new(), note: None });
     floor.perform("end_session", ended);
     let later = now() + std::time::Duration::from_secs(3600);
     floor.engine().submit(later, &Event::Tick).unwrap();
@@ -98,7 +101,14 @@ fn a_dead_agent_is_red_and_its_successor_names_it() {
     let (runtime, prompt) = ("generic".into(), None);
     floor.perform(
         "start_session",
-        Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes: vec![] },
+        Outcome::SessionStarted(outcome::SessionStarted {
+            tmux,
+            process,
+            phase_file,
+            runtime,
+            prompt,
+            notes: vec![],
+        }),
     );
     // Somebody else has its pid by now.
     floor.run(&["agents"]).fine().shows("red (its process is gone)");
@@ -121,11 +131,11 @@ fn cancelling_ends_the_job_once() {
     floor.at_work();
     assert_eq!(floor.json(&["cancel", "1"]), json!({ "issue": 1, "state": "finishing" }));
     assert_eq!(floor.json(&["status"])["jobs"][0]["state"], "finishing");
-    let ended = Outcome::SessionEnded {
+    let ended = Outcome::SessionEnded(outcome::SessionEnded {
         rescue: Some("refs/rescue/x".into()),
         last_output: String::new(),
         note: None,
-    };
+    });
     floor.perform("end_session", ended);
     floor.run(&["agents"]).fine();
     assert_eq!(floor.json(&["agents"]), json!([]));
@@ -175,14 +185,14 @@ pub fn to_the_queue(floor: &TestFloor) {
     let head: shopfloor_core::ids::Sha = HEAD.parse().unwrap();
     let report = PhaseReport::new(Phase::AwaitingReview);
     floor.submit(&Event::PhaseWritten { epoch: Epoch(1), stamp: "s1".into(), report });
-    let branch = Outcome::Branch {
+    let branch = Outcome::Branch(outcome::Branch {
         head: head.clone(),
         ahead: 1,
         dirty: 0,
         note: None,
         same_as: Vec::new(),
         base: None,
-    };
+    });
     floor.perform("publish_branch", branch);
     let new = shopfloor_store::forge::NewPr {
         title: "Say hello".into(),
@@ -193,7 +203,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         author: "shopfloor-dev".into(),
     };
     let pr = floor.forge().open_pr(&name("demo"), &new).unwrap();
-    floor.perform("open_pr", Outcome::PrOpen { pr });
+    floor.perform("open_pr", Outcome::PrOpen(outcome::PrOpen { pr }));
     floor.perform(
         "run_ci",
         Outcome::CiFinished(CiReport {
@@ -215,20 +225,24 @@ pub fn to_the_queue(floor: &TestFloor) {
     floor.run(&["status"]).fine().shows("a review of pull request #2");
     floor.submit(&Event::Observed {
         project: name("demo"),
-        observation: shopfloor_core::event::Observation::Review {
-            pr: PrNumber(2),
-            head,
-            verdict: shopfloor_core::effect::Verdict::Approve,
-            text: String::new(),
-            author: "ada".into(),
-            agent: false,
-            dismissed: false,
-            id: 1,
+        page: Page {
+            cursor: Cursor::new("1001"),
+            ..Page::of(shopfloor_core::event::Observation::Review {
+                pr: PrNumber(2),
+                head,
+                verdict: shopfloor_core::effect::Verdict::Approve,
+                text: String::new(),
+                author: "ada".into(),
+                agent: false,
+                dismissed: false,
+                id: 1,
+            })
         },
-        cursor: 1_001,
-        more: false,
     });
-    floor.perform("find_primary", Outcome::Primary { head: HEAD.parse().unwrap(), goes_on: true });
+    floor.perform(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: HEAD.parse().unwrap(), continues: true }),
+    );
 }
 
 #[test]

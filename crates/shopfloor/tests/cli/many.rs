@@ -1,10 +1,12 @@
 //! A floor with a thousand identities.
 
 use crate::floor::{TestFloor, name, now};
-use shopfloor_core::ids::{Epoch, IssueNumber, JobId, Role, Seq, agent_name, tmux_name};
-use shopfloor_core::state::{Agent, AgentStatus, Session, SessionState, VerdictDuty};
+use shopfloor_core::ids::{Assignment, Epoch, IssueNumber, JobId, Role, Seq, agent_name, tmux_name};
+use shopfloor_core::state::{
+    Agent, AgentStatus, ReviewDuty, Session, SessionAsks, SessionClient, SessionState, Stops,
+};
 use shopfloor_store::sqlite::SqliteStore;
-use shopfloor_store::{Commit, NewEntry, Row, Store};
+use shopfloor_store::{Commit, NewJournalEntry, Row, Store};
 use std::time::Instant;
 
 const COUNT: u64 = 1_000;
@@ -14,12 +16,12 @@ fn fill(floor: &TestFloor) {
     let process = shopfloor_adapters::host::process::identify(std::process::id());
     let mut rows = Vec::new();
     for n in 1..=COUNT {
-        let (project, issue) = (name("demo"), IssueNumber(n));
+        let (project, assignment) = (name("demo"), Assignment::Issue(IssueNumber(n)));
         let agent = Agent {
-            role: Role::Dev,
+            role: Role::DEV,
             name: format!("demo-{n}"),
             project: project.clone(),
-            issue,
+            assignment,
             session: Epoch(n),
             predecessor: None,
             status: AgentStatus::Active,
@@ -29,11 +31,11 @@ fn fill(floor: &TestFloor) {
         let session = Session {
             epoch: Epoch(n),
             job: JobId(n),
-            role: Role::Dev,
+            role: Role::DEV,
             project: project.clone(),
-            issue,
+            assignment,
             state: SessionState::Live,
-            tmux: tmux_name(Role::Dev, &project, issue, Epoch(n)),
+            tmux: tmux_name(Role::DEV, &project, assignment, Epoch(n)),
             process,
             phase_file: None,
             phase: None,
@@ -43,33 +45,19 @@ fn fill(floor: &TestFloor) {
             exit_status: None,
             crashed: false,
             predecessor: None,
-            head: None,
-            runtime: "generic".into(),
-            conversation: None,
-            typed: false,
-            stillborn: false,
-            resumed: false,
+            client: SessionClient { runtime: "generic".into(), ..SessionClient::default() },
             status: None,
-            strikes: 0,
-            resume_at: None,
-            nudges: 0,
-            dialog_told: None,
-            asks: None,
-            answered: None,
+            stops: Stops::default(),
+            asks: SessionAsks::default(),
             hold: None,
             handed_back: None,
             end_put_off: false,
-            repaired: false,
-            reviewed: None,
-            next_head: None,
-            moved: false,
-            review_due: None,
-            verdict: VerdictDuty::default(),
+            review: ReviewDuty::default(),
         };
         let doc = |json: serde_json::Result<String>| Some(json.unwrap());
         rows.push(Row {
             kind: "agent".into(),
-            key: agent_name(Role::Dev, &project, issue),
+            key: agent_name(Role::DEV, &project, assignment),
             doc: doc(serde_json::to_string(&agent)),
         });
         rows.push(Row {
@@ -80,8 +68,13 @@ fn fill(floor: &TestFloor) {
     }
     let mut store = SqliteStore::open(&floor.database()).unwrap();
     let (_, expected) = store.rows_since(Seq(0)).unwrap();
-    let entry =
-        NewEntry { kind: "event".into(), project: None, issue: None, text: String::new(), body: "{}".into() };
+    let entry = NewJournalEntry {
+        kind: "event".into(),
+        project: None,
+        issue: None,
+        text: String::new(),
+        body: "{}".into(),
+    };
     store.commit(&Commit { expected, at: now(), entries: vec![entry], rows, ..Commit::default() }).unwrap();
 }
 

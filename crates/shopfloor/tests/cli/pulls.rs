@@ -5,7 +5,7 @@ use serde_json::json;
 use shopfloor_core::effect::{CiVerdict, CommitSource, StatusState};
 use shopfloor_core::ids::{IssueNumber, RunId};
 use shopfloor_core::time::Time;
-use shopfloor_store::ci::{CiDb, CiStep, NewRun};
+use shopfloor_store::ci::{CiDb, CiRuns, CiStep, NewRun};
 use shopfloor_store::forge::{NewPr, NewStatus};
 
 fn with_pr() -> TestFloor {

@@ -39,7 +39,7 @@ fn a_question_is_shown_and_answered_by_its_number() {
     human
         .shows("q1  #1 Say hello, asked ")
         .shows("    A or\n    B?\n    1. A\n    2. B\n")
-        .shows("it goes on with: A");
+        .shows("it continues with: A");
     floor.run(&["explain", "1"]).fine().shows("an answer: ");
 
     fails(&floor.run(&["answer", "q2", "B"]), 4, "there is no open question q2");

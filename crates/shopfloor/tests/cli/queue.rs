@@ -3,9 +3,10 @@
 use crate::floor::{HEAD, TestFloor};
 use crate::jobs::to_the_queue;
 use serde_json::{Value, json};
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{ChainLink, CiReport, CiVerdict, Outcome};
 use shopfloor_core::ids::{EntryId, Sha};
-use shopfloor_core::planner::{Link, Tree};
+use shopfloor_core::planner::{Link, TreeId};
 
 fn queued() -> TestFloor {
     let floor = TestFloor::new();
@@ -20,10 +21,10 @@ fn sha(digit: &str) -> Sha {
 
 /// The candidate is built and being checked.
 fn testing(floor: &TestFloor) {
-    let link = Link { commit: sha("c"), tree: Tree(sha("d")) };
-    let link = ChainLink { link, head_tree: Tree(sha("e")), left_out: 0, inner: vec![] };
+    let link = Link { commit: sha("c"), tree: TreeId(sha("d")) };
+    let link = ChainLink { link, head_tree: TreeId(sha("e")), left_out: 0, inner: vec![] };
     let (primary, moved) = (HEAD.parse().unwrap(), Vec::new());
-    floor.perform("build_chain", Outcome::Chain { primary, moved, links: vec![link] });
+    floor.perform("build_chain", Outcome::Chain(outcome::Chain { primary, moved, links: vec![link] }));
 }
 
 fn checked(floor: &TestFloor, verdict: CiVerdict) {
@@ -161,7 +162,10 @@ fn what_conflicted_can_be_queued_again() {
     let floor = queued();
     let conflict = shopfloor_core::effect::Conflict { files: vec!["readme".into()], hunks: String::new() };
     let (primary, moved, entry) = (HEAD.parse().unwrap(), Vec::new(), EntryId(1));
-    floor.perform("build_chain", Outcome::ChainConflict { primary, moved, entry, with_base: true, conflict });
+    floor.perform(
+        "build_chain",
+        Outcome::ChainConflict(outcome::ChainConflict { primary, moved, entry, with_base: true, conflict }),
+    );
     let entry = &floor.json(&["merge-queue", "history"])[0];
     assert_eq!(
         (&entry["status"], &entry["waits_for"]),

@@ -37,7 +37,7 @@ fn attached(clients: &Path, client: Client) {
     person.press("Escape");
     plant.status(1, "idle_prompt");
     let waits = plant.explain("1")["job"]["waits_for"].to_string();
-    assert!(waits.contains("you have it since"), "{waits}");
+    assert!(waits.contains("you have had it since"), "{waits}");
     person.press("C-u");
     person.press("a word");
     wait_for("it is typed", || plant.screen(&tmux).contains("a word").then_some(()));
@@ -47,12 +47,12 @@ fn attached(clients: &Path, client: Client) {
     });
     plant.status(1, "idle_prompt");
     // It was found idle, and nothing came of it.
-    assert_eq!((plant.job(ISSUE).reminders, plant.messages(1).len()), (0, 1));
+    assert_eq!((plant.job(ISSUE).rounds.reminders, plant.messages(1).len()), (0, 1));
     drop(person);
     wait_for("they left", || (!has_it()).then_some(()));
     plant.ends_well(ISSUE);
     assert_eq!(plant.prompts(1)[1..3], ["a word", "PHASE missing"]);
-    assert_eq!(plant.job(ISSUE).respawns, 0);
+    assert_eq!(plant.job(ISSUE).rounds.respawns, 0);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn searched(clients: &Path, client: Client) {
     plant.send_keys(&tmux, "C-u");
     plant.ends_well(ISSUE);
     assert_eq!(plant.prompts(1)[1], "CI passed");
-    assert_eq!(plant.job(ISSUE).respawns, 0);
+    assert_eq!(plant.job(ISSUE).rounds.respawns, 0);
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn a_login_dialog_is_one_hold_with_one_question() {
         wait_for("it asks", || plant.screen(&tmux).contains("Select login method").then_some(()));
         // And away.
         drop(person);
-        wait_for("held", || plant.engine().floor().outage(&plant.project, Role::Dev).map(|_| ()));
+        wait_for("held", || plant.engine().floor().outage(&plant.project, Role::DEV).map(|_| ()));
         let next = plant.issue("Say hello again", "Another file.");
         let offers = [
             "Claude account with subscription · Individual, Team, or Enterprise",
@@ -209,7 +209,7 @@ fn a_login_dialog_is_one_hold_with_one_question() {
         // Whoever leaves it lets everything go on.
         plant.send_keys(&tmux, "Escape");
         plant.ends_well(ISSUE);
-        assert_eq!(plant.job(ISSUE).respawns, 0);
+        assert_eq!(plant.job(ISSUE).rounds.respawns, 0);
         assert_eq!(plant.ok(&["questions"]).trim(), "no questions");
     });
 }

@@ -27,9 +27,10 @@ times = 1
 when = { prompt = "You review pull request #*" }
 then = [{ bash = "cp REVIEW $SHOPFLOOR_RESULT_FILE && shopfloor phase done" }, { text = "More is wanted." }]
 "##;
-    let review = tempfile::NamedTempFile::new().expect("a file");
+    // Beside the floor: a client with a sandbox has a /dev/shm of its own.
+    let review = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
     let rules = rules.replace("REVIEW", &review.path().display().to_string());
-    let plant = Plant::new(clients, &Setup::new(client, format!("{rules}{GOES_ON}")));
+    let plant = Plant::new(clients, &Setup::with_reviews(client, format!("{rules}{GOES_ON}")));
     let secret = plant.path("home/secret.txt");
     std::fs::write(&secret, "TOP-SECRET-42\n").expect("written");
     let text = LINES.join("\n").replace("FILE", &secret.display().to_string());

@@ -98,7 +98,7 @@ then = [{ text = "I think." }, { hold = "for ever" }, { text = "Never said." }]
     // Nobody said where it stands: it is asked, and goes on.
     plant.ends_well(ISSUE);
     assert_eq!(plant.prompts(1)[1], "PHASE missing");
-    assert_eq!(plant.job(ISSUE).respawns, 0);
+    assert_eq!(plant.job(ISSUE).rounds.respawns, 0);
 }
 
 #[test]
@@ -152,7 +152,7 @@ then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { t
         let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(ASKS)));
         let tmux = plant.begin();
         plant.person_asked(ISSUE);
-        let before = plant.status(1, "idle").conversation.expect("it is known");
+        let before = plant.status(1, "idle").client.conversation.expect("it is known");
         plant.send_keys(&tmux, "/clear");
         wait_for("it is typed", || plant.screen(&tmux).contains("/clear").then_some(()));
         plant.send_keys(&tmux, "Enter");
@@ -160,8 +160,11 @@ then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { t
         wait_for("it is cleared", || cleared().then_some(()));
         plant.ok(&["answer", "1", "hello"]);
         plant.ends_well(ISSUE);
-        let after =
-            plant.session(1, "it is known", |s| s.conversation.is_some()).conversation.expect("known");
+        let after = plant
+            .session(1, "it is known", |s| s.client.conversation.is_some())
+            .client
+            .conversation
+            .expect("known");
         assert_ne!(before, after);
         let asked = plant.server.requests();
         let answer = asked.iter().find(|a| a.kind == Kind::Prompt && a.prompt.starts_with("Answer: hello"));

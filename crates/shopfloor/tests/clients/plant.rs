@@ -89,6 +89,9 @@ pub struct Setup<'a> {
     pub limits: &'a str,
     /// The checks wait until a test lets them begin.
     pub checks_wait: bool,
+    /// The client reviews too. Where the review is not what a test is about, the scripted agent does it: a
+    /// second client is a third of such a test's CPU time.
+    pub reviews: bool,
     pub scenario: String,
 }
 
@@ -102,8 +105,14 @@ impl Setup<'_> {
             runtime: "[timing]\nlook_ms = 500\nsettle_ms = 1000\nidle_gap_ms = 500\n",
             limits: "",
             checks_wait: false,
+            reviews: false,
             scenario,
         }
+    }
+
+    /// The same client reviews.
+    pub fn with_reviews(client: Client, scenario: String) -> Setup<'static> {
+        Setup { reviews: true, ..Setup::new(client, scenario) }
     }
 }
 
@@ -149,7 +158,10 @@ impl Plant {
         let config = format!(
             "{config}{}{}{limits}",
             agent("dev", setup.permission_mode.unwrap_or(asks_nobody)),
-            agent("review", asks_nobody)
+            match setup.reviews {
+                true => agent("review", asks_nobody),
+                false => "[agents.review]\nruntime = \"demo\"\n".to_owned(),
+            }
         );
         std::fs::write(&file, config).expect("written");
         let runtimes = floor.home().join("runtimes");

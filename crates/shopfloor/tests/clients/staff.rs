@@ -6,7 +6,6 @@ use super::plant::{ISSUE, Plant, Setup, scenario};
 use crate::client::wait_for;
 use serde_json::{Value, json};
 use shopfloor_core::ids::{IssueNumber, Role};
-use shopfloor_core::state::JobState;
 use shopfloor_model_server::{Client, Fault, FaultKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ then = [
   { text = "It waits." },
 ]
 "#;
-        let mut setup = Setup::new(Client::Claude, String::new());
+        let mut setup = Setup::with_reviews(Client::Claude, String::new());
         setup.permission_mode = Some("acceptEdits");
         setup.scenario = scenario(WORK);
         let plant = Plant::new(clients, &setup);
@@ -98,7 +97,7 @@ then = [
 fn a_repositorys_servers_are_started_only_if_the_configuration_says_so() {
     with_clients(|clients| {
         for (mcp, starts) in [("none", false), ("user", false), ("project", true)] {
-            let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario("")));
+            let plant = Plant::new(clients, &Setup::with_reviews(Client::Claude, scenario("")));
             let started = plant.path("started");
             let script = format!("touch {}; sleep 9", started.display());
             let server = json!({"mcpServers": {"theirs": {"command": "sh", "args": ["-c", script]}}});
@@ -120,7 +119,7 @@ fn a_repositorys_servers_are_started_only_if_the_configuration_says_so() {
 #[test]
 fn a_persons_own_status_line_is_called_through() {
     with_clients(|clients| {
-        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario("")));
+        let plant = Plant::new(clients, &Setup::with_reviews(Client::Claude, scenario("")));
         let seen = plant.path("seen");
         let command = format!("cat > {}; echo my own line; exit 3", seen.display());
         let own = json!({"statusLine": {"type": "command", "command": command}});
@@ -140,7 +139,7 @@ fn a_persons_own_status_line_is_called_through() {
 #[test]
 fn a_persons_own_notify_is_called_through() {
     with_clients(|clients| {
-        let plant = Plant::new(clients, &Setup::new(Client::Codex, scenario("")));
+        let plant = Plant::new(clients, &Setup::with_reviews(Client::Codex, scenario("")));
         let (seen, own) = (plant.path("seen"), plant.path("home/notify.sh"));
         write(own.clone(), &format!("#!/bin/sh\necho \"$@\" >> {}\n", seen.display()));
         std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).expect("set");
@@ -157,7 +156,7 @@ fn a_persons_own_notify_is_called_through() {
 
 /// A client that is not there: every issue stays as it is, and the work begins when it is installed.
 fn missing(clients: &Path, client: Client, name: &str) {
-    let mut plant = Plant::new(clients, &Setup::new(client, scenario("")));
+    let mut plant = Plant::new(clients, &Setup::with_reviews(client, scenario("")));
     let bin = plant.path("bin");
     std::fs::create_dir(&bin).expect("a folder");
     let path = std::env::var("PATH").expect("a PATH");
@@ -166,7 +165,7 @@ fn missing(clients: &Path, client: Client, name: &str) {
         .map(|n| plant.issue("Say hello", &format!("A file hello.txt that says hello. {n}")))
         .collect();
     plant.up();
-    held(&plant, Role::Dev, &format!("{name} is not installed"));
+    held(&plant, Role::DEV, &format!("{name} is not installed"));
     untouched(&plant, &issues);
     let asked = questions(&plant);
     let why = format!("dev and review agents cannot work: {name} is not installed");
@@ -191,14 +190,14 @@ fn a_missing_codex_holds_the_project_until_it_is_installed() {
 #[test]
 fn codex_with_a_broken_configuration_is_held_until_it_is_mended() {
     with_clients(|clients| {
-        let plant = Plant::new(clients, &Setup::new(Client::Codex, scenario("")));
+        let plant = Plant::new(clients, &Setup::with_reviews(Client::Codex, scenario("")));
         let config = plant.path("home/.codex/config.toml");
         let good = std::fs::read_to_string(&config).expect("read");
         write(config.clone(), &format!("sandbox_mode = \"bogus\"\n{good}"));
         let issue = plant.issue("Say hello", "A file hello.txt that says hello.");
         plant.up();
-        held(&plant, Role::Dev, "unknown variant `bogus`");
-        held(&plant, Role::Review, "unknown variant `bogus`");
+        held(&plant, Role::DEV, "unknown variant `bogus`");
+        held(&plant, Role::REVIEW, "unknown variant `bogus`");
         untouched(&plant, &[issue]);
         write(config, &good);
         plant.ends_well(issue);
@@ -212,7 +211,7 @@ fn a_client_without_a_login_or_a_key_is_held_until_the_daemon_is_told_of_one() {
             (Client::Claude, "ANTHROPIC_API_KEY", "claude is not logged in"),
             (Client::Codex, "OPENAI_API_KEY", "OPENAI_API_KEY, which its model provider takes it from"),
         ] {
-            let mut plant = Plant::new(clients, &Setup::new(client, scenario("")));
+            let mut plant = Plant::new(clients, &Setup::with_reviews(client, scenario("")));
             let key = plant.take(name);
             let issue = plant.issue("Say hello", "A file hello.txt that says hello.");
             let told = plant.run(&["up", "--detach"]);
@@ -221,7 +220,7 @@ fn a_client_without_a_login_or_a_key_is_held_until_the_daemon_is_told_of_one() {
                 told.status.success() && said.contains(&format!("{name} is in pass_env, but is not set")),
                 "{said}"
             );
-            held(&plant, Role::Dev, why);
+            held(&plant, Role::DEV, why);
             untouched(&plant, &[issue]);
             assert!(plant.ok(&["status"]).contains(&format!("not set for its agents: {name}")));
             // `up` in a shell that has it tells the daemon that runs.
@@ -236,13 +235,13 @@ fn a_client_without_a_login_or_a_key_is_held_until_the_daemon_is_told_of_one() {
 /// A key that is refused: the project is held, and a session with the new key goes on with the
 /// conversation.
 fn refused_key(clients: &Path, client: Client, name: &str) {
-    let mut plant = Plant::new(clients, &Setup::new(client, scenario("")));
+    let mut plant = Plant::new(clients, &Setup::with_reviews(client, scenario("")));
     plant.server.set_fault(Fault::new(FaultKind::Auth));
     plant.begin();
-    held(&plant, Role::Dev, "not logged in, or its key is not accepted");
+    held(&plant, Role::DEV, "not logged in, or its key is not accepted");
     let job = plant.job(ISSUE);
-    assert_eq!((job.respawns, job.ci_fixes), (0, 0));
-    assert!(matches!(job.state, JobState::Respawning) && job.unstaffed, "{:?}", job.state);
+    assert_eq!((job.rounds.respawns, job.rounds.ci_fixes), (0, 0));
+    assert!(job.is_unstaffed(), "{:?}", job.state);
     assert_eq!(plant.notes("NEEDS_HUMAN").len(), 1);
     plant.server.clear_faults();
     plant.put(name, "another-dummy-key-of-some-length");
@@ -265,7 +264,7 @@ fn codex_with_a_refused_key_goes_on_with_the_next() {
 fn a_key_comes_from_a_program_and_is_seen_nowhere() {
     with_clients(|clients| {
         const KEY: &str = "printed-dummy-key-of-some-length";
-        let mut plant = Plant::new(clients, &Setup::new(Client::Claude, scenario("")));
+        let mut plant = Plant::new(clients, &Setup::with_reviews(Client::Claude, scenario("")));
         plant.take("ANTHROPIC_API_KEY");
         let program = plant.path("home/key.sh");
         write(program.clone(), &format!("#!/bin/sh\necho {KEY}\n"));

@@ -25,7 +25,7 @@ fn kill(pid: u32) {
 /// Nothing of it was the agent's fault.
 fn nothing_counted(plant: &Plant) {
     let job = plant.job(ISSUE);
-    assert_eq!((job.respawns, job.ci_fixes, job.session.map(|e| e.0)), (0, 0, Some(1)));
+    assert_eq!((job.rounds.respawns, job.rounds.ci_fixes, job.session.map(|e| e.0)), (0, 0, Some(1)));
 }
 
 fn killed_and_resumed(clients: &Path, client: Client) {
@@ -40,9 +40,10 @@ then = [{ bash = "echo half > half.tmp; sleep 1000" }, { text = "Never said." }]
     plant.begin();
     let half = plant.home().join("projects/sample/worktrees/issue-1/half.tmp");
     wait_for("the tool runs", || half.exists().then_some(()));
-    let first = plant.session(1, "its conversation is known", |s| s.conversation.is_some());
+    let first = plant.session(1, "its conversation is known", |s| s.client.conversation.is_some());
     let before = plant.processes(&first.tmux);
-    let (client_pid, conversation) = (first.process.expect("a process").pid, first.conversation.clone());
+    let (client_pid, conversation) =
+        (first.process.expect("a process").pid, first.client.conversation.clone());
     assert!(before.contains(&client_pid) && before.len() >= 2, "it and its tool: {before:?}");
     // What it has not written down yet it cannot remember; then its successor begins without.
     wait_for("the call is in its transcript", || {
@@ -61,8 +62,8 @@ then = [{ bash = "echo half > half.tmp; sleep 1000" }, { text = "Never said." }]
         |a: &&Asked| a.kind == Kind::Prompt && a.prompt.contains("You continue the work of session 1");
     let resumed = asked.iter().find(resumed).expect("the successor was prompted");
     assert!(resumed.before.iter().any(|line| line.starts_with("You implement issue #1 ")), "{resumed:?}");
-    let end = plant.session(2, "it is on record", |s| s.conversation.is_some());
-    assert_eq!((end.conversation, second.predecessor), (conversation, Some(first.epoch)));
+    let end = plant.session(2, "it is on record", |s| s.client.conversation.is_some());
+    assert_eq!((end.client.conversation, second.predecessor), (conversation, Some(first.epoch)));
     let kept = plant.clone_git(&["show", "refs/rescue/dev-sample-1/1:half.tmp"]);
     assert_eq!(kept, "half");
 }
@@ -154,8 +155,8 @@ then = [{ hold = "gate" }, { bash = "git status" }, { text = "Never said." }]
     plant.server.set_fault(Fault::usage_limit(reset));
     plant.server.release("gate");
     let parked = plant.status(1, "limited_until");
-    assert_eq!(parked.resume_at.map(|at| at.0), Some(reset * 1000));
-    assert_eq!((plant.job(ISSUE).state, parked.nudges), (JobState::Working, 0));
+    assert_eq!(parked.stops.resume_at.map(|at| at.0), Some(reset * 1000));
+    assert_eq!((plant.job(ISSUE).state, parked.stops.nudges), (JobState::Working, 0));
     nothing_counted(&plant);
     plant.server.clear_faults();
     plant.ends_well(ISSUE);
@@ -164,7 +165,7 @@ then = [{ hold = "gate" }, { bash = "git status" }, { text = "Never said." }]
 
 fn nothing_counted_at_the_end(plant: &Plant) {
     let job = plant.job(ISSUE);
-    assert_eq!((job.respawns, job.ci_fixes), (0, 0));
+    assert_eq!((job.rounds.respawns, job.rounds.ci_fixes), (0, 0));
     assert!(plant.notes("NEEDS_HUMAN").is_empty());
 }
 
@@ -211,7 +212,7 @@ then = [{ bash = "shopfloor phase needs_human --detail 'Which greeting?'" }, { t
     let next = next.expect("it goes on");
     assert!(next.system.contains("## How to work"), "{next:?}");
     assert_eq!(plant.prompts(1).iter().filter(|p| p.starts_with("You implement")).count(), 1);
-    assert_eq!((plant.job(ISSUE).respawns, plant.job(ISSUE).ci_fixes), (0, 0));
+    assert_eq!((plant.job(ISSUE).rounds.respawns, plant.job(ISSUE).rounds.ci_fixes), (0, 0));
 }
 
 #[test]

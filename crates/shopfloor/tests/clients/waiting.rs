@@ -35,7 +35,7 @@ fn waits(clients: &Path, rules: &str, what: &str) {
     std::fs::write(Path::new(&worktree).join("over"), "").expect("written");
     plant.ends_well(ISSUE);
     assert!(!plant.notes("MESSAGE_QUEUED").iter().any(|line| line == "PHASE missing"));
-    assert_eq!(plant.job(ISSUE).respawns, 0);
+    assert_eq!(plant.job(ISSUE).rounds.respawns, 0);
 }
 
 #[test]
@@ -86,6 +86,6 @@ fn a_prompt_that_claude_queued_is_a_turn_of_its_own() {
         plant.server.release("thinking");
         plant.ends_well(ISSUE);
         assert!(!plant.notes("MESSAGE_QUEUED").iter().any(|line| line == "PHASE missing"));
-        assert_eq!(plant.job(ISSUE).reminders, 0);
+        assert_eq!(plant.job(ISSUE).rounds.reminders, 0);
     });
 }

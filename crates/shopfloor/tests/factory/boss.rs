@@ -39,7 +39,7 @@ fn a_job_that_a_person_took_is_theirs_until_they_hand_it_back() {
     let (code, text) = floor.until_idle();
     assert_eq!(code, 3, "a person has it: {text}");
     let status = floor.ok(&["status"]);
-    assert!(status.contains("you have it since"), "{status}");
+    assert!(status.contains("you have had it since"), "{status}");
     floor.ok(&["resume", "1"]);
     assert_eq!(floor.run(&["resume", "1"]).status.code(), Some(1), "nobody has it");
     assert!(floor.job(issue).taken.is_none());
@@ -62,7 +62,7 @@ fn esc_at_a_terminal_takes_the_session() {
         floor.engine().floor().sessions.get(&Epoch(1))?.hold.clone()
     });
     let status = floor.ok(&["status"]);
-    assert!(status.contains("you have it since"), "{status}");
+    assert!(status.contains("you have had it since"), "{status}");
     drop(person);
     wait_for("it is handed back", || {
         floor.engine().floor().sessions.get(&Epoch(1))?.hold.is_none().then_some(())

@@ -475,6 +475,8 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
 
     // What is put right while nobody is there to see it is seen by whoever comes next.
     let landed = floor.hub(&["rev-parse", "main"]);
+    // The daemon was stopped perhaps before it had brought the checkout up to date.
+    floor.git(&["fetch", "--quiet", "shopfloor"]);
     push_onto(&floor, &landed, "alice/four", "d.txt", "four");
     floor.ok(&["merge-queue", "add", "alice/four", "--approve"]);
     floor.hub(&["update-ref", "refs/heads/main", &format!("{landed}~1")]);
@@ -497,7 +499,8 @@ fn what_says_that_it_is_not_done_is_not_queued_by_mistake() {
     let output = floor.run(&["merge-queue", "add", "wip", "--approve"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("is not done, by its own word: \"fixup! feature\"") && said.contains("--unfinished"),
+        said.contains("is not finished, by its own account: \"fixup! feature\"")
+            && said.contains("--unfinished"),
         "{said}"
     );
     floor.ok(&["merge-queue", "add", "wip", "--approve", "--unfinished"]);

@@ -148,7 +148,7 @@ fn a_draft_is_not_touched_and_a_person_who_types_is_not_interrupted() {
     person.press("C-u");
     floor.held(1, "a person has the session");
     let has_it = floor.explain("1")["job"]["held"].to_string();
-    assert!(has_it.contains("you have it since"), "{has_it}");
+    assert!(has_it.contains("you have had it since"), "{has_it}");
     assert_eq!(floor.prompts(1), [""; 0], "the composer is empty, but not ours");
     // The person scrolls up, and leaves it so.
     floor.tmux(&["copy-mode", "-t", &format!("={tmux}:")]);

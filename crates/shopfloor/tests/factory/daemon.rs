@@ -37,6 +37,31 @@ fn the_folder_it_was_started_in_may_go() {
 }
 
 #[test]
+fn its_log_has_levels_and_fields_and_is_begun_anew_without_losing_a_line() {
+    let floor = Floor::new(DEMO);
+    let [file, before] = ["daemon.log", "daemon.log.1"].map(|name| floor.home().join(name));
+    // A line short of its bound.
+    std::fs::write(&file, format!("{}\n", "x".repeat(8 * 1024 * 1024 - 1))).expect("a long log");
+    let up = ["up", "--detach", "--log", "debug"];
+    floor.ok(&up);
+    add(&floor, "one");
+    lands(&floor, IssueNumber(1));
+    floor.ok(&["down"]);
+    let read = |path| std::fs::read_to_string(path).expect("a log");
+    let old = read(&before);
+    let lines: Vec<&str> = old.lines().skip(1).collect();
+    assert_eq!(lines.len(), 1, "begun anew after the line that was too much: {lines:?}");
+    let new = read(&file);
+    let all = format!("{}\n{new}", lines[0]);
+    assert!(all.lines().all(|line| line[10..].starts_with('T') && line[19..].starts_with("Z ")), "{all}");
+    assert!(all.contains(" DEBUG start_session was performed effect="), "{all}");
+    let said = |text: &str| all.lines().filter(|line| line.contains(text)).count();
+    let states = ["job state: starting", "job state: reviewing", "job ended: "].map(said);
+    assert_eq!(states, [1; 3], "{all}");
+    assert!(all.contains(" INFO  job state: working project=sample issue=1\n"), "{all}");
+}
+
+#[test]
 fn a_store_that_somebody_holds_is_waited_for() {
     let floor = Floor::new(DEMO);
     floor.ok(&["up", "--detach"]);

@@ -52,7 +52,7 @@ fn below_the_threshold_nothing_lands_and_it_is_said_why() {
     wait_for("it is being checked as it would land", || gate.began() == 3);
     gate.let_through(1);
     wait_for("it landed", || has_landed(&floor, "alice/fix"));
-    assert!(floor.ok(&["merge-queue", "resume"]).contains("goes on"));
+    assert!(floor.ok(&["merge-queue", "resume"]).contains("continues"));
     floor.ok(&["down"]);
     floor.assert_history_green();
 }

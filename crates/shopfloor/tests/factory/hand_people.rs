@@ -123,6 +123,6 @@ fn a_fork_goes_on_from_the_conversation_of_another() {
     let plain = floor.ok(&["session", "spawn", "dev", "1", "2", "--command", "sleep 1000"]);
     let refused = floor.run(&["session", "fork", plain.trim()]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(says(&refused).contains("generic cannot go on"), "{}", says(&refused));
+    assert!(says(&refused).contains("generic cannot continue"), "{}", says(&refused));
     floor.ok(&["session", "kill-all"]);
 }

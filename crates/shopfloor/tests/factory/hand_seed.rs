@@ -79,7 +79,7 @@ fn a_session_gets_the_keys_that_are_configured_and_the_names_that_agents_scripts
     assert!(text.contains("AGENT_KEY=value of AGENT_KEY") && !text.contains("STEP_KEY"), "{text}");
     // Who names a variable that is not set is told.
     let unset = floor.run(&["session", "spawn", "other", "5", "2", "--command", "true"]);
-    assert!(says(&unset).contains("AGENT_KEY is to be passed on and is not set"), "{}", says(&unset));
+    assert!(says(&unset).contains("AGENT_KEY should be passed on, but is not set"), "{}", says(&unset));
     floor.ok(&["session", "kill-all"]);
     // The state file is for commands and checks; one that is not there is an error before anything is run.
     let built = floor.ok(&["session", "build-cmd", "own", "5.3", "--state-file", &state]);

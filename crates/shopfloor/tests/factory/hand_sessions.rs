@@ -53,7 +53,7 @@ fn names_follow_from_the_input_and_numbers_grow() {
     let (code, killed) = floor.json(&["session", "kill", stem.trim()]);
     assert_eq!((code, &killed["name"], &killed["state"]), (0, &second.clone().into(), &"killed".into()));
     let again = floor.ok(&["session", "kill", &second]);
-    assert!(again.contains("over already"), "{again}");
+    assert!(again.contains("already ended"), "{again}");
     assert_eq!(floor.run(&["session", "kill", "hand-sample-create-5-5-3-h77"]).status.code(), Some(4));
     assert_eq!(floor.run(&["session", "kill", "nothing"]).status.code(), Some(4));
     let shown = floor.ok(&["session", "attach", "hand-sample-create-5-5-3-h1", "--print"]);

@@ -251,7 +251,7 @@ fn a_start_that_is_killed_leaves_what_can_be_finished() {
             floor.ok(&["session", "finish", one["name"].as_str().expect("a name"), "--drop"]);
         }
         let trees = floor.home().join("projects/sample/worktrees");
-        let left = std::fs::read_dir(trees).map(|all| all.count()).unwrap_or(0);
+        let left = std::fs::read_dir(trees).map_or(0, |all| all.count());
         assert_eq!(
             (left, floor.json(&["session", "list"]).1),
             (0, Value::Array(Vec::new())),
@@ -283,7 +283,7 @@ fn its_worktree_is_set_up_and_torn_down_as_a_jobs_is_and_its_folder_is_trusted()
     floor.ok(&["session", "finish", &name, "--drop"]);
     assert_eq!(read("torn").trim(), tree.display().to_string());
     let ports = floor.home().join("projects/sample/setup");
-    assert_eq!(std::fs::read_dir(ports).map(|all| all.count()).unwrap_or(0), 0, "the port is free");
+    assert_eq!(std::fs::read_dir(ports).map_or(0, |all| all.count()), 0, "the port is free");
     // One that cannot be set up is not started. What there is of it can be finished.
     std::fs::write(floor.path("broken"), "").expect("written");
     let refused = floor.run(&["session", "spawn", "dev", "1", "2", "--worktree", "--command", WORKS]);

@@ -92,7 +92,7 @@ fn a_head_that_fails_once_is_run_again_and_nobody_is_told() {
     assert_landed(&floor, issue);
     assert_eq!(told(&floor), ["CI passed", "Review: APPROVE"]);
     assert_eq!(runs(&floor), ["head", "head"], "its trial has the tree of its head");
-    assert!(floor.ok(&["events", "--limit", "500"]).contains("did not stay so"));
+    assert!(floor.ok(&["events", "--limit", "500"]).contains("times, then green"));
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn a_job_on_a_red_primary_branch_waits_until_that_is_mended_and_is_blamed_for_no
     let (_, status) = floor.json(&["status"]);
     assert_eq!(status["jobs"][0]["state"], "parked", "{status}");
     let waits = status["jobs"][0]["waits_for"].as_str().unwrap_or_default().to_owned();
-    assert!(waits.contains("to be mended"), "{waits}");
-    assert!(floor.ok(&["explain", &issue.to_string()]).contains("to be mended"));
-    assert_eq!((told(&floor), floor.job(issue).ci_fixes), (vec!["CI waits".to_owned()], 0));
+    assert!(waits.contains("to be fixed"), "{waits}");
+    assert!(floor.ok(&["explain", &issue.to_string()]).contains("to be fixed"));
+    assert_eq!((told(&floor), floor.job(issue).rounds.ci_fixes), (vec!["CI waits".to_owned()], 0));
     push_main(&floor, "main.txt", "mended");
     let (code, text) = floor.until_idle();
     assert_eq!(code, 0, "{text}");
@@ -154,7 +154,7 @@ fn a_pass_that_comes_too_soon_is_the_runners_fault() {
     assert_eq!(code, 3, "{text}");
     let reason = floor.job(issue).reason.unwrap_or_default();
     assert!(reason.contains("the checks cannot run") && reason.contains("min_time"), "{reason}");
-    assert_eq!((told(&floor).len(), runs(&floor).len(), floor.job(issue).ci_fixes), (0, 2, 0));
+    assert_eq!((told(&floor).len(), runs(&floor).len(), floor.job(issue).rounds.ci_fixes), (0, 2, 0));
 }
 
 /// Pushes a branch whose commits write these, one after another, and queues it.

@@ -49,7 +49,7 @@ fn the_daemon_may_be_killed_at_any_point() {
         // Said once, opened once, landed once.
         let prs = floor.forge().prs(&floor.project, None).expect("pull requests");
         assert_eq!(prs.iter().filter(|p| p.branch == format!("fix/issue-{issue}")).count(), 1);
-        assert_eq!(floor.job(issue).respawns, 0, "live sessions are adopted, not restarted");
+        assert_eq!(floor.job(issue).rounds.respawns, 0, "live sessions are adopted, not restarted");
     }
 }
 
@@ -60,7 +60,7 @@ fn a_second_daemon_is_refused() {
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
     let second = floor.run(&["up"]);
     assert_eq!(second.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("runs on this floor already"));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("already runs on this floor"));
     assert_eq!(floor.run(&["up", "--detach"]).status.code(), Some(5));
     floor.ok(&["down"]);
     assert!(floor.ok(&["down"]).contains("no daemon runs"));

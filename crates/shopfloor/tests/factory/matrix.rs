@@ -129,7 +129,7 @@ impl Matrix {
             let floor = engine.floor();
             // Whoever ended otherwise is named at once: nothing that is waited for comes after that.
             if let Some(job) = floor.jobs.iter().find(|j| j.end().is_some_and(|end| end != End::Merged)) {
-                panic!("{what}: #{} ended {}: {:?}", job.issue, job.state.name(), job.reason);
+                panic!("{what}: #{} ended {}: {:?}", job.number(), job.state.name(), job.reason);
             }
             let job = |issue: &IssueNumber| floor.job_of(&self.floor.project, *issue);
             issues.iter().all(|issue| job(issue).is_some_and(|job| is(&job.state))).then_some(())
@@ -244,7 +244,11 @@ impl Matrix {
             if matches!(victim, Victim::Nobody | Victim::Daemon) {
                 let sessions =
                     floor.engine().floor().sessions.iter().filter(|s| s.predecessor.is_some()).count();
-                assert_eq!((job.respawns, sessions), (0, 0), "live sessions are adopted, not replaced");
+                assert_eq!(
+                    (job.rounds.respawns, sessions),
+                    (0, 0),
+                    "live sessions are adopted, not replaced"
+                );
             }
         }
         assert_eq!(self.everything(), BTreeSet::new(), "nothing is left");

@@ -67,7 +67,7 @@ fn whoever_asks_gets_a_review_that_counts_and_nothing_else_is_touched() {
     // It was told what the change says of itself.
     let prompt = floor.home().join("sessions/e1/prompt.md");
     let prompt = std::fs::read_to_string(prompt).expect("its prompt");
-    assert!(prompt.contains("which a person made by hand") && prompt.contains("Because."), "{prompt}");
+    assert!(prompt.contains("which a person made:") && prompt.contains("Because."), "{prompt}");
     assert!(!floor.home().join("projects/sample/worktrees/review-1").exists());
     assert_eq!(floor.hub(&["rev-parse", "alice/fix"]), head.to_string());
     // Its approval is of that head, as for anybody's change.

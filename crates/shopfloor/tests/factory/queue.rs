@@ -2,8 +2,9 @@
 //! played by the test. `storm.rs` kills the daemon in the middle of it.
 
 use crate::floor::{Floor, wait_for};
+use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, CiReport, CiVerdict, Outcome, ProcessId};
-use shopfloor_core::event::{Event, Observation};
+use shopfloor_core::event::{Event, Observation, Page};
 use shopfloor_core::ids::{Epoch, IssueNumber, Sha};
 use shopfloor_core::phase::{Phase, PhaseReport};
 use shopfloor_core::state::{End, JobState};
@@ -110,16 +111,16 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         deps: Vec::new(),
         created_at: now(),
         revision: 0,
-        version: 0,
+        version: Default::default(),
         hints: Default::default(),
     };
     let project = floor.project.clone();
     engine
-        .submit(now(), &Event::Observed { project: project.clone(), observation, cursor: 0, more: false })
+        .submit(now(), &Event::Observed { project: project.clone(), page: Page::of(observation) })
         .expect("seen");
     loop {
         let queued = engine.floor().job_of(&project, issue).map(|j| j.state.clone());
-        if matches!(queued, Some(JobState::Merging { .. })) {
+        if matches!(queued, Some(JobState::InQueue { .. })) {
             return issue;
         }
         if queued == Some(JobState::Working) {
@@ -137,18 +138,20 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         let effect =
             outbox.iter().find(|q| !matches!(q.action, Action::FindPrimary { .. })).expect("an effect");
         let outcome = match &effect.action {
-            Action::PrepareWorktree { .. } => {
-                Outcome::WorktreeReady { path: "/nowhere".into(), head: head.clone(), notes: Vec::new() }
-            }
+            Action::PrepareWorktree { .. } => Outcome::WorktreeReady(outcome::WorktreeReady {
+                path: "/nowhere".into(),
+                head: head.clone(),
+                notes: Vec::new(),
+            }),
             Action::StartSession(start) => started(start.epoch),
-            Action::PublishBranch { .. } => Outcome::Branch {
+            Action::PushBranch { .. } => Outcome::Branch(outcome::Branch {
                 head: head.clone(),
                 ahead: 1,
                 dirty: 0,
                 note: None,
                 same_as: Vec::new(),
                 base: None,
-            },
+            }),
             Action::OpenPr { .. } => {
                 let new = NewPr {
                     title: format!("Change {n}"),
@@ -160,7 +163,7 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                 };
                 let pr = floor.forge().open_pr(&project, &new).expect("a pull request");
                 floor.hub(&["update-ref", &format!("refs/pull/{pr}/head"), head.as_str()]);
-                Outcome::PrOpen { pr }
+                Outcome::PrOpen(outcome::PrOpen { pr })
             }
             Action::RunCi { .. } => Outcome::CiFinished(CiReport {
                 verdict: CiVerdict::Green,
@@ -175,23 +178,23 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
             // Labels that are not as they were set were set by somebody else.
             Action::EditLabels { issue, add, remove, .. } => {
                 floor.forge().edit_labels(&project, *issue, add, remove).expect("labelled");
-                Outcome::Done
+                engine.floor().uneventful(&effect.action)
             }
-            _ => Outcome::Done,
+            action => engine.floor().uneventful(action),
         };
         engine.complete(now(), effect, outcome).expect("performed");
     }
 }
 
 fn started(epoch: Epoch) -> Outcome {
-    Outcome::SessionStarted {
+    Outcome::SessionStarted(outcome::SessionStarted {
         tmux: format!("gone-{epoch}"),
         process: ProcessId { pid: u32::MAX >> 2, start: 1 },
         phase_file: "/nowhere/phase".into(),
         runtime: "generic".into(),
         prompt: None,
         notes: Vec::new(),
-    }
+    })
 }
 
 #[test]

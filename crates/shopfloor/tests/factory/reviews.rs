@@ -4,13 +4,13 @@
 use crate::client::{FAST, wait_for};
 use crate::floor::{DEMO, Floor};
 use shopfloor_core::effect::Verdict;
-use shopfloor_core::ids::{IssueNumber, Role};
+use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::{End, JobState, Session, SessionState};
 use shopfloor_store::forge::{IssueFilter, Pr};
 
 fn reviewers(floor: &Floor, issue: IssueNumber) -> Vec<Session> {
     let engine = floor.engine();
-    let mine = |s: &&Session| s.issue == issue && s.role == Role::Review;
+    let mine = |s: &&Session| s.assignment.number() == issue && s.role.reviews();
     engine.floor().sessions.iter().filter(mine).cloned().collect()
 }
 
@@ -37,7 +37,7 @@ fn the_same_session_reviews_again_what_it_asked_for() {
     assert_eq!(sessions.len(), 1, "one session for the pull request");
     let reviewer = &sessions[0];
     assert_eq!(
-        (reviewer.state, reviewer.head.as_ref()),
+        (reviewer.state, reviewer.review.head.as_ref()),
         (SessionState::Ended, floor.job(issue).head.as_ref())
     );
     let prompts = floor.prompts(reviewer.epoch.0);
@@ -90,7 +90,8 @@ fn a_reviewer_that_is_killed_after_its_verdict_is_replaced_if_it_is_needed() {
     floor.up();
     let reviewer = wait_for("a verdict", || {
         let reviewer = reviewers(&floor, issue).pop()?;
-        (reviewer.reviewed.is_some() && reviewer.reviewed == reviewer.head).then_some(reviewer)
+        (reviewer.review.reviewed.is_some() && reviewer.review.reviewed == reviewer.review.head)
+            .then_some(reviewer)
     });
     // Whether it rests, is on its way to the next head or at work on that.
     floor.tmux(&["kill-session", "-t", &format!("={}", reviewer.tmux)]);

@@ -184,7 +184,7 @@ sleep 1000
 
 fn record(floor: &Floor, issue: shopfloor_core::ids::IssueNumber) -> WorkRecord {
     let engine = floor.engine();
-    engine.floor().records.iter().find(|r| r.current_bead == issue).expect("a record").clone()
+    engine.floor().records.iter().find(|r| r.issue == issue).expect("a record").clone()
 }
 
 #[test]
@@ -233,7 +233,7 @@ done
     let record = record(&floor, second);
     assert_eq!(record.work_phase, WorkPhase::Implementation);
     assert!(record.tests_status.starts_with("failed on top of the primary branch"), "{record:?}");
-    assert!(record.resumption_instructions.contains("Next: take the primary branch in"), "{record:?}");
+    assert!(record.resumption_instructions.contains("Next: merge the primary branch in"), "{record:?}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn an_agent_that_prints_is_alive_however_long_it_says_nothing_else() {
     });
     std::fs::write(floor.home().join("enough"), "").expect("written");
     floor.wait_until_merged(issue);
-    assert_eq!(floor.job(issue).respawns, 0);
+    assert_eq!(floor.job(issue).rounds.respawns, 0);
     // A healthy review says nothing that is stale, and who approved is known.
     assert_eq!(floor.notes("STALE_SIGNAL"), [""; 0]);
     let (_, entries) = floor.json(&["merge-queue", "list", "--all"]);
@@ -55,7 +55,7 @@ fn a_reviewer_that_never_ends_is_replaced_and_then_a_person_is_asked() {
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("a person has to review"), "{text}");
     let engine = floor.engine();
-    let reviewers = engine.floor().sessions.iter().filter(|s| s.head.is_some()).count();
+    let reviewers = engine.floor().sessions.iter().filter(|s| s.review.head.is_some()).count();
     assert_eq!(reviewers, 2, "the first was replaced");
     assert_eq!(floor.job(issue).end(), None);
 }

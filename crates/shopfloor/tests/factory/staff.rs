@@ -59,11 +59,11 @@ fn a_secret_that_is_not_set_keeps_its_project_back_until_it_is() {
         );
     }
     let status = floor.ok(&["status"]);
-    assert!(status.contains("nothing new is begun: secret `TOK`"), "{status}");
+    assert!(status.contains("nothing new is started: secret `TOK`"), "{status}");
     assert!(floor.engine().floor().jobs.iter().next().is_none());
     floor.env.push(("SOME_TOKEN".into(), "hunter22".into()));
     floor.ok(&["up", "--until-idle"]);
-    assert!(!floor.ok(&["status"]).contains("nothing new is begun"));
+    assert!(!floor.ok(&["status"]).contains("nothing new is started"));
     assert_eq!(floor.job(issue).state.name(), "merged");
 }
 
@@ -72,10 +72,10 @@ fn a_project_without_its_secret_holds_up_no_other() {
     let floor = Floor::new(&format!("{DEMO}[secrets]\nTOK = {{ env = \"SOME_TOKEN\" }}\n"));
     let waits = floor.issue("Say hello", "demo: write hello.txt <<hello");
     let other = floor.beside("other", DEMO);
-    let goes_on = floor.issue_of(&other, "Say hello", "demo: write hello.txt <<hello", &[]);
+    let unaffected = floor.issue_of(&other, "Say hello", "demo: write hello.txt <<hello", &[]);
     floor.up();
     let end = wait_for("the other's job ends", || {
-        floor.engine().floor().job_of(&other, goes_on).and_then(|job| job.end())
+        floor.engine().floor().job_of(&other, unaffected).and_then(|job| job.end())
     });
     assert_eq!(end, End::Merged);
     untouched(&floor, waits);
@@ -204,6 +204,6 @@ fn a_reviewer_that_dies_at_its_start_says_why_and_is_tried_again_by_up() {
     std::fs::write(floor.home().join("mended"), "").expect("mended");
     let (code, text) = floor.until_idle();
     assert_eq!((code, floor.job(issue).state.name()), (0, "merged"), "{text}");
-    assert!(floor.engine().floor().outage(&floor.project, Role::Review).is_none());
+    assert!(floor.engine().floor().outage(&floor.project, Role::REVIEW).is_none());
     assert_eq!((outages(&floor).len(), questions(&floor).len()), (0, 0));
 }

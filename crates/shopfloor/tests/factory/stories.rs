@@ -37,7 +37,7 @@ fn a_red_check_and_a_review_are_worked_off() {
     assert_eq!(floor.landed("b.txt"), "polished");
     floor.assert_history_green();
     assert!(text.contains("ci result"), "{text}");
-    assert_eq!(floor.job(rough).review_rounds, 1);
+    assert_eq!(floor.job(rough).rounds.review_rounds, 1);
     let pr = floor.job(red).pr.expect("a pull request");
     let statuses = floor.forge().pr(&floor.project, pr).expect("the pull request").statuses;
     assert_eq!(statuses.len(), 1, "{statuses:?}");
@@ -173,7 +173,7 @@ fn a_project_made_while_the_daemon_runs_is_worked_on_and_a_bad_one_holds_up_nobo
     let second = floor.issue("Goes on", "demo: write on.txt <<yes");
     let (code, text) = floor.until_idle();
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("nothing new is begun in other"), "{text}");
+    assert!(text.contains("nothing new is started in other"), "{text}");
     floor.assert_cleaned_up(second);
 }
 

@@ -1,31 +1,32 @@
-//! Everything is bounded, and idle costs nothing.
+//! Everything is bounded, and an idle floor costs nothing.
 
 use super::Checker;
 use crate::world::World;
 use shopfloor_core::ids::{IssueNumber, Role};
 use shopfloor_core::state::Floor;
+use shopfloor_core::texts::FirstLine;
 use shopfloor_core::time::Time;
-use shopfloor_store::Entry;
+use shopfloor_store::JournalEntry;
 use std::time::Duration;
 
-/// Sessions replaced for a full context, and questions, in a job's life.
+/// How many sessions may be replaced for a full context, and how many questions asked, in a job's life.
 const CYCLES_MAX: u32 = 10;
 const QUESTIONS_MAX: u32 = 10;
-/// How long a message may keep its agent busy, with the deadlines of its delivery and a successor.
+/// How long a message may keep its agent busy, including the deadlines of its delivery and a successor.
 const TURN_MAX: Duration = Duration::from_secs(12 * 3600);
 
 impl Checker {
     /// 9: sessions, reviewers, messages and comments of a job stay within what the policy allows.
     pub(super) fn everything_is_bounded(&self, world: &mut World, floor: &Floor) {
         let p = world.policy.clone();
-        // Each of these rounds may cost a session; reminders and respawns are counted anew when a
-        // round brought something new.
+        // Each of these rounds may cost a session; reminders and respawns are counted anew when a round
+        // brought something new.
         let rounds = 1 + p.ci_fixes_max + p.review_rounds_max + p.merge_rounds_max;
         let sessions_max = (rounds * (1 + p.respawns_max) + CYCLES_MAX) as usize;
         let messages_max = rounds * (2 + p.reminders_max) * 2 + QUESTIONS_MAX;
         for job in floor.jobs.iter() {
             let count = |role| floor.sessions.iter().filter(|s| s.job == job.id && s.role == role).count();
-            let (dev, review) = (count(Role::Dev), count(Role::Review));
+            let (dev, review) = (count(Role::DEV), count(Role::REVIEW));
             if dev > sessions_max || review > sessions_max {
                 let text = format!("job {} had {dev} sessions and {review} reviewers", job.id);
                 world.broken("9 everything is bounded", text);
@@ -36,7 +37,7 @@ impl Checker {
             }
         }
         let most = world.forge.issues.iter().map(|(n, i)| (i.comments.len(), *n)).max();
-        let jobs = |n: IssueNumber| floor.jobs.iter().filter(|j| j.issue == n).count();
+        let jobs = |n: IssueNumber| floor.jobs.iter().filter(|j| j.issue() == Some(n)).count();
         // Ten questions and what became of each; two for each head that is reviewed; its end.
         if let Some((comments, number)) = most
             && comments > 35 * jobs(number).max(1)
@@ -50,12 +51,13 @@ impl Checker {
         }
     }
 
-    /// 10: when nothing is left to do, only deadlines speak, and they only tell people or prune. An agent
-    /// that waits for a review is told once that nobody writes one; what it does then is its own.
-    pub fn idle_is_quiet(&self, world: &mut World, entries: &[Entry]) {
-        let is_told = |e: &&Entry| e.kind == "MESSAGE_QUEUED" && e.text == "no review, escalating";
+    /// 10: when nothing is left to do, only deadlines act, and they only tell people or prune. An agent that
+    /// waits for a review is told once that nobody writes one; what it does then is up to it.
+    pub fn idle_is_quiet(&self, world: &mut World, entries: &[JournalEntry]) {
+        let is_told =
+            |e: &&JournalEntry| e.kind == "MESSAGE_QUEUED" && e.text == FirstLine::NoReview.to_string();
         let told: Vec<Time> = entries.iter().filter(is_told).map(|e| e.at).collect();
-        let woken = |e: &&Entry| told.iter().any(|at| (*at..*at + TURN_MAX).contains(&e.at));
+        let woken = |e: &&JournalEntry| told.iter().any(|at| (*at..*at + TURN_MAX).contains(&e.at));
         for entry in entries.iter().filter(|e| e.kind == "event" && !woken(e)) {
             let tick = entry.body.contains("\"event\":\"tick\"");
             let telling = ["\"action\":\"comment\"", "\"action\":\"escalate\"", "\"event\":\"observed\""];

@@ -1,5 +1,5 @@
-//! Heads of jobs and the commits they stand on: nobody is told of a head that was red only once, or blamed for a
-//! primary branch that is red itself, and who waits for that to be mended is not forgotten.
+//! Jobs' heads and the commits they stand on: nobody is told about a head that was red only once, or blamed
+//! for a primary branch that is itself red, and a job that waits for that to be mended is not forgotten.
 
 use super::Checker;
 use crate::git::commit_of;
@@ -7,22 +7,21 @@ use crate::world::World;
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{JobId, Sha};
 use shopfloor_core::state::{Floor, JobState, Message, Who};
-use shopfloor_store::Queued;
+use shopfloor_core::texts::FirstLine;
+use shopfloor_store::OutboxEffect;
 
 const BLAME: &str = "6 nobody is blamed for what others did";
 const WAITS: &str = "7 every wait has a deadline";
 
 /// The commit that an agent is told to mend.
 fn told_red(message: &Message) -> Option<Sha> {
-    let text = message
-        .text
-        .strip_prefix("CI failed\nCommit ")
-        .or(message.text.strip_prefix("CI timeout\nCommit "))?;
+    let red = matches!(FirstLine::of(&message.text), Some(FirstLine::CiFailed | FirstLine::CiTimeout));
+    let text = message.text.lines().nth(1).filter(|_| red)?.strip_prefix("Commit ")?;
     text.split(':').next()?.to_owned().try_into().ok()
 }
 
 impl Checker {
-    /// Looked at before [`Checker::newest_message`] moves on.
+    /// Checked before [`Checker::newest_message`] moves on.
     pub(super) fn heads_are_judged_fairly(&mut self, world: &mut World, floor: &Floor) {
         let new: Vec<&Message> = floor.messages.iter().filter(|m| m.id > self.newest_message).collect();
         for message in new {
@@ -36,8 +35,8 @@ impl Checker {
                 );
             }
             let job = floor.jobs.get(&message.job);
-            let base = job.and_then(|j| j.base.as_ref()).map(commit_of);
-            // Where that could not be found out, it says so.
+            let base = job.and_then(|j| j.known.base.as_ref()).map(commit_of);
+            // If that could not be found out, the message says so.
             let known = !message.text.contains("is not known");
             if let Some(base) = base.filter(|base| world.git.is_red(*base) && known) {
                 world.broken(
@@ -48,8 +47,13 @@ impl Checker {
         }
     }
 
-    /// 7: a job that is parked waits for a check that runs, or for a primary branch that is known to be red.
-    pub(super) fn no_parked_job_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+    /// 7: a parked job waits for a running check, or for a primary branch that is known to be red.
+    pub(super) fn no_parked_job_is_forgotten(
+        &self,
+        world: &mut World,
+        floor: &Floor,
+        outbox: &[OutboxEffect],
+    ) {
         let mut forgotten = Vec::new();
         let waits =
             |id: &JobId| floor.jobs.get(id).is_some_and(|j| matches!(j.state, JobState::Parked { .. }));

@@ -1,4 +1,4 @@
-//! What lands: only what passed, once, and whoever it is said to have landed for is in it.
+//! What lands: only what passed, once; and the change of whoever is told that it landed is in it.
 
 use super::Checker;
 use crate::git::{branch_of, commit_of};
@@ -7,14 +7,14 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EntryId, Target};
 use shopfloor_core::policy::{CheckCommits, MergeBatch, MergeMethod};
 use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Who};
-use shopfloor_store::Queued;
+use shopfloor_store::OutboxEffect;
 use std::collections::btree_map;
 
 const TESTED: &str = "1 the tree that lands passed";
 
 impl Checker {
-    /// 6: a person's branch that landed is in the primary branch, and gone unless it went on.
-    pub(super) fn people_are_answered(&mut self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+    /// 6: a person's branch that landed is in the primary branch, and is deleted unless it moved on.
+    pub(super) fn people_are_answered(&mut self, world: &mut World, floor: &Floor, outbox: &[OutboxEffect]) {
         for entry in floor.entries.iter().filter(|e| e.job.is_none()) {
             match &entry.state {
                 EntryState::Failed { .. } => world.saw("branch by hand failed"),
@@ -23,7 +23,7 @@ impl Checker {
                 _ => {}
             }
             let EntryState::Merged { commit } = &entry.state else { continue };
-            let mine = |q: &Queued| matches!(&q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
+            let mine = |q: &OutboxEffect| matches!(&q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
             if outbox.iter().any(mine) || !self.retired.insert(entry.id) {
                 continue;
             }
@@ -35,7 +35,8 @@ impl Checker {
                     format!("{} was never where it landed", entry.branch),
                 );
             }
-            // What could not be done for good was told; and of what a person took off, the branch stays.
+            // What could not be done for good was reported; and if a person took the change off, its branch
+            // stays.
             let tip = world.git.tip(entry.target.as_ref());
             let there = tip.is_some_and(|tip| world.git.is_ancestor(commit, tip));
             let taken_off = world.rewinds.iter().any(|r| r.removed.contains(&commit));
@@ -54,9 +55,9 @@ impl Checker {
         }
     }
 
-    /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended;
-    /// and a job that waits for the queue is in it.
-    pub(super) fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+    /// 7: whatever is in the merge queue is planned for, or waits for the primary branch to be mended; and a
+    /// job that waits for the queue is in it.
+    pub(super) fn no_entry_is_forgotten(&self, world: &mut World, floor: &Floor, outbox: &[OutboxEffect]) {
         let mut forgotten = Vec::new();
         for entry in floor.entries.iter().filter(|e| e.state.is_live()) {
             let queue = floor.queues.get(&entry.queue());
@@ -72,14 +73,15 @@ impl Checker {
             if floor.standing(entry).is_none() && !parked && !checked && !waits {
                 forgotten.push(format!("entry {} is in no plan", entry.id));
             }
-            let waits = |j: &Job| j.state == JobState::Merging { entry: entry.id };
+            let waits =
+                |j: &Job| matches!(j.state, JobState::InQueue { entry: waits, .. } if waits == entry.id);
             let job = entry.job.and_then(|job| floor.jobs.get(&job));
             if entry.job.is_some() && !job.is_some_and(waits) {
                 forgotten.push(format!("entry {} has no job that waits for it", entry.id));
             }
         }
         for job in floor.jobs.iter() {
-            if let JobState::Merging { entry } = &job.state
+            if let JobState::InQueue { entry, .. } = &job.state
                 && !floor.entries.get(entry).is_some_and(|e| e.state.is_live())
             {
                 forgotten.push(format!("job {} waits for entry {entry}, which is through", job.id));
@@ -90,9 +92,9 @@ impl Checker {
         }
     }
 
-    /// 1: a branch that work lands on moves in its queue, to a commit whose content passed the checks for it, on top of
-    /// where it was; or a person pushed. With strict batches that holds for every first-parent commit, but
-    /// for those an agent made, which a rebase lands as they are.
+    /// 1: a branch that work lands on is moved by its queue, to a commit whose content passed the checks for
+    /// it, on top of where it was; or a person pushed. With strict batches that holds for every first-parent
+    /// commit, except for those an agent made, which a rebase lands unchanged.
     pub(super) fn moves_are_tested(&mut self, world: &mut World, floor: &Floor) {
         let new = world.git.moves[self.moves..].to_vec();
         let from = std::mem::replace(&mut self.moves, world.git.moves.len());
@@ -164,7 +166,7 @@ impl Checker {
         }
     }
 
-    /// On the branch that it was for, once, and by itself if it was to be.
+    /// It landed on the branch that it was for, once, and alone if it was to be.
     fn landed_where_it_should(
         &mut self,
         world: &mut World,
@@ -188,7 +190,7 @@ impl Checker {
         // A person may queue another change under the same name.
         let head = entry.job.is_none().then(|| commit_of(&entry.head));
         let whose = (branch.to_owned(), entry.job, entry.branch.clone(), head);
-        // What a person took off may land again, if a person wants it.
+        // What a person took off may land again, if a person wants it to.
         let before = self.landed.insert(whose, new).filter(|c| world.git.is_ancestor(*c, new) && *c != new);
         if before.is_some() {
             let text = format!("{} landed twice on {branch}", entry.branch);
@@ -202,7 +204,8 @@ impl Checker {
         }
     }
 
-    /// 6: a job that ended merged had its change in the branch that it was for; a person may have taken it off.
+    /// 6: a job that ended merged had its change in the branch that it was for; a person may have taken it
+    /// off since.
     pub(super) fn merged_is_where_it_lands(&mut self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter().filter(|j| j.end() == Some(End::Merged)) {
             if !self.over.insert(job.id) {
@@ -217,15 +220,15 @@ impl Checker {
                 let text = format!("what job {} landed as was never in its branch", job.id);
                 world.broken("6 completion is evidence", text);
             }
-            // In what landed, or earlier on that branch: a person may have merged a part by
-            // hand and somebody else changed that since. What was taken off does not come back with it.
+            // In what landed, or earlier on that branch: a person may have merged a part by hand, and
+            // somebody else changed it since. What was taken off does not come back with it.
             let branch = branch_of(job.target.as_ref());
             let line: Vec<u32> =
                 world.git.moves.iter().filter(|m| m.branch == branch).filter_map(|m| m.new).collect();
             let landed =
                 |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
             let missing = world.git.content(head).iter().find(|(file, version)| {
-                world.git.versions[**version as usize].issue == Some(job.issue) && !landed(file, version)
+                world.git.versions[**version as usize].issue == Some(job.number()) && !landed(file, version)
             });
             let left_out = floor.entries.iter().any(|e| e.job == Some(job.id) && e.left_out > 0);
             if missing.is_some() && !left_out {
@@ -235,11 +238,12 @@ impl Checker {
         }
     }
 
-    /// Remembers what cannot be told later: where a job's change is to land, who is alone, who is held.
+    /// Remembers what cannot be found out later: where a job's change is to land, which entries are alone,
+    /// which are held.
     pub(super) fn what_is_wanted_is_remembered(&mut self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter() {
             if let btree_map::Entry::Vacant(place) = self.meant.entry(job.id) {
-                let issue = floor.issues.get(&(job.project.clone(), job.issue));
+                let issue = floor.issues.get(&(job.project.clone(), job.number()));
                 let labels = issue.map(|i| i.labels.clone()).unwrap_or_default();
                 place.insert(world.policy.target_of(&labels).cloned());
                 if job.target.is_some() {
@@ -252,7 +256,7 @@ impl Checker {
             queue.is_some_and(|q| q.holds(e.priority).is_some() || q.lost.is_some())
         };
         let waits = |e: &&Entry| matches!(e.state, EntryState::Queued | EntryState::Checking { .. });
-        for entry in floor.entries.iter().filter(|e| e.state == EntryState::Merging) {
+        for entry in floor.entries.iter().filter(|e| e.state == EntryState::Publishing) {
             if self.waiting.contains(&entry.id) && self.held_back.contains(&entry.id) && held(&entry) {
                 let text = format!("entry {} is published, though its queue is held", entry.id);
                 world.broken("12 the person is the boss", text);
@@ -264,7 +268,7 @@ impl Checker {
     }
 }
 
-/// Whether the commit was in that branch at any time.
+/// Whether the commit was ever in that branch.
 fn was_in(world: &World, target: Option<&Target>, commit: u32) -> bool {
     let branch = branch_of(target);
     let mut tips = world.git.moves.iter().rev().filter(|m| m.branch == branch).filter_map(|m| m.new);

@@ -1,4 +1,5 @@
-//! Invariant 12: whoever is attached and typing has the session, and whoever took a job has that.
+//! Invariant 12: a person who is attached and typing has the session, and a person who took a job has the
+//! job.
 //!
 //! That nothing is typed meanwhile is checked where it would happen ([`crate::client`]).
 
@@ -6,12 +7,14 @@ use super::Checker;
 use crate::world::World;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::{Floor, Held, Message, Session, SessionState};
+use shopfloor_core::texts::FirstLine;
 use shopfloor_core::time::Time;
-use shopfloor_store::Entry;
+use shopfloor_store::JournalEntry;
 
 const BOSS: &str = "12 the person is the boss";
 
-/// What may end a session that a person has: they say so, here or on the forge, or leave; or it is over.
+/// What may end a session that a person has: they say so, here or on the forge, or leave; or the session is
+/// over.
 const MAY_END: [&str; 8] = [
     "cancelled",
     "observed",
@@ -23,8 +26,8 @@ const MAY_END: [&str; 8] = [
     "branch_refused",
 ];
 
-/// What an agent is only told if it was judged.
-const JUDGED: [&str; 3] = ["PHASE missing", "RESULT missing", "Continue\n"];
+/// What an agent is told only if it was judged.
+const JUDGED: [FirstLine; 3] = [FirstLine::PhaseMissing, FirstLine::ResultMissing, FirstLine::Continue];
 
 fn until(held: Held<'_>) -> Time {
     match held {
@@ -34,8 +37,13 @@ fn until(held: Held<'_>) -> Time {
 }
 
 impl Checker {
-    pub(super) fn the_person_is_the_boss(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
-        let by_a_person = |e: &Entry| {
+    pub(super) fn the_person_is_the_boss(
+        &mut self,
+        world: &mut World,
+        floor: &Floor,
+        entries: &[JournalEntry],
+    ) {
+        let by_a_person = |e: &JournalEntry| {
             e.kind == "event" && MAY_END.iter().any(|kind| e.body.contains(&format!("\"event\":\"{kind}\"")))
         };
         let excused = entries.iter().any(by_a_person);
@@ -51,7 +59,7 @@ impl Checker {
             let now = floor.sessions.get(&epoch).and_then(|session| floor.held(session));
             self.held.contains_key(&epoch) && now.is_some()
         };
-        let judged = |text: &str| JUDGED.iter().any(|begins| text.starts_with(begins));
+        let judged = |text: &str| FirstLine::of(text).is_some_and(|first| JUDGED.contains(&first));
         let new: Vec<&Message> = floor.messages.iter().filter(|m| m.id > self.newest_message).collect();
         let wrong = new.iter().find(|m| judged(&m.text) && m.to.is_some_and(still));
         if let Some(message) = wrong {

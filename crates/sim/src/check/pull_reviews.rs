@@ -1,5 +1,5 @@
-//! What agents say of people's pull requests is advice: it is said once for each head, and nothing is done to the
-//! branch, nor to any issue.
+//! What agents say about people's pull requests is advice: it is said once for each head, and nothing is done
+//! to the branch, or to any issue.
 
 use super::Checker;
 use crate::forge::REVIEWER;
@@ -8,7 +8,7 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::policy::ReviewPeople;
 use shopfloor_core::state::{End, Floor, JobState, Pull};
-use shopfloor_store::Queued;
+use shopfloor_store::OutboxEffect;
 use std::collections::BTreeMap;
 
 const OWNER: &str = "3 one owner";
@@ -16,11 +16,16 @@ const ONCE: &str = "4 effects are idempotent";
 const WAITS: &str = "7 every wait has a deadline";
 
 impl Checker {
-    pub(super) fn reviews_of_pulls_are_only_that(&self, world: &mut World, floor: &Floor, outbox: &[Queued]) {
+    pub(super) fn reviews_of_pulls_are_only_that(
+        &self,
+        world: &mut World,
+        floor: &Floor,
+        outbox: &[OutboxEffect],
+    ) {
         let mut broken = Vec::new();
         for job in floor.jobs.iter().filter(|j| j.is_review()) {
             let id = job.id;
-            let mine = |s: &&shopfloor_core::state::Session| s.job == id && s.role != Role::Review;
+            let mine = |s: &&shopfloor_core::state::Session| s.job == id && !s.role.reviews();
             if floor.sessions.iter().any(|s| mine(&s)) || job.worktree.is_some() || job.merged.is_some() {
                 broken.push((OWNER, format!("job {id} only reviews, and is more than that")));
             }
@@ -31,7 +36,7 @@ impl Checker {
                 job.state,
                 JobState::Reviewing { .. }
                     | JobState::Finishing { end: End::Reviewed | End::Failed | End::Cancelled, .. }
-                    | JobState::Ended { end: End::Reviewed | End::Failed | End::Cancelled }
+                    | JobState::Ended { end: End::Reviewed | End::Failed | End::Cancelled, .. }
             );
             if !state {
                 broken.push((OWNER, format!("job {id} only reviews, and is {}", job.state.name())));
@@ -76,25 +81,32 @@ impl Checker {
         }
     }
 
-    /// At the end whoever is to have a review has one, or was told that there is none.
-    pub(super) fn pulls_are_looked_at(&self, world: &mut World, floor: &Floor, project: &ProjectName) {
+    /// At the end, everybody who is to have a review has one, or was told that there is none. `room`: the
+    /// floor takes another job.
+    pub(super) fn pulls_are_looked_at(
+        &self,
+        world: &mut World,
+        floor: &Floor,
+        project: &ProjectName,
+        room: bool,
+    ) {
         let policy = &world.policy;
-        // Who cannot work has been told of elsewhere.
-        let idle = floor.outage(project, Role::Review).is_some()
+        // It is reported elsewhere that agents cannot work.
+        let idle = floor.outage(project, Role::REVIEW).is_some()
             || floor.projects.get(project).is_none_or(|p| p.pause.is_some());
-        if !policy.review_agent || idle {
+        if !policy.review_agent || idle || !room {
             return;
         }
         let always = policy.review_people == ReviewPeople::Always;
         let carried = |p: &Pull| floor.job_on(project, &p.branch).is_some();
-        let queued = |p: &Pull| floor.queued_by_hand(project, &p.branch).is_some();
+        let queued = |p: &Pull| floor.queued_by_person(project, &p.branch).is_some();
         let passed_over = |p: &&Pull| {
             always && p.ours == Some(false) && p.review_begun != p.head && !carried(p) && !queued(p)
         };
-        // Nobody else where one could not be ended, which was told.
+        // If a reviewer could not be ended, which was reported, no other replaces it.
         let free = |p: &&Pull| floor.review_left(project, p.number).is_none();
         let forgotten = floor.pulls.iter().filter(free).find(|p| {
-            // One that was never seen may be gone.
+            // A pull request that was never seen may be gone.
             (p.review_asked && !p.branch.is_empty()) || passed_over(p)
         });
         if let Some(pull) = forgotten {

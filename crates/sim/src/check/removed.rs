@@ -1,5 +1,5 @@
-//! What a person took off a branch stays off it, unless a person brings it back knowingly; and nothing is published
-//! there before somebody has put that right or accepted it.
+//! What a person took off a branch stays off it, unless a person knowingly brings it back; and nothing is
+//! published there before somebody has put that right or accepted it.
 
 use super::Checker;
 use crate::git::{Git, commit_of};
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 const REMOVED: &str = "1 what people took off stays off";
 
-/// The versions that a branch may bring of those that were taken off: all, if it has nothing else to bring; else those
-/// that its own commits have.
+/// Which of the versions that were taken off a branch may bring: all, if it has nothing else to bring; else
+/// those in its own commits.
 fn may_bring(git: &Git, old: u32, head: u32, rewind: &Rewind) -> BTreeSet<u64> {
     let there = git.reachable([old]);
     let new: Vec<u32> = git.reachable([head]).difference(&there).copied().collect();
@@ -32,7 +32,7 @@ impl Checker {
         let (mut wrong, mut knowingly) = (Vec::new(), false);
         let heads = || entries.iter().filter_map(|id| floor.entries.get(id)).map(|e| commit_of(&e.head));
         for rewind in world.rewinds.iter().filter(|r| r.branch == branch && r.at <= at) {
-            // A person may have merged what has it all.
+            // A person may have merged something that contains it all.
             let put_back = world.git.reachable([old]).is_superset(&rewind.removed);
             if rewind.open && !put_back {
                 wrong.push(format!("c{new} was published on {branch}, of which nobody accepted where it is"));
@@ -45,7 +45,7 @@ impl Checker {
             if let Some(version) = git.content(new).values().find(back) {
                 wrong.push(format!("c{new} brings version {version} back to {branch}"));
             }
-            // What was there before this came otherwise.
+            // What was there before came another way.
             let brought: BTreeSet<u32> =
                 git.reachable([new]).difference(&git.reachable([old])).copied().collect();
             let returned = brought.intersection(&rewind.removed).next().copied();

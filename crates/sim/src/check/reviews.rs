@@ -1,5 +1,5 @@
-//! What is queued, and what is published, is approved: looked at on the forge as it is, with the changes as
-//! they are, not with the names that the floor knows them by.
+//! What is queued, and what is published, is approved: checked on the forge as it is, by the changes
+//! themselves and not by the names under which the floor knows them.
 
 use super::Checker;
 use crate::git::commit_of;
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 const EVIDENCE: &str = "6 completion is evidence";
 
 impl Checker {
-    /// 6: when an entry gets in, and when it is to be published, the newest verdict on its change that
-    /// was seen is an approval, and no person stands against it.
+    /// 6: when an entry is queued, and when it is to be published, the newest visible verdict on its change
+    /// is an approval, and no person objects to it.
     pub(super) fn what_is_queued_is_approved(&mut self, world: &mut World, floor: &Floor) {
         if !world.policy.review_required {
             return;
         }
-        // A branch that a person puts in is approved by that person.
+        // A branch that a person queues is approved by that person.
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_some()) {
-            let publishing = entry.state == EntryState::Merging;
+            let publishing = entry.state == EntryState::Publishing;
             if self.queued.insert(entry.id, publishing) == Some(publishing) {
                 continue;
             }
-            // What of it was taken off the branch by people does not land with it.
+            // What people took off the branch does not land with it.
             let head = world.git.reachable([commit_of(&entry.head)]);
             if world.rewinds.iter().any(|r| !r.removed.is_disjoint(&head)) {
                 continue;

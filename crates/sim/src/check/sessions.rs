@@ -1,17 +1,18 @@
-//! What holds of messages, and of sessions that wait: invariants 5 and 7 with typed sessions.
+//! What holds for messages, and for sessions that wait: invariants 5 and 7 with typed sessions.
 //!
-//! What is typed, and what a client receives, is checked where it happens ([`crate::client`]): a
-//! session's client receives a message once; twice only if the word of the first time was lost.
+//! What is typed, and what a client receives, is checked where it happens ([`crate::client`]): a session's
+//! client receives a message once; twice only if the report of the first time was lost.
 
 use super::Checker;
 use crate::client::{DELIVERY, Stand};
 use crate::world::World;
 use shopfloor_core::delivery::Stage;
-use shopfloor_core::ids::{Epoch, JobId, MessageId, Role};
+use shopfloor_core::ids::{Epoch, JobId, MessageId};
 use shopfloor_core::liveness::State;
 use shopfloor_core::runtime::ErrorKind;
 use shopfloor_core::state::{Floor, Job, JobState, Message, MessageState, SessionState};
-use shopfloor_store::Entry;
+use shopfloor_core::texts::FirstLine;
+use shopfloor_store::JournalEntry;
 use std::collections::BTreeMap;
 
 const WAITS: &str = "7 every wait has a deadline";
@@ -21,23 +22,29 @@ pub(super) struct Known {
     job: JobId,
     state: MessageState,
     to: Option<Epoch>,
-    /// One session's alone: a first prompt, or a reviewer's.
+    /// For one session alone: a first prompt, or a reviewer's message.
     own: bool,
 }
 
 fn known(floor: &Floor, message: &Message) -> Known {
     let session = message.to.and_then(|epoch| floor.sessions.get(&epoch));
-    let own = message.prompt || session.is_some_and(|s| s.role == Role::Review);
+    let own = message.prompt || session.is_some_and(|s| s.role.reviews());
     Known { job: message.job, state: message.state, to: message.to, own }
 }
 
 impl Checker {
-    /// 5: a message is taken, handed on, or somebody is told that it was not. What is one session's
-    /// alone may go with it.
-    pub(super) fn messages_are_accounted_for(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
+    /// 5: a message is taken or handed on, or somebody is told that it was not. A message for one session
+    /// alone may end with that session.
+    pub(super) fn messages_are_accounted_for(
+        &mut self,
+        world: &mut World,
+        floor: &Floor,
+        entries: &[JournalEntry],
+    ) {
         let now: BTreeMap<MessageId, Known> =
             floor.messages.iter().map(|m| (m.id, known(floor, m))).collect();
-        let noted = |e: &&Entry| matches!(e.kind.as_str(), "MESSAGE_UNDELIVERED" | "MESSAGE_SUPERSEDED");
+        let noted =
+            |e: &&JournalEntry| matches!(e.kind.as_str(), "MESSAGE_UNDELIVERED" | "MESSAGE_SUPERSEDED");
         let undelivered = entries.iter().filter(noted).count();
         let over = |epoch: Option<Epoch>| {
             let session = epoch.and_then(|e| floor.sessions.get(&e));
@@ -58,7 +65,7 @@ impl Checker {
             if was.is_some_and(|was| was.to != is.to && is.state == MessageState::Queued) {
                 world.saw("message handed on");
             }
-            if was.is_none() && !floor.messages.get(id).is_some_and(|m| m.prompt || goes_on(m)) {
+            if was.is_none() && !floor.messages.get(id).is_some_and(|m| m.prompt || says_continue(m)) {
                 *self.messages_of.entry(is.job).or_default() += 1;
             }
             if is.state == MessageState::Taken && was.is_none_or(|was| was.state == MessageState::Queued) {
@@ -85,7 +92,12 @@ impl Checker {
     }
 
     /// 7: a dialog, a limit and a failed request are waits: no deadline ends them before their time.
-    pub(super) fn who_waits_is_waited_for(&mut self, world: &mut World, floor: &Floor, entries: &[Entry]) {
+    pub(super) fn who_waits_is_waited_for(
+        &mut self,
+        world: &mut World,
+        floor: &Floor,
+        entries: &[JournalEntry],
+    ) {
         let events = entries.iter().filter(|e| e.kind == "event");
         let only_time =
             events.clone().count() > 0 && events.clone().all(|e| e.body.contains("\"event\":\"tick\""));
@@ -93,12 +105,12 @@ impl Checker {
         for session in floor.sessions.iter() {
             let was = self.live.get(&session.epoch);
             if session.state == SessionState::Live {
-                // One that was to end when its person leaves has nothing to wait for.
+                // A session that is to end when its person leaves has nothing to wait for.
                 live.insert(session.epoch, session.status.clone().filter(|_| !session.end_put_off));
             }
-            // A reviewer may also go with its job.
+            // A reviewer may also end with its job.
             let reviews = |j: &Job| matches!(j.state, JobState::Reviewing { .. });
-            let alone = session.role == Role::Dev || floor.jobs.get(&session.job).is_some_and(reviews);
+            let alone = session.role.develops() || floor.jobs.get(&session.job).is_some_and(reviews);
             let ended = session.state == SessionState::Ending && only_time && alone;
             let (Some(Some(status)), true) = (was, ended) else { continue };
             let age = world.now.since(status.since);
@@ -133,7 +145,7 @@ impl Checker {
         }
     }
 
-    /// 9: each prompt is of a session, and each "Continue" of a limit or a failure.
+    /// 9: each prompt belongs to a session, and each "Continue" to a limit or a failure.
     pub(super) fn everything_told_has_a_cause(&self, world: &mut World, floor: &Floor) {
         for message in floor.messages.iter().filter(|m| m.prompt) {
             let same = |m: &&Message| m.prompt && m.to == message.to;
@@ -142,14 +154,14 @@ impl Checker {
             }
         }
         for job in floor.jobs.iter() {
-            let told = |m: &&Message| m.job == job.id && m.state == MessageState::Queued && goes_on(m);
+            let told = |m: &&Message| m.job == job.id && m.state == MessageState::Queued && says_continue(m);
             if floor.messages.iter().filter(told).count() > 2 {
                 world.broken("9 everything is bounded", format!("job {} is told to go on and on", job.id));
             }
         }
     }
 
-    /// 5: at the end nothing is on its way any more. What is for a successor waits with its job for the
+    /// 5: at the end nothing is on its way any more. A message for a successor waits with its job for the
     /// person whose answer starts it.
     pub(super) fn nothing_is_left_on_its_way(&self, world: &mut World, floor: &Floor) {
         let inherited = |m: &Message| {
@@ -163,11 +175,11 @@ impl Checker {
     }
 }
 
-fn goes_on(message: &Message) -> bool {
-    message.text.starts_with("Continue\n")
+fn says_continue(message: &Message) -> bool {
+    FirstLine::of(&message.text) == Some(FirstLine::Continue)
 }
 
-/// Whether it is over when it is tried again.
+/// Whether trying again gets past the error.
 fn is_passing(error: ErrorKind) -> bool {
     use ErrorKind::{Connection, Overloaded, RateLimit, Server, Unknown};
     matches!(error, Connection | Overloaded | RateLimit | Server | Unknown)

@@ -1,5 +1,5 @@
-//! Stacks and what is carried: no branch lands before those that it lands after, nobody waits in vain without being
-//! told, and a change that undoes another one, or takes it elsewhere, does that.
+//! Stacks, reverts and back-ports: no branch lands before those that it has to land after, nobody waits in
+//! vain without being told, and a change that undoes another one, or takes it elsewhere, really does.
 
 use super::Checker;
 use crate::git::{Content, commit_of};
@@ -8,7 +8,7 @@ use shopfloor_core::ids::EntryId;
 use shopfloor_core::state::{Entry, EntryState, Floor, Job};
 use std::time::Duration;
 
-/// How long an entry may wait for what nobody is at before somebody is told.
+/// How long an entry may wait for a branch nobody is working on before somebody is told.
 const TOLD_WITHIN: Duration = Duration::from_secs(600);
 
 impl Checker {
@@ -29,8 +29,8 @@ impl Checker {
             };
             for first in after.iter().filter(|name| **name != entry.branch) {
                 let landed = |(onto, _, name, _): &(String, _, String, _)| onto == branch && name == first;
-                let by_hand = |j: &Job| j.branch == *first && j.merged.is_some();
-                // One that brought nothing moved nothing: what it counts as is in the branch.
+                let by_person = |j: &Job| j.branch == *first && j.merged.is_some();
+                // An entry that brought nothing moved nothing: the commit it counts as is in the branch.
                 let tip = world.git.hub.get(branch).copied().unwrap_or_else(|| world.git.primary());
                 let brought_nothing = |e: &Entry| match &e.state {
                     EntryState::Merged { commit } => {
@@ -39,7 +39,7 @@ impl Checker {
                     _ => false,
                 };
                 let nothing = floor.entries.iter().any(brought_nothing);
-                if nothing || self.landed.keys().any(landed) || floor.jobs.iter().any(by_hand) {
+                if nothing || self.landed.keys().any(landed) || floor.jobs.iter().any(by_person) {
                     world.saw("landed after what it depends on");
                 } else {
                     let text = format!("{} landed before {first}", entry.branch);
@@ -49,7 +49,7 @@ impl Checker {
         }
     }
 
-    /// 7: an entry does not wait for what nobody is at, unless somebody was told.
+    /// 7: an entry does not wait for a branch nobody is working on, unless somebody was told.
     pub(super) fn nobody_waits_in_vain(&mut self, world: &mut World, floor: &Floor) {
         let mut waiting = Vec::new();
         let live = |e: &&Entry| e.state == EntryState::Queued && !e.after.is_empty();
@@ -101,7 +101,7 @@ impl Checker {
     }
 }
 
-/// Nobody is at the first of what it lands after.
+/// Whether nobody is working on the first of the branches it has to land after.
 fn is_in_vain(floor: &Floor, entry: &Entry) -> bool {
     let (mut at, mut seen) = (entry, Vec::new());
     while floor.waits_for_branch(at).is_some() {

@@ -1,10 +1,9 @@
-//! 4: whoever is told how an entry ended is told once, and what is so.
+//! 4: whoever is told how an entry ended is told once, and told the truth.
 
 use super::Checker;
 use crate::world::World;
 use shopfloor_core::effect::EntryEnd;
 use shopfloor_core::state::{EntryState, Floor};
-use std::collections::BTreeSet;
 
 const ONCE: &str = "4 effects are idempotent";
 
@@ -22,7 +21,7 @@ impl Checker {
             }
         }
         for (number, pr) in &world.forge.prs {
-            if pr.comments.iter().collect::<BTreeSet<_>>().len() != pr.comments.len() {
+            if super::has_twice(&pr.comments) {
                 broken.push(format!("PR {number} has a comment twice"));
             }
         }
@@ -31,7 +30,7 @@ impl Checker {
         }
     }
 
-    /// At the end of a run. What was refused for good was said.
+    /// Checked at the end of a run. What was refused for good was reported.
     pub(super) fn every_end_is_told(&self, world: &mut World, floor: &Floor) {
         if !world.policy.tells_landed || world.coverage.contains_key("fault permanent") {
             return;

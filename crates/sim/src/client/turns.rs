@@ -1,4 +1,4 @@
-//! The turns of a client: they begin with a prompt, end by themselves or are broken off.
+//! The turns of a client: they begin with a prompt, and end by themselves or are broken off.
 
 use super::{DELIVERY, Piece, Stand};
 use crate::agents::Mode;
@@ -16,7 +16,7 @@ impl World {
             return;
         }
         let pieces = std::mem::take(&mut client.composer);
-        // Behind what waits already, nothing is taken out of turn.
+        // Behind what is already waiting, nothing is taken out of turn.
         if client.stand == Stand::Turn && (queues || !client.waiting.is_empty()) {
             client.waiting.push(pieces);
             let event = client.prompt_hook();
@@ -29,7 +29,8 @@ impl World {
         self.stirred.insert(epoch);
     }
 
-    /// A turn begins with what was submitted, or was queued: of that its hook has told before.
+    /// A turn begins with what was submitted, or with what was queued: its hook has reported the latter
+    /// before.
     pub(super) fn take_prompt(&mut self, epoch: Epoch, pieces: &[Piece], queued: bool) {
         let (lost, now) = (self.rng.permille(8), self.now);
         let World { clients, procs, rng, .. } = self;
@@ -113,7 +114,7 @@ impl World {
         }
     }
 
-    /// The turn is over, and a shell goes on in the background, for minutes to hours.
+    /// The turn is over, but a shell continues in the background, for minutes to hours.
     pub fn wait_in_background(&mut self, epoch: Epoch) {
         self.turn_over(epoch);
         if self.client(epoch).is_none_or(|c| c.stand != Stand::Idle) {
@@ -125,7 +126,7 @@ impl World {
         self.stand(epoch, Stand::Background);
     }
 
-    /// Its work in the background is over: it begins a turn by itself.
+    /// Its background work is over: it begins a turn by itself.
     pub fn background_over(&mut self, epoch: Epoch) {
         let now = self.now;
         let Some(client) = self.client(epoch).filter(|c| c.stand == Stand::Background) else { return };

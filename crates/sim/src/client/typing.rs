@@ -76,7 +76,7 @@ impl World {
             self.stir_in(epoch, Stir::Vanish, 0, 5_000);
         }
         if self.rng.permille(40) {
-            // Somebody is just about to type there, too.
+            // Somebody is about to type there, too.
             self.stir_in(epoch, Stir::Person, 0, 1_500);
         }
         Ok(())

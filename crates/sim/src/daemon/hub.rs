@@ -1,7 +1,7 @@
-//! The watch over the branches that work lands on, as the real one: what the queues know is no news, anything else is;
-//! and one that is not on record is put there when it is seen for the first time.
+//! The watch over the branches that work lands on, like the real one: what the queues know is no news,
+//! anything else is; and a branch that is not on record is recorded when it is first seen.
 
-use super::{Daemon, Input};
+use super::{Arrival, Daemon};
 use crate::git::sha;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{QueueId, Sha};
@@ -19,7 +19,7 @@ pub(super) struct HubWatch {
 struct Branch {
     /// Where it is expected to be, once it is on record.
     known: Option<Vec<Sha>>,
-    /// Where it was seen last.
+    /// Where it was last seen.
     seen: Option<Option<Sha>>,
 }
 
@@ -36,15 +36,15 @@ impl Daemon {
             branch.known = known;
         }
         if look {
-            self.out.push((Duration::ZERO, Input::LookAtHub));
+            self.out.push((Duration::ZERO, Arrival::LookAtHub));
         }
     }
 
     pub(super) fn look_at_hub(&mut self) -> StoreResult<()> {
         let mut touched = Vec::new();
         {
-            let mut world = self.world.lock();
             for (queue, branch) in &mut self.hub.branches {
+                let mut world = self.worlds.of(&queue.project).lock();
                 let head = world.git.tip(queue.target.as_ref()).map(sha);
                 let before = branch.seen.replace(head.clone());
                 match &branch.known {

@@ -1,4 +1,4 @@
-//! Branches of a person's own, and their pull requests.
+//! A person's own branches, and their pull requests.
 
 use crate::forge::{Changed, Pr};
 use crate::git::{PRIMARY, Written, branch_of, commit_of, merged, sha};
@@ -10,7 +10,7 @@ use shopfloor_core::step::may_queue;
 use std::time::Duration;
 
 impl World {
-    /// A change of a person's own on a branch, mostly a good one.
+    /// A person's own change on a branch, usually a good one.
     pub(super) fn push_own_branch(&mut self) -> String {
         let target = self.some_target();
         let on = self.git.onto(target.as_ref());
@@ -36,7 +36,8 @@ impl World {
         commit
     }
 
-    /// What `merge-queue add` asks for a branch as it is now; none if it has nothing to land, or nowhere.
+    /// What `merge-queue add` asks for a branch as it is now; `None` if it has nothing to land, or nowhere
+    /// to.
     pub(crate) fn ask_for(&mut self, branch: &str, project: &ProjectName, floor: &Floor) -> Option<Event> {
         let head = *self.git.hub.get(branch)?;
         let target = self.wanted.get(branch).cloned().flatten();
@@ -79,7 +80,7 @@ impl World {
 
     // ---- stacks --------------------------------------------------------------------------------
 
-    /// A branch on top of another, which is to land first. Which of them is queued, and when, differs.
+    /// A branch on top of another, which is to land first. Which of them is queued, and when, varies.
     pub(super) fn push_stack(&mut self) {
         let target = self.some_target();
         let on = self.git.onto(target.as_ref());
@@ -118,7 +119,7 @@ impl World {
                 self.saw("stack in a circle");
             }
             3 => {
-                self.deletions.push((self.now + Duration::from_secs(self.rng.range(1, 3600)), below.clone()))
+                self.deletions.push((self.now + Duration::from_secs(self.rng.range(1, 3600)), below.clone()));
             }
             _ => {}
         }
@@ -131,7 +132,7 @@ impl World {
         }
     }
 
-    /// Gets an entry going again of which people were told that it waits for what nobody is at.
+    /// Gets an entry going again if people were told that it waits for a branch nobody is working on.
     pub(super) fn unstick(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         let waits = |e: &&Entry| e.state.is_live() && floor.waits_for_branch(e).is_some();
         let mut waiting: Vec<&Entry> = floor.entries.iter().filter(waits).collect();
@@ -149,7 +150,7 @@ impl World {
             return Some(Event::MergeAsked { project: project.clone(), issue, urgent: false, alone: false });
         }
         let first = floor.waits_for_branch(entry)?.to_owned();
-        let queued = floor.queued_by_hand(project, &first).is_some();
+        let queued = floor.queued_by_person(project, &first).is_some();
         if self.git.hub.contains_key(&first) && !queued && self.rng.permille(500) {
             self.saw("person queued what was waited for");
             return self.ask_for(&first, project, floor);
@@ -200,7 +201,7 @@ impl World {
     }
 
     pub(super) fn try_own_branch(&mut self, project: &ProjectName) -> Event {
-        // Perhaps of what is not the newest: with that it may conflict.
+        // Perhaps not on top of the newest: then it may conflict with that.
         let moves: Vec<u32> =
             self.git.moves.iter().filter(|m| m.branch == PRIMARY).filter_map(|m| m.new).collect();
         let old = moves.get(moves.len().saturating_sub(3)).copied().unwrap_or(self.git.primary());
@@ -227,15 +228,23 @@ impl World {
     }
 
     pub(super) fn open_own_pr(&mut self, branch: &str, head: u32) -> PrNumber {
-        let number = PrNumber(1000 + self.forge.prs.len() as u64);
-        let (branch, head) = (branch.to_owned(), sha(head));
-        self.forge.prs.insert(number, Pr { issue: None, branch, head, open: true, comments: Vec::new() });
-        self.forge_changed(Changed::Pr(number));
+        let number = self.make_pr(Pr {
+            title: "a change".into(),
+            body: String::new(),
+            author: "person".into(),
+            issue: None,
+            branch: branch.to_owned(),
+            head: sha(head),
+            open: true,
+            merged: None,
+            comments: Vec::new(),
+            created_at: self.now,
+        });
         self.saw("person opened a pull request");
         number
     }
 
-    /// Withdraws a pull request of their own.
+    /// Withdraws one of their own pull requests.
     pub(super) fn close_own_pr(&mut self) {
         let own = self.forge.prs.iter().filter(|(_, pr)| pr.open && pr.issue.is_none());
         let own: Vec<PrNumber> = own.map(|(number, _)| *number).collect();
@@ -247,7 +256,7 @@ impl World {
         self.say(format!("person closes PR {number}"));
     }
 
-    /// Their own work, thrown away as far as it did not land.
+    /// Throws away their own work, as far as it did not land.
     pub(crate) fn delete_branch(&mut self, branch: &str) {
         let Some(mut mine) = self.git.hub.remove(branch) else { return };
         let target = self.wanted.get(branch).cloned().flatten();
@@ -277,7 +286,7 @@ impl World {
         let commit = self.git.commit(vec![at], content, true);
         self.git.hub.insert(branch.clone(), commit);
         self.say(format!("person pushes c{commit} to {branch}"));
-        // Nobody may have been there to notice.
+        // Perhaps nobody was there to notice.
         let noticed = self.rng.permille(700);
         noticed.then(|| Event::BranchTouched { project: project.clone(), branch, head: Some(sha(commit)) })
     }

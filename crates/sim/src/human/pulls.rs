@@ -1,4 +1,4 @@
-//! Pull requests of a person's own that they want looked at, by an agent or at all.
+//! A person's own pull requests that they want to have looked at, by an agent or by anybody.
 
 use crate::git::sha;
 use crate::world::World;
@@ -21,7 +21,7 @@ impl World {
         if known.is_some() && self.rng.permille(400) {
             return self.move_branch(project);
         }
-        // Sooner or later than the floor has read of it.
+        // Before or after the floor has read about it.
         let pr = &self.forge.prs[&number];
         let at = self.git.hub.get(&pr.branch).copied()?;
         let (branch, head) = (pr.branch.clone(), sha(at));

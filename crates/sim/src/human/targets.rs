@@ -1,5 +1,5 @@
-//! What people do to the branches that work lands on, past the queue: they push, break and mend them, take commits
-//! off them, delete them, and put that right.
+//! What people do to the branches that work lands on, bypassing the queue: they push to them, break and mend
+//! them, take commits off them, delete them, and put that right.
 
 use crate::git::{Written, branch_of, commit_of};
 use crate::world::{Rewind, World};
@@ -9,7 +9,7 @@ use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{EntryState, Floor, Queue};
 use std::collections::BTreeSet;
 
-/// Commits that are taken off at once.
+/// How many commits are taken off at once.
 const REWIND_MAX: u64 = 3;
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
         Some(commit)
     }
 
-    /// Whatever comes onto a branch again was not taken off it for good.
+    /// Whatever gets onto a branch again was not taken off it for good.
     fn push(&mut self, branch: &str, new: Option<u32>) {
         self.git.push(branch, new);
         let there = self.git.reachable(new);
@@ -32,7 +32,7 @@ impl World {
         self.rewinds.retain(|r| !r.removed.is_empty());
     }
 
-    pub(super) fn push_by_hand(&mut self) {
+    pub(super) fn push_by_person(&mut self) {
         let target = self.some_target();
         let file = if self.rng.permille(500) { self.rng.below(4) } else { 900 + self.rng.below(5) };
         let branch = branch_of(target.as_ref());
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// Mends whatever of them is red.
+    /// Mends whichever of them are red.
     pub(super) fn mend(&mut self) {
         for target in self.landed_on() {
             let red = self.git.tip(target.as_ref()).filter(|tip| self.git.is_red(*tip));
@@ -64,8 +64,8 @@ impl World {
         }
     }
 
-    /// Merges an open pull request by hand, past the queue.
-    pub(super) fn land_by_hand(&mut self, floor: &Floor) {
+    /// Merges an open pull request by hand, bypassing the queue.
+    pub(super) fn land_by_person(&mut self, floor: &Floor) {
         let open = self.forge.prs.iter().filter(|(_, p)| p.open);
         let open: Vec<_> = open.map(|(number, p)| (*number, p.branch.clone(), commit_of(&p.head))).collect();
         let Some((pr, name, head)) = self.rng.pick(&open).cloned() else { return };
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// `is_right`: it is where the queue knows it to have been.
+    /// `is_right`: the branch is where the queue knows it to have been.
     fn take_off(
         &mut self,
         project: &ProjectName,
@@ -132,7 +132,7 @@ impl World {
         let there = self.git.reachable(to);
         let removed: BTreeSet<u32> = self.git.reachable(known).difference(&there).copied().collect();
         if !removed.is_empty() {
-            // Whoever has just said that they accept it accepts this.
+            // Whoever has just accepted the branch accepts this, too.
             let open = !is_right && !queue.is_some_and(|q| q.accepts);
             let at = self.git.moves.len();
             self.rewinds.push(Rewind { branch: branch.to_owned(), at, removed, open });
@@ -141,13 +141,17 @@ impl World {
 
     /// What the queue knows to be in a branch that is at `tip`, or has just put there.
     fn known_to(&self, queue: &Queue, tip: u32) -> Vec<u32> {
-        let published = queue.publishing.as_ref().map(|p| &p.new);
+        // Ordered is not done: a person may have merged the very same thing meanwhile, without the queue's
+        // knowledge.
+        let was_made = |new: u32| self.git.moves.iter().any(|m| m.entries.is_some() && m.new == Some(new));
+        let published = queue.publishing.as_ref().map(|p| &p.new).filter(|new| was_made(commit_of(new)));
         let seen = queue.lost.as_ref().and_then(|lost| lost.found.as_ref());
         let known = queue.plan.base().into_iter().chain(published).chain(seen).map(commit_of);
         known.filter(|known| self.git.is_ancestor(*known, tip)).collect()
     }
 
-    /// People's own commits that nothing has any more, as they want it. Those of agents are kept elsewhere.
+    /// Throws away people's own commits that nothing holds any more, as they want it. Those of agents are
+    /// kept elsewhere.
     fn throw_away(&mut self, from: u32, to: Option<u32>) {
         let there = self.git.reachable(to);
         let gone: Vec<u32> = self.git.reachable([from]).difference(&there).copied().collect();
@@ -177,7 +181,7 @@ impl World {
         }
     }
 
-    /// Puts one right that the queue stands still for: back where it was, or it is accepted as it is.
+    /// Puts right a branch for which the queue stands still: moves it back, or accepts it as it is.
     pub(super) fn put_right(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         for target in self.landed_on() {
             let queue = floor.queues.get(&QueueId::new(project, target.as_ref()));
@@ -212,7 +216,7 @@ impl World {
         None
     }
 
-    /// Wherever it is, a person wants it so.
+    /// Wherever the branch is, a person wants it there.
     fn is_right(&mut self, branch: &str) {
         self.rewinds.iter_mut().filter(|r| r.branch == branch).for_each(|r| r.open = false);
     }
@@ -230,7 +234,7 @@ impl World {
         Event::QueuePaused { project: project.clone(), target, why, below }
     }
 
-    /// Lets a queue that is paused go on, or the primary branch's.
+    /// Resumes a paused queue, or that of the primary branch.
     pub(super) fn resume_some(&mut self, project: &ProjectName, floor: &Floor) -> Event {
         let paused = floor.queues.iter().find(|q| q.paused.is_some()).and_then(|q| q.target.clone());
         self.resume(project, floor, paused)

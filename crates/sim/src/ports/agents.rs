@@ -1,15 +1,16 @@
-//! Sessions as rows of a table of processes; the scripts that play them are in [`crate::agents`].
+//! Sessions as rows of a process table; the scripts that play them are in [`crate::agents`].
 
 use crate::agents::Proc;
 use crate::client::Client;
 use crate::ports::workspace::unkept;
+use crate::together::is_own;
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
 
-/// Sessions that are typed to, of 1,000.
+/// How many sessions out of 1,000 are typed to.
 const TYPED: u32 = 400;
 
 pub struct FakeAgents(pub Shared);
@@ -31,7 +32,8 @@ impl Agents for FakeAgents {
 
     fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
         self.0.call("adopt", |world| {
-            let known = world.procs.contains_key(&start.epoch);
+            // A session that was ended has left nothing; one that died by itself has.
+            let known = world.procs.contains_key(&start.epoch) && !world.ended.contains(&start.epoch);
             if !known || world.is(Mutation::StartWithoutAdopting) {
                 return Ok(None);
             }
@@ -42,7 +44,8 @@ impl Agents for FakeAgents {
 
     fn start(&self, start: &StartSession, _briefing: &Briefing) -> PortResult<Started> {
         self.0.call("start", |world| {
-            let tree = Tree::of_job(&start.project, start.role, start.issue);
+            is_own(world, &start.project);
+            let tree = Tree::of_job(&start.project, start.role, start.assignment);
             let twin = world.procs.values().find(|p| p.alive && p.tree == tree).map(|p| p.epoch);
             if let Some(twin) = twin {
                 let text = format!("session {} started beside {twin} in {tree:?}", start.epoch);
@@ -57,14 +60,17 @@ impl Agents for FakeAgents {
             let proc = Proc::new(start, tree, &mut world.rng, world.now);
             world.say(format!(
                 "{} session {} of #{}: {:?}",
-                start.role, start.epoch, start.issue, proc.persona
+                start.role,
+                start.epoch,
+                start.assignment.number(),
+                proc.persona
             ));
             world.procs.insert(start.epoch, proc);
             if world.rng.permille(TYPED) {
                 let client = Client::new(start, &mut world.rng, world.now);
                 world.clients.insert(start.epoch, client);
                 world.client_begins(start.epoch);
-            } else if start.role == Role::Review && world.review_is_broken() {
+            } else if start.role.reviews() && world.review_is_broken() {
                 world.saw("reviewer cannot be run");
                 world.die(start.epoch, Some(127), "cannot be run");
             } else {
@@ -77,7 +83,10 @@ impl Agents for FakeAgents {
     }
 
     fn last_output(&self, _tree: &Tree, epoch: Epoch) -> PortResult<String> {
-        self.0.call("last_output", |_| Ok(format!("output of {epoch}")))
+        self.0.call("last_output", |world| {
+            let there = world.procs.contains_key(&epoch) && !world.ended.contains(&epoch);
+            Ok(if there { format!("output of {epoch}") } else { String::new() })
+        })
     }
 
     fn end(&self, _tree: &Tree, epoch: Epoch) -> PortResult<()> {
@@ -89,7 +98,7 @@ impl Agents for FakeAgents {
             for epoch in epochs {
                 let Some(proc) = world.procs.get(&epoch).filter(|p| p.alive) else { continue };
                 let (tree, began) = (proc.tree.clone(), world.attempt);
-                // What the agent wrote while it was being ended is kept by the snapshot after.
+                // The later snapshot keeps what the agent wrote while it was being ended.
                 let mut lost = unkept(world, &tree);
                 lost.retain(|v| world.git.versions[*v as usize].at_attempt < began);
                 if !lost.is_empty() {
@@ -108,7 +117,7 @@ impl Agents for FakeAgents {
 
     fn ring(&self, epoch: Epoch, _message: MessageId) -> PortResult<()> {
         self.0.call("ring", |world| {
-            // Who is typed to hears no bell.
+            // A session that is typed to hears no bell.
             if !world.is_typed(epoch) {
                 let soon = world.now + Duration::from_millis(world.rng.range(100, 5_000));
                 world.agent_acts.push((soon, epoch));
@@ -170,7 +179,7 @@ impl Agents for FakeAgents {
 fn started(world: &World, start: &StartSession) -> Started {
     let prompt = world.clients.get(&start.epoch).map(|client| client.prompt.clone());
     Started {
-        tmux: tmux_name(start.role, &start.project, start.issue, start.epoch),
+        tmux: tmux_name(start.role, &start.project, start.assignment, start.epoch),
         process: ProcessId { pid: start.epoch.0 as u32 + 100, start: start.epoch.0 },
         phase_file: format!("phase-{}", start.epoch),
         runtime: if prompt.is_some() { "typed" } else { "sim" }.into(),

@@ -1,6 +1,6 @@
-//! Branches put on top of one another on the model of git, by the rules of the real merger: what was taken off the
-//! branch that they land on does not come back with a branch that was begun there, and what was begun on a branch that
-//! has landed since is put on top of what that landed as.
+//! Branches put on top of one another in the model of git, by the rules of the real merger: what was taken
+//! off the branch they land on does not come back with a branch that was begun there, and a branch that was
+//! begun on another that has landed since is put on top of what that landed as.
 
 use crate::git::{Content, File, Git, commit_of, merged, sha};
 use crate::world::{Mutation, World};
@@ -10,18 +10,18 @@ use shopfloor_core::planner::Link;
 use shopfloor_core::policy::MergeMethod;
 use std::collections::BTreeSet;
 
-/// A chain under way.
+/// A chain being built.
 pub(super) struct Links<'a> {
     pub(super) base: u32,
     pub(super) tip: u32,
     pub(super) method: MergeMethod,
     pub(super) removed: &'a [Sha],
     pub(super) landed: &'a [Sha],
-    /// Heads of those that are in the chain.
+    /// Heads of the branches in the chain.
     pub(super) heads: Vec<u32>,
 }
 
-/// A branch's own commits, and the commits that they begin on.
+/// A branch's own commits, and the commits that they were begun on.
 struct Own {
     from: Vec<u32>,
     commits: BTreeSet<u32>,
@@ -29,7 +29,7 @@ struct Own {
 }
 
 impl Links<'_> {
-    /// Puts one more on top: how many of its commits are left out, or the files in conflict.
+    /// Puts one more entry on top; returns how many of its commits are left out, or the conflicting files.
     pub(super) fn join(&mut self, world: &mut World, entry: &ChainEntry) -> Result<u32, Vec<File>> {
         let head = commit_of(&entry.head);
         let left_out = self.returning(world, self.tip, head).map_or(0, |own| own.left_out);
@@ -69,8 +69,8 @@ impl Links<'_> {
         }
     }
 
-    /// What the branch has of commits that were taken off. One that has nothing of its own is there to bring them
-    /// back.
+    /// What the branch contains of commits that were taken off. A branch with nothing of its own is meant to
+    /// bring them back.
     fn returning(&self, world: &World, onto: u32, head: u32) -> Option<Own> {
         let git = &world.git;
         if self.removed.is_empty() || world.is(Mutation::BringsBackWhatWasRemoved) {
@@ -88,7 +88,7 @@ impl Links<'_> {
         (!commits.is_empty() && left_out > 0 && !from.is_empty()).then_some(Own { from, commits, left_out })
     }
 
-    /// Heads that have landed otherwise, as far as `onto` is concerned.
+    /// Heads that have landed as other commits, as far as `onto` is concerned.
     fn tips(&self, onto: u32, head: u32) -> Vec<u32> {
         let in_chain = if onto == self.base { &[] } else { self.heads.as_slice() };
         let all = self.landed.iter().map(commit_of).chain(in_chain.iter().copied());
@@ -113,12 +113,12 @@ fn rest(git: &Git, commits: &BTreeSet<u32>, tips: &[u32]) -> Option<Own> {
     Some(Own { from: vec![only], commits: commits_own, left_out: 0 })
 }
 
-/// What both have that the parts of a base have, as git merges several bases into one.
+/// The parts of a base merged into one, as git merges several merge bases.
 fn one_base(git: &Git, from: &[u32]) -> Content {
     let mut base = git.content(from[0]).clone();
     for other in &from[1..] {
         let common = git.content(git.merge_base(from[0], *other)).clone();
-        // Where they conflict, neither is what was there before.
+        // Where they conflict, what was there before stands.
         base = merged(&common, &base, git.content(*other)).unwrap_or(common);
     }
     base
@@ -146,7 +146,7 @@ fn as_a_whole(git: &mut Git, method: MergeMethod, onto: u32, head: u32) -> Resul
     }
     Ok(match method {
         MergeMethod::Rebase if line(git, onto, head).is_some() => head,
-        // One with merges in it has no linear form.
+        // A branch with merges in it has no linear form.
         MergeMethod::Rebase if git.is_ancestor(onto, head) => git.derive(vec![onto, head], content),
         MergeMethod::Merge => git.derive(vec![onto, head], content),
         MergeMethod::Rebase | MergeMethod::Squash => git.derive(vec![onto], content),
@@ -167,7 +167,7 @@ fn line(git: &Git, below: u32, link: u32) -> Option<Vec<u32>> {
     Some(line)
 }
 
-/// What a link adds to the first-parent line beside its last commit.
+/// What a link adds to the first-parent line besides its last commit.
 pub(super) fn between(world: &mut World, below: u32, link: u32) -> Vec<Link> {
     let mut line = line(&world.git, below, link).unwrap_or_default();
     line.pop();

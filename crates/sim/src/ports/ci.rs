@@ -1,4 +1,4 @@
-//! Checks whose verdict is decided by the commit's content, and now and then by bad luck.
+//! Checks whose verdict depends on the commit's content, and now and then on bad luck.
 
 use crate::git::commit_of;
 use crate::world::{GreenRun, Mutation, Shared};
@@ -12,6 +12,9 @@ impl Ci for FakeCi {
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport> {
         self.0.call("ci", |world| {
             let commit = commit_of(request.commit);
+            if let Some(verdict) = world.finished.get(&request.run) {
+                return Ok(report(*verdict, request.run));
+            }
             if world.cancelled.contains(&request.run) {
                 world.saw("ci cancelled");
                 world.say(format!("checks run {} on c{commit}: cancelled", request.run));
@@ -48,7 +51,7 @@ impl Ci for FakeCi {
                 CiVerdict::NoChecks => world.policy.allow_no_checks,
                 _ => false,
             };
-            // What is only tried is no evidence, neither for what lands nor against anybody.
+            // A try is no evidence, neither for what lands nor against anybody.
             let counts = !matches!(request.purpose, CiPurpose::Try(_));
             if counts && matches!(verdict, CiVerdict::Red | CiVerdict::TimedOut) {
                 *world.red_runs.entry(commit).or_default() += 1;
@@ -59,6 +62,7 @@ impl Ci for FakeCi {
                 world.green.extend(each.into_iter().map(green));
             }
             world.say(format!("checks run {} on c{commit}: {verdict:?}", request.run));
+            world.finished.insert(request.run, verdict);
             Ok(report(verdict, request.run))
         })
     }

@@ -1,4 +1,4 @@
-//! The merge queue's repository on the model of git.
+//! The merge queue's repository in the model of git.
 
 use super::chain::{Links, between};
 use crate::git::{branch_of, commit_of, sha};
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 pub struct FakeMerger(pub Shared);
 
-/// The first-parent commits after `below`, made again on top of `onto`; those that the queue made with its key, if it
-/// has one. What others committed lands as it is, as long as it can.
+/// The first-parent commits after `below`, made again on top of `onto`; those that the queue made are signed
+/// with its key, if it has one. What others committed lands unchanged, as long as it can.
 fn put_on(world: &mut World, onto: u32, below: u32, link: u32, again: &mut BTreeMap<Sha, Sha>) -> u32 {
     let signed = world.policy.merge_signed;
     if below == onto && !signed {
@@ -59,8 +59,8 @@ impl Merger for FakeMerger {
     ) -> PortResult<Option<PrimaryAt>> {
         self.0.call("primary", |world| {
             let Some(head) = world.git.tip(target) else { return Ok(None) };
-            let goes_on = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));
-            Ok(Some(PrimaryAt { head: sha(head), goes_on }))
+            let continues = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));
+            Ok(Some(PrimaryAt { head: sha(head), continues }))
         })
     }
 

@@ -21,23 +21,27 @@ pub fn ports(world: &Shared) -> Ports {
         setup: Arc::new(FakeSetup(world.clone())),
         merger: Arc::new(merger::FakeMerger(world.clone())),
         ci: Arc::new(ci::FakeCi(world.clone())),
-        forge: Arc::new(forge::FakeForge(world.clone())),
+        forges: Arc::new(forge::FakeForge(world.clone())),
         agents: Arc::new(agents::FakeAgents(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
     }
 }
 
-/// The record of bad ends; only that it is asked for matters here.
+/// The record of bad ends.
 struct Record(Shared);
 
 impl Escalations for Record {
-    fn record(&self, _: &Escalation<'_>) -> PortResult<()> {
-        self.0.call("escalate", |_| Ok(()))
+    fn record(&self, escalation: &Escalation<'_>) -> PortResult<()> {
+        self.0.call("escalate", |world| {
+            let Escalation { job, trigger, about, .. } = *escalation;
+            world.escalated.insert((job, trigger.to_owned(), about.to_owned()));
+            Ok(())
+        })
     }
 }
 
-/// The project's commands about what became of its changes, with the record that one was begun.
+/// The project's commands about what became of its changes, with the record that each was begun.
 struct FakeNotices(Shared);
 
 impl Notices for FakeNotices {
@@ -61,22 +65,32 @@ impl Notices for FakeNotices {
     }
 }
 
-/// The project's setup of worktrees: it works, most of the time.
+/// The project's setup of worktrees: it usually works.
 struct FakeSetup(Shared);
 
 impl Setup for FakeSetup {
-    fn set_up(&self, _: &Tree) -> PortResult<Result<Outfit, SetupFailure>> {
+    fn set_up(&self, tree: &Tree) -> PortResult<Result<Outfit, SetupFailure>> {
         self.0.call("set_up", |world| {
-            let roll = world.weather.transient / 3;
-            if world.rng.permille(roll) {
-                world.saw("setup failed");
-                return Ok(Err(SetupFailure { why: "exit code 1".into(), excerpt: "no luck".into() }));
+            let key = tree.clone().onto(None);
+            if !world.set_up.contains_key(&key) {
+                let roll = world.weather.transient / 3;
+                let unlucky = world.rng.permille(roll).then(|| "no luck".to_owned());
+                if let Some(excerpt) = unlucky.or(world.setup_fails.clone()) {
+                    world.saw("setup failed");
+                    return Ok(Err(SetupFailure { why: "exit code 1".into(), excerpt }));
+                }
+                let taken = |port: &u16| world.set_up.values().any(|(_, other)| other == port);
+                let port = (20_000..).find(|port| !taken(port)).expect("a port is free");
+                world.set_up.insert(key.clone(), (1, port));
             }
-            Ok(Ok(Outfit::default()))
+            Ok(Ok(Outfit { port: Some(world.set_up[&key].1), notes: Vec::new() }))
         })
     }
 
-    fn tear_down(&self, _: &Tree) -> PortResult<Option<String>> {
-        self.0.call("tear_down", |_| Ok(None))
+    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>> {
+        self.0.call("tear_down", |world| {
+            world.set_up.remove(&tree.clone().onto(None));
+            Ok(None)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Worktrees, pushes and rescue refs on the model of git, with an account of what would be lost.
+//! Worktrees, pushes and rescue refs in the model of git, with an account of what would be lost.
 
 use crate::git::{Worktree, branch_of, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub struct FakeWorkspace(pub Shared);
 
-/// What it is to land on is no part of a worktree's name.
+/// The tree without the branch its work is to land on, which is not part of its name.
 pub(crate) fn named(tree: &Tree) -> Tree {
     tree.clone().onto(None)
 }
@@ -21,7 +21,7 @@ fn gone(target: Option<&Target>) -> PortError {
     PortError::transient(format!("origin has no branch {} (simulated)", branch_of(target)))
 }
 
-/// Keeps a worktree's HEAD and changes under a new rescue ref, if there is none that does.
+/// Keeps a worktree's HEAD and changes under a new rescue ref, unless one keeps them already.
 fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
     let git = &mut world.git;
     let worktree = git.trees.get(tree)?.clone();
@@ -57,7 +57,7 @@ fn keep(world: &mut World, tree: &Tree) -> Option<Snapshot> {
     Some(Snapshot { reference, commit: sha(commit) })
 }
 
-/// The rescue refs whose time is over: beyond the newest of each worktree, and named by no job.
+/// The rescue refs whose time is up: beyond the newest ones of each worktree, and named by no job.
 fn over(world: &World, tidy: &Tidy) -> Vec<String> {
     let mut by_tree: BTreeMap<&str, Vec<(u64, &String)>> = BTreeMap::new();
     for name in world.git.rescue.keys() {
@@ -77,7 +77,7 @@ fn over(world: &World, tidy: &Tidy) -> Vec<String> {
     over
 }
 
-/// Says what a worktree holds that no ref keeps.
+/// What a worktree holds that no ref keeps.
 pub(crate) fn unkept(world: &World, tree: &Tree) -> Vec<u64> {
     let Some(worktree) = world.git.trees.get(tree) else { return Vec::new() };
     let kept = world.git.kept_versions();
@@ -107,7 +107,7 @@ impl Workspace for FakeWorkspace {
                 }
                 world.crash_point("prepare", "crash inside a port call");
                 if world.git.trees.get(key).is_some_and(|t| t.branch.as_deref() != Some(branch)) {
-                    // Kept from work for another branch; what was left in it is kept elsewhere.
+                    // Kept from work on another branch; what was left in it is kept elsewhere.
                     world.saw("worktree goes over to another branch");
                     keep(world, key);
                     world.git.trees.remove(key);

@@ -4,23 +4,45 @@ use super::types::{body, title};
 use super::*;
 use crate::sqlite::optional_from_sql;
 use shopfloor_core::deps;
+use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::IssueNumber;
 
 impl ForgeDb {
-    /// Makes an issue. Its labels must be the project's, its dependencies issues of the project.
+    /// Creates an issue. Its labels must be the project's, its dependencies issues of the project.
     pub fn create_issue(&mut self, project: &ProjectName, new: &NewIssue) -> ForgeResult<IssueNumber> {
+        self.create_issue_once(project, new, None)
+    }
+
+    /// The same, but once for each marker.
+    pub fn create_issue_once(
+        &mut self,
+        project: &ProjectName,
+        new: &NewIssue,
+        marker: Option<&str>,
+    ) -> ForgeResult<IssueNumber> {
         let now = (self.clock)();
         let title = title("issue title", &new.title)?;
         let body = body("issue body", &with_deps(&new.body, &new.deps))?;
         let tx = write(&mut self.conn)?;
+        let made = tx
+            .query_row(
+                "SELECT number FROM forge_issues WHERE project = ?1 AND marker = ?2",
+                params![project.as_str(), marker],
+                |row| from_sql(row, 0),
+            )
+            .optional()?;
+        if let Some(number) = made {
+            return Ok(IssueNumber(number));
+        }
         let number = take_number(&tx, project)?;
         for dep in &new.deps {
             require(&tx, project, *dep)?;
         }
         tx.execute(
-            "INSERT INTO forge_issues (project, number, title, body, author, state, created_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?6)",
-            params![project.as_str(), to_sql(number), title, body, new.author, to_sql(now.0)],
+            "INSERT INTO forge_issues
+                 (project, number, title, body, author, state, created_at, updated_at, marker)
+             VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?6, ?7)",
+            params![project.as_str(), to_sql(number), title, body, new.author, to_sql(now.0), marker],
         )?;
         for label in &new.labels {
             labels::add(&tx, project, number, label)?;
@@ -34,11 +56,11 @@ impl ForgeDb {
     pub fn issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
         let tx = self.conn.transaction()?;
         let mut issue = read(&tx, project, number)?;
-        issue.comments = last_comments(&tx, project, number, usize::MAX)?;
+        issue.comments = comments::all(&tx, project, Subject::Issue(number))?;
         Ok(issue)
     }
 
-    /// The issue without its comments, of which there may be many megabytes.
+    /// The issue without its comments, which may be many megabytes.
     pub fn issue_without_comments(
         &mut self,
         project: &ProjectName,
@@ -74,8 +96,9 @@ impl ForgeDb {
             })
         })?;
         let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut labels = labels::of_project(&tx, project)?;
         for issue in &mut issues {
-            issue.labels = labels::of_issue(&tx, project, issue.number.0)?;
+            issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
         }
         Ok(issues)
     }
@@ -105,14 +128,15 @@ impl ForgeDb {
         Ok(tx.commit()?)
     }
 
-    /// Adds and removes labels in one go; the issue's version then. A label in both ends up removed.
+    /// Adds and removes labels in one go; returns the issue's version afterwards. A label in both lists ends
+    /// up removed.
     pub fn edit_labels<S: AsRef<str>>(
         &mut self,
         project: &ProjectName,
         number: IssueNumber,
         add: &[S],
         remove: &[S],
-    ) -> ForgeResult<u64> {
+    ) -> ForgeResult<Version> {
         let now = (self.clock)();
         let tx = write(&mut self.conn)?;
         require(&tx, project, number)?;
@@ -131,7 +155,7 @@ impl ForgeDb {
         Ok(version)
     }
 
-    /// Posts a comment, once for each marker; its id.
+    /// Posts a comment, once for each marker; returns its id. A comment without a marker is a person's.
     pub fn comment(
         &mut self,
         project: &ProjectName,
@@ -164,19 +188,11 @@ impl ForgeDb {
         )?;
         let id = tx.last_insert_rowid() as u64;
         touch(&tx, project, number, now)?;
+        if marker.is_none() {
+            changed(&tx, project, ChangeKind::Comment, number.0, id)?;
+        }
         tx.commit()?;
         Ok(id)
-    }
-
-    /// The last comments of an issue, oldest first.
-    pub fn comments(
-        &mut self,
-        project: &ProjectName,
-        number: IssueNumber,
-        last: usize,
-    ) -> ForgeResult<Vec<Comment>> {
-        require(&self.conn, project, number)?;
-        last_comments(&self.conn, project, number, last)
     }
 
     pub fn close_issue(&mut self, project: &ProjectName, number: IssueNumber) -> ForgeResult<()> {
@@ -227,8 +243,8 @@ fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeR
     let found = conn
         .prepare_cached(
             "SELECT title, state, body, author, created_at, updated_at, closed_at,
-                    (SELECT coalesce(max(seq), 0) FROM forge_changes
-                     WHERE project = ?1 AND kind = 'issue' AND number = ?2)
+                    coalesce((SELECT seq FROM forge_changes
+                     WHERE project = ?1 AND kind = 'issue' AND number = ?2 AND id = 0), 0)
              FROM forge_issues WHERE project = ?1 AND number = ?2",
         )?
         .query_row(params![project.as_str(), to_sql(number.0)], |row| {
@@ -242,7 +258,7 @@ fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeR
                 created_at: Time(from_sql(row, 4)?),
                 updated_at: Time(from_sql(row, 5)?),
                 closed_at: optional_from_sql(row, 6)?.map(Time),
-                version: from_sql(row, 7)?,
+                version: Version::numbered(from_sql(row, 7)?),
                 comments: vec![],
             })
         })
@@ -260,32 +276,8 @@ fn touch(tx: &Transaction<'_>, project: &ProjectName, number: IssueNumber, now: 
     changed(tx, project, ChangeKind::Issue, number.0, 0)
 }
 
-fn last_comments(
-    conn: &Connection,
-    project: &ProjectName,
-    number: IssueNumber,
-    last: usize,
-) -> ForgeResult<Vec<Comment>> {
-    let mut query = conn.prepare_cached(
-        "SELECT id, author, body, created_at FROM forge_comments
-         WHERE project = ?1 AND number = ?2 ORDER BY id DESC LIMIT ?3",
-    )?;
-    let args = params![project.as_str(), to_sql(number.0), to_sql(last as u64)];
-    let rows = query.query_map(args, |row| {
-        Ok(Comment {
-            id: from_sql(row, 0)?,
-            author: row.get(1)?,
-            body: row.get(2)?,
-            created_at: Time(from_sql(row, 3)?),
-        })
-    })?;
-    let mut comments = rows.collect::<Result<Vec<_>, _>>()?;
-    comments.reverse();
-    Ok(comments)
-}
-
-/// The body with a section for the dependencies that it does not name itself: the text is the
-/// one place dependencies are read from, so people see what the scheduler sees.
+/// The body with a section for those dependencies that it does not name itself. Dependencies are read from
+/// the text alone, so people see what the scheduler sees.
 fn with_deps(body: &str, deps: &[IssueNumber]) -> String {
     let named = deps::parse(body);
     let mut missing: Vec<_> = deps.iter().filter(|dep| !named.contains(dep)).collect();

@@ -1,25 +1,27 @@
-//! Labels. A project has a set of them; an issue can only carry one of that set, so a typing
-//! mistake is an error and not an issue nobody ever picks up.
+//! Labels. A project has a set of them, and an issue can only carry labels of that set, so a typo is an error
+//! and not an issue that nobody ever picks up.
 
 use super::*;
+use shopfloor_core::label::Label;
+use std::collections::HashMap;
 
-/// What every project has: the words of the issue lifecycle.
+/// The labels every project has: the words of the issue lifecycle.
 pub const DEFAULT_LABELS: [&str; 11] = [
     "action",
-    "backlog",
-    "blocked",
-    "in-progress",
+    Label::Backlog.as_str(),
+    Label::Blocked.as_str(),
+    Label::InProgress.as_str(),
     "prediction/actioned",
     "prediction/backlog",
     "prediction/unreviewed",
-    "priority",
-    "tech-debt",
-    "underspecified",
+    Label::Priority.as_str(),
+    Label::TechDebt.as_str(),
+    Label::Underspecified.as_str(),
     "vision",
 ];
 
 impl ForgeDb {
-    /// Adds a label to the project's set; whether it is new.
+    /// Adds a label to the project's set. Returns whether it is new.
     pub fn create_label(&mut self, project: &ProjectName, name: &str) -> ForgeResult<bool> {
         let name = valid_name(name)?;
         let tx = write(&mut self.conn)?;
@@ -68,7 +70,7 @@ fn known(conn: &Connection, project: &ProjectName) -> ForgeResult<Vec<String>> {
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-/// Refuses a label the project does not have, and says which it may have been.
+/// Refuses a label the project does not have, and suggests which one may have been meant.
 pub(super) fn require(conn: &Connection, project: &ProjectName, name: &str) -> ForgeResult<()> {
     let found = conn
         .query_row(
@@ -81,14 +83,16 @@ pub(super) fn require(conn: &Connection, project: &ProjectName, name: &str) -> F
         return Ok(());
     }
     let known = known(conn, project)?;
-    let nearest = known
-        .iter()
-        .map(|label| (strsim::damerau_levenshtein(&label.to_lowercase(), &name.to_lowercase()), label))
-        .min()
-        // Further away it is another word, and a wrong hint is worse than none.
-        .filter(|(distance, label)| *distance <= 1 + label.chars().count() / 4)
-        .map(|(_, label)| label.clone());
+    let nearest = nearest(&known, name).cloned();
     Err(ForgeError::UnknownLabel { name: name.to_owned(), known, nearest })
+}
+
+/// The label that may have been meant.
+pub fn nearest<'a>(known: &'a [String], name: &str) -> Option<&'a String> {
+    let distance = |label: &str| strsim::damerau_levenshtein(&label.to_lowercase(), &name.to_lowercase());
+    let (distance, label) = known.iter().map(|label| (distance(label), label)).min()?;
+    // Anything further away is another word, and a wrong hint is worse than none.
+    (distance <= 1 + label.chars().count() / 4).then_some(label)
 }
 
 pub(super) fn of_issue(conn: &Connection, project: &ProjectName, number: u64) -> ForgeResult<Vec<String>> {
@@ -99,7 +103,21 @@ pub(super) fn of_issue(conn: &Connection, project: &ProjectName, number: u64) ->
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-/// Whether the issue did not carry the label.
+/// The labels of every issue that has some: one query, however many there are.
+pub(super) fn of_project(conn: &Connection, project: &ProjectName) -> ForgeResult<HashMap<u64, Vec<String>>> {
+    let mut query = conn.prepare_cached(
+        "SELECT number, label FROM forge_issue_labels WHERE project = ?1 ORDER BY number, label",
+    )?;
+    let rows = query.query_map([project.as_str()], |row| Ok((from_sql(row, 0)?, row.get(1)?)))?;
+    let mut labels: HashMap<u64, Vec<String>> = HashMap::new();
+    for row in rows {
+        let (number, label) = row?;
+        labels.entry(number).or_default().push(label);
+    }
+    Ok(labels)
+}
+
+/// Returns whether the label is new to the issue.
 pub(super) fn add(tx: &Transaction<'_>, project: &ProjectName, number: u64, name: &str) -> ForgeResult<bool> {
     require(tx, project, name)?;
     let done = tx.execute(
@@ -109,7 +127,7 @@ pub(super) fn add(tx: &Transaction<'_>, project: &ProjectName, number: u64, name
     Ok(done > 0)
 }
 
-/// Whether the issue carried the label.
+/// Returns whether the issue carried the label.
 pub(super) fn remove(
     tx: &Transaction<'_>,
     project: &ProjectName,

@@ -4,13 +4,14 @@ use super::types::{body, title};
 use super::*;
 use crate::sqlite::optional_from_sql;
 use shopfloor_core::effect::{StatusState, Verdict};
+use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId};
 
 const SUMMARY: &str = "SELECT number, title, state, branch, head, issue, merged_commit, created_at, updated_at, author FROM forge_prs";
 const REVIEW: &str = "SELECT id, head, verdict, text, author, created_at, dismissed_at FROM forge_reviews";
 
 impl ForgeDb {
-    /// The branch's open pull request with this head; made if the branch has none open.
+    /// The branch's open pull request, with this head; created if the branch has none open.
     pub fn open_pr(&mut self, project: &ProjectName, new: &NewPr) -> ForgeResult<PrNumber> {
         let now = (self.clock)();
         let title = title("pull request title", &new.title)?;
@@ -66,7 +67,7 @@ impl ForgeDb {
             created_at: summary.created_at,
             updated_at: summary.updated_at,
             reviews: last_reviews(&tx, project, number, usize::MAX)?,
-            comments: comments_of(&tx, project, number)?,
+            comments: comments::all(&tx, project, Subject::Pr(number))?,
             statuses: statuses_of(&tx, project, &summary.head)?,
             head: summary.head,
         })
@@ -87,7 +88,8 @@ impl ForgeDb {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Where the branch of an open pull request is now: its reviews are of the commits they were of.
+    /// Moves an open pull request to where its branch is now. Its reviews still refer to the commits they
+    /// were about.
     pub fn move_pr(&mut self, project: &ProjectName, number: PrNumber, head: &Sha) -> ForgeResult<()> {
         let now = (self.clock)();
         let tx = write(&mut self.conn)?;
@@ -103,7 +105,8 @@ impl ForgeDb {
         Ok(tx.commit()?)
     }
 
-    /// Says something of a pull request, once for each marker; its id. It is no change to act upon.
+    /// Posts a comment on a pull request, once for each marker; returns its id. A comment without a marker is
+    /// a person's.
     pub fn comment_pr(
         &mut self,
         project: &ProjectName,
@@ -126,12 +129,15 @@ impl ForgeDb {
             params![project.as_str(), to_sql(pr.0), marker],
             |row| from_sql(row, 0),
         )?;
+        if marker.is_none() {
+            changed(&tx, project, ChangeKind::PrComment, pr.0, id)?;
+        }
         tx.commit()?;
         Ok(id)
     }
 
-    /// Closes a pull request, as merged if a commit carries it. A merge is the stronger word: it
-    /// is still noted on a closed one, and a merged one stays merged.
+    /// Closes a pull request, as merged if a commit carries it. A merge is the stronger word: it is still
+    /// noted on a closed pull request, and a merged one stays merged.
     pub fn close_pr(
         &mut self,
         project: &ProjectName,
@@ -167,8 +173,8 @@ impl ForgeDb {
         Ok(tx.commit()?)
     }
 
-    /// Posts a review, once for each marker; its id. Nobody approves what is theirs, and whoever approves
-    /// takes back what they asked for before.
+    /// Posts a review, once for each marker; returns its id. Nobody approves their own pull request, and
+    /// whoever approves takes back the changes they requested before.
     pub fn review(&mut self, project: &ProjectName, pr: PrNumber, new: &NewReview) -> ForgeResult<u64> {
         let now = (self.clock)();
         let text = body("review", &new.text)?;
@@ -258,7 +264,7 @@ impl ForgeDb {
     }
 }
 
-/// Marks an author's requests for changes before that review as taken back.
+/// Marks the author's requests for changes before that review as taken back.
 fn dismiss(
     tx: &Transaction<'_>,
     project: &ProjectName,
@@ -360,22 +366,6 @@ fn review(row: &Row<'_>) -> rusqlite::Result<Review> {
         created_at: Time(from_sql(row, 5)?),
         dismissed_at: optional_from_sql(row, 6)?.map(Time),
     })
-}
-
-fn comments_of(conn: &Connection, project: &ProjectName, pr: PrNumber) -> ForgeResult<Vec<Comment>> {
-    let mut query = conn.prepare_cached(
-        "SELECT id, author, body, created_at FROM forge_pr_comments
-         WHERE project = ?1 AND pr = ?2 ORDER BY id",
-    )?;
-    let rows = query.query_map(params![project.as_str(), to_sql(pr.0)], |row| {
-        Ok(Comment {
-            id: from_sql(row, 0)?,
-            author: row.get(1)?,
-            body: row.get(2)?,
-            created_at: Time(from_sql(row, 3)?),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn statuses_of(conn: &Connection, project: &ProjectName, commit: &Sha) -> ForgeResult<Vec<Status>> {

@@ -1,14 +1,17 @@
-//! What the forge holds, as plain structs, and why it refuses. The field names are those of
-//! `--json`: add, do not rename.
+//! What is written to the embedded forge, and why it refuses. What it holds is in the types that all forges
+//! share ([`shopfloor_core::forge`]).
 
 use crate::StoreError;
-use serde::Serialize;
 use shopfloor_core::effect::{StatusState, Verdict};
+use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
-use shopfloor_core::time::Time;
+
+pub use shopfloor_core::forge::{
+    Comment, Issue, IssueFilter, IssueState, IssueSummary, Pr, PrState, PrSummary, Review, Status, Version,
+};
 
 pub const TITLE_CHARS_MAX: usize = 300;
-/// Of an issue's or pull request's body, a comment and a review.
+/// The limit for the body of an issue or pull request, a comment and a review.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub const LABEL_CHARS_MAX: usize = 50;
 
@@ -22,6 +25,8 @@ pub enum ForgeError {
     NoSuchPr(PrNumber),
     #[error("pull request #{pr} has no review {id}")]
     NoSuchReview { pr: PrNumber, id: u64 },
+    #[error("{on} has no comment {id}")]
+    NoSuchComment { on: Subject, id: u64 },
     #[error("there is no label {name:?}{}; this project has {}", did_you_mean(nearest), known.join(", "))]
     UnknownLabel { name: String, known: Vec<String>, nearest: Option<String> },
     #[error("{what} has {len} {unit}; at most {max} are allowed")]
@@ -46,102 +51,15 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 
 pub type ForgeResult<T> = Result<T, ForgeError>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IssueState {
-    Open,
-    Closed,
-}
-
-impl IssueState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            IssueState::Open => "open",
-            IssueState::Closed => "closed",
-        }
-    }
-
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        [IssueState::Open, IssueState::Closed].into_iter().find(|s| s.as_str() == word)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PrState {
-    Open,
-    Closed,
-    Merged,
-}
-
-impl PrState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PrState::Open => "open",
-            PrState::Closed => "closed",
-            PrState::Merged => "merged",
-        }
-    }
-
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        [PrState::Open, PrState::Closed, PrState::Merged].into_iter().find(|s| s.as_str() == word)
-    }
-}
-
-/// An issue to be made.
+/// An issue to be created.
 #[derive(Clone, Debug, Default)]
 pub struct NewIssue {
     pub title: String,
     pub body: String,
     pub author: String,
     pub labels: Vec<String>,
-    /// Added to the body as a section, unless it names them already.
+    /// Added to the body as a section, unless the body names them already.
     pub deps: Vec<IssueNumber>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Issue {
-    pub number: IssueNumber,
-    pub title: String,
-    pub state: IssueState,
-    /// In alphabetical order.
-    pub labels: Vec<String>,
-    pub body: String,
-    pub author: String,
-    pub created_at: Time,
-    pub updated_at: Time,
-    pub closed_at: Option<Time>,
-    /// Grows with each change.
-    #[serde(skip)]
-    pub version: u64,
-    /// Oldest first.
-    pub comments: Vec<Comment>,
-}
-
-/// An issue in a list: without its texts, which may be a megabyte each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct IssueSummary {
-    pub number: IssueNumber,
-    pub title: String,
-    pub state: IssueState,
-    pub labels: Vec<String>,
-    pub created_at: Time,
-    pub updated_at: Time,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Comment {
-    pub id: u64,
-    pub author: String,
-    pub body: String,
-    pub created_at: Time,
-}
-
-/// Which issues to list; the default is all of them.
-#[derive(Clone, Debug, Default)]
-pub struct IssueFilter {
-    pub state: Option<IssueState>,
-    pub label: Option<String>,
 }
 
 /// A pull request to be opened.
@@ -151,46 +69,9 @@ pub struct NewPr {
     pub body: String,
     pub branch: String,
     pub head: Sha,
-    /// What it is for; a person's may be for none.
+    /// The issue it is for; a person's pull request may have none.
     pub issue: Option<IssueNumber>,
     pub author: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pr {
-    pub number: PrNumber,
-    pub title: String,
-    pub state: PrState,
-    pub branch: String,
-    pub head: Sha,
-    /// What it is for; a person's may be for none.
-    pub issue: Option<IssueNumber>,
-    pub merged_commit: Option<Sha>,
-    pub author: String,
-    pub body: String,
-    pub created_at: Time,
-    pub updated_at: Time,
-    /// Oldest first.
-    pub reviews: Vec<Review>,
-    pub comments: Vec<Comment>,
-    /// Of the head, by context.
-    pub statuses: Vec<Status>,
-}
-
-/// A pull request in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PrSummary {
-    pub number: PrNumber,
-    pub title: String,
-    pub state: PrState,
-    pub branch: String,
-    pub head: Sha,
-    /// What it is for; a person's may be for none.
-    pub issue: Option<IssueNumber>,
-    pub merged_commit: Option<Sha>,
-    pub author: String,
-    pub created_at: Time,
-    pub updated_at: Time,
 }
 
 /// A review to be posted.
@@ -204,44 +85,25 @@ pub struct NewReview {
     pub marker: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Review {
-    pub id: u64,
-    pub head: Sha,
-    pub verdict: Verdict,
-    pub text: String,
-    pub author: String,
-    pub created_at: Time,
-    /// When its author's approval took it back.
-    pub dismissed_at: Option<Time>,
-}
-
 /// A status to be set on a commit.
 #[derive(Clone, Debug)]
 pub struct NewStatus {
     pub commit: Sha,
-    /// What says so, such as `shopfloor/ci`; a later status of the same context replaces it.
+    /// Who says so, such as `shopfloor/ci`; a later status of the same context replaces it.
     pub context: String,
     pub state: StatusState,
     pub description: String,
     pub run: Option<RunId>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Status {
-    pub context: String,
-    pub state: StatusState,
-    pub description: String,
-    pub run: Option<RunId>,
-    pub updated_at: Time,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     Issue,
     Pr,
     Review,
+    /// A person's, on an issue or on a pull request.
+    Comment,
+    PrComment,
 }
 
 impl ChangeKind {
@@ -250,26 +112,30 @@ impl ChangeKind {
             ChangeKind::Issue => "issue",
             ChangeKind::Pr => "pr",
             ChangeKind::Review => "review",
+            ChangeKind::Comment => "comment",
+            ChangeKind::PrComment => "pr_comment",
         }
     }
 
     pub(super) fn parse(word: &str) -> Option<Self> {
-        [ChangeKind::Issue, ChangeKind::Pr, ChangeKind::Review].into_iter().find(|k| k.as_str() == word)
+        [ChangeKind::Issue, ChangeKind::Pr, ChangeKind::Review, ChangeKind::Comment, ChangeKind::PrComment]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
     }
 }
 
 /// An object to look at again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub seq: u64,
     pub kind: ChangeKind,
     /// The issue's number, or the pull request's.
     pub number: u64,
-    /// The review's id, else 0.
+    /// The review's or the comment's id, else 0.
     pub id: u64,
 }
 
-/// A title as it is kept: trimmed, one line, not too long.
+/// A title as it is stored: trimmed, one line, not too long.
 pub(super) fn title(what: &'static str, text: &str) -> ForgeResult<String> {
     let title = text.replace('\0', "").trim().to_owned();
     let len = title.chars().count();
@@ -284,7 +150,7 @@ pub(super) fn title(what: &'static str, text: &str) -> ForgeResult<String> {
     }
 }
 
-/// A body as it is kept. SQLite and terminals end a text at NUL, so there is none.
+/// A body as it is stored. SQLite and terminals end a text at NUL, so NULs are removed.
 pub(super) fn body(what: &'static str, text: &str) -> ForgeResult<String> {
     let body = text.replace('\0', "");
     if body.len() > BODY_BYTES_MAX {

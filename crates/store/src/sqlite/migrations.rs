@@ -1,8 +1,8 @@
 //! The schema and its history: an ordered list of steps, each run in one transaction.
 //!
-//! Invariants: a step, once released, is never edited, only followed by another; before the first
-//! step touches an existing store a whole copy of it stands beside it; whoever wrote under the old
-//! schema is fenced in the transaction that changes it.
+//! Invariants: a released step is never edited, only followed by another; before the first step touches an
+//! existing store, there is a complete copy beside it; whoever wrote under the old schema is fenced off in
+//! the transaction that changes it.
 
 use super::io_error;
 use super::open::{fresh_name, sync_parent};
@@ -12,18 +12,20 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Each brings a store from the version before to `version`.
-const MIGRATIONS: [(i64, &str); 4] = [
+/// Each migrates a store from the previous version to `version`.
+const MIGRATIONS: [(i64, &str); 6] = [
     (1, include_str!("migrations/0001.sql")),
     (2, include_str!("migrations/0002.sql")),
     (3, include_str!("migrations/0003.sql")),
     (4, include_str!("migrations/0004.sql")),
+    (5, include_str!("migrations/0005.sql")),
+    (6, include_str!("migrations/0006.sql")),
 ];
 
 /// The schema this program reads and writes.
 pub(crate) const CURRENT: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
-/// Makes an empty database a store, in one transaction.
+/// Turns an empty database into a store, in one transaction.
 pub(super) fn create(conn: &mut Connection, application_id: i32) -> StoreResult<()> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (version, sql) in MIGRATIONS {
@@ -33,7 +35,7 @@ pub(super) fn create(conn: &mut Connection, application_id: i32) -> StoreResult<
     Ok(tx.commit()?)
 }
 
-/// Brings an older store up to date, after a copy of it was made.
+/// Brings an older store up to date, after copying it.
 pub(super) fn upgrade(conn: &mut Connection, path: &Path, from: i64) -> StoreResult<()> {
     if from == CURRENT {
         return Ok(());
@@ -46,7 +48,7 @@ pub(super) fn upgrade(conn: &mut Connection, path: &Path, from: i64) -> StoreRes
             continue;
         }
         run_step(&tx, version, sql)?;
-        // A daemon of the older program must not go on writing to tables it does not know.
+        // The older program's daemon must not continue to write to tables it does not know.
         tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'lease'", [])?;
         tx.commit()?;
     }
@@ -62,7 +64,7 @@ pub(super) fn user_version(conn: &Connection) -> StoreResult<i64> {
     Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// Where the copy of a store of `version` is put before it is migrated.
+/// Where a store of `version` is copied to before it is migrated.
 pub fn backup_path(path: &Path, version: i64) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".v{version}.bak"));
@@ -72,7 +74,7 @@ pub fn backup_path(path: &Path, version: i64) -> PathBuf {
 fn back_up(conn: &Connection, path: &Path, from: i64) -> StoreResult<()> {
     let target = backup_path(path, from);
     let draft = fresh_name(&target);
-    // VACUUM INTO takes an empty file, and leaves it the mode it was made with.
+    // VACUUM INTO accepts an empty file and leaves its mode alone.
     fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -93,7 +95,7 @@ fn back_up(conn: &Connection, path: &Path, from: i64) -> StoreResult<()> {
     made
 }
 
-/// Copies the store; whether what was copied still had the schema `from`.
+/// Copies the store. Returns whether the copy still had the schema `from`.
 fn fill_backup(conn: &Connection, draft: &Path, from: i64) -> StoreResult<bool> {
     let name = draft.to_str().ok_or_else(|| {
         StoreError::Io(format!("{} is not UTF-8, so the store cannot be copied", draft.display()))

@@ -1,8 +1,8 @@
 //! Opening a store's file.
 //!
-//! Invariants: a file that is not a Shopfloor store is never written to, not even its journal
-//! mode; an empty or missing-but-logged file is damage, never a fresh store. A new store is
-//! therefore built under another name and appears under its own only when it is whole.
+//! Invariants: a file that is not a Shopfloor store is never written to, not even its journal mode; an empty
+//! file, or a missing one whose log is there, is damage, never a fresh store. A new store is therefore built
+//! under another name and gets its own only when it is complete.
 //!
 //! Nothing here opens the store's file except through SQLite: closing any other descriptor of it
 //! would drop the POSIX locks of every connection this process has (SQLite's "how to corrupt").
@@ -21,21 +21,29 @@ use std::time::Duration;
 /// "SHFL" in the file's header, so `file` and we can tell a store from any other database.
 const APPLICATION_ID: i32 = 0x5348_464c;
 
-/// A backup, or a slow disk, may hold the store for a while; a command waits for that.
+/// A backup or a slow disk may hold the store for a while; a command waits that long.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection that may write; makes the store if there is none, migrates it if it is older.
+/// A connection that may write; creates the store if there is none, migrates it if it is older.
 pub(crate) fn connect(path: &Path) -> StoreResult<Connection> {
     if !path.try_exists().map_err(|e| io_error("cannot reach", path, &e))? {
         create(path)?;
     }
     let (mut conn, version) = open_existing(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // The mode is kept in the file; setting it again would need the file for ourselves.
+    // The file keeps its mode; setting it again would need exclusive access.
     let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
         set_wal(&conn)?;
     }
     migrations::upgrade(&mut conn, path, version)?;
+    Ok(conn)
+}
+
+/// A database with every table, for as long as the connection lives.
+pub(crate) fn in_memory() -> StoreResult<Connection> {
+    let mut conn = Connection::open_in_memory()?;
+    migrations::create(&mut conn, APPLICATION_ID)?;
+    conn.pragma_update(None, "foreign_keys", true)?;
     Ok(conn)
 }
 
@@ -59,7 +67,7 @@ fn open_existing(path: &Path, access: OpenFlags) -> StoreResult<(Connection, i64
     Ok((conn, version))
 }
 
-/// Checks whose file it is, then sets what a connection does not keep; the schema's version.
+/// Checks what kind of file it is, then sets what must be set per connection. Returns the schema's version.
 fn configure(conn: &Connection, path: &Path) -> StoreResult<i64> {
     conn.busy_timeout(BUSY_TIMEOUT)?;
     let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -119,7 +127,7 @@ fn build(draft: &Path) -> StoreResult<()> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     set_wal(&conn)?;
     migrations::create(&mut conn, APPLICATION_ID)?;
-    // Closing writes the log back into the file, which is then whole by itself.
+    // Closing writes the log back into the file, which is then complete by itself.
     conn.close().map_err(|(_, e)| e.into())
 }
 
@@ -131,7 +139,7 @@ pub(super) fn fresh_name(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Makes a new name in a folder durable.
+/// Makes a new directory entry durable.
 pub(super) fn sync_parent(path: &Path) -> StoreResult<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -3,17 +3,19 @@
 use shopfloor_core::effect::{CiVerdict, CommitSource};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
 use shopfloor_core::time::Time;
-use shopfloor_store::ci::{CiDb, CiError, CiStep, NewRun};
-use tempfile::TempDir;
+use shopfloor_store::backend;
+use shopfloor_store::ci::{CiError, CiRuns, CiStep, NewRun};
 
 fn app() -> ProjectName {
     "app".parse().unwrap()
 }
 
-fn db() -> (TempDir, CiDb) {
+/// Tells the story of each kind of store.
+fn each(name: &str, story: impl Fn(Box<dyn CiRuns>)) {
     let dir = tempfile::tempdir().unwrap();
-    let db = CiDb::open(&dir.path().join("floor.db")).unwrap();
-    (dir, db)
+    for url in [format!("sqlite:{}", dir.path().join("floor.db").display()), format!("memory:ci {name}")] {
+        story(backend::at(&url).unwrap().ci().unwrap());
+    }
 }
 
 fn new(run: u64) -> NewRun {
@@ -33,51 +35,60 @@ fn step(name: &str, exit: Option<i32>) -> CiStep {
 
 #[test]
 fn a_run_is_written_as_it_goes() {
-    let (_dir, mut db) = db();
-    db.started(&new(1), Time(10)).unwrap();
-    let running = db.get(RunId(1)).unwrap();
-    assert_eq!((running.verdict, running.finished_at, running.steps.len()), (None, None, 0));
-    db.step(RunId(1), &step("build \"x\"", Some(0))).unwrap();
-    db.step(RunId(1), &step("test", None)).unwrap();
-    db.finished(RunId(1), CiVerdict::TimedOut, Some("test"), "logs/1", Time(20)).unwrap();
-    let ended = db.get(RunId(1)).unwrap();
-    assert_eq!(ended.steps, [step("build \"x\"", Some(0)), step("test", None)]);
-    assert_eq!((ended.verdict, ended.step.as_deref()), (Some(CiVerdict::TimedOut), Some("test")));
-    assert_eq!((ended.started_at, ended.finished_at), (Time(10), Some(Time(20))));
-    assert_eq!((ended.source, ended.log.as_deref()), (CommitSource::Queue, Some("logs/1")));
-    assert_eq!(serde_json::to_value(&ended).unwrap()["verdict"], "timed_out");
-    // Performed again after a crash, it is one run, from nothing.
-    db.started(&new(1), Time(30)).unwrap();
-    let again = db.get(RunId(1)).unwrap();
-    assert_eq!((again.verdict, again.started_at, again.steps.len(), again.log), (None, Time(30), 0, None));
+    each("a_run_is_written_as_it_goes", |mut db| {
+        db.started(&new(1), Time(10)).unwrap();
+        let running = db.get(RunId(1)).unwrap();
+        assert_eq!((running.verdict, running.finished_at, running.steps.len()), (None, None, 0));
+        db.step(RunId(1), &step("build \"x\"", Some(0))).unwrap();
+        db.step(RunId(1), &step("test", None)).unwrap();
+        db.finished(RunId(1), CiVerdict::TimedOut, Some("test"), "logs/1", Time(20)).unwrap();
+        let ended = db.get(RunId(1)).unwrap();
+        assert_eq!(ended.steps, [step("build \"x\"", Some(0)), step("test", None)]);
+        assert_eq!((ended.verdict, ended.step.as_deref()), (Some(CiVerdict::TimedOut), Some("test")));
+        assert_eq!((ended.started_at, ended.finished_at), (Time(10), Some(Time(20))));
+        assert_eq!((ended.source, ended.log.as_deref()), (CommitSource::Queue, Some("logs/1")));
+        assert_eq!(serde_json::to_value(&ended).unwrap()["verdict"], "timed_out");
+        // Performed again after a crash, it is one run, from nothing.
+        db.started(&new(1), Time(30)).unwrap();
+        let again = db.get(RunId(1)).unwrap();
+        assert_eq!(
+            (again.verdict, again.started_at, again.steps.len(), again.log),
+            (None, Time(30), 0, None)
+        );
+    });
 }
 
 #[test]
 fn runs_are_listed_newest_first() {
-    let (_dir, mut db) = db();
-    let verdicts = [
-        Some(CiVerdict::Green),
-        Some(CiVerdict::Red),
-        None,
-        Some(CiVerdict::Infra),
-        Some(CiVerdict::NoChecks),
-    ];
-    for (n, verdict) in (1..).zip(verdicts) {
-        db.started(&new(n), Time(n)).unwrap();
-        if let Some(verdict) = verdict {
-            db.finished(RunId(n), verdict, None, "", Time(n)).unwrap();
+    each("runs_are_listed_newest_first", |mut db| {
+        let verdicts = [
+            Some(CiVerdict::Green),
+            Some(CiVerdict::Red),
+            None,
+            Some(CiVerdict::Infra),
+            Some(CiVerdict::NoChecks),
+        ];
+        for (n, verdict) in (1..).zip(verdicts) {
+            db.started(&new(n), Time(n)).unwrap();
+            if let Some(verdict) = verdict {
+                db.finished(RunId(n), verdict, None, "", Time(n)).unwrap();
+            }
         }
-    }
-    let runs = |runs: Vec<shopfloor_store::ci::CiRun>| runs.iter().map(|r| r.run.0).collect::<Vec<_>>();
-    assert_eq!(runs(db.list(&app(), 3).unwrap()), [5, 4, 3]);
-    assert_eq!(runs(db.failures(&app(), 10).unwrap()), [4, 2]);
-    assert_eq!(runs(db.list(&"other".parse().unwrap(), 3).unwrap()), [0; 0]);
+        let runs = |runs: Vec<shopfloor_store::ci::CiRun>| runs.iter().map(|r| r.run.0).collect::<Vec<_>>();
+        assert_eq!(runs(db.list(&app(), 3).unwrap()), [5, 4, 3]);
+        assert_eq!(runs(db.failures(&app(), 10).unwrap()), [4, 2]);
+        assert_eq!(runs(db.list(&"other".parse().unwrap(), 3).unwrap()), [0; 0]);
+    });
 }
 
 #[test]
 fn a_run_that_never_began_is_an_error() {
-    let (_dir, mut db) = db();
-    assert!(matches!(db.get(RunId(1)), Err(CiError::NoSuchRun(RunId(1)))));
-    assert!(matches!(db.step(RunId(1), &step("x", None)), Err(CiError::NoSuchRun(_))));
-    assert!(matches!(db.finished(RunId(1), CiVerdict::Green, None, "", Time(1)), Err(CiError::NoSuchRun(_))));
+    each("a_run_that_never_began_is_an_error", |mut db| {
+        assert!(matches!(db.get(RunId(1)), Err(CiError::NoSuchRun(RunId(1)))));
+        assert!(matches!(db.step(RunId(1), &step("x", None)), Err(CiError::NoSuchRun(_))));
+        assert!(matches!(
+            db.finished(RunId(1), CiVerdict::Green, None, "", Time(1)),
+            Err(CiError::NoSuchRun(_))
+        ));
+    });
 }

@@ -4,31 +4,31 @@
 use crate::{entry, ring, row};
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
-use shopfloor_store::memory::{MemoryStore, SharedMemoryStore};
-use shopfloor_store::sqlite::SqliteStore;
-use shopfloor_store::{Commit, Store, StoreError};
+use shopfloor_store::{Commit, Host, NewJournalEntry, NoteFilter, Store, StoreError, backend};
+use std::time::Duration;
 
 macro_rules! conformance {
     ($($case:ident),* $(,)?) => {
         mod memory {
             $(#[test]
             fn $case() {
-                let one = super::SharedMemoryStore::default();
-                let two = one.clone();
-                super::$case(one, two);
+                super::twice(concat!("memory:", stringify!($case)), super::$case);
             })*
         }
         mod sqlite {
             $(#[test]
             fn $case() {
                 let dir = tempfile::tempdir().unwrap();
-                let path = dir.path().join("floor.db");
-                let one = super::SqliteStore::open(&path).unwrap();
-                let two = super::SqliteStore::open(&path).unwrap();
-                super::$case(one, two);
+                super::twice(&format!("sqlite:{}", dir.path().join("floor.db").display()), super::$case);
             })*
         }
     };
+}
+
+/// Two handles on one store, whichever it is.
+fn twice(url: &str, case: impl FnOnce(Box<dyn Store>, Box<dyn Store>)) {
+    let one = backend::at(url).unwrap().store().unwrap();
+    case(one, backend::at(url).unwrap().store().unwrap());
 }
 
 conformance!(
@@ -43,6 +43,11 @@ conformance!(
     the_journal_is_read_in_pages,
     two_handles_interleave,
     writers_at_once_lose_no_step,
+    whoever_waits_is_woken_by_a_write,
+    what_somebody_is_woken_for_can_be_read,
+    rows_are_read_by_their_keys,
+    effects_are_of_their_host,
+    notes_are_filtered,
 );
 
 fn commit_at(expected: u64, body: &str) -> Commit {
@@ -233,12 +238,94 @@ fn writers_at_once_lose_no_step<S: Store + Send>(one: S, two: S) {
     assert_eq!((rows[0].doc.as_deref(), seq), (Some("100"), Seq(2 * STEPS)));
 }
 
-#[test]
-fn a_cloned_memory_store_shares_nothing() {
-    let mut original = MemoryStore::default();
-    original.commit(&commit_at(0, "a")).unwrap();
-    let mut copy = original.clone();
-    copy.commit(&commit_at(1, "b")).unwrap();
-    assert_eq!(original.journal(Seq(0), 10).unwrap().len(), 1);
-    assert_eq!(copy.journal(Seq(0), 10).unwrap().len(), 2);
+fn whoever_waits_is_woken_by_a_write<S: Store>(mut one: S, two: S) {
+    one.commit(&commit_at(0, "a")).unwrap();
+    let mut watch = two.watch().unwrap();
+    // What was written before may be told of; what is written from now on is.
+    while watch.wait(Duration::ZERO).unwrap() {}
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            let woken = watch.wait(Duration::from_secs(600)).unwrap();
+            (woken, watch)
+        });
+        one.commit(&commit_at(1, "b")).unwrap();
+        let (woken, mut watch) = waiting.join().unwrap();
+        assert!(woken);
+        while watch.wait(Duration::ZERO).unwrap() {}
+        // Also while nobody waits, and whatever kind of writing it is.
+        one.commit(&Commit { effects: vec![ring(1)], ..commit_at(2, "c") }).unwrap();
+        assert!(watch.wait(Duration::from_secs(600)).unwrap());
+        while watch.wait(Duration::ZERO).unwrap() {}
+        let effect = one.outbox().unwrap()[0].id;
+        one.defer(effect, 1, Time(5), "later").unwrap();
+        assert!(watch.wait(Duration::from_secs(600)).unwrap());
+    });
+}
+
+fn what_somebody_is_woken_for_can_be_read<S: Store>(mut one: S, mut two: S) {
+    const COMMITS: u64 = 200;
+    let mut watch = two.watch().unwrap();
+    let (seen, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut known = Seq(0);
+            while known < Seq(COMMITS) {
+                assert!(
+                    watch.wait(Duration::from_secs(600)).unwrap(),
+                    "nobody said that {known:?} is not the last"
+                );
+                let now = two.position().unwrap();
+                if now > known {
+                    known = now;
+                    seen.send(now).unwrap();
+                }
+            }
+        });
+        for n in 0..COMMITS {
+            // The next comes only when this one was seen: nothing else would wake whoever missed it.
+            one.commit(&commit_at(n, "a")).unwrap();
+            while told.recv().unwrap() < Seq(n + 1) {}
+        }
+    });
+}
+
+fn effects_are_of_their_host<S: Store>(mut one: S, mut two: S) {
+    one.commit(&Commit { effects: vec![ring(1)], ..commit_at(0, "a") }).unwrap();
+    let host = Host("press-2".into());
+    one.commit(&Commit { effects: vec![ring(2)], host: host.clone(), ..commit_at(1, "b") }).unwrap();
+    let outbox: Vec<_> = two.outbox().unwrap().into_iter().map(|q| (q.host, q.action)).collect();
+    assert_eq!(outbox, [(Host::default(), ring(1)), (host, ring(2))]);
+}
+
+fn rows_are_read_by_their_keys<S: Store>(mut one: S, mut two: S) {
+    let rows = vec![row("job", "1", Some("{}")), row("job", "2", Some("[]")), row("issue", "1", Some("1"))];
+    one.commit(&Commit { rows, ..commit_at(0, "a") }).unwrap();
+    one.commit(&Commit { rows: vec![row("job", "2", None)], ..commit_at(1, "b") }).unwrap();
+    let asked = [("issue", "1"), ("job", "1"), ("job", "2"), ("job", "3")];
+    let found = two.rows_of(&asked).unwrap();
+    let expected = [
+        row("issue", "1", Some("1")),
+        row("job", "1", Some("{}")),
+        row("job", "2", None),
+        row("job", "3", None),
+    ];
+    assert_eq!(found, expected);
+}
+
+fn notes_are_filtered<S: Store>(mut one: S, mut two: S) {
+    let note = |kind: &str, issue| NewJournalEntry { kind: kind.into(), issue, ..entry(kind) };
+    let entries =
+        vec![note("event", Some(1)), note("merged", Some(1)), note("claimed", Some(2)), note("said", None)];
+    one.commit(&Commit { entries, ..commit_at(0, "") }).unwrap();
+    let kinds = |store: &mut S, filter: &NoteFilter, limit| -> Vec<String> {
+        store.last_notes(filter, limit).unwrap().into_iter().map(|e| e.kind).collect()
+    };
+    let all = NoteFilter::default();
+    assert_eq!(kinds(&mut two, &all, 10), ["merged", "claimed", "said"]);
+    assert_eq!(kinds(&mut two, &all, 2), ["claimed", "said"]);
+    assert_eq!(kinds(&mut two, &NoteFilter { after: Seq(3), ..all.clone() }, 10), ["said"]);
+    assert_eq!(kinds(&mut two, &NoteFilter { issue: Some(1), ..all.clone() }, 10), ["merged"]);
+    assert_eq!(kinds(&mut two, &NoteFilter { since: Time(1001), ..all.clone() }, 10), [""; 0]);
+    assert_eq!(kinds(&mut two, &NoteFilter { project: Some("other".into()), ..all }, 10), [""; 0]);
+    assert_eq!(two.position().unwrap(), Seq(4));
 }

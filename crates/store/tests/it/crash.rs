@@ -37,7 +37,7 @@ fn child() {
             rows: vec![row("last", "", Some(&doc)), row("commit", &doc, Some(&"x".repeat(2000)))],
             effects: vec![ring(n)],
             performed: pending,
-            lease: None,
+            ..Commit::default()
         };
         let done = store.commit(&commit).unwrap();
         println!("committed {n}");

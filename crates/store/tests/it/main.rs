@@ -9,10 +9,10 @@ mod migration;
 
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{Epoch, MessageId};
-use shopfloor_store::{NewEntry, Row};
+use shopfloor_store::{NewJournalEntry, Row};
 
-fn entry(body: &str) -> NewEntry {
-    NewEntry {
+fn entry(body: &str) -> NewJournalEntry {
+    NewJournalEntry {
         kind: "event".into(),
         project: Some("app".into()),
         issue: Some(7),

@@ -132,6 +132,45 @@ fn many_may_migrate_at_once() {
 fn reading_does_not_migrate() {
     let (_dir, path) = version_1();
     let error = SqliteStore::open_read_only(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Older { found: 1, known: 4 }), "{error:?}");
+    assert!(matches!(error, StoreError::Older { found: 1, known: 6 }), "{error:?}");
     assert!(!backup_path(&path, 1).exists());
+}
+
+#[test]
+fn what_belongs_to_one_state_of_a_job_moves_into_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("floor.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    let rest =
+        r#""release_at":9,"releasing":2,"held":true,"successor_due":true,"end_wanted":["cancelled","no"]"#;
+    let jobs = [
+        ("1", r#"{"state":"ended","end":"blocked"}"#),
+        ("2", r#"{"state":"respawning"}"#),
+        ("3", r#"{"state":"merging","entry":4}"#),
+        ("4", r#"{"state":"working"}"#),
+    ];
+    for (key, state) in jobs {
+        let doc = format!(r#"{{"id":{key},"state":{state},{rest}}}"#);
+        let insert = "INSERT INTO state (kind, key, seq, doc) VALUES ('job', ?1, 1, ?2)";
+        conn.execute(insert, [key, &doc]).unwrap();
+    }
+    // One that was removed, and one that is no job.
+    conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('job', '5', 1, NULL)", []).unwrap();
+    conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('x', '1', 1, '{\"held\":1}')", []).unwrap();
+    conn.pragma_update(None, "user_version", 5).unwrap();
+    drop(conn);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let (rows, _) = store.rows_since(Seq(0)).unwrap();
+    let docs: Vec<Option<&str>> = rows.iter().map(|row| row.doc.as_deref()).collect();
+    assert_eq!(
+        docs,
+        [
+            Some(r#"{"id":1,"state":{"state":"ended","end":"blocked","release_at":9,"releasing":2}}"#),
+            Some(r#"{"id":2,"state":{"state":"respawning","held":true,"successor_due":true}}"#),
+            Some(r#"{"id":3,"state":{"state":"merging","entry":4,"end_wanted":["cancelled","no"]}}"#),
+            Some(r#"{"id":4,"state":{"state":"working"}}"#),
+            Some(r#"{"held":1}"#),
+        ]
+    );
 }

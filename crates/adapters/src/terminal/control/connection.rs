@@ -1,25 +1,25 @@
-//! A client that stays connected: commands go in, replies come back in order, events are told.
+//! A client that stays connected: commands go in, replies come back in order, events are reported.
 //!
-//! One thread owns the connection: it makes it, reads it, and makes it again. Whoever asks writes
-//! a batch of commands and waits for its replies; many may wait at once.
+//! One thread owns the connection: it makes it, reads from it, and remakes it. Whoever asks writes a batch of
+//! commands and waits for the replies; many may wait at once.
 //!
 //! Invariants:
-//! - Nobody waits forever: every question has a deadline, also for being written.
+//! - Nobody waits forever: every question has a deadline, even for being written.
 //! - When the connection is lost, every question under way fails at once with [`AskError::Lost`]:
 //!   what became of it is unknown.
-//! - A reply is never taken for another's. Only replies to our own commands are counted, in the
-//!   order of the commands, and each batch ends with a question whose answer (a random word) nothing
-//!   on a screen can know. If it does not come back as it is, the connection is given up.
-//! - A connection is tried only when wanted, and tried again after a pause that grows. If there is no
-//!   server, it is not wanted until somebody says so again.
+//! - A reply is never taken for another's. Only replies to our own commands are counted, in the order of the
+//!   commands, and each batch ends with a question whose answer (a random word) nothing on a screen can know.
+//!   If that word does not come back unchanged, the connection is given up.
+//! - A connection is attempted only when wanted, and again after a growing pause. If there is no server, it
+//!   is not wanted until somebody says so again.
 //! - Memory is bounded: questions under way, the bytes of a reply, the length of a line.
-//! - The server is never left with a client that it can not get rid of. tmux (3.3a) waits for ever for
-//!   a control client to take its last words, and does not end before, while it answers nobody: if the
-//!   reader of the pipe is gone, the floor would be stuck. So the client itself holds the pipe's other
-//!   end (where its standard error would be), until the server has let it go.
-//! - While the server lets a client in, nothing of ours changes its sessions (see [`super::gate`]).
-//! - Events are told on the connection's own thread, with no lock held. Who is told must not ask: the
-//!   answer would have to be read by the thread that waits for it.
+//! - The server is never left with a client that it cannot get rid of. tmux (3.3a) waits for ever for a
+//!   control client to take its last words; until then it does not end, and answers nobody: if the reader of
+//!   the pipe is gone, the floor would be stuck. So the client itself holds the other end of the pipe (in
+//!   place of its standard error) until the server has let it go.
+//! - While the server lets a client in, we change none of its sessions (see [`super::gate`]).
+//! - Events are reported on the connection's own thread, with no lock held. Whoever is told must not ask: the
+//!   thread that waits for the answer would have to read it.
 
 use super::gate::Gate;
 use super::pipe::{unblock, write};
@@ -39,7 +39,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Beyond this a reply is read and dropped.
+/// What exceeds this is read and dropped.
 const REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PIPE_BYTES: usize = 1024 * 1024;
 const IN_FLIGHT_MAX: usize = 4096;
@@ -55,7 +55,7 @@ const GOOD_AFTER: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub ok: bool,
-    /// Its lines, each with its end.
+    /// Its lines, each with its line end.
     pub bytes: Vec<u8>,
 }
 
@@ -66,20 +66,20 @@ pub enum AskError {
     NotConnected,
     #[error("too many questions to tmux are under way")]
     Busy,
-    /// The words can not be said to tmux; nothing was asked.
+    /// The words cannot be expressed to tmux; nothing was asked.
     #[error("a NUL byte can not be passed on to tmux")]
     Unspeakable,
-    /// Whether it was done is not known.
+    /// Whether it was done is unknown.
     #[error("the connection to tmux was lost")]
     Lost,
-    /// Whether it was or will be done is not known.
+    /// Whether it was or will be done is unknown.
     #[error("tmux does not answer in time")]
     TimedOut,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
-    /// A client was started, which is not connected yet.
+    /// A client was started; it is not connected yet.
     Started {
         pid: u32,
     },
@@ -92,7 +92,7 @@ pub enum ControlEvent {
 
 pub struct ControlClient {
     shared: Arc<Shared>,
-    /// What a connection ends with.
+    /// The commands that end a connection.
     farewell: String,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -103,8 +103,8 @@ struct State {
     closed: bool,
     /// Set while questions can be asked.
     link: Option<Link>,
-    /// What is left of a link when all was said: if it ended before the server has let us go, the
-    /// last words might not be heard.
+    /// What is left of a link after the farewell: if it closed before the server has let us go, the last
+    /// words might not be heard.
     leaving: Option<ChildStdin>,
 }
 
@@ -114,7 +114,7 @@ struct Link {
 }
 
 struct Pending {
-    /// Nobody, for the connection's own commands and when who asked stopped waiting.
+    /// `None` for the connection's own commands, and when the asker stopped waiting.
     to: Option<Sender<Reply>>,
     /// What the reply must be, if this is the question that ends a batch.
     expected: Option<String>,
@@ -128,15 +128,16 @@ struct Shared {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Changed in single steps: a panic elsewhere can not leave it half done.
+        // Changed in single steps: a panic elsewhere cannot leave it half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ControlClient {
     /// Starts the thread; there is no connection before [`ControlClient::want`]. `is_there` says whether
-    /// there is a server to connect to, `command` is the tmux client to run, `greeting` the commands every connection begins with, `farewell` those that
-    /// [`ControlClient::close`] ends it with; they must make the client leave.
+    /// there is a server to connect to, `command` is the tmux client to run, `greeting` holds the commands
+    /// that begin every connection, `farewell` those with which [`ControlClient::close`] ends it; they must
+    /// make the client leave.
     pub fn start(
         gate: Gate,
         is_there: impl Fn() -> bool + Send + 'static,
@@ -155,7 +156,7 @@ impl ControlClient {
         Ok(ControlClient { shared, farewell, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Connects, if not connected: soon, not before this returns.
+    /// Connects, if not connected: soon, but not before this returns.
     pub fn want(&self) {
         let mut state = self.shared.state();
         if !state.wanted {
@@ -168,7 +169,7 @@ impl ControlClient {
         self.shared.state().link.is_some()
     }
 
-    /// Has tmux execute the commands one after the other, also if one fails: a reply for each.
+    /// Makes tmux execute the commands one after another, even if one fails; returns a reply for each.
     pub fn ask(&self, commands: &[Vec<&[u8]>], timeout: Duration) -> Result<Vec<Reply>, AskError> {
         let deadline = Instant::now() + timeout;
         let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
@@ -217,7 +218,7 @@ impl ControlClient {
         Ok(())
     }
 
-    /// Leaves tmux, and waits until it is left. There is no connection ever after.
+    /// Leaves tmux, and waits until that is done. There is no connection ever after.
     pub fn close(&self) {
         let mut state = self.shared.state();
         state.closed = true;
@@ -278,7 +279,7 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         }
     }
 
-    /// False if it never will be.
+    /// False if it never will be wanted.
     fn wait_until_wanted(&self) -> bool {
         let state = self.shared.state();
         let waits = |state: &mut State| !state.wanted && !state.closed;
@@ -301,24 +302,24 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
             return End::NoServer;
         }
         let Ok((stdout, theirs)) = io::pipe() else { return End::Lost };
-        // Room for the last words, should nobody read them. A smaller pipe is no reason to fail.
+        // Room for the last words, in case nobody reads them. A smaller pipe is no reason to fail.
         let _ = fcntl_setpipe_size(&stdout, PIPE_BYTES);
         let Ok(also_theirs) = stdout.try_clone() else { return End::Lost };
         command.stdin(Stdio::piped()).stdout(theirs).stderr(also_theirs);
         let gate = self.gate.clone();
         let closed = gate.close();
-        // Ctrl-C in the daemon's terminal is not for it.
+        // Ctrl-C in the daemon's terminal is not meant for it.
         let child = command.process_group(0).spawn();
-        // The command holds the pipe's ends.
+        // The command holds the pipe's ends, so drop it.
         *command = Command::new("");
         let Ok(mut child) = child else { return End::Lost };
         (self.on_event)(ControlEvent::Started { pid: child.id() });
         let connected = self.serve(&mut child, stdout, closed);
-        // Questions that were under way are dropped, and so answered.
+        // This drops the questions that were under way, which answers them.
         let mut state = self.shared.state();
         (state.link, state.leaving) = (None, None);
         drop(state);
-        // Either it has ended, or it does not: it is ours, and not collected yet.
+        // It has ended, or will not by itself: it is our child and not reaped yet.
         let _ = child.kill();
         let _ = child.wait();
         if connected {
@@ -327,7 +328,7 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
         End::Lost
     }
 
-    /// Reads until the connection ends: whether there ever was one.
+    /// Reads until the connection ends; returns whether there ever was one.
     fn serve(&mut self, child: &mut Child, mut stdout: PipeReader, gate: RwLockWriteGuard<'_, ()>) -> bool {
         let mut gate = Some(gate);
         let Some(stdin) = child.stdin.take() else { return false };
@@ -344,8 +345,8 @@ impl<F: FnMut(ControlEvent)> Keeper<F> {
                 Ready::Woken => {
                     let mut state = self.shared.state();
                     if state.closed || (reading.greeting.is_none() && state.link.is_none()) {
-                        // Given up by somebody. The server is told by the farewell or the end of its
-                        // input, and has a moment to let go.
+                        // Somebody gave the connection up. The farewell or the end of its input tells the
+                        // server, which has a moment to let go.
                         state.link = None;
                         reading.greeting = None;
                         deadline = Some(Instant::now() + CLOSE_TIMEOUT);
@@ -402,11 +403,11 @@ enum Ready {
 
 /// What is known of one connection.
 struct Reading {
-    /// Where commands go, until the server has let us in.
+    /// The pipe for commands, kept here until the server has let us in.
     greeting: Option<ChildStdin>,
     reply: Option<(Guard, Vec<u8>)>,
     connected: bool,
-    /// What is read can not be trusted.
+    /// What is read cannot be trusted.
     broken: bool,
 }
 
@@ -440,7 +441,7 @@ impl Reading {
         }
     }
 
-    /// The command that the client was started with is done (or a hook's was, later).
+    /// The command that the client was started with is done (or, later, a hook's).
     fn let_in(&mut self, keeper: &mut Keeper<impl FnMut(ControlEvent)>) -> bool {
         let Some(stdin) = self.greeting.take() else { return true };
         let mut state = keeper.shared.state();
@@ -460,10 +461,10 @@ impl Reading {
     }
 }
 
-/// Gives a reply to who waits for it. False if nobody asked, or it is not what it must be.
+/// Passes a reply to whoever waits for it. False if nobody asked, or it is not the expected one.
 fn answer(shared: &Shared, reply: Reply) -> bool {
     let mut state = shared.state();
-    // Given up by somebody: what still comes is nobody's.
+    // The link was given up: what still arrives is nobody's.
     let Some(link) = state.link.as_mut() else { return true };
     let Some(pending) = link.pending.pop_front() else { return false };
     drop(state);
@@ -473,7 +474,7 @@ fn answer(shared: &Shared, reply: Reply) -> bool {
         return false;
     }
     if let Some(to) = pending.to {
-        // Who asked may have stopped waiting.
+        // The asker may have stopped waiting.
         let _ = to.send(reply);
     }
     true

@@ -1,8 +1,7 @@
 //! tmux's control mode: one connection instead of a process per question.
 //!
-//! [`protocol`] takes the server's lines apart, [`quote`] writes commands it can not misread,
-//! [`connection`] keeps a client connected, and [`sightings`] turns one subscription into what
-//! happened to every agent's pane.
+//! [`protocol`] parses the server's lines, [`quote`] writes commands it cannot misread, [`connection`] keeps
+//! a client connected, and [`sightings`] turns one subscription into what happened to every agent's pane.
 
 pub mod connection;
 pub mod gate;

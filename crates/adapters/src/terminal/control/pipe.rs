@@ -1,4 +1,4 @@
-//! Writing to a pipe without ever being stuck on it.
+//! Writing to a pipe without ever getting stuck.
 
 use crate::host::process::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -8,13 +8,13 @@ use std::io;
 use std::process::ChildStdin;
 use std::time::{Duration, Instant};
 
-/// From now on writing to it does not wait. The other end is not changed.
+/// From now on, writing to it does not wait. The other end is not changed.
 pub(super) fn unblock(stdin: &ChildStdin) -> io::Result<()> {
     let flags = fcntl_getfl(stdin)?;
     Ok(fcntl_setfl(stdin, flags | OFlags::NONBLOCK)?)
 }
 
-/// Writes all of it or fails, in time. The pipe does not block.
+/// Writes everything or fails, in time. The pipe is non-blocking.
 pub(super) fn write(stdin: &ChildStdin, mut bytes: &[u8], timeout: Duration) -> io::Result<()> {
     let deadline = Instant::now() + timeout;
     while !bytes.is_empty() {

@@ -1,14 +1,14 @@
-//! The lines of tmux's control mode, taken apart. Pure: bytes in, [`Line`]s out.
+//! Parses the lines of tmux's control mode. Pure: bytes in, [`Line`]s out.
 //!
 //! Invariants:
-//! - Bytes may arrive in any pieces; what comes out does not depend on where they were cut.
+//! - Bytes may arrive in any pieces; the result does not depend on where they were cut.
 //! - No line takes more memory than [`LINE_BYTES_MAX`]: the rest of a longer one is dropped.
-//! - In a reply every line is text but the one that ends exactly that reply (same time, number and
-//!   flags): a screen may show anything, also lines of this protocol.
-//! - An end without a beginning is a [`Line::Violation`]: then nothing after it can be trusted.
-//! - What is not known, or not as it should be, is kept ([`Notification::Unknown`]), never an error.
+//! - In a reply every line is text, except the one that ends exactly that reply (same time, number and
+//!   flags): a screen may show anything, even lines of this protocol.
+//! - An end without a beginning is a [`Line::Violation`]: nothing after it can be trusted.
+//! - Whatever is unknown or malformed is kept ([`Notification::Unknown`]), never an error.
 
-/// A line is at most a whole history of joined rows; all panes' titles are less.
+/// A line is at most a whole history of joined rows; all panes' titles together are less.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// What delimits a reply.
@@ -20,8 +20,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Whether it is the reply to a command that this client sent, and not to the one it was
-    /// started with or to a hook's.
+    /// Whether it is the reply to a command that this client sent, not to the one it was started with or to a
+    /// hook's.
     pub fn is_ours(self) -> bool {
         self.flags & 1 != 0
     }
@@ -70,7 +70,7 @@ pub enum Notification {
 
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose end has not arrived.
     partial: Vec<u8>,
     reply: Option<Guard>,
 }
@@ -177,7 +177,7 @@ fn cut(line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What is before and after the first word that is a colon.
+/// What comes before and after the first word that is a colon.
 fn at_colon(fields: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(value) = fields.strip_prefix(b": ") {
         return Some((&[], value));

@@ -1,13 +1,13 @@
-//! Commands for tmux's own parser, written so that it takes every argument as it is.
+//! Commands for tmux's own parser, written so that it takes every argument literally.
 //!
-//! Every argument is a double-quoted word in which all but harmless ASCII is an octal escape: no
-//! variable, comment, brace, separator, tilde or end of line is left for the parser to see. What a
-//! *command* makes of its argument (formats, key names, targets) is its own affair.
+//! Every argument is a double-quoted word in which everything but harmless ASCII is an octal escape: no
+//! variable, comment, brace, separator, tilde or line end is left for the parser to see. What a *command*
+//! makes of its argument (formats, key names, targets) is its own affair.
 
 use std::fmt::Write;
 
-/// One line of the connection, with its end. `None` if a word holds a NUL byte, or if there is no
-/// word: tmux takes an empty line for a wish to leave.
+/// One line of the connection, with its end. `None` if a word holds a NUL byte, or if there is no word: to
+/// tmux, an empty line means that we want to leave.
 pub fn line(words: &[impl AsRef<[u8]>]) -> Option<String> {
     let mut out = String::new();
     for word in words {
@@ -41,7 +41,7 @@ fn quote(out: &mut String, word: &[u8]) -> Option<()> {
             | b',' => {
                 out.push(*byte as char);
             }
-            // Formats stay readable; inside of quotes these mean nothing to the parser.
+            // Formats stay readable; inside quotes these mean nothing to the parser.
             b'#' | b'{' | b'}' | b'|' | b'@' | b'%' => out.push(*byte as char),
             other => write!(out, "\\{other:03o}").ok()?,
         }

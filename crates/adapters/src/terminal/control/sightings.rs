@@ -1,23 +1,22 @@
 //! What happened to every agent's pane, from one subscription.
 //!
-//! tmux's subscriptions look at the session that the client is attached to. Instead of attaching
-//! to, or linking windows of, every agent's session, the one subscription's format loops over all
-//! sessions, windows and panes of the server ([`FORMAT`]). tmux evaluates it once a second and
-//! writes a line only if the whole has changed. No process is forked, nothing of the sessions is
-//! changed.
+//! tmux's subscriptions look at the session that the client is attached to. Instead of attaching to, or
+//! linking windows of, every agent's session, the one subscription's format loops over all sessions, windows
+//! and panes of the server ([`FORMAT`]). tmux evaluates it once a second and writes a line only if anything
+//! has changed. No process is forked, and the sessions are not changed.
 //!
-//! What a program writes is told as the second of its last writing: at most one line a second, whatever
-//! it writes.
+//! A program's output is reported as the second of its last write: at most one line a second, however much it
+//! writes.
 //!
 //! Measured with 100 sessions (tmux 3.3a): 0.2 % of a core of the tmux server, and a line of 3 KB when
 //! something changed. Linking every window into the housekeeping session costs the same, but then
 //! those windows outlive their sessions, and their output would come down the connection.
 //!
 //! Invariants:
-//! - A value says all there is: missing one loses nothing but what was undone since.
-//! - A title can hold no control character but anything else, so its length is told before it.
-//! - A session's pane is its first, as everywhere in this module's parent; panes and windows that
-//!   a person adds beside it are not the agent's.
+//! - A value is complete: missing one loses only what has been undone since.
+//! - A title can hold anything but control characters, so it is preceded by its length.
+//! - A session's pane is its first, as everywhere in this module's parent; panes and windows that a person
+//!   adds do not belong to the agent.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +27,12 @@ pub const FORMAT: &str = "#{S:#{W:#{P:#{session_name}|#{pane_dead_status}|#{pane
 /// A session's pane as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The program ended: its exit code, or 128 + the signal that ended it. A terminal that was
-    /// closed is no sign of it: the program may have let go of it and go on.
+    /// The program ended: its exit code, or 128 + the signal that ended it. A closed terminal is no sign of
+    /// that: the program may have closed it and kept running.
     pub dead: Option<i32>,
     /// The second in which something was last written there.
     pub written: u64,
-    /// When a terminal that is attached was last used, as tmux writes it; empty without one.
+    /// When an attached terminal was last used, as tmux writes it; empty if none is attached.
     pub used: String,
     pub title: String,
 }
@@ -52,7 +51,7 @@ pub enum PaneEvent {
         session: String,
         title: String,
     },
-    /// Something was written there since the last look, a second ago or more.
+    /// Something was written there since the last look, which was a second ago or more.
     Output {
         session: String,
     },
@@ -73,7 +72,7 @@ pub enum PaneEvent {
 
 pub type Seen = BTreeMap<String, Sighting>;
 
-/// `None`: the value is not of [`FORMAT`].
+/// `None`: the value does not follow [`FORMAT`].
 pub fn parse(value: &[u8]) -> Option<Seen> {
     let mut seen = Seen::new();
     let mut rest = value;

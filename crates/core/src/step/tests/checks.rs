@@ -1,6 +1,7 @@
 //! From a signal to a verdict on the exact head.
 
 use super::*;
+use crate::effect::outcome;
 
 fn checking() -> Scene {
     let mut scene = Scene::working(Policy::default());
@@ -41,7 +42,7 @@ fn trouble_of_the_machinery_is_retried_twice_and_costs_no_fix() {
         scene.ci(CiVerdict::Infra).wait(Duration::from_secs(pause - 1));
         assert_eq!((scene.state(), scene.has("run_ci")), ("retrying", false));
         scene.wait(Duration::from_secs(1));
-        assert_eq!((scene.state(), scene.job().ci_fixes), ("checking", 0));
+        assert_eq!((scene.state(), scene.job().rounds.ci_fixes), ("checking", 0));
     }
     scene.ci(CiVerdict::Infra);
     assert!(scene.reason().contains("the checks cannot run"), "{}", scene.reason());
@@ -66,9 +67,9 @@ fn fixes_are_counted_and_a_green_run_counts_anew() {
     let mut scene = checking();
     scene.red();
     scene.checking(Phase::AwaitingCi, 2).ci(CiVerdict::Red).ci(CiVerdict::TimedOut);
-    assert_eq!(scene.job().ci_fixes, 2);
+    assert_eq!(scene.job().rounds.ci_fixes, 2);
     scene.checking(Phase::AwaitingCi, 3).ci(CiVerdict::Green);
-    assert_eq!(scene.job().ci_fixes, 0);
+    assert_eq!(scene.job().rounds.ci_fixes, 0);
     for head in 4..=6 {
         scene.checking(Phase::AwaitingCi, head).red();
         assert_eq!(scene.state(), "working");
@@ -95,7 +96,7 @@ fn back_and_forth_between_green_and_red_has_an_end() {
         assert!(runs < 100);
     }
     // Every second is red and was run twice.
-    assert_eq!((runs, scene.job().ci_runs), (27, 41));
+    assert_eq!((runs, scene.job().rounds.ci_runs), (27, 41));
 }
 
 #[test]
@@ -120,7 +121,14 @@ fn an_empty_or_unpushable_branch_is_the_agents_to_sort_out() {
     scene.signal(DEV, Phase::AwaitingCi);
     scene.answer(
         "publish_branch",
-        Outcome::Branch { head: sha(1), ahead: 1, dirty: 0, note, same_as: Vec::new(), base: None },
+        Outcome::Branch(outcome::Branch {
+            head: sha(1),
+            ahead: 1,
+            dirty: 0,
+            note,
+            same_as: Vec::new(),
+            base: None,
+        }),
     );
     assert_eq!(scene.unread().len(), 2);
     assert!(!scene.has("open_pr"));
@@ -134,7 +142,7 @@ fn a_verdict_that_is_not_waited_for_is_kept_but_moves_nothing() {
     scene.pending.insert(0, old);
     scene.ci(CiVerdict::Green);
     assert_eq!(scene.state(), "checking");
-    assert_eq!(scene.job().green.as_ref().map(|g| g.commit()), Some(&sha(1)));
+    assert_eq!(scene.job().known.green.as_ref().map(|g| g.commit()), Some(&sha(1)));
     scene.red();
     assert_eq!(scene.unread(), ["CI failed"]);
 }
@@ -163,9 +171,9 @@ fn a_newer_signal_wins_over_an_older_look_at_the_branch() {
     let mut scene = Scene::working(Policy::default());
     scene.signal(DEV, Phase::AwaitingCi).signal(DEV, Phase::AwaitingReview);
     scene.branch(1).branch(2);
-    scene.answer("open_pr", Outcome::PrOpen { pr: PR });
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
     assert_eq!(scene.state(), "publishing");
-    scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR })).ci(CiVerdict::Green);
     assert_eq!(scene.state(), "reviewing");
     assert_eq!(scene.job().head, Some(sha(2)));
 }

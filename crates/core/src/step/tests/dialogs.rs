@@ -48,7 +48,7 @@ impl Scene {
     }
 
     pub(super) fn ask(&self) -> Option<&SessionAsk> {
-        self.floor.sessions.get(&DEV)?.asks.as_ref()
+        self.floor.sessions.get(&DEV)?.asks.open.as_ref()
     }
 
     fn answer_question(&mut self, question: u64, text: &str) -> &mut Self {
@@ -147,7 +147,7 @@ fn a_message_that_cannot_be_typed_is_told_of_after_a_moment() {
     let id = scene.ask().expect("it asks").id.0;
     scene.answer_question(id, "1").end_session();
     assert!(scene.has("start_session"), "it is started anew");
-    assert_eq!(scene.job().respawns, 0);
+    assert_eq!(scene.job().rounds.respawns, 0);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_question_in_the_chat_is_answered_instead_of_reminded() {
     let answer = scene.floor.next_message(DEV).expect("the answer").id.0;
     scene.moved(answer, DEV, Stage::TurnStarted);
     scene.seen(State::Working { activity: Activity::Thinking }, None);
-    assert_eq!((scene.state(), scene.job().reminders), ("working", 0));
+    assert_eq!((scene.state(), scene.job().rounds.reminders), ("working", 0));
     // One who said where it stands asks nobody.
     scene.signal(DEV, Phase::AwaitingCi).asks_in_chat(State::Idle, "Is that all?");
     assert_eq!(scene.ask(), None);

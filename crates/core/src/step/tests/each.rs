@@ -3,6 +3,7 @@
 use super::queue::{entry, published, queue, status};
 use super::*;
 use crate::effect::CiPurpose;
+use crate::effect::outcome;
 use crate::ids::RunId;
 use crate::policy::{CheckCommits, MergeBatch, MergeMethod};
 use crate::state::EntryState;
@@ -13,14 +14,15 @@ fn policy() -> Policy {
 }
 
 fn link(commit: u32) -> Link {
-    Link { commit: sha(commit), tree: Tree(sha(1_000 + commit)) }
+    Link { commit: sha(commit), tree: TreeId(sha(1_000 + commit)) }
 }
 
 /// The chain is one link with these commits inside.
 fn built(scene: &mut Scene, inner: &[u32], commit: u32, head_tree: u32) {
     let inner = inner.iter().map(|n| link(*n)).collect();
-    let links = vec![ChainLink { link: link(commit), head_tree: Tree(sha(head_tree)), left_out: 0, inner }];
-    scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved: Vec::new(), links });
+    let links = vec![ChainLink { link: link(commit), head_tree: TreeId(sha(head_tree)), left_out: 0, inner }];
+    scene
+        .answer("build_chain", Outcome::Chain(outcome::Chain { primary: sha(10), moved: Vec::new(), links }));
 }
 
 /// The commits of the run that is under way.
@@ -81,12 +83,16 @@ fn a_head_that_was_green_says_nothing_of_the_commits_inside() {
 fn what_is_known_to_be_green_is_not_run_again() {
     let mut scene = Scene::merging(policy(), 1);
     built(&mut scene, &[18, 19], 20, 2_020);
-    scene.ci(CiVerdict::Green).answer("publish", Outcome::PrimaryMoved { head: sha(11) }).primary(11);
+    scene
+        .ci(CiVerdict::Green)
+        .answer("publish", Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(11) }))
+        .primary(11);
     // Another base, and the same trees.
-    let again = |commit: u32, tree: u32| Link { commit: sha(commit), tree: Tree(sha(1_000 + tree)) };
+    let again = |commit: u32, tree: u32| Link { commit: sha(commit), tree: TreeId(sha(1_000 + tree)) };
     let (link, inner) = (again(30, 20), vec![again(28, 18), again(29, 99)]);
-    let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)), left_out: 0, inner }];
-    scene.answer("build_chain", Outcome::Chain { primary: sha(11), moved: Vec::new(), links });
+    let links = vec![ChainLink { link, head_tree: TreeId(sha(2_020)), left_out: 0, inner }];
+    scene
+        .answer("build_chain", Outcome::Chain(outcome::Chain { primary: sha(11), moved: Vec::new(), links }));
     assert_eq!(run(&scene), [sha(29)]);
     scene.ci(CiVerdict::Green);
     assert_eq!(published(&mut scene), Some((sha(11), sha(30))));

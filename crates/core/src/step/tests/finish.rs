@@ -1,6 +1,7 @@
 //! The end of a job: all its effects are on record, and it has ended when none is left.
 
 use super::*;
+use crate::effect::outcome;
 
 fn cancel() -> Event {
     Event::Cancelled { project: project(), issue: IssueNumber(1) }
@@ -61,8 +62,10 @@ fn effects_that_come_back_after_the_end_change_nothing() {
     let late = scene.take("prepare_worktree");
     scene.event(cancel()).settle();
     scene.pending.push(late);
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     assert_eq!((scene.state(), scene.has("start_session")), ("cancelled", false));
 }
 
@@ -70,7 +73,7 @@ fn effects_that_come_back_after_the_end_change_nothing() {
 fn a_merged_jobs_worktree_goes_after_its_session() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::Published);
-    let dev = |a: &Action| matches!(a, Action::ReleaseWorktree { role: crate::ids::Role::Dev, .. });
+    let dev = |a: &Action| matches!(a, Action::ReleaseWorktree { role: crate::ids::Role::DEV, .. });
     assert!(!scene.pending.iter().any(dev));
     scene.end_session();
     assert!(scene.pending.iter().any(dev));
@@ -102,12 +105,12 @@ fn a_cancelled_job_keeps_its_branch_and_is_not_commented_on() {
 #[test]
 fn ended_jobs_are_kept_but_not_without_end() {
     let mut scene = Scene::new(Policy::default());
-    let rounds = crate::step::finish::ENDED_JOBS_MAX as u64 + 3;
+    let rounds = crate::step::jobs::ENDED_JOBS_MAX as u64 + 3;
     for _ in 0..rounds {
         scene.issue(1, &["backlog"], &[]);
         scene.event(cancel()).settle();
     }
-    assert_eq!(scene.floor.jobs.len(), crate::step::finish::ENDED_JOBS_MAX);
+    assert_eq!(scene.floor.jobs.len(), crate::step::jobs::ENDED_JOBS_MAX);
     assert_eq!(scene.floor.jobs.iter().next().map(|j| j.id.0), Some(4), "the oldest went");
     assert!(scene.floor.sessions.is_empty() && scene.floor.entries.is_empty());
 }

@@ -2,6 +2,7 @@
 
 use super::queue::{entry, lists, published, queue, queued};
 use super::*;
+use crate::effect::outcome;
 use crate::ids::EntryId;
 use crate::planner::Priority;
 use crate::policy::MergeBatch;
@@ -84,16 +85,18 @@ fn one_that_is_alone_is_tried_and_landed_by_itself() {
     let mut scene = queued(Policy { merge_slots: 1, ..Policy::default() }, 1);
     // While the first is tried, two more come; the second of them alone.
     scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
-    scene.floor.projects.edit(&project()).expect("project").policy.max_jobs = 3;
+    alter(&mut scene.floor.projects, &project(), |project| project.policy.max_jobs = 3);
     for number in 2..=3 {
         scene.issue(number, &["backlog"], &[]).done("edit_labels");
         scene.answer(
             "prepare_worktree",
-            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
         );
         scene.start_session();
         scene.signal(Epoch(number), Phase::AwaitingReview).branch(number as u32);
-        scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(100 + number) }).ci(CiVerdict::Green);
+        scene
+            .answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(100 + number) }))
+            .ci(CiVerdict::Green);
         scene.now = scene.now + Duration::from_secs(1);
     }
     scene.event(ask(2, false, true)).event(resume());

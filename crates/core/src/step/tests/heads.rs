@@ -4,6 +4,7 @@
 use super::queue::{queue, status};
 use super::*;
 use crate::effect::CiPurpose;
+use crate::effect::outcome;
 use crate::policy::HeadChecks;
 use crate::state::{Parked, Urgency, Who};
 use crate::step::{is_wanted, may_merge};
@@ -18,7 +19,7 @@ fn red_twice_on(base: u32) -> Scene {
     let mut scene = Scene::working(Policy::default());
     scene.base = Some(sha(base));
     scene.checking(Phase::AwaitingCi, 1).primary(10).red();
-    assert_eq!((scene.state(), scene.unread().len(), scene.job().ci_fixes), ("parked", 0, 0));
+    assert_eq!((scene.state(), scene.unread().len(), scene.job().rounds.ci_fixes), ("parked", 0, 0));
     scene
 }
 
@@ -46,15 +47,18 @@ fn one_red_run_is_told_to_nobody_and_a_green_one_after_it_is_a_flake() {
     assert!(!record.tests_status.contains("failed"), "{}", record.tests_status);
     scene.ci(CiVerdict::Green);
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["CI passed"]));
-    assert_eq!((scene.noted(NoteKind::CiFlake), scene.job().ci_fixes), (1, 0));
+    assert_eq!((scene.noted(NoteKind::CiFlake), scene.job().rounds.ci_fixes), (1, 0));
 }
 
 #[test]
 fn an_agent_is_told_that_it_was_red_twice() {
     let mut scene = red_twice();
     scene.ci(CiVerdict::Green);
-    assert_eq!((scene.state(), scene.unread(), scene.job().ci_fixes), ("working", vec!["CI failed"], 1));
-    assert!(last_message(&scene).contains("failed again"), "{}", last_message(&scene));
+    assert_eq!(
+        (scene.state(), scene.unread(), scene.job().rounds.ci_fixes),
+        ("working", vec!["CI failed"], 1)
+    );
+    assert!(last_message(&scene).contains("again when it ran a second time"), "{}", last_message(&scene));
     assert!(queue(&scene).parked.is_empty());
 }
 
@@ -63,7 +67,7 @@ fn the_same_commit_shown_again_is_run_once_and_not_twice() {
     let mut scene = red_twice();
     scene.ci(CiVerdict::Green);
     scene.checking(Phase::AwaitingCi, 1).ci(CiVerdict::Red);
-    assert_eq!((scene.state(), scene.job().ci_fixes), ("working", 2));
+    assert_eq!((scene.state(), scene.job().rounds.ci_fixes), ("working", 2));
     assert!(last_message(&scene).contains("each of 3 runs"), "{}", last_message(&scene));
 }
 
@@ -99,7 +103,7 @@ fn a_red_base_holds_the_job_and_blames_nobody_until_it_is_mended() {
     let mut scene = red_twice();
     assert_eq!(base_run(&scene), Some(&sha(10)));
     scene.ci(CiVerdict::Red).ci(CiVerdict::Red);
-    assert_eq!((scene.state(), scene.job().ci_fixes), ("parked", 0));
+    assert_eq!((scene.state(), scene.job().rounds.ci_fixes), ("parked", 0));
     assert_eq!((scene.unread(), scene.noted(NoteKind::Escalation)), (vec!["CI waits"], 1));
     // Somebody moves it, and it is as red as before.
     moved(&mut scene, 11);
@@ -108,7 +112,7 @@ fn a_red_base_holds_the_job_and_blames_nobody_until_it_is_mended() {
     assert_eq!((scene.state(), scene.unread()), ("parked", vec!["CI waits"]), "told once");
     moved(&mut scene, 12);
     scene.ci(CiVerdict::Green);
-    assert_eq!((scene.state(), scene.job().ci_fixes), ("working", 0));
+    assert_eq!((scene.state(), scene.job().rounds.ci_fixes), ("working", 0));
     assert_eq!(scene.unread(), ["CI waits", "CI passed"]);
     assert!(last_message(&scene).contains("as part of the merge"), "{}", last_message(&scene));
     assert!(
@@ -135,7 +139,7 @@ fn a_head_on_an_earlier_commit_is_judged_by_that_one() {
     scene.red();
     assert_eq!((scene.state(), base_run(&scene)), ("parked", Some(&sha(10))));
     scene.ci(CiVerdict::Green);
-    assert_eq!((scene.unread(), scene.job().ci_fixes), (vec!["CI waits", "CI passed"], 0));
+    assert_eq!((scene.unread(), scene.job().rounds.ci_fixes), (vec!["CI waits", "CI passed"], 0));
 }
 
 #[test]
@@ -172,14 +176,16 @@ fn heads_and_entries_wait_for_one_check_of_the_base() {
     scene.checking(Phase::AwaitingReview, 1).ci(CiVerdict::Green).primary(10);
     scene.chain(&[20]).ci(CiVerdict::Red).chain(&[20]).ci(CiVerdict::Red);
     scene.issue(2, &["backlog"], &[]).done("edit_labels");
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     scene.start_session();
     let base = scene.take("run_ci");
     scene
         .signal(Epoch(2), Phase::AwaitingCi)
         .branch(2)
-        .answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
+        .answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(102) }));
     scene.red();
     assert!(!scene.has("run_ci"), "the base is being checked already");
     assert_eq!(queue(&scene).parked.len(), 2);
@@ -337,11 +343,13 @@ fn when_idle_a_head_is_checked_only_if_the_queue_wants_no_room() {
     scene.ci(CiVerdict::Green).primary(10);
     assert_eq!(status(&scene, 1), "preparing");
     scene.issue(2, &["backlog"], &[]).done("edit_labels");
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     scene.start_session();
     scene.signal(Epoch(2), Phase::AwaitingReview).branch(2);
-    scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(102) }));
     assert_eq!((status(&scene, 2), scene.has("run_ci")), ("queued", false));
 }
 
@@ -361,11 +369,13 @@ fn what_is_about_to_land_is_run_before_heads_and_what_is_urgent_before_the_rest(
     scene.event(Event::MergeAsked { project: project(), issue: IssueNumber(1), urgent: true, alone: false });
     assert_eq!(urgency(&scene), Some(Urgency::UrgentTrial));
     scene.issue(2, &["backlog", "priority"], &[]).done("edit_labels");
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     scene.start_session();
     scene.signal(Epoch(2), Phase::AwaitingCi).branch(2);
-    scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(102) });
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(102) }));
     assert_eq!(urgency(&scene), Some(Urgency::UrgentHead));
     // What a red head stands on is asked for by others as well.
     scene.pending.retain(|a| !matches!(a, Action::RunCi { purpose: CiPurpose::Trial(_), .. }));

@@ -45,7 +45,7 @@ fn who_types_is_left_alone_until_they_leave() {
     for _ in 0..40 {
         scene.wait(10 * MINUTE).person_types();
     }
-    assert_eq!((scene.state(), scene.unread().len(), scene.job().reminders), ("working", 0, 0));
+    assert_eq!((scene.state(), scene.unread().len(), scene.job().rounds.reminders), ("working", 0, 0));
     assert!(matches!(scene.held(), Some(Held::Person(_))));
     scene.event(Event::PersonLeft { epoch: DEV });
     assert_eq!(scene.held(), None);

@@ -39,7 +39,7 @@ fn a_closed_dependency_frees_what_waited_for_it() {
     scene.issue(1, &[], &[]).issue(2, &["backlog"], &[1]);
     assert_eq!(scene.floor.jobs.len(), 0);
     scene.issue_is(1, &[], &[], false);
-    assert_eq!(scene.job().issue, IssueNumber(2));
+    assert_eq!(scene.job().issue(), Some(IssueNumber(2)));
 }
 
 #[test]

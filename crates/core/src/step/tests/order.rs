@@ -2,8 +2,10 @@
 //! that nobody can meet.
 
 use super::*;
+use crate::effect::outcome;
 use crate::hints::Hints;
 use crate::ids::branch_for;
+use crate::label::Label;
 
 impl Scene {
     /// An issue with hints in its text.
@@ -11,12 +13,12 @@ impl Scene {
         self.observe(Observation::Issue {
             number: IssueNumber(number),
             title: format!("issue {number}"),
-            labels: super::super::labels(labels),
+            labels: super::labelled(labels),
             open: true,
             deps: vec![],
             created_at: Time(number),
             revision: 0,
-            version: 0,
+            version: Default::default(),
             hints,
         })
     }
@@ -31,6 +33,9 @@ impl Scene {
             fixes,
             title: String::new(),
             ours: false,
+            author: String::new(),
+            labels: vec![],
+            merged: None,
         })
     }
 
@@ -51,9 +56,9 @@ fn named(pr: u64) -> Hints {
 fn order(scene: &mut Scene, count: usize) -> Vec<u64> {
     (0..count)
         .map(|_| {
-            let issue = scene.newest().issue;
+            let issue = scene.newest().number();
             scene.event(Event::Cancelled { project: project(), issue }).settle();
-            scene.newest().issue.0
+            scene.newest().number().0
         })
         .collect()
 }
@@ -75,17 +80,17 @@ fn nothing_is_begun_before_all_that_was_read_is_taken_in() {
         let observation = Observation::Issue {
             number: IssueNumber(number),
             title: String::new(),
-            labels: super::super::labels(labels),
+            labels: super::labelled(labels),
             open: true,
             deps: vec![],
             created_at: Time(number),
             revision: 0,
-            version: 0,
+            version: Default::default(),
             hints: Hints::default(),
         };
-        scene.event(Event::Observed { project: project(), observation, cursor: 0, more });
+        scene.event(Event::Observed { project: project(), page: Page { more, ..Page::of(observation) } });
         scene.event(Event::Tick);
-        scene.floor.jobs.iter().map(|j| j.issue.0).collect::<Vec<_>>()
+        scene.floor.jobs.iter().map(|j| j.number().0).collect::<Vec<_>>()
     };
     assert_eq!(see(1, &["backlog"], true), [0; 0]);
     assert_eq!(see(2, &["backlog", "priority"], true), [0; 0]);
@@ -148,7 +153,7 @@ fn crowd(two: &[&str], two_labels: &[&str]) -> u64 {
     scene.hinted(2, two_labels, paths(two)).hinted(3, &["backlog"], paths(&["src/b.rs"]));
     scene.hinted(4, &["backlog"], Hints::default());
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(9) }).settle();
-    scene.newest().issue.0
+    scene.newest().number().0
 }
 
 #[test]
@@ -180,7 +185,13 @@ fn what_was_changed_counts_like_what_was_named() {
     let rescue = Some("refs/rescue/dev-p-1/1".to_owned());
     scene.answer(
         "checkpoint",
-        Outcome::Checkpoint { rescue, head: Some(sha(1)), ahead: None, files, note: None },
+        Outcome::Checkpoint(outcome::Checkpoint {
+            rescue,
+            head: Some(sha(1)),
+            ahead: None,
+            files,
+            note: None,
+        }),
     );
     let overlap = super::super::overlap(&scene.floor, &issue(&scene)).expect("it is being changed");
     assert_eq!((overlap.file.as_str(), overlap.with), ("src/a.rs", IssueNumber(1)));
@@ -223,4 +234,45 @@ fn a_circle_is_told_once_for_all_of_it() {
     assert!(told[0].1.contains("it waits for itself: #"), "{told:?}");
     assert_eq!(scene.noted(NoteKind::Escalation), 1);
     assert_eq!(scene.floor.jobs.len(), 0);
+}
+
+#[test]
+fn projects_take_turns_where_the_floor_has_a_limit() {
+    let mut scene = Scene::new(Policy { floor_max_jobs: Some(1), ..Policy::default() });
+    let (first, second): (ProjectName, ProjectName) = (project(), "other".parse().expect("a name"));
+    let set = Event::ProjectSet {
+        project: second.clone(),
+        checkout: "/elsewhere".into(),
+        policy: scene.floor.policy(&first),
+    };
+    scene.event(set).settle();
+    for project in [&first, &second] {
+        for number in 1..=3 {
+            let observation = Observation::Issue {
+                number: IssueNumber(number),
+                title: format!("issue {number}"),
+                labels: super::super::labels(&[Label::Backlog]),
+                open: true,
+                deps: vec![],
+                created_at: Time(number),
+                revision: 0,
+                version: Version::default(),
+                hints: Hints::default(),
+            };
+            scene.event(Event::Observed { project: project.clone(), page: Page::of(observation) });
+        }
+    }
+    let mut begun = Vec::new();
+    for _ in 0..4 {
+        scene.settle();
+        let job = scene.newest();
+        begun.push(job.project.clone());
+        let (project, issue) = (job.project.clone(), job.number());
+        scene.event(Event::Cancelled { project, issue });
+    }
+    assert_eq!(
+        begun,
+        [first.clone(), second.clone(), first, second],
+        "by their names alone the first had all"
+    );
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::effect::JobHead;
 use crate::effect::Taken;
+use crate::effect::outcome;
 use crate::state::{End, Job};
 
 /// The labels of issue 1, seen by a job at work, and how the job ends; `None`: it goes on.
@@ -51,7 +52,7 @@ fn what_is_older_than_a_change_of_ours_says_nothing() {
     // The claim's own change is on its way: what is seen meanwhile is not a person's.
     scene.issue(1, &["backlog"], &[]);
     assert_eq!(scene.state(), "preparing");
-    scene.answer("edit_labels", Outcome::Labelled { version: 9 });
+    scene.answer("edit_labels", Outcome::Labelled(outcome::Labelled { version: Version::numbered(9) }));
     scene.issue(1, &["backlog"], &[]);
     assert_eq!(scene.state(), "preparing", "version 3 is older");
     scene.version = 9;
@@ -67,7 +68,7 @@ fn a_change_seen_before_our_own_was_reported_is_heeded_then() {
     scene.version = 2;
     scene.issue(1, &["in-progress", "blocked"], &[]);
     assert_eq!(scene.state(), "preparing");
-    scene.answer("edit_labels", Outcome::Labelled { version: 2 });
+    scene.answer("edit_labels", Outcome::Labelled(outcome::Labelled { version: Version::numbered(2) }));
     assert_eq!(scene.job().reason.as_deref(), Some("a person set the label `blocked`"));
 }
 
@@ -128,7 +129,7 @@ fn a_branch_that_somebody_pushed_to_is_looked_at_again() {
     let mut scene = checking();
     let branch = scene.job().branch.clone();
     scene.event(Event::BranchTouched { project: project(), branch, head: Some(sha(2)) });
-    scene.branch(2).answer("open_pr", Outcome::PrOpen { pr: PR });
+    scene.branch(2).answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
     assert_eq!((scene.state(), scene.job().head.clone()), ("checking", Some(sha(2))));
 }
 
@@ -139,7 +140,7 @@ fn what_somebody_merged_by_hand_is_merged() {
     let Action::FindMerged { heads, .. } = scene.take("find_merged") else { unreachable!() };
     let found = |scene: &mut Scene, heads: &[JobHead]| {
         let action = Action::FindMerged { project: project(), heads: heads.to_vec() };
-        let outcome = Outcome::FoundMerged { heads: heads.to_vec() };
+        let outcome = Outcome::FoundMerged(outcome::FoundMerged { heads: heads.to_vec() });
         scene.event(Event::Performed { action, outcome });
     };
     found(&mut scene, &[]);
@@ -168,18 +169,19 @@ fn what_was_never_fit_to_be_merged_is_not_looked_for() {
 fn what_comes_while_a_session_is_started_is_told_after_its_first_prompt() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).done("edit_labels");
-    let ready = Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] };
+    let ready =
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
     scene.answer("prepare_worktree", ready);
     scene.revision = 1;
     scene.issue(1, &["in-progress"], &[]);
-    let started = Outcome::SessionStarted {
+    let started = Outcome::SessionStarted(outcome::SessionStarted {
         tmux: "t".into(),
         process: ProcessId { pid: 1, start: 1 },
         phase_file: "f".into(),
         runtime: "claude".into(),
         prompt: Some("begin".into()),
         notes: vec![],
-    };
+    });
     scene.answer("start_session", started);
     let next =
         |scene: &Scene| scene.floor.next_message(DEV).map(|m| (m.id, m.text.clone())).expect("a message");
@@ -193,12 +195,12 @@ fn parted(scene: &mut Scene, head: u32) {
     let taken = Taken::Parted {
         branch: "checkout/main".into(),
         head: sha(head),
-        tree: Tree(sha(head + 1_000)),
+        tree: TreeId(sha(head + 1_000)),
         title: "own".into(),
         by: "uma".into(),
     };
     scene.event(Event::CheckoutTouched { project: project() });
-    scene.answer("take_checkout", Outcome::CheckoutTaken { taken });
+    scene.answer("take_checkout", Outcome::CheckoutTaken(outcome::CheckoutTaken { taken }));
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn already_done_is_believed_only_of_a_branch_without_changes() {
     let mut scene = gives_up(close, "already_done");
     scene.branch(1);
     assert_eq!(scene.state(), "finishing");
-    assert!(scene.reason().contains("has 1 commits and 0 changed files of its own"), "{}", scene.reason());
+    assert!(scene.reason().contains("has 1 commit and 0 changed files of its own"), "{}", scene.reason());
 }
 
 /// Asks, with two options, a deadline of two hours and perhaps a default.

@@ -2,13 +2,15 @@
 
 use super::queue::{lists, published, queue, status};
 use super::*;
+use crate::effect::outcome;
 
 fn touched(scene: &mut Scene) -> &mut Scene {
     scene.event(Event::PrimaryTouched { project: project(), target: None })
 }
 
 fn rewound(scene: &mut Scene, head: u32) -> &mut Scene {
-    touched(scene).answer("find_primary", Outcome::Primary { head: sha(head), goes_on: false })
+    touched(scene)
+        .answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(head), continues: false }))
 }
 
 fn resume(scene: &mut Scene) -> &mut Scene {
@@ -57,9 +59,9 @@ fn what_a_person_took_off_it_does_not_come_back() {
         Some(Action::BuildChain { removed, .. }) => assert_eq!(*removed, [sha(9), sha(10)]),
         other => panic!("{other:?}"),
     }
-    let link = Link { commit: sha(21), tree: Tree(sha(1_021)) };
-    let links = vec![ChainLink { link, head_tree: Tree(sha(2_021)), left_out: 2, inner: vec![] }];
-    scene.answer("build_chain", Outcome::Chain { primary: sha(9), moved: Vec::new(), links });
+    let link = Link { commit: sha(21), tree: TreeId(sha(1_021)) };
+    let links = vec![ChainLink { link, head_tree: TreeId(sha(2_021)), left_out: 2, inner: vec![] }];
+    scene.answer("build_chain", Outcome::Chain(outcome::Chain { primary: sha(9), moved: Vec::new(), links }));
     assert!(scene.notes.iter().any(|n| n.text.contains("2 commits that were taken off")));
     scene.ci(CiVerdict::Green).answer("publish", Outcome::Published);
     assert_eq!(status(&scene, 1), "merged");
@@ -103,12 +105,14 @@ fn one_that_was_rewound_stops_the_queue_until_it_is_put_back() {
 fn what_was_there_instead_does_not_come_back_either() {
     let mut scene = Scene::merging(Policy::default(), 1);
     let job = scene.job().id;
-    let row = scene.floor.jobs.edit(&job).expect("a job");
-    row.makes_same_change(&sha(2), &[sha(1)], true);
+    alter(&mut scene.floor.jobs, &job, |job| job.known.makes_same_change(&sha(2), &[sha(1)], true));
     rewound(&mut scene, 8);
-    assert!(scene.job().is_same_change(&sha(1), &sha(2), true));
+    assert!(scene.job().known.is_same_change(&sha(1), &sha(2), true));
     rewound(&mut scene, 9);
-    assert!(!scene.job().is_same_change(&sha(1), &sha(2), true), "it was found out on top of what is gone");
+    assert!(
+        !scene.job().known.is_same_change(&sha(1), &sha(2), true),
+        "it was found out on top of what is gone"
+    );
     touched(&mut scene).primary(10);
     assert_eq!((queue(&scene).lost.clone(), &queue(&scene).removed[..]), (None, &[sha(8), sha(9)][..]));
     rewound(&mut scene, 8);
@@ -186,9 +190,9 @@ fn one_that_never_was_stops_the_queue_as_well() {
 #[test]
 fn a_rewind_seen_when_a_publication_fails_is_not_built_upon() {
     let mut scene = Scene::publishing(Policy::default(), 1);
-    scene.answer("publish", Outcome::PrimaryMoved { head: sha(9) });
+    scene.answer("publish", Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(9) }));
     assert!(!scene.has("build_chain"));
-    scene.answer("find_primary", Outcome::Primary { head: sha(9), goes_on: false });
+    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(9), continues: false }));
     assert!(!scene.has("build_chain") && queue(&scene).lost.is_some());
     assert_eq!(status(&scene, 1), "queued");
 }
@@ -199,9 +203,9 @@ fn an_answer_from_before_a_publication_is_asked_for_again() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     touched(&mut scene);
     scene.answer("publish", Outcome::Published);
-    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: true });
+    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: true }));
     assert_eq!(scene.pending.last().map(known), Some(Some(sha(20))));
-    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: false });
+    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: false }));
     assert!(queue(&scene).lost.is_some());
 }
 

@@ -1,6 +1,7 @@
 //! Agents' reviews of pull requests that no job carries.
 
 use super::*;
+use crate::effect::outcome;
 use crate::ids::Role;
 use crate::policy::ReviewPeople;
 use crate::state::{End, JobState};
@@ -28,6 +29,9 @@ fn shown_as(number: PrNumber, branch: &str, head: u32, ours: bool) -> Observatio
         fixes: vec![],
         title: "A fix".into(),
         ours,
+        author: String::new(),
+        labels: vec![],
+        merged: None,
     }
 }
 
@@ -60,8 +64,8 @@ fn it_is_reviewed_once_and_nothing_else_is_touched() {
         assert_eq!(scene.names(), ["end_session"]);
         scene.end_session();
         match scene.take("release_worktree") {
-            action @ Action::ReleaseWorktree { role: Role::Review, merged: None, .. } => {
-                let outcome = Outcome::Released { rescue: None, note: None };
+            action @ Action::ReleaseWorktree { role: Role::REVIEW, merged: None, .. } => {
+                let outcome = Outcome::Released(outcome::Released { rescue: None, note: None });
                 scene.event(Event::Performed { action, outcome });
             }
             other => panic!("{other:?}"),
@@ -92,7 +96,7 @@ fn who_is_asked_and_when() {
     assert!(ours.observe(shown_as(PR, "fix/issue-9", 1, true)).pending.is_empty());
     // Nor what somebody has decided to queue; but whoever asks is heard.
     let mut queued = Scene::new(policy(ReviewPeople::Always));
-    queued.event(Event::BranchAsked { project: project(), ask: super::by_hand::ask() });
+    queued.event(Event::BranchAsked { project: project(), ask: super::persons_branch::ask() });
     assert!(!queued.observe(shown(1)).has("start_session"));
     assert!(queued.event(asks(1)).has("start_session"));
     // A job sees to its own.
@@ -132,7 +136,7 @@ fn the_review_follows_the_branch() {
     assert_eq!(scene.names(), ["move_pr", "end_session"]);
     // What it said of the old head meanwhile ends nothing; never two in one worktree.
     scene.end_session().start_session();
-    let heads: Vec<_> = scene.floor.sessions.iter().map(|s| s.head.clone()).collect();
+    let heads: Vec<_> = scene.floor.sessions.iter().map(|s| s.review.head.clone()).collect();
     assert_eq!(heads, [Some(sha(1)), Some(sha(2))]);
     posted(&mut scene, SECOND, Verdict::Approve);
     scene.settle();
@@ -153,7 +157,8 @@ fn the_review_follows_the_branch() {
 fn a_reviewer_that_leaves_nothing_is_replaced_and_then_its_author_is_told() {
     let mut scene = under_review(ReviewPeople::Always);
     for reviewer in [FIRST, SECOND] {
-        let unusable = Outcome::ReviewUnusable { why: "its verdict \"ok\" is none".into() };
+        let unusable =
+            Outcome::ReviewUnusable(outcome::ReviewUnusable { why: "its verdict \"ok\" is none".into() });
         scene.signal(reviewer, Phase::Done).answer("collect_review", unusable);
         if reviewer == FIRST {
             scene.end_session().start_session();
@@ -169,7 +174,7 @@ fn a_reviewer_that_leaves_nothing_is_replaced_and_then_its_author_is_told() {
 
 #[test]
 fn it_ends_with_the_pull_request_or_when_a_person_or_a_job_takes_over() {
-    let closed = Event::Observed { project: project(), observation: closed_pull(PR), cursor: 0, more: false };
+    let closed = Event::Observed { project: project(), page: Page::of(closed_pull(PR)) };
     let cancelled = Event::Cancelled { project: project(), issue: IssueNumber(PR.0) };
     for event in [closed, cancelled] {
         let mut scene = under_review(ReviewPeople::Always);
@@ -186,10 +191,13 @@ fn it_ends_with_the_pull_request_or_when_a_person_or_a_job_takes_over() {
         fixes: vec![IssueNumber(7)],
         title: String::new(),
         ours: false,
+        author: String::new(),
+        labels: vec![],
+        merged: None,
     };
     scene.observe(fixes).issue(7, &["backlog"], &[]);
-    assert_eq!(scene.reason(), "the job of issue #7 goes on with it");
-    assert_eq!(scene.floor.job_on(&project(), BRANCH).map(|j| j.issue), Some(IssueNumber(7)));
+    assert_eq!(scene.reason(), "the job of issue #7 continues it");
+    assert_eq!(scene.floor.job_on(&project(), BRANCH).and_then(Job::issue), Some(IssueNumber(7)));
 }
 
 #[test]
@@ -206,7 +214,7 @@ fn reviews_are_bounded_and_take_no_jobs_place() {
     scene.start_session();
     posted(&mut scene, FIRST, Verdict::Approve);
     scene.end_session();
-    let outcome = Outcome::Released { rescue: None, note: None };
+    let outcome = Outcome::Released(outcome::Released { rescue: None, note: None });
     scene.answer("release_worktree", outcome);
     assert_eq!(scene.floor.all_live_jobs(&project()).filter(|j| j.is_review()).count(), 2);
 }
@@ -255,7 +263,9 @@ fn it_ends_with_its_review_also_if_the_reviewer_ended_before() {
     scene.done("post_review");
     // Asked again before all of it is gone: another follows.
     assert_eq!(scene.state(), "finishing");
-    scene.event(asks(2)).answer("release_worktree", Outcome::Released { rescue: None, note: None });
+    scene
+        .event(asks(2))
+        .answer("release_worktree", Outcome::Released(outcome::Released { rescue: None, note: None }));
     assert_eq!((scene.job().end(), scene.has("start_session")), (Some(End::Reviewed), true));
 }
 

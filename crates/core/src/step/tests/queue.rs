@@ -1,6 +1,7 @@
 //! The merge queue: built, checked, published by compare-and-swap, what the planner orders.
 
 use super::*;
+use crate::effect::outcome;
 use crate::effect::{BuiltLanding, CiPurpose, Conflict, MovedBranch};
 use crate::ids::{EntryId, QueueId};
 use crate::policy::MergeBatch;
@@ -19,18 +20,18 @@ pub(super) fn published(scene: &mut Scene) -> Option<(Sha, Sha)> {
 }
 
 fn conflict(entry: u64) -> Outcome {
-    Outcome::ChainConflict {
+    Outcome::ChainConflict(outcome::ChainConflict {
         primary: sha(10),
         moved: Vec::new(),
         entry: EntryId(entry),
         with_base: true,
         conflict: Conflict { files: vec!["f".into()], hunks: "<<<<<<< ours\n".into() },
-    }
+    })
 }
 
 fn moved(head: Option<Sha>) -> Outcome {
     let moved = vec![MovedBranch { entry: EntryId(1), head }];
-    Outcome::Chain { primary: sha(10), moved, links: Vec::new() }
+    Outcome::Chain(outcome::Chain { primary: sha(10), moved, links: Vec::new() })
 }
 
 pub(super) fn queue(scene: &Scene) -> &Queue {
@@ -53,11 +54,13 @@ pub(super) fn queued(policy: Policy, jobs: u64) -> Scene {
         scene.issue(number, &["backlog"], &[]).done("edit_labels");
         scene.answer(
             "prepare_worktree",
-            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
         );
         scene.start_session();
         scene.signal(Epoch(number), Phase::AwaitingReview).branch(number as u32);
-        scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(100 + number) }).ci(CiVerdict::Green);
+        scene
+            .answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(100 + number) }))
+            .ci(CiVerdict::Green);
         scene.now = scene.now + Duration::from_secs(1);
     }
     scene.primary(10);
@@ -89,18 +92,21 @@ fn a_head_that_is_its_own_candidate_was_checked_already() {
     // The head's own tree is 2001 there, so this is by commit: no. By tree: yes.
     assert!(scene.has("run_ci"));
     let mut scene = merging();
-    let tree = Tree(sha(77));
+    let tree = TreeId(sha(77));
     let link = ChainLink {
         link: Link { commit: sha(20), tree: tree.clone() },
         head_tree: tree,
         left_out: 0,
         inner: vec![],
     };
-    scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] });
+    scene.answer(
+        "build_chain",
+        Outcome::Chain(outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] }),
+    );
     assert!(!scene.has("run_ci"));
     match scene.take("publish") {
         Action::Publish { old, new, tested, .. } => {
-            assert_eq!((old, new, tested), (sha(10), sha(20), sha(1)))
+            assert_eq!((old, new, tested), (sha(10), sha(20), sha(1)));
         }
         _ => unreachable!(),
     }
@@ -111,14 +117,14 @@ fn verdicts_of_other_checks_are_not_reused() {
     let mut scene = merging();
     let policy = Policy { checks: "other".into(), ..Policy::default() };
     scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
-    let tree = Tree(sha(77));
+    let tree = TreeId(sha(77));
     let link = ChainLink {
         link: Link { commit: sha(20), tree: tree.clone() },
         head_tree: tree,
         left_out: 0,
         inner: vec![],
     };
-    let built = Outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] };
+    let built = Outcome::Chain(outcome::Chain { primary: sha(10), moved: Vec::new(), links: vec![link] });
     // The first was ordered before, and is of no use.
     scene.answer("build_chain", built.clone());
     assert!(!scene.has("run_ci"));
@@ -141,8 +147,12 @@ fn what_the_candidate_meets() {
     check(conflict(1), "working", Some("MERGE_CONFLICT"));
     check(moved(Some(sha(9))), "publishing", None);
     check(moved(None), "publishing", None);
-    check(Outcome::Unmergeable { entry: EntryId(1), why: "no history".into() }, "finishing", None);
-    check(Outcome::Impossible { why: "no disk".into() }, "merging", None);
+    check(
+        Outcome::Unmergeable(outcome::Unmergeable { entry: EntryId(1), why: "no history".into() }),
+        "finishing",
+        None,
+    );
+    check(Outcome::Impossible(outcome::Impossible { why: "no disk".into() }), "merging", None);
 }
 
 #[test]
@@ -273,7 +283,7 @@ fn one_with_which_nothing_runs_is_charged_once_others_have_run() {
 #[test]
 fn somebody_was_faster_so_all_is_built_and_checked_anew() {
     let mut scene = Scene::publishing(Policy::default(), 1);
-    scene.answer("publish", Outcome::PrimaryMoved { head: sha(11) });
+    scene.answer("publish", Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(11) }));
     assert_eq!(scene.state(), "merging");
     scene.primary(11).chain_seen(11, &[21]);
     assert!(!scene.has("publish"));
@@ -296,7 +306,7 @@ fn somebody_was_faster_so_all_is_built_and_checked_anew() {
 fn a_published_candidate_ends_the_job_as_merged() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::Published);
-    scene.answer("verify_landed", Outcome::Landed { incomplete: Vec::new() });
+    scene.answer("verify_landed", Outcome::Landed(outcome::Landed { incomplete: Vec::new() }));
     assert_eq!(scene.noted(NoteKind::Escalation), 0);
     scene.settle();
     assert_eq!(scene.state(), "merged");
@@ -308,7 +318,7 @@ fn a_published_candidate_ends_the_job_as_merged() {
 fn a_change_that_is_not_all_there_is_reported() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::Published);
-    scene.answer("verify_landed", Outcome::Landed { incomplete: vec![EntryId(1)] });
+    scene.answer("verify_landed", Outcome::Landed(outcome::Landed { incomplete: vec![EntryId(1)] }));
     assert_eq!(scene.noted(NoteKind::Escalation), 1);
 }
 
@@ -318,7 +328,7 @@ fn a_publication_that_cannot_be_blocks_its_job() {
     // Whether it moved the branch all the same, only git knows.
     scene.impossible("publish");
     assert_eq!((scene.state(), status(&scene, 1)), ("merging", "merging"));
-    scene.answer("find_primary", Outcome::Primary { head: sha(10), goes_on: false });
+    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: false }));
     assert_eq!((scene.state(), scene.has("build_chain")), ("finishing", false));
 }
 
@@ -381,7 +391,7 @@ pub(super) fn landing(scene: &mut Scene, commits: &[(u32, u32)]) {
 
 /// The same, where links had to be made again.
 fn landing_again(scene: &mut Scene, commits: &[(u32, u32)], again: &[(u32, u32)]) {
-    let link = |(commit, of): &(u32, u32)| Link { commit: sha(*commit), tree: Tree(sha(1_000 + of)) };
+    let link = |(commit, of): &(u32, u32)| Link { commit: sha(*commit), tree: TreeId(sha(1_000 + of)) };
     let commits = commits.iter().map(link).collect();
     let again = again.iter().map(|(before, now)| (sha(*before), sha(*now))).collect();
     scene.answer("build_landing", Outcome::LandingBuilt(BuiltLanding { commits, again }));
@@ -444,15 +454,17 @@ fn a_label_or_a_person_makes_it_sooner() {
     scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
     let order = |scene: &Scene| queue(scene).plan.order();
     for number in 2..=4 {
-        scene.floor.projects.edit(&project()).expect("project").policy.max_jobs = 4;
+        alter(&mut scene.floor.projects, &project(), |project| project.policy.max_jobs = 4);
         scene.issue(number, &["backlog"], &[]).done("edit_labels");
         scene.answer(
             "prepare_worktree",
-            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
         );
         scene.start_session();
         scene.signal(Epoch(number), Phase::AwaitingReview).branch(number as u32);
-        scene.answer("open_pr", Outcome::PrOpen { pr: PrNumber(100 + number) }).ci(CiVerdict::Green);
+        scene
+            .answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PrNumber(100 + number) }))
+            .ci(CiVerdict::Green);
         scene.now = scene.now + Duration::from_secs(1);
     }
     assert_eq!(order(&scene), [1, 2, 3, 4].map(EntryId));
@@ -549,7 +561,8 @@ fn what_failed_or_conflicted_can_be_queued_again() {
 fn one_that_waits_too_long_is_reported_once() {
     let mut scene = merging();
     scene.event(Event::QueuePaused { project: project(), target: None, why: Some("w".into()), below: None });
-    let alarms = |scene: &Scene| scene.notes.iter().filter(|n| n.text.contains("waits in the merge")).count();
+    let alarms =
+        |scene: &Scene| scene.notes.iter().filter(|n| n.text.contains("waited in the merge")).count();
     scene.wait(Duration::from_secs(3600));
     assert_eq!(alarms(&scene), 0);
     scene.wait(Duration::from_secs(3601)).wait(Duration::from_secs(60));
@@ -577,7 +590,10 @@ fn cancelled_during_the_publication() {
     scene.answer("publish", Outcome::Published).settle();
     assert_eq!(scene.state(), "merged");
     // It does not: then the person's word holds.
-    for outcome in [Outcome::PrimaryMoved { head: sha(11) }, Outcome::Impossible { why: "gone".into() }] {
+    for outcome in [
+        Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(11) }),
+        Outcome::Impossible(outcome::Impossible { why: "gone".into() }),
+    ] {
         let mut scene = Scene::publishing(Policy::default(), 1);
         scene.event(cancel.clone()).answer("publish", outcome);
         scene.settle();
@@ -588,7 +604,7 @@ fn cancelled_during_the_publication() {
 #[test]
 fn entries_of_an_older_program_are_planned_for() {
     let mut scene = merging();
-    scene.floor.queues.remove(&QueueId::primary(&project()));
+    scene.floor.queues.unload(&Queue::key_text(&QueueId::primary(&project())));
     scene.pending.clear();
     scene.event(Event::Resumed).primary(10);
     assert_eq!((lists(&scene), entry(&scene, 1).state.clone()), (vec![vec![1]], EntryState::Queued));

@@ -1,6 +1,7 @@
 //! Work records: a successor goes on with its predecessor's, from the newest point, however often.
 
 use super::*;
+use crate::effect::outcome;
 use crate::state::{WorkPhase, WorkRecord};
 
 fn record(scene: &Scene) -> &WorkRecord {
@@ -8,13 +9,13 @@ fn record(scene: &Scene) -> &WorkRecord {
 }
 
 fn checkpoint(scene: &mut Scene, n: u32, files: &[&str]) {
-    let outcome = Outcome::Checkpoint {
+    let outcome = Outcome::Checkpoint(outcome::Checkpoint {
         rescue: Some(format!("refs/rescue/dev-p-1/{n}")),
         head: Some(sha(n)),
         ahead: Some(u32::from(n > 0)),
         files: files.iter().map(|f| (*f).to_owned()).collect(),
         note: None,
-    };
+    });
     scene.answer("checkpoint", outcome);
 }
 
@@ -26,7 +27,13 @@ fn crash(scene: &mut Scene) -> crate::effect::Resume {
     let order = |name| scene.names().iter().position(|n| *n == name);
     assert!(order("checkpoint") < order("end_session"), "{:?}", scene.names());
     let before = record(scene).clone();
-    let gone = Outcome::Checkpoint { rescue: None, head: None, ahead: None, files: vec![], note: None };
+    let gone = Outcome::Checkpoint(outcome::Checkpoint {
+        rescue: None,
+        head: None,
+        ahead: None,
+        files: vec![],
+        note: None,
+    });
     scene.answer("checkpoint", gone);
     assert_eq!(record(scene), &before, "a worktree that is gone says nothing");
     scene.end_session().wait(Duration::from_secs(8));
@@ -136,13 +143,13 @@ fn commits_in_a_row_share_a_snapshot_and_each_is_on_record() {
 fn a_base_that_moved_is_not_the_agents_work() {
     let mut scene = Scene::working(Policy::default());
     scene.wait(Duration::from_secs(60)).event(Event::Committed { epoch: DEV, head: sha(7) });
-    let outcome = Outcome::Checkpoint {
+    let outcome = Outcome::Checkpoint(outcome::Checkpoint {
         rescue: Some("refs/rescue/dev-p-1/1".into()),
         head: Some(sha(7)),
         ahead: Some(0),
         files: vec![],
         note: None,
-    };
+    });
     scene.answer("checkpoint", outcome);
     assert_eq!(
         (record(&scene).head.clone(), record(&scene).work_phase),
@@ -218,7 +225,7 @@ fn a_successor_after_a_failed_merge_is_told_of_it_and_not_of_the_approval() {
     let told: Vec<&str> = resume.unread.iter().filter_map(|u| u.text.lines().next()).collect();
     assert_eq!(told, ["MERGE_FAILED", "PR not merged yet"]);
     let rework = resume.record.expect("a record").rework.expect("rework");
-    assert!(rework.is_of_merge() && rework.next.contains("mend what fails"), "{rework:?}");
+    assert!(rework.is_of_merge() && rework.next.contains("fix what fails"), "{rework:?}");
 }
 
 #[test]

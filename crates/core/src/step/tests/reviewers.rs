@@ -2,6 +2,7 @@
 //! does not do its part is replaced, and then a person is asked.
 
 use super::*;
+use crate::effect::outcome;
 use crate::liveness::{Confidence, State};
 use crate::state::{SessionState, SessionStatus};
 
@@ -18,9 +19,16 @@ fn start_typed(scene: &mut Scene) {
     let (tmux, phase_file, runtime) = ("t".into(), "f".into(), "claude".into());
     scene.answer(
         "start_session",
-        Outcome::SessionStarted { tmux, process, phase_file, runtime, prompt, notes: vec![] },
+        Outcome::SessionStarted(outcome::SessionStarted {
+            tmux,
+            process,
+            phase_file,
+            runtime,
+            prompt,
+            notes: vec![],
+        }),
     );
-    let epoch = scene.job().review_session.expect("a reviewer");
+    let epoch = scene.job().reviewer.session.expect("a reviewer");
     take_all(scene, epoch);
 }
 
@@ -32,7 +40,7 @@ fn take_all(scene: &mut Scene, epoch: Epoch) {
 
 /// The reviewer writes its verdict; it is posted and observed.
 fn verdict(scene: &mut Scene, id: u64, head: u32, verdict: Verdict) {
-    let epoch = scene.job().review_session.expect("a reviewer");
+    let epoch = scene.job().reviewer.session.expect("a reviewer");
     scene.signal(epoch, Phase::Done).answer("collect_review", reviewed(verdict)).done("post_review");
     scene.review_by("agent", id, head, verdict);
 }
@@ -44,7 +52,10 @@ fn next_head(scene: &mut Scene, head: u32) {
 }
 
 fn moved(scene: &mut Scene) {
-    scene.answer("move_review", Outcome::ReviewMoved { diff: "+new".into(), notes: vec![] });
+    scene.answer(
+        "move_review",
+        Outcome::ReviewMoved(outcome::ReviewMoved { diff: "+new".into(), notes: vec![] }),
+    );
 }
 
 /// The first reviewer has asked for changes, and the next head is there.
@@ -69,7 +80,7 @@ fn status(scene: &mut Scene, epoch: Epoch, state: State) {
 }
 
 fn reviewers(scene: &Scene) -> usize {
-    scene.floor.sessions.iter().filter(|s| s.role == crate::ids::Role::Review).count()
+    scene.floor.sessions.iter().filter(|s| s.role == crate::ids::Role::REVIEW).count()
 }
 
 #[test]
@@ -108,7 +119,7 @@ fn a_resting_reviewer_ends_with_its_job_and_takes_no_slot() {
     assert_eq!(ends, 2, "the developer and the reviewer");
     scene.settle();
     assert_eq!(scene.state(), "cancelled");
-    assert!(scene.floor.live_jobs(&project()).any(|j| j.issue == IssueNumber(2)), "the slot is free");
+    assert!(scene.floor.live_jobs(&project()).any(|j| j.issue() == Some(IssueNumber(2))), "the slot is free");
 }
 
 #[test]
@@ -151,7 +162,10 @@ fn what_it_said_of_the_old_head_is_not_taken_for_the_new_one() {
     moved(&mut scene);
     // Before it has read what it is to do: its result is looked at, but nothing is held against it.
     scene.signal(REVIEWER, Phase::Done);
-    scene.answer("collect_review", Outcome::ReviewUnusable { why: "it is of another commit".into() });
+    scene.answer(
+        "collect_review",
+        Outcome::ReviewUnusable(outcome::ReviewUnusable { why: "it is of another commit".into() }),
+    );
     assert_eq!(scene.unread(), ["Review again"]);
     take_all(&mut scene, REVIEWER);
     verdict(&mut scene, 2, 2, Verdict::Approve);

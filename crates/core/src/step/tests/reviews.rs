@@ -1,18 +1,19 @@
 //! Reviews count for the exact head, whoever wrote them and whenever they came.
 
 use super::*;
+use crate::effect::outcome;
 
 /// A reviewer whose messages are typed has said that it is done.
 fn typed_reviewer_done() -> Scene {
     let mut scene = Scene::reviewing(Policy::default(), 1);
     scene.start_session();
-    scene.floor.sessions.edit(&REVIEWER).expect("a reviewer").typed = true;
+    alter(&mut scene.floor.sessions, &REVIEWER, |reviewer| reviewer.client.typed = true);
     scene.signal(REVIEWER, Phase::Done);
     scene
 }
 
 fn unusable() -> Outcome {
-    Outcome::ReviewUnusable { why: "its verdict \"ok\" is none".into() }
+    Outcome::ReviewUnusable(outcome::ReviewUnusable { why: "its verdict \"ok\" is none".into() })
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn a_result_that_came_while_nobody_waited_is_collected_later() {
     scene.signal(DEV, Phase::AwaitingReview);
     scene.signal(REVIEWER, Phase::Done);
     assert!(!scene.has("collect_review"));
-    scene.branch(1).answer("open_pr", Outcome::PrOpen { pr: PR });
+    scene.branch(1).answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
     assert_eq!(scene.state(), "reviewing");
     assert!(scene.has("collect_review"));
 }
@@ -193,7 +194,7 @@ fn what_a_reviewer_writes_is_a_draft_until_it_is_done_or_ends() {
 fn a_reviewer_that_may_have_found_an_old_result_has_to_name_its_commit() {
     let mut scene = reviewing();
     // One that an older program started.
-    scene.floor.sessions.edit(&REVIEWER).expect("a reviewer").verdict.cleared = false;
+    alter(&mut scene.floor.sessions, &REVIEWER, |reviewer| reviewer.review.verdict.cleared = false);
     scene.signal(REVIEWER, Phase::Done);
     let Action::CollectReview { moved, .. } = scene.take("collect_review") else { unreachable!() };
     assert!(moved);
@@ -202,7 +203,11 @@ fn a_reviewer_that_may_have_found_an_old_result_has_to_name_its_commit() {
 #[test]
 fn one_cause_is_one_escalation_and_the_next_reviewer_is_told() {
     let mut scene = reviewing();
-    let huge = || Outcome::ReviewUnusable { why: format!("it has {} bytes\n\u{1b}[2J", "9".repeat(999)) };
+    let huge = || {
+        Outcome::ReviewUnusable(outcome::ReviewUnusable {
+            why: format!("it has {} bytes\n\u{1b}[2J", "9".repeat(999)),
+        })
+    };
     for (epoch, more) in [(REVIEWER, true), (Epoch(3), false)] {
         // Done, ended, and at it still: each is looked at, and all of them say the same.
         scene.signal(epoch, Phase::Done).signal(epoch, Phase::Done);
@@ -214,7 +219,7 @@ fn one_cause_is_one_escalation_and_the_next_reviewer_is_told() {
             let Action::StartSession(start) = &scene.pending[at] else { unreachable!() };
             let told = start.trouble.clone().expect("what was wrong");
             assert!(
-                told.starts_with("the review is of no use: it has 99")
+                told.starts_with("the review cannot be used: it has 99")
                     && told.len() < 400
                     && !told.contains('\u{1b}'),
                 "{told}"
@@ -246,7 +251,7 @@ fn a_request_for_changes_during_the_publication_is_heeded_if_it_does_not_land() 
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.review(2, 1, Verdict::RequestChanges);
     assert_eq!(scene.state(), "merging");
-    scene.answer("publish", Outcome::PrimaryMoved { head: sha(11) });
+    scene.answer("publish", Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(11) }));
     assert_eq!(scene.state(), "working");
     scene.primary(11);
     assert!(!scene.has("build_chain") && !scene.has("run_ci"));
@@ -256,7 +261,7 @@ fn a_request_for_changes_during_the_publication_is_heeded_if_it_does_not_land() 
 fn next_head(scene: &mut Scene, head: u32, same_as: &[u32]) {
     let epoch = scene.job().session.expect("there is an agent");
     scene.signal(epoch, Phase::AwaitingReview).branch_like(head, same_as);
-    scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR })).ci(CiVerdict::Green);
 }
 
 fn by_people() -> Policy {
@@ -276,14 +281,14 @@ fn an_approval_holds_for_the_same_change_and_for_no_other() {
             panic!("{:?}", scene.names())
         };
         let moved = vec![crate::effect::MovedBranch { entry: list[0].entry, head: Some(sha(2)) }];
-        let link = Link { commit: sha(20), tree: Tree(sha(1_020)) };
-        let links = vec![ChainLink { link, head_tree: Tree(sha(2_020)), left_out: 0, inner: vec![] }];
-        scene.answer("build_chain", Outcome::Chain { primary: sha(10), moved, links });
-        let Some(Action::PublishBranch { reviewed, .. }) = scene.pending.last() else {
+        let link = Link { commit: sha(20), tree: TreeId(sha(1_020)) };
+        let links = vec![ChainLink { link, head_tree: TreeId(sha(2_020)), left_out: 0, inner: vec![] }];
+        scene.answer("build_chain", Outcome::Chain(outcome::Chain { primary: sha(10), moved, links }));
+        let Some(Action::PushBranch { reviewed, .. }) = scene.pending.last() else {
             panic!("{:?}", scene.names())
         };
         assert_eq!(*reviewed, [sha(1)]);
-        scene.branch_like(2, same_as).answer("open_pr", Outcome::PrOpen { pr: PR });
+        scene.branch_like(2, same_as).answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
         scene.ci(CiVerdict::Green);
         assert_eq!(scene.state(), state);
         let carried = |n: &&Note| n.kind == NoteKind::ReviewResult && n.text.contains("holds for");
@@ -301,7 +306,9 @@ fn an_approval_goes_from_head_to_head_as_it_will_land() {
                 branch: scene.job().branch.clone(),
                 head: Some(sha(head)),
             });
-            scene.branch_like(head, &[head - 1]).answer("open_pr", Outcome::PrOpen { pr: PR });
+            scene
+                .branch_like(head, &[head - 1])
+                .answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
             scene.ci(CiVerdict::Green);
         }
         scene
@@ -379,7 +386,7 @@ fn a_change_that_was_refused_is_not_reviewed_again_as_it_is() {
     }
     scene.checking(Phase::AwaitingReview, 1);
     assert!(scene.reason().contains("what was reviewed"), "{}", scene.reason());
-    assert_eq!(scene.job().review_rounds, 1);
+    assert_eq!(scene.job().rounds.review_rounds, 1);
 }
 
 #[test]
@@ -397,7 +404,7 @@ fn a_review_that_comes_before_the_job_knows_its_pull_request_counts() {
     let mut scene = Scene::working(Policy::default());
     scene.signal(DEV, Phase::AwaitingReview).branch(1);
     scene.review(1, 1, Verdict::Approve);
-    scene.answer("open_pr", Outcome::PrOpen { pr: PR }).ci(CiVerdict::Green);
+    scene.answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR })).ci(CiVerdict::Green);
     assert_eq!((scene.state(), scene.has("start_session")), ("merging", false));
     // And goes with the pull request.
     scene.observe(closed_pull(PR));
@@ -414,7 +421,7 @@ fn what_an_older_program_kept_with_the_job_is_taken_over() {
     let mut job = serde_json::to_value(scene.job()).unwrap();
     job["review"] = serde_json::from_str(&old).unwrap();
     job.as_object_mut().unwrap().remove("same_changes");
-    scene.floor.jobs.put(serde_json::from_value(job).unwrap());
+    scene.floor.jobs.load(serde_json::from_value(job).unwrap());
     scene.event(Event::Resumed);
     let pull = scene.floor.pull_of(scene.job()).expect("a pull request");
     assert_eq!((pull.reviews[0].id, pull.reviews[0].agent, scene.job().review.is_none()), (3, true, true));

@@ -1,6 +1,7 @@
 //! Sessions are fenced by their epoch and replaced when they die.
 
 use super::*;
+use crate::effect::outcome;
 use crate::state::SessionState;
 
 fn working() -> Scene {
@@ -59,7 +60,7 @@ fn a_question_outlives_the_session_that_asked_it() {
     let Action::StartSession(start) = scene.take("start_session") else { panic!("a start") };
     let unread: Vec<String> = start.resume.expect("a successor").unread.into_iter().map(|u| u.text).collect();
     assert_eq!(unread, ["Answer: B"]);
-    assert_eq!(scene.job().respawns, 0);
+    assert_eq!(scene.job().rounds.respawns, 0);
 }
 
 #[test]
@@ -91,8 +92,10 @@ fn a_worktree_or_session_that_cannot_be_had_blocks() {
 
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]);
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     scene.impossible("start_session");
     assert_eq!(scene.state(), "finishing");
     // An attempt may have started it all the same.
@@ -103,8 +106,10 @@ fn a_worktree_or_session_that_cannot_be_had_blocks() {
 fn a_start_that_comes_back_after_the_end_was_ordered_revives_nothing() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]);
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
     scene.start_session();
     assert_eq!(scene.floor.sessions.get(&DEV).map(|s| s.state), Some(SessionState::Ending));
@@ -116,7 +121,7 @@ fn a_start_that_comes_back_after_the_end_was_ordered_revives_nothing() {
 fn a_session_that_cannot_be_ended_keeps_its_worktree_and_its_issue() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::Published).impossible("end_session");
-    let release = |a: &Action| matches!(a, Action::ReleaseWorktree { role: crate::ids::Role::Dev, .. });
+    let release = |a: &Action| matches!(a, Action::ReleaseWorktree { role: crate::ids::Role::DEV, .. });
     assert!(!scene.pending.iter().any(release));
     scene.settle();
     assert_eq!(scene.state(), "merged");
@@ -148,8 +153,10 @@ fn a_successor_waits_until_nothing_is_left_of_its_predecessor() {
 fn what_could_not_be_ended_does_not_hold_its_issue_for_ever() {
     let mut scene = Scene::new(Policy::default());
     scene.issue(1, &["backlog"], &[]).done("edit_labels");
-    scene
-        .answer("prepare_worktree", Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] });
+    scene.answer(
+        "prepare_worktree",
+        Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+    );
     // No terminal to be had: neither a start nor an end.
     scene.impossible("start_session").impossible("end_session").settle();
     assert_eq!(scene.state(), "blocked");
@@ -161,10 +168,12 @@ fn what_could_not_be_ended_does_not_hold_its_issue_for_ever() {
 
 #[test]
 fn a_setup_that_fails_is_tried_once_more_and_then_a_person_reads_its_output() {
-    let failed = || Outcome::SetupFailed {
-        path: "w".into(),
-        why: "`npm ci`: exit code 1".into(),
-        excerpt: "no network".into(),
+    let failed = || {
+        Outcome::SetupFailed(outcome::SetupFailed {
+            path: "w".into(),
+            why: "`npm ci`: exit code 1".into(),
+            excerpt: "no network".into(),
+        })
     };
     let mut scene = Scene::new(Policy { setup_timeout: Duration::from_secs(600), ..Policy::default() });
     scene.issue(1, &["backlog"], &[]).done("edit_labels").answer("prepare_worktree", failed());

@@ -1,8 +1,9 @@
 //! Commits that cannot be signed: what waits for that holds up nobody else, and can be taken out.
 
-use super::by_hand::{BRANCH, ask};
+use super::persons_branch::{BRANCH, ask};
 use super::queue::{landing, lists, published, queue, queued, status};
 use super::*;
+use crate::effect::outcome;
 use crate::event::BranchAsk;
 
 fn unsigned() -> Policy {
@@ -18,7 +19,10 @@ fn landing_of_two() -> Scene {
 }
 
 fn not_signed(scene: &mut Scene) {
-    scene.answer("build_landing", Outcome::NotSigned { why: "the key is not there".into() });
+    scene.answer(
+        "build_landing",
+        Outcome::NotSigned(outcome::NotSigned { why: "the key is not there".into() }),
+    );
 }
 
 fn troubles(scene: &Scene) -> Vec<String> {
@@ -89,6 +93,6 @@ fn a_newer_head_takes_the_place_of_one_that_waits_for_a_signature() {
     let newer = BranchAsk { head: sha(2), ..ask() };
     assert_eq!(crate::step::may_queue(&scene.floor, &project(), &newer), Ok(()));
     scene.event(Event::BranchAsked { project: project(), ask: newer });
-    let mine = scene.floor.queued_by_hand(&project(), BRANCH).expect("it is queued");
+    let mine = scene.floor.queued_by_person(&project(), BRANCH).expect("it is queued");
     assert_eq!((mine.head.clone(), status(&scene, 1)), (sha(2), "cancelled"));
 }

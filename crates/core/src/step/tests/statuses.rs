@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::delivery::{Stage, Transition};
+use crate::effect::outcome;
 use crate::liveness::{Activity, Confidence, State};
 use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::{SessionState, SessionStatus, WorkPhase};
@@ -34,14 +35,14 @@ impl Scene {
     fn start_typed(&mut self) -> &mut Self {
         self.answer(
             "start_session",
-            Outcome::SessionStarted {
+            Outcome::SessionStarted(outcome::SessionStarted {
                 tmux: "t".into(),
                 process: ProcessId { pid: 1, start: 1 },
                 phase_file: "f".into(),
                 runtime: "claude".into(),
                 prompt: Some("do it".into()),
                 notes: vec![],
-            },
+            }),
         )
     }
 
@@ -51,7 +52,7 @@ impl Scene {
         scene.issue(1, &["backlog"], &[]).done("edit_labels");
         scene.answer(
             "prepare_worktree",
-            Outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] },
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
         );
         scene.start_typed();
         scene
@@ -115,7 +116,7 @@ fn who_never_got_its_first_prompt_is_told_nothing_else() {
         question: None,
     });
     assert!(scene.has("start_session"), "a successor has the answer in its prompt");
-    assert_eq!((scene.job().respawns, scene.unread()), (0, vec!["Answer: done"]));
+    assert_eq!((scene.job().rounds.respawns, scene.unread()), (0, vec!["Answer: done"]));
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn a_limit_is_a_pause_until_its_reset() {
     assert_eq!((scene.state(), scene.unread().len()), ("working", 0));
     scene.wait(2 * HOUR);
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["Continue"]));
-    assert_eq!((scene.job().respawns, scene.job().reminders), (0, 0));
+    assert_eq!((scene.job().rounds.respawns, scene.job().rounds.reminders), (0, 0));
 }
 
 #[test]
@@ -209,11 +210,11 @@ fn a_limit_that_was_first_taken_for_a_failure_is_not_counted() {
     };
     seen(&mut scene, State::Failed { error: ErrorKind::RateLimit });
     seen(&mut scene, State::LimitedUntil { until });
-    assert_eq!((scene.session(DEV).nudges, scene.session(DEV).resume_at), (0, Some(until)));
+    assert_eq!((scene.session(DEV).stops.nudges, scene.session(DEV).stops.resume_at), (0, Some(until)));
     scene.wait(HOUR - Duration::from_millis(1));
     // The notice is still there when its time is over.
     seen(&mut scene, State::Failed { error: ErrorKind::RateLimit });
-    assert_eq!((scene.session(DEV).nudges, scene.session(DEV).resume_at), (0, Some(until)));
+    assert_eq!((scene.session(DEV).stops.nudges, scene.session(DEV).stops.resume_at), (0, Some(until)));
     scene.wait(Duration::from_millis(1));
     assert_eq!(scene.unread(), ["Continue"]);
 }
@@ -242,7 +243,7 @@ fn failed_requests_are_tried_again_with_growing_pauses_then_a_person_is_asked() 
     }
     scene.works(DEV).status(DEV, failed());
     assert_eq!(scene.state(), "needs_human");
-    assert_eq!((scene.job().respawns, scene.session(DEV).nudges), (0, 0));
+    assert_eq!((scene.job().rounds.respawns, scene.session(DEV).stops.nudges), (0, 0));
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn a_turn_that_fails_at_once_is_tried_again_though_nobody_saw_it_work() {
     let status = scene.session(DEV).status.clone().expect("it was seen");
     scene.wait(Duration::from_secs(60));
     scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
-    assert_eq!(scene.session(DEV).nudges, 2);
+    assert_eq!(scene.session(DEV).stops.nudges, 2);
     scene.wait(Duration::from_secs(60));
     assert_eq!(scene.unread(), ["Continue"]);
 }
@@ -274,7 +275,7 @@ fn a_refused_request_is_a_persons_to_mend_and_nothing_burns() {
         question: None,
     });
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: done"]));
-    assert_eq!((scene.job().respawns, scene.job().ci_fixes), (0, 0));
+    assert_eq!((scene.job().rounds.respawns, scene.job().rounds.ci_fixes), (0, 0));
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn a_full_context_is_cycled() {
     assert_eq!(scene.state(), "respawning");
     scene.end_session();
     assert!(scene.has("start_session"), "at once, and it is no crash");
-    assert_eq!((scene.job().respawns, scene.job().cycles), (0, 1));
+    assert_eq!((scene.job().rounds.respawns, scene.job().rounds.cycles), (0, 1));
 }
 
 #[test]
@@ -417,7 +418,7 @@ fn work_in_the_background_is_waited_for_and_told_of_when_its_time_is_over() {
 fn only_a_reminder_that_was_taken_counts() {
     let mut scene = Scene::typed();
     scene.moved(1, DEV, Stage::TurnStarted).works(DEV).status(DEV, State::IdlePrompt);
-    let reminders = |scene: &Scene| scene.floor.jobs.iter().next().expect("a job").reminders;
+    let reminders = |scene: &Scene| scene.floor.jobs.iter().next().expect("a job").rounds.reminders;
     assert_eq!(reminders(&scene), 0, "planned");
     // It goes on and stops again before it was typed: no second one beside it.
     scene.works(DEV).status(DEV, State::IdlePrompt);

@@ -1,6 +1,6 @@
 //! Queues of other branches than the primary one, and entries that land after others.
 
-use super::by_hand::{BRANCH, ask};
+use super::persons_branch::{BRANCH, ask};
 use super::*;
 use crate::event::BranchAsk;
 use crate::ids::{QueueId, Target};
@@ -21,7 +21,7 @@ fn queue_by_hand(scene: &mut Scene, branch: &str, head: u32, target: Option<Targ
     let ask = BranchAsk {
         branch: branch.into(),
         head: sha(head),
-        tree: Tree(sha(head + 2_000)),
+        tree: TreeId(sha(head + 2_000)),
         target,
         after,
         ..ask()
@@ -112,7 +112,7 @@ fn who_waits_in_vain_is_told_whenever_it_comes_to_that() {
     assert_eq!(told(&scene).len(), 3);
     assert!(told(&scene)[1..].contains(&"below: it lands after top, and that after below".to_owned()));
     // One of them waits no more, and both land.
-    let ask = BranchAsk { branch: "below".into(), head: sha(4), tree: Tree(sha(2_004)), ..ask() };
+    let ask = BranchAsk { branch: "below".into(), head: sha(4), tree: TreeId(sha(2_004)), ..ask() };
     scene.event(Event::BranchAsked { project: project(), ask });
     assert!(scene.has("build_chain"));
     assert_eq!(told(&scene).len(), 3);
@@ -126,7 +126,7 @@ fn people_are_told_once_of_a_long_wait_for_another_branch() {
     queue_by_hand(&mut scene, "top", 1, None, &["below"]);
     scene.primary(10);
     let told = |scene: &Scene| {
-        let waits = |n: &&Note| n.kind == NoteKind::Escalation && n.text.contains("until below has landed");
+        let waits = |n: &&Note| n.kind == NoteKind::Escalation && n.text.contains("until below lands");
         scene.notes.iter().filter(waits).map(|n| n.text.clone()).collect::<Vec<_>>()
     };
     let alarm = Policy::default().merge_alarm;

@@ -2,6 +2,7 @@
 
 use super::queue::{entry, landing, queued};
 use super::*;
+use crate::effect::outcome;
 use crate::effect::{CommandEnd, Conflict, EntryEnd, Telling};
 use crate::event::BranchAsk;
 use crate::ids::{EntryId, RunId};
@@ -15,7 +16,7 @@ fn ask(branch: &str, head: u32, pr: Option<PrNumber>) -> BranchAsk {
         alone: false,
         branch: branch.into(),
         head: sha(head),
-        tree: Tree(sha(2_020 + head)),
+        tree: TreeId(sha(2_020 + head)),
         title: "A fix".into(),
         message: None,
         pr: pr.map(|pr| (pr, None)),
@@ -111,7 +112,13 @@ fn what_failed_or_conflicts_is_told_with_its_log() {
     let mut scene = green();
     let conflict = Conflict { files: vec!["a.txt".into()], hunks: String::new() };
     let (entry, primary) = (EntryId(1), sha(10));
-    let outcome = Outcome::ChainConflict { primary, moved: vec![], entry, with_base: true, conflict };
+    let outcome = Outcome::ChainConflict(outcome::ChainConflict {
+        primary,
+        moved: vec![],
+        entry,
+        with_base: true,
+        conflict,
+    });
     scene.answer("build_chain", outcome);
     let told = telling(&mut scene);
     assert_eq!((told.end, told.base), (EntryEnd::Conflicted, Some(sha(10))));

@@ -1,6 +1,7 @@
 //! Branches that are tried as they would land, without landing.
 
 use super::*;
+use crate::effect::outcome;
 use crate::effect::{CiPurpose, Conflict};
 use crate::event::TryAsk;
 use crate::ids::{EntryId, RunId, Target, TryId};
@@ -36,9 +37,9 @@ fn tried(scene: &Scene) -> &Try {
 
 /// It is put on its base as that commit.
 fn built(scene: &mut Scene, commit: u32) -> &mut Scene {
-    let link = Link { commit: sha(commit), tree: Tree(sha(1_000 + commit)) };
-    let links = vec![ChainLink { link, head_tree: Tree(sha(2_000 + commit)), left_out: 0, inner: vec![] }];
-    scene.answer("build_try", Outcome::Chain { primary: sha(10), moved: vec![], links })
+    let link = Link { commit: sha(commit), tree: TreeId(sha(1_000 + commit)) };
+    let links = vec![ChainLink { link, head_tree: TreeId(sha(2_000 + commit)), left_out: 0, inner: vec![] }];
+    scene.answer("build_try", Outcome::Chain(outcome::Chain { primary: sha(10), moved: vec![], links }))
 }
 
 #[test]
@@ -77,7 +78,13 @@ fn a_conflict_and_what_cannot_be_found_out_are_told() {
     let (entry, primary) = (EntryId(0), sha(10));
     scene.answer(
         "build_try",
-        Outcome::ChainConflict { primary, moved: vec![], entry, with_base: true, conflict },
+        Outcome::ChainConflict(outcome::ChainConflict {
+            primary,
+            moved: vec![],
+            entry,
+            with_base: true,
+            conflict,
+        }),
     );
     let TryState::Conflicted { files, .. } = &tried(&scene).state else { panic!("{:?}", tried(&scene)) };
     assert_eq!((files.as_slice(), scene.noted(NoteKind::MergeConflict)), (&["a.txt".to_owned()][..], 0));
@@ -91,7 +98,10 @@ fn a_conflict_and_what_cannot_be_found_out_are_told() {
     }
     // Its branch went while it was being built.
     let mut scene = asked(Policy::default(), ask(1));
-    scene.answer("build_try", Outcome::Chain { primary: sha(10), moved: vec![], links: vec![] });
+    scene.answer(
+        "build_try",
+        Outcome::Chain(outcome::Chain { primary: sha(10), moved: vec![], links: vec![] }),
+    );
     assert_eq!(tried(&scene).state.name(), "unknown");
 }
 

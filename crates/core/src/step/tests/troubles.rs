@@ -1,6 +1,7 @@
 //! What fails and is tried again: shown, asked about once after hours, and nobody's end.
 
 use super::*;
+use crate::effect::outcome;
 use crate::step::is_wanted;
 
 fn fails(scene: &mut Scene, why: &str) {
@@ -9,7 +10,7 @@ fn fails(scene: &mut Scene, why: &str) {
         project: project(),
         lane: action.lane(),
         what: action.name().to_owned(),
-        issue: action.issue(),
+        issue: action.number(),
         why: why.to_owned(),
     });
 }
@@ -40,7 +41,7 @@ fn what_fails_for_hours_is_asked_about_once_and_its_job_goes_on_when_it_works() 
     assert_eq!((scene.state(), scene.has("escalate")), ("publishing", true));
     // That it was asked about is no step of a job's end.
     scene.done("escalate");
-    scene.branch(1).answer("open_pr", Outcome::PrOpen { pr: PR });
+    scene.branch(1).answer("open_pr", Outcome::PrOpen(outcome::PrOpen { pr: PR }));
     assert_eq!(scene.state(), "checking");
     assert_eq!(scene.floor.trouble_of(scene.job()), None);
     let last = scene.notes.iter().rfind(|n| n.kind == NoteKind::Trouble).expect("that it is over is told");
@@ -70,7 +71,10 @@ fn what_fails_and_is_not_wanted_any_more_is_told_from_what_is() {
     assert!(checkpoint.is_none_or(|c| !is_wanted(&scene.floor, &c)), "nothing waits for a snapshot");
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(1) });
     assert!(!is_wanted(&scene.floor, &publish));
-    scene.event(Event::Performed { action: publish, outcome: Outcome::Impossible { why: "x".into() } });
+    scene.event(Event::Performed {
+        action: publish,
+        outcome: Outcome::Impossible(outcome::Impossible { why: "x".into() }),
+    });
     scene.settle();
     assert_eq!(scene.state(), "cancelled");
 }
@@ -92,4 +96,12 @@ fn a_message_whose_bell_cannot_be_rung_is_not_given_up() {
         scene.wait(Duration::from_secs(1800));
     }
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["CI failed"]));
+}
+
+#[test]
+fn an_answer_that_cannot_be_is_told_at_once_and_nobody_waits_for_another() {
+    let mut scene = publishing();
+    scene.answer("publish_branch", Outcome::Published);
+    assert_eq!(scene.state(), "finishing");
+    assert!(scene.reason().contains("a bug in shopfloor: the answer does not fit"), "{}", scene.reason());
 }

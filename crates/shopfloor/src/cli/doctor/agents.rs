@@ -1,11 +1,11 @@
 //! `shopfloor doctor agents`: whether what we believe about agent clients still holds.
 
 use super::super::error::CliError;
-use super::super::{CliResult, Context, Exit, now, output, utc_offset};
+use super::super::{CliResult, Context, Exit, now, output};
 use super::scratch::Scratch;
 use super::{Check, live, programs, report};
 use crate::config::runtimes::{self, Override};
-use crate::conformance::{self, Verdict};
+use crate::conformance::{self, Judged};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shopfloor_adapters::host::command;
@@ -13,6 +13,7 @@ use shopfloor_core::runtime::screen::{self, Reading};
 use shopfloor_core::runtime::{RuntimeSpec, Version, VersionCheck};
 use shopfloor_core::text::neutralise;
 use shopfloor_core::time::Time;
+use shopfloor_desk::time::utc_offset;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -86,20 +87,20 @@ fn spec(client: Client, over: Option<&Path>) -> CliResult<RuntimeSpec> {
 
 /// One check a behaviour.
 fn recordings(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
-    let mut behaviours: BTreeMap<String, Vec<Verdict>> = BTreeMap::new();
+    let mut behaviours: BTreeMap<String, Vec<Judged>> = BTreeMap::new();
     for verdict in conformance::run(client, spec) {
         behaviours.entry(verdict.behaviour.clone()).or_default().push(verdict);
     }
-    let check = |(behaviour, verdicts): (String, Vec<Verdict>)| {
+    let check = |(behaviour, verdicts): (String, Vec<Judged>)| {
         let name = format!("{client} {behaviour}");
-        let bad: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.ok).collect();
+        let bad: Vec<&Judged> = verdicts.iter().filter(|verdict| !verdict.ok).collect();
         let good = format!("{} of {} recordings", verdicts.len() - bad.len(), verdicts.len());
         if bad.is_empty() {
             return Check::ok(name, good);
         }
         let mut detail = good;
         for verdict in bad.iter().take(SHOWN_MAX) {
-            let Verdict { recording, expected, found, .. } = verdict;
+            let Judged { recording, expected, found, .. } = verdict;
             detail.push_str(&format!("\n{recording}: is {expected}; taken for {found}"));
         }
         if bad.len() > SHOWN_MAX {

@@ -1,11 +1,11 @@
 //! The machine and the floor's home folder.
 
-use super::super::{CliError, Context, status};
+use super::super::{CliError, Context};
 use super::Check;
 use shopfloor_adapters::host::resources;
 use shopfloor_engine::Engine;
+use shopfloor_store::Store;
 use shopfloor_store::StoreError;
-use shopfloor_store::sqlite::SqliteStore;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ pub fn sockets(context: &Context) -> Check {
 }
 
 pub fn daemon(context: &Context) -> Check {
-    match status::daemon(context) {
+    match context.daemon() {
         Ok(daemon) if daemon.running => {
             Check::ok("daemon", daemon.pid.map_or("runs".to_owned(), |pid| format!("runs, pid {pid}")))
         }
@@ -94,7 +94,7 @@ pub fn daemon(context: &Context) -> Check {
 }
 
 /// The store's checks, and the floor in it if it can be read.
-pub fn store(context: &Context) -> (Vec<Check>, Option<Engine<SqliteStore>>) {
+pub fn store(context: &Context) -> (Vec<Check>, Option<Engine<Box<dyn Store>>>) {
     let name = "store";
     let mut store = match context.probe_store() {
         Ok(Some(store)) => store,

@@ -5,10 +5,10 @@ use super::programs::on_path;
 use super::{Check, Grade};
 use crate::config::{self, Agent, FloorConfig, ProjectConfig, Runtime, needs, runtimes};
 use shopfloor_adapters::agent::client::check_version;
-use shopfloor_adapters::git::hub::{self, HubFile};
+use shopfloor_adapters::git::branches::{self, OriginFile};
 use shopfloor_adapters::host::command;
 use shopfloor_adapters::host::env::clean_env;
-use shopfloor_core::ids::Role;
+
 use shopfloor_core::state::{Floor, Project};
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub fn checks(context: &Context, floor: Option<&Floor>) -> Vec<Check> {
         Ok(settings) => settings,
         Err(e) => return vec![Check::fail("floor.toml", e.to_string())],
     };
-    let detail = if file.exists() { "fine" } else { "there is none; the defaults hold" };
+    let detail = if file.exists() { "fine" } else { "there is none; the defaults apply" };
     let mut checks = vec![Check::ok("floor.toml", detail)];
     for project in floor.iter().flat_map(|floor| floor.projects.iter()) {
         checks.extend(one(context, project, &settings));
@@ -45,18 +45,16 @@ fn one(context: &Context, project: &Project, settings: &FloorConfig) -> Vec<Chec
         Check::ok(&name, format!("{} is fine", file.display()))
     } else {
         Check::warn(&name, format!("{} now names the project {}", file.display(), config.project.name))
-            .hint("run `shopfloor init` again, or take the old name back")
+            .hint("run `shopfloor init` again, or change the name back")
     }];
     let unmet = needs::warnings(&config, checkout, &|variable| std::env::var(variable).ok());
     checks.extend(unmet.into_iter().map(|why| {
         let check = if why.starts_with("secret") { Check::fail(&name, why) } else { Check::warn(&name, why) };
-        check.hint("set it where the floor runs, then run `shopfloor up`: a daemon that runs is told")
+        check.hint("set it where the floor runs, then run `shopfloor up`: a running daemon is told")
     }));
     checks.extend(accepted(context, &config, settings));
-    for role in [Role::Dev, Role::Review] {
-        if let Some(agent) = config.agent(role) {
-            checks.push(client(format!("{name}, {role} agent"), checkout, agent));
-        }
+    for (role, agent) in &config.agents {
+        checks.push(client(format!("{name}, {role} agent"), checkout, agent));
     }
     checks
 }
@@ -64,24 +62,23 @@ fn one(context: &Context, project: &Project, settings: &FloorConfig) -> Vec<Chec
 /// Whether the checks that count are those of the checkout.
 fn accepted(context: &Context, config: &ProjectConfig, settings: &FloorConfig) -> Option<Check> {
     let (name, branch) = (format!("checks of {}", config.project.name), &config.project.primary_branch);
-    let hub = context.layout.hub(&config.project.name);
     let file = config::FILE_NAME;
-    let text = match hub::file(&context.git().ok()?, &hub, branch, file) {
+    let text = match branches::file(&*context.origin(&config.project.name).ok()?, branch, file) {
         Ok(text) => text,
         Err(e) => return Some(Check::warn(name, format!("{branch} cannot be read: {e}"))),
     };
-    let HubFile::Text(text) = text else {
+    let OriginFile::Text(text) = text else {
         let detail = format!("those of your checkout: {branch} has no {file}");
         return Some(Check::ok(name, detail));
     };
     Some(match config::load::project_from(Path::new(&format!("{branch}:{file}")), &text, settings) {
         Err(e) => Check::fail(name, format!("those of {branch} cannot be used: {e}"))
-            .hint("mend the file, commit it and push it there"),
+            .hint("fix the file, commit it and push it there"),
         Ok(theirs) if config.ci.accepting(theirs.ci.clone()) == config.ci => {
             Check::ok(name, format!("those of {branch}, and your checkout has the same"))
         }
         Ok(_) => Check::warn(name, format!("those of {branch}; your checkout has others")).hint(format!(
-            "a change of [ci] counts once it has landed on {branch}: commit it there, or queue it"
+            "a change to [ci] counts once it has landed on {branch}: commit it there, or queue it"
         )),
     })
 }

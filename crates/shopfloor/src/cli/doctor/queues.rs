@@ -1,8 +1,8 @@
-//! The hubs' primary branches, compared with what the merge queues know of them.
+//! Origins' primary branches, compared with what the merge queues know of them.
 
 use super::super::Context;
 use super::Check;
-use shopfloor_adapters::git::hub;
+use shopfloor_adapters::git::branches;
 use shopfloor_core::ids::{QueueId, Sha};
 use shopfloor_core::state::{Floor, LostPrimary, Project};
 
@@ -20,16 +20,14 @@ fn one(context: &Context, floor: &Floor, project: &Project, id: &QueueId) -> Che
     // What is published this very moment may be there already or not.
     let publishing = queue.is_some_and(|q| q.publishing.is_some());
     let known = queue.and_then(|q| q.plan.base()).filter(|_| !publishing);
-    let hub = context.layout.hub(&project.name);
-    let found = context
-        .git()
-        .map_err(|e| e.message)
-        .and_then(|git| hub::primary(&git, &hub, branch, known).map_err(|e| e.to_string()));
+    let origin = context.origin(&project.name).map_err(|e| e.message);
+    let found =
+        origin.and_then(|origin| branches::primary(&*origin, branch, known).map_err(|e| e.to_string()));
     match (found, known) {
         (Err(why), _) => Check::warn(name, format!("the hub cannot be read: {why}")),
         (Ok(Some((head, true))), _) => match queue.and_then(|q| q.pause()) {
             Some(why) => Check::warn(name, format!("paused: {why}"))
-                .hint("`shopfloor merge-queue resume` lets it go on"),
+                .hint("`shopfloor merge-queue resume` lets it continue"),
             None => Check::ok(name, format!("{branch} is at {}", head.short())),
         },
         (Ok(found), Some(known)) => lost(name, branch, known, found.map(|(head, _)| head)),
@@ -42,6 +40,6 @@ fn lost(name: String, branch: &str, known: &Sha, found: Option<Sha>) -> Check {
     let force = if found.is_some() { "--force " } else { "" };
     let lost = LostPrimary { known: Some(known.clone()), found };
     Check::fail(name, lost.tell()).hint(format!(
-        "nothing lands until that is put right: `git push {force}shopfloor {known}:refs/heads/{branch}` puts it back, `shopfloor merge-queue resume` accepts it as it is"
+        "nothing lands until that is fixed: `git push {force}shopfloor {known}:refs/heads/{branch}` puts it back, `shopfloor merge-queue resume` accepts it as it is"
     ))
 }

@@ -1,212 +1,38 @@
-//! What is known of an agent's session, from what, and how old that is. Needs no daemon: the facts are
-//! in the session's folder, and what can be looked at is looked at now.
+//! What is known of an agent's session, from what, and how old that is.
 
-use crate::attend::Dossier;
-use crate::cli::context::now;
-use crate::cli::{CliError, CliResult, Context, Exit, output, view};
-use serde::Serialize;
-use shopfloor_adapters::phase_file;
-use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::delivery::Transition;
-use shopfloor_core::ids::{Epoch, agent_name};
-use shopfloor_core::liveness::{Confidence, Status, derive};
-use shopfloor_core::runtime::{DialogView, RuntimeSpec};
-use shopfloor_core::state::{Floor, Message, Session, SessionState};
+use crate::cli::session::sessions;
+use crate::cli::{CliError, CliResult, Context, Exit, output};
 use shopfloor_core::text::one_line;
-use shopfloor_core::time::Time;
+use shopfloor_desk::now;
+use shopfloor_desk::view::session::{Explanation, FactView, find, look};
 use std::time::Duration;
-
-#[derive(Serialize)]
-struct Explanation {
-    agent: String,
-    session: String,
-    tmux_session: String,
-    runtime: String,
-    /// `live`, `ended` and so on: what the floor makes of it.
-    session_state: SessionState,
-    status: String,
-    since: String,
-    /// The exit code of its client, once it is known; 128 and the signal's number for one that was killed.
-    exit: Option<i32>,
-    confidence: Confidence,
-    /// What its client asks a person.
-    dialog: Option<DialogView>,
-    /// What it asks in its chat, where nobody is.
-    question: Option<String>,
-    context_percent: Option<u8>,
-    cost_usd: Option<f64>,
-    conversation: Option<String>,
-    predecessor: Option<String>,
-    /// What the status was derived from, in the order it was weighed.
-    chain: Vec<FactView>,
-    /// The newest fact of each source.
-    facts: Vec<FactView>,
-    messages: Vec<MessageView>,
-}
-
-#[derive(Serialize)]
-struct FactView {
-    source: String,
-    what: String,
-    at: String,
-    age_s: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    says: Option<String>,
-}
-
-#[derive(Serialize)]
-struct MessageView {
-    message: u64,
-    first_line: String,
-    state: shopfloor_core::state::MessageState,
-    held: Option<String>,
-    receipts: Vec<Transition>,
-}
 
 pub fn run(context: &Context, name: &str) -> CliResult<Exit> {
     let engine = context.engine()?;
-    let floor = engine.floor();
-    let session = find(floor, name).ok_or_else(|| {
-        CliError::no_such(format!("there is no agent or session {:?}", one_line(name, 80)))
-            .hint("`shopfloor agents --all` lists them; issues are explained by their number")
-    })?;
+    let session = find(engine.floor(), name)?;
     let catalogue = context.runtimes()?;
     let spec = catalogue
-        .get(&session.runtime)
+        .get(&session.client.runtime)
         .or_else(|| catalogue.get("generic"))
-        .ok_or_else(|| CliError::failed(format!("the runtime {:?} is not known", session.runtime)))?;
+        .ok_or_else(|| CliError::failed(format!("the runtime {:?} is not known", session.client.runtime)))?;
     let now = now();
-    let dossier = look(context, session, &spec, now);
-    let status = weigh(session, &dossier, &spec, now);
-    let shown = explanation(floor, session, &dossier, &status, now);
+    let dossier = look(&context.layout, &sessions(context).tmux, session, &spec, now);
+    let shown = Explanation::new(engine.floor(), session, &dossier, &spec, now);
     if context.json {
         output::json(&shown);
     } else {
-        lines(&shown, &status, now).into_iter().for_each(output::line);
+        lines(&shown).into_iter().for_each(output::line);
     }
     Ok(Exit::Fine)
 }
 
-/// By agent, by session's name, by epoch.
-fn find<'f>(floor: &'f Floor, name: &str) -> Option<&'f Session> {
-    let by_epoch = || name.strip_prefix('e')?.parse::<Epoch>().ok().and_then(|e| floor.sessions.get(&e));
-    let agent = floor.agents.iter().find(|a| agent_name(a.role, &a.project, a.issue) == name);
-    let by_agent = || floor.sessions.get(&agent?.session);
-    by_agent().or_else(|| floor.sessions.iter().find(|s| s.tmux == name)).or_else(by_epoch)
-}
-
-/// Whether it came to its end as it should: then there is nothing to find out.
-fn ended(session: &Session) -> bool {
-    session.state == SessionState::Ended && crashed(session).is_none()
-}
-
-/// How a session ended that did not end as it should. Rows of older builds say it by their exit alone.
-fn crashed(session: &Session) -> Option<String> {
-    let over = !matches!(session.state, SessionState::Starting | SessionState::Live);
-    let exit = session.exit_status.filter(|exit| *exit != 0);
-    (over && (session.crashed || exit.is_some()))
-        .then(|| exit.map_or("crashed".to_owned(), |exit| format!("crashed (exit {exit})")))
-}
-
-/// What the evidence says. The daemon has seen it for longer than this look.
-fn weigh(session: &Session, dossier: &Dossier, spec: &RuntimeSpec, now: Time) -> Status {
-    let mut status = derive(&dossier.evidence, now, spec);
-    if let Some(known) = session.status.as_ref().filter(|k| k.state.as_str() == status.state.as_str()) {
-        status.since = status.since.min(known.since);
-    }
-    status
-}
-
-/// The evidence as it is now. Nothing is kept: that is the daemon's to do.
-fn look(context: &Context, session: &Session, spec: &RuntimeSpec, now: Time) -> Dossier {
-    let dir = context.layout.session(session.epoch);
-    let mut dossier = Dossier::load(&dir, session.created_at, session.conversation.clone());
-    let _ = dossier.catch_up(&dir, spec, now);
-    dossier.see_process(session.process, now);
-    let signalled = session.phase_stamp.as_deref().and_then(phase_file::written_at).map(Time);
-    let signalled = signalled.unwrap_or(session.last_seen).min(now);
-    dossier.see_phase(session.phase, session.phase_stamp.as_deref(), signalled);
-    // After its end the worktree is its successor's.
-    if matches!(session.state, SessionState::Starting | SessionState::Live) {
-        dossier.see_worktree(&context.layout.worktree(&session.project, session.role, session.issue), now);
-    }
-    if session.state == SessionState::Live && spec.capabilities.hooks {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let tmux = Tmux::new(context.layout.tmux_socket(), path);
-        if let Ok(Some(title)) = tmux.pane_title(&session.tmux) {
-            dossier.see_title(spec, &title, now);
-        }
-        if let Ok(Some(screen)) = tmux.screen(&session.tmux) {
-            dossier.see_screen(spec, &screen, now);
-        }
-    }
-    dossier
-}
-
-fn explanation(
-    floor: &Floor,
-    session: &Session,
-    dossier: &Dossier,
-    status: &Status,
-    now: Time,
-) -> Explanation {
-    let age = |at: Time| now.since(at).as_secs();
-    let chain = status.chain.iter().map(|reason| FactView {
-        source: reason.fact.source().to_string(),
-        what: one_line(&reason.fact.what.to_string(), 200),
-        at: output::moment(reason.fact.at),
-        age_s: age(reason.fact.at),
-        says: Some(reason.says.clone()),
-    });
-    let facts = dossier.evidence.facts().map(|fact| FactView {
-        source: fact.source().to_string(),
-        what: one_line(&fact.what.to_string(), 200),
-        at: output::moment(fact.at),
-        age_s: age(fact.at),
-        says: None,
-    });
-    let mine = |m: &&Message| m.to == Some(session.epoch);
-    let messages = floor.messages.iter().filter(mine).map(|m| MessageView {
-        message: m.id.0,
-        first_line: one_line(m.text.lines().next().unwrap_or_default(), 120),
-        state: m.state,
-        held: m.held.clone(),
-        receipts: m.receipts.clone(),
-    });
-    Explanation {
-        agent: agent_name(session.role, &session.project, session.issue),
-        session: format!("e{}", session.epoch),
-        tmux_session: session.tmux.clone(),
-        runtime: session.runtime.clone(),
-        session_state: session.state,
-        status: match crashed(session) {
-            Some(crashed) => crashed,
-            None if ended(session) => "ended".to_owned(),
-            None if status.question.is_some() => format!("{}, asks something in its chat", status.state),
-            None => status.state.to_string(),
-        },
-        exit: session.exit_status,
-        dialog: status.dialog.clone(),
-        question: status.question.clone(),
-        since: output::moment(status.since),
-        confidence: status.confidence,
-        context_percent: status.context_percent,
-        cost_usd: dossier.cost_micros().map(|micros| micros as f64 / 1e6),
-        conversation: dossier.conversation().map(|id| one_line(id, 80)),
-        predecessor: session.predecessor.map(|epoch| format!("e{epoch}")),
-        chain: chain.filter(|_| !ended(session)).collect(),
-        facts: facts.collect(),
-        messages: messages.collect(),
-    }
-}
-
-fn lines(shown: &Explanation, status: &Status, now: Time) -> Vec<String> {
+fn lines(shown: &Explanation) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = |text: String| lines.push(text);
     let state = format!("{:?}", shown.session_state).to_lowercase();
-    let runtime = view::or_dash(Some(&shown.runtime).filter(|r| !r.is_empty()));
+    let runtime = output::or_dash(Some(&shown.runtime).filter(|r| !r.is_empty()));
     line(format!("{} (session {}, {state}; runtime {runtime})", shown.agent, shown.session));
-    let age = output::span(now.since(status.since));
+    let age = output::span(shown.age);
     let sure = format!("{:?}", shown.confidence).to_lowercase();
     line(match shown.chain.is_empty() {
         true => format!("  status: {}", shown.status),
@@ -261,9 +87,12 @@ mod tests {
     use super::*;
     use crate::config::runtimes::embedded;
     use serde_json::json;
-    use shopfloor_adapters::agent::spool::{self, Told};
+    use shopfloor_adapters::agent::spool::{self, HookReport};
     use shopfloor_adapters::host::process::identify;
     use shopfloor_core::liveness::HookEvent;
+    use shopfloor_core::state::{Floor, Session};
+    use shopfloor_core::time::Time;
+    use shopfloor_desk::dossier::Dossier;
 
     const STOPPED: Time = Time(1_000_000);
     const CONVERSATION: &str = "c";
@@ -284,15 +113,15 @@ mod tests {
         let stop = HookEvent::Stop { turn: None, tasks: Vec::new(), asks: None };
         for (at, event) in [(Time(STOPPED.0 - 30_000), prompt), (STOPPED, stop)] {
             let (conversation, transcript) = (CONVERSATION.to_owned(), None);
-            spool::append(dir, &Told { at, conversation, transcript, subagent: false, event }).expect("told");
+            spool::append(dir, &HookReport { at, conversation, transcript, subagent: false, event })
+                .expect("told");
         }
         let now = STOPPED + later;
-        let mut dossier = Dossier::load(dir, session.created_at, session.conversation.clone());
+        let mut dossier = Dossier::load(dir, session.created_at, session.client.conversation.clone());
         dossier.catch_up(dir, &spec, now).expect("read");
         // It lives.
         dossier.see_process(identify(std::process::id()), now);
-        let status = weigh(session, &dossier, &spec, now);
-        lines(&explanation(&Floor::default(), session, &dossier, &status, now), &status, now)
+        lines(&Explanation::new(&Floor::default(), session, &dossier, &spec, now))
     }
 
     #[test]

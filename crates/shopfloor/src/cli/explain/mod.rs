@@ -4,11 +4,12 @@ mod agent;
 mod branch;
 mod issue;
 
-use super::{CliResult, Context, Exit, view};
+use super::{CliResult, Context, Exit};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
+use shopfloor_desk::view::branch::is_known;
 
-/// Say where an issue, an agent or a branch stands, since when, and what that is known from
+/// Say where an issue, an agent or a branch is, since when, and how that is known
 ///
 /// For an issue: its job, its deadline, and why nothing happens. For an agent or a session: its status
 /// with every fact it was derived from, how old each is, and what became of its messages. For a branch: its way
@@ -24,11 +25,11 @@ pub fn run(context: &Context, args: &ExplainArgs) -> CliResult<Exit> {
     match args.what.parse::<IssueNumber>() {
         Ok(number) => issue::run(context, number),
         Err(_) => {
-            let floor = view::floor(context)?;
+            let floor = context.floor()?;
             let name = args.what.strip_prefix("refs/heads/").unwrap_or(&args.what);
             // Outside of a project, only an agent can be meant.
             let project = context.project().ok().map(|row| row.name);
-            match project.filter(|project| branch::is_known(&floor, project, name)) {
+            match project.filter(|project| is_known(&floor, project, name)) {
                 Some(project) => branch::run(context, &floor, &project, name),
                 None => agent::run(context, &args.what),
             }

@@ -8,7 +8,7 @@ use super::session::OwnSession;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use shopfloor_adapters::agent::hooks::{HookPayload, PAYLOAD_BYTES_MAX, parse_hook, parse_notify};
-use shopfloor_adapters::agent::spool::{self, Told};
+use shopfloor_adapters::agent::spool::{self, HookReport};
 use shopfloor_adapters::agent::through;
 use shopfloor_core::liveness::{HookEvent, StartSource};
 use std::ffi::OsStr;
@@ -74,7 +74,7 @@ pub fn in_session(work: impl FnOnce(&OwnSession) -> Result<(), String>) {
 }
 
 fn tell(session: &OwnSession, payload: HookPayload) -> Result<(), String> {
-    let told = Told {
+    let told = HookReport {
         at: session.at,
         conversation: payload.session_id,
         transcript: payload.transcript_path,

@@ -58,11 +58,11 @@ pub fn install(context: &Context, args: &FileArgs) -> CliResult<Exit> {
     }
     let shown = neutralise(&file.display().to_string());
     output::line(match done.changed {
-        true => format!("Installed in {shown}. They do nothing outside of the factory's sessions."),
+        true => format!("Installed in {shown}. They do nothing outside the factory's sessions."),
         false => format!("Already installed in {shown}."),
     });
     if done.other_status_line {
-        output::line("It has a status line of its own, which stays: a session shows no clock of ours then.");
+        output::line("It has a status line of its own, which stays; sessions then show no clock of ours.");
     }
     if matches!(args.client, ClientName::Codex) {
         output::line("Codex asks you to review new hooks at its next start.");

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// Called by agents' clients: tells the floor what happens in a session
 ///
-/// The payload is read from standard input. Outside of the factory's own sessions it does nothing.
+/// The payload is read from standard input. Outside the factory's own sessions it does nothing.
 #[derive(Args)]
 pub struct HookArgs {
     #[command(subcommand)]
@@ -29,14 +29,14 @@ enum HookCommand {
         #[arg(value_name = "JSON", required = true)]
         payload: Vec<OsString>,
     },
-    /// Put our hooks beside your own into a client's settings
+    /// Add the factory's hooks to a client's settings, beside your own
     ///
     /// For clients you start yourself in a session of the factory. It changes nothing but its own
     /// entries, which end in `# managed by shopfloor`. Keys are written in alphabetical order.
     Install(install::FileArgs),
-    /// Take our hooks out of a client's settings
+    /// Remove the factory's hooks from a client's settings
     Remove(install::FileArgs),
-    /// Our hooks in a client's settings
+    /// Show the factory's hooks in a client's settings
     Show(install::FileArgs),
 }
 

@@ -1,12 +1,12 @@
 //! The session a client's call belongs to, from the environment the factory gave the agent.
 
-use crate::cli::now;
 use shopfloor_adapters::agent::{spool, through};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::guard::{Ask, Refusal, check};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::time::Time;
+use shopfloor_desk::now;
 use std::path::PathBuf;
 
 pub struct OwnSession {

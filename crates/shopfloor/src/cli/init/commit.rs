@@ -31,11 +31,11 @@ pub fn may(context: &Context, checkout: &Path, primary: &str) -> CliResult<()> {
     if on != primary {
         let on = if on.is_empty() { "no branch".to_owned() } else { on };
         return Err(CliError::usage(format!("the checkout is on {on}, not {primary}"))
-            .hint(format!("`git switch {primary}` first, or leave --commit away")));
+            .hint(format!("`git switch {primary}` first, or leave out --commit")));
     }
     if !git.holds(&["diff", "--cached", "--quiet"])? {
         return Err(CliError::usage("something is staged already, and would not be part of this commit")
-            .hint("commit or unstage it first, or leave --commit away"));
+            .hint("commit or unstage it first, or leave out --commit"));
     }
     Ok(())
 }
@@ -55,5 +55,5 @@ pub fn commit(context: &Context, checkout: &Path) -> CliResult<bool> {
     git.run(&["reset", "--quiet", "--", file])?;
     let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
     Err(CliError::failed(format!("{file} is written, but git did not commit it: {said}"))
-        .hint(format!("put that right and run `git add {file} && git commit`, then `shopfloor init` again")))
+        .hint(format!("fix that and run `git add {file} && git commit`, then `shopfloor init` again")))
 }

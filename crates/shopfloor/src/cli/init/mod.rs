@@ -7,17 +7,18 @@ use super::output;
 use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, template};
 use clap::Args;
-use shopfloor_adapters::git::repos::{self, CheckoutProblem, HubState, RegisterError};
-use shopfloor_adapters::git::{Git, GitProject};
+use shopfloor_adapters::git::repos::{self, CheckoutProblem, OriginState, RegisterError};
+use shopfloor_adapters::git::{Git, GitError, GitProject};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
-use shopfloor_store::forge::ForgeDb;
+use shopfloor_desk::answer;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Make this git repository a project: write shopfloor.toml, register it
 ///
-/// May be repeated: a shopfloor.toml that is there is kept, and the project is brought up to date.
+/// Can be run again: an existing shopfloor.toml is kept, and the project is brought up to date.
 #[derive(Args)]
 pub struct InitArgs {
     /// The project's name [default: the folder's]
@@ -26,13 +27,13 @@ pub struct InitArgs {
     /// The branch that changes are merged into [default: main, master or the current one]
     #[arg(long, value_name = "BRANCH")]
     primary_branch: Option<String>,
-    /// Go on although there are changes that no commit holds; agents will not see them
+    /// Continue despite uncommitted changes; agents will not see them
     #[arg(long)]
     allow_dirty: bool,
-    /// Commit shopfloor.toml, and only that, with your own git: its hooks and identity
+    /// Commit shopfloor.toml, and only that, with your own git identity and hooks
     #[arg(long)]
     commit: bool,
-    /// Where a floor was whose store is gone: move what it left aside and begin anew
+    /// If a floor was here and its store is gone: move what it left aside, and begin anew
     #[arg(long)]
     set_aside: bool,
 }
@@ -54,7 +55,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
             config::FILE_NAME,
             config.project.name
         ))
-        .hint("leave --name away, or change the file"));
+        .hint("leave out --name, or change the file"));
     }
     let project = GitProject {
         name: config.project.name.clone(),
@@ -63,6 +64,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         push_rescues: false,
         signing: None,
         targets: Vec::new(),
+        origin: config.project.origin.clone(),
     };
     // Everything that can be wrong is found before anything is written.
     match repos::validate(&git, &project) {
@@ -88,10 +90,10 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         let text = new_config(&git, &checkout, &args)?;
         write_atomic(&file, text.as_bytes(), 0o644)?;
     }
-    // Before the hub gets the primary branch: then it has the file, too.
+    // Before origin gets the primary branch: then it has the file, too.
     let committed = args.commit && commit::commit(context, &checkout)?;
     let state = repos::register(&git, &context.layout, &project, args.allow_dirty).map_err(problem)?;
-    ForgeDb::open(&context.layout.database())?.init_project(&project.name)?;
+    answer(context.forges()?.init(&project.name))?;
     let event = Event::ProjectSet {
         project: project.name.clone(),
         checkout: checkout.display().to_string(),
@@ -99,19 +101,27 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
     };
     engine.submit(now(), &event)?;
     context.poke();
-    report(context, &project, &state, exists, committed);
+    let origin = context.origin(&project.name)?;
+    report(context, &project, origin.url(), &state, exists, committed);
     Ok(Exit::Fine)
 }
 
-fn report(context: &Context, project: &GitProject, state: &HubState, existed: bool, committed: bool) {
-    let hub = context.layout.hub(&project.name);
+fn report(
+    context: &Context,
+    project: &GitProject,
+    origin: &OsStr,
+    state: &OriginState,
+    existed: bool,
+    committed: bool,
+) {
+    let remote = origin.to_string_lossy();
     if context.json {
         output::json(&serde_json::json!({
             "project": project.name.as_str(),
             "primary_branch": project.primary_branch,
             "checkout": project.checkout.display().to_string(),
             "home": context.layout.root().display().to_string(),
-            "hub": hub.display().to_string(),
+            "hub": remote,
             "config_written": !existed,
             "config_committed": committed,
         }));
@@ -128,15 +138,15 @@ fn report(context: &Context, project: &GitProject, state: &HubState, existed: bo
         config::FILE_NAME,
         context.layout.root().display()
     ));
-    output::line(format!("remote `shopfloor` is {}", hub.display()));
+    output::line(format!("remote `shopfloor` is {remote}"));
     let branch = &project.primary_branch;
     match state {
-        HubState::Pushed | HubState::Same => {}
-        HubState::HubAhead => {
-            output::line(format!("the floor is ahead of you: run `git pull --rebase shopfloor {branch}`"))
+        OriginState::Pushed | OriginState::Same => {}
+        OriginState::Ahead => {
+            output::line(format!("the floor is ahead of you: run `git pull --rebase shopfloor {branch}`"));
         }
-        HubState::Diverged { .. } => output::line(format!(
-            "your {branch} and the floor's have parted: agents work on the floor's. `shopfloor up` puts your commits through the merge queue; or bring both together yourself: `git pull --rebase shopfloor {branch}`"
+        OriginState::Diverged { .. } => output::line(format!(
+            "your {branch} and the floor's have diverged: agents work on the floor's. `shopfloor up` puts your commits through the merge queue; or bring both together yourself: `git pull --rebase shopfloor {branch}`"
         )),
     }
     output::line("next: shopfloor issue add \"title\" --label backlog, then shopfloor up");
@@ -161,7 +171,7 @@ fn name_of(checkout: &Path) -> CliResult<ProjectName> {
         folder.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let name: String = plain.trim_matches(['-', '_']).chars().take(40).collect();
     name.parse().map_err(|_| {
-        CliError::usage(format!("no project name can be made of the folder's name {folder:?}"))
+        CliError::usage(format!("no project name can be made from the folder's name {folder:?}"))
             .hint("give one with --name")
     })
 }
@@ -169,7 +179,8 @@ fn name_of(checkout: &Path) -> CliResult<ProjectName> {
 fn problem(error: RegisterError) -> CliError {
     let exit = match &error {
         RegisterError::Checkout(_) => Exit::Usage,
-        RegisterError::Git(_) => Exit::Failed,
+        RegisterError::Git(GitError::Settled(_)) => Exit::Usage,
+        RegisterError::Git(_) | RegisterError::Origin(_) => Exit::Failed,
     };
     let hint = matches!(&error, RegisterError::Checkout(CheckoutProblem::Dirty { .. }))
         .then_some("or pass --allow-dirty: agents will not see those changes");

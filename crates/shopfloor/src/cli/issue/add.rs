@@ -2,12 +2,15 @@
 
 use super::super::body::{self, BodyArgs};
 use super::super::{CliResult, Context, Exit, output};
-use super::{found, labels, show};
+use super::{labels, show};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
-use shopfloor_store::forge::NewIssue;
+use shopfloor_core::label::Label;
+use shopfloor_desk::answer;
+use shopfloor_desk::view::issue::found;
+use shopfloor_engine::ports::forge::{By, NewIssue};
 
-/// Make an issue; prints its number
+/// Create an issue, and print its number
 #[derive(Args)]
 pub struct AddArgs {
     /// One line that says what is wanted
@@ -25,26 +28,31 @@ pub struct AddArgs {
 pub fn run(context: &Context, args: AddArgs) -> CliResult<Exit> {
     let row = context.project()?;
     let project = row.name.clone();
-    let mut forge = context.forge()?;
-    labels::know_targets(context, &row, &mut forge, &args.labels)?;
-    let asks_for_work = args.labels.iter().any(|label| label == "backlog");
+    let forge = context.forge(&project)?;
+    labels::known(context, &row, &*forge, &args.labels)?;
+    for dep in &args.depends_on {
+        found(&*forge, &project, *dep, forge.issue(*dep))?;
+    }
+    let asks_for_work = args.labels.iter().any(|label| label == Label::Backlog.as_str());
     let redactor = context.redactor()?;
-    let new = NewIssue {
-        title: redactor.redact(&args.title),
-        body: redactor.redact(&args.body.read()?.unwrap_or_default()),
-        author: body::author(),
-        labels: args.labels,
-        deps: args.depends_on,
-    };
-    let made = forge.create_issue(&project, &new);
-    let number = found(&mut forge, &project, made)?;
-    context.poke();
+    let title = redactor.redact(&args.title);
+    let body = redactor.redact(&args.body.read()?.unwrap_or_default());
+    let made = forge.create_issue(&NewIssue {
+        by: By::Person(&body::author()),
+        marker: None,
+        title: &title,
+        body: &body,
+        labels: &args.labels,
+        deps: &args.depends_on,
+    });
+    let number = answer(made)?;
+    context.hint(&project);
     if context.json {
         return show::print(context, &project, number);
     }
     output::line(format!("#{number}"));
     if !asks_for_work {
-        eprintln!("note: nobody works on it before `shopfloor issue label {number} --add backlog`");
+        eprintln!("note: nobody works on it until `shopfloor issue label {number} --add backlog`");
     }
     Ok(Exit::Fine)
 }

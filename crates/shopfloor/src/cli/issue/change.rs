@@ -2,10 +2,14 @@
 
 use super::super::body::{self, BodyArgs};
 use super::super::{CliError, CliResult, Context, Exit, output};
-use super::{found, labels, show};
+use super::{labels, show};
 use clap::{ArgGroup, Args};
-use shopfloor_core::ids::{IssueNumber, ProjectName};
-use shopfloor_store::forge::{ForgeDb, ForgeResult};
+use shopfloor_core::forge::Subject;
+use shopfloor_core::ids::IssueNumber;
+use shopfloor_desk::answer;
+use shopfloor_desk::view::issue::found;
+use shopfloor_engine::ports::forge::{By, NewComment};
+use shopfloor_engine::ports::{Forge, PortResult};
 use std::path::PathBuf;
 
 /// Change an issue's title or body
@@ -31,16 +35,19 @@ pub struct LabelArgs {
     remove: Vec<String>,
 }
 
-/// Comment on an issue
+/// Comment on an issue, or change a comment
 #[derive(Args)]
 pub struct CommentArgs {
     #[arg(value_name = "ISSUE")]
     number: IssueNumber,
     #[arg(required_unless_present = "body_file", conflicts_with = "body_file")]
     text: Option<String>,
-    /// A file that holds the text; `-` is standard input
+    /// A file with the text; `-` is standard input
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
+    /// Change the comment with that id instead, as `issue show --json` tells it
+    #[arg(long, value_name = "ID")]
+    edit: Option<u64>,
 }
 
 #[derive(Args)]
@@ -57,18 +64,18 @@ pub fn edit(context: &Context, args: EditArgs) -> CliResult<Exit> {
     let redactor = context.redactor()?;
     let title = args.title.map(|title| redactor.redact(&title));
     let body = body.map(|body| redactor.redact(&body));
-    let change = |forge: &mut ForgeDb, project: &ProjectName| {
-        forge.edit_issue(project, args.number, title.as_deref(), body.as_deref())
-    };
-    apply(context, args.number, "edited", change)
+    apply(context, args.number, "edited", |forge| {
+        forge.edit_issue(args.number, title.as_deref(), body.as_deref())
+    })
 }
 
 pub fn label(context: &Context, args: LabelArgs) -> CliResult<Exit> {
-    labels::know_targets(context, &context.project()?, &mut context.forge()?, &args.add)?;
-    let change = |forge: &mut ForgeDb, project: &ProjectName| {
-        forge.edit_labels(project, args.number, &args.add, &args.remove).map(drop)
-    };
-    apply(context, args.number, "labels changed", change)
+    let project = context.project()?;
+    let named: Vec<String> = args.add.iter().chain(&args.remove).cloned().collect();
+    labels::known(context, &project, &*context.forge(&project.name)?, &named)?;
+    apply(context, args.number, "labels changed", |forge| {
+        forge.edit_labels(args.number, &args.add, &args.remove).map(drop)
+    })
 }
 
 pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
@@ -77,35 +84,39 @@ pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
         (None, text) => text.unwrap_or_default(),
     };
     let text = context.redactor()?.redact(&text);
-    let change = |forge: &mut ForgeDb, project: &ProjectName| {
-        forge.comment(project, args.number, &body::author(), &text, None).map(drop)
-    };
-    apply(context, args.number, "commented", change)
+    let on = Subject::Issue(args.number);
+    if let Some(id) = args.edit {
+        if body::session().is_some() {
+            return Err(CliError::usage("an agent's session cannot change what was said")
+                .hint("it may comment again, without --edit"));
+        }
+        return apply(context, args.number, "comment changed", |forge| forge.edit_comment(on, id, &text));
+    }
+    let author = body::author();
+    let new = NewComment { by: By::Person(&author), marker: None, body: &text };
+    apply(context, args.number, "commented", |forge| forge.comment(on, &new))
 }
 
 pub fn close(context: &Context, args: NumberArgs) -> CliResult<Exit> {
-    apply(context, args.number, "closed", |forge, project| forge.close_issue(project, args.number))
+    apply(context, args.number, "closed", |forge| forge.close_issue(args.number))
 }
 
 pub fn reopen(context: &Context, args: NumberArgs) -> CliResult<Exit> {
-    apply(context, args.number, "open", |forge, project| forge.reopen_issue(project, args.number))
+    apply(context, args.number, "open", |forge| forge.reopen_issue(args.number))
 }
 
 fn apply(
     context: &Context,
     number: IssueNumber,
     done: &str,
-    change: impl FnOnce(&mut ForgeDb, &ProjectName) -> ForgeResult<()>,
+    change: impl FnOnce(&dyn Forge) -> PortResult<()>,
 ) -> CliResult<Exit> {
     let project = context.project()?.name;
-    let mut forge = context.forge()?;
-    let version = |forge: &mut ForgeDb| forge.issue(&project, number).map(|issue| issue.version);
-    let before = version(&mut forge);
-    let before = found(&mut forge, &project, before)?;
-    let changed = change(&mut forge, &project);
-    found(&mut forge, &project, changed)?;
-    let same = version(&mut forge).is_ok_and(|now| now == before);
-    context.poke();
+    let forge = context.forge(&project)?;
+    let before = found(&*forge, &project, number, forge.issue(number))?;
+    answer(change(&*forge))?;
+    let same = forge.issue(number).is_ok_and(|now| now == before);
+    context.hint(&project);
     if context.json {
         return show::print(context, &project, number);
     }

@@ -1,12 +1,11 @@
 //! `shopfloor issue list`.
 
-use super::super::{CliResult, Context, Exit, output, view};
+use super::super::{CliResult, Context, Exit, output};
+use super::labels;
 use clap::{Args, ValueEnum};
-use serde::Serialize;
-use shopfloor_core::ids::IssueNumber;
-use shopfloor_core::step::Standings;
+use shopfloor_core::forge::{IssueFilter, IssueState};
 use shopfloor_core::text::one_line;
-use shopfloor_store::forge::{IssueFilter, IssueState};
+use shopfloor_desk::view::{issue, job};
 
 /// List issues, and why nothing happens on them
 #[derive(Args)]
@@ -25,47 +24,15 @@ enum Which {
     All,
 }
 
-#[derive(Serialize)]
-struct ListedIssue {
-    number: IssueNumber,
-    title: String,
-    state: IssueState,
-    labels: Vec<String>,
-    depends_on: Vec<IssueNumber>,
-    /// The state of the issue's job, if it ever had one.
-    job_state: Option<&'static str>,
-    why: Option<String>,
-    created_at: String,
-    updated_at: String,
-}
-
 pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
-    let project = context.project()?.name;
+    let row = context.project()?;
     let state = match args.state {
         Which::Open => Some(IssueState::Open),
         Which::Closed => Some(IssueState::Closed),
         Which::All => None,
     };
-    let issues = context.forge()?.issues(&project, &IssueFilter { state, label: args.label })?;
-    let floor = view::floor(context)?;
-    let standings = Standings::of(&floor);
-    let issues: Vec<ListedIssue> = issues
-        .into_iter()
-        .map(|issue| {
-            let known = floor.issues.get(&(project.clone(), issue.number));
-            ListedIssue {
-                depends_on: known.map(|i| i.deps.clone()).unwrap_or_default(),
-                job_state: floor.job_of(&project, issue.number).map(|job| job.state.name()),
-                why: known.filter(|i| i.open).map(|i| view::why_of(&floor, i, standings.why(i))),
-                number: issue.number,
-                title: issue.title,
-                state: issue.state,
-                labels: issue.labels,
-                created_at: output::moment(issue.created_at),
-                updated_at: output::moment(issue.updated_at),
-            }
-        })
-        .collect();
+    labels::known(context, &row, &*context.forge(&row.name)?, args.label.as_slice())?;
+    let issues = issue::list(context, &row.name, &IssueFilter { state, label: args.label })?;
     if context.json {
         output::json(&issues);
         return Ok(Exit::Fine);
@@ -75,9 +42,9 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
         .map(|issue| {
             vec![
                 format!("#{}", issue.number),
-                one_line(&issue.title, view::TITLE_CHARS),
+                one_line(&issue.title, job::TITLE_CHARS),
                 issue.state.as_str().to_owned(),
-                one_line(&issue.labels.join(", "), view::TITLE_CHARS),
+                one_line(&issue.labels.join(", "), job::TITLE_CHARS),
                 issue.why.clone().or(issue.job_state.map(str::to_owned)).unwrap_or_default(),
             ]
         })

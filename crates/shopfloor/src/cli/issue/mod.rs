@@ -1,4 +1,4 @@
-//! `shopfloor issue`: the issues of the embedded forge.
+//! `shopfloor issue`: the issues of a project's forge.
 
 mod add;
 mod change;
@@ -6,10 +6,8 @@ mod labels;
 mod list;
 mod show;
 
-use super::{CliError, CliResult, Context, Exit};
+use super::{CliResult, Context, Exit};
 use clap::{Args, Subcommand};
-use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
-use shopfloor_store::forge::{ForgeDb, ForgeError, ForgeResult, IssueFilter};
 
 /// Add, show and change issues
 #[derive(Args)]
@@ -26,9 +24,9 @@ enum IssueCommand {
     Edit(change::EditArgs),
     Label(change::LabelArgs),
     Comment(change::CommentArgs),
-    /// Close an issue; a job at work on it ends, nothing of it is lost
+    /// Close an issue; its job ends, and its work is kept
     Close(change::NumberArgs),
-    /// Open a closed issue again
+    /// Reopen a closed issue
     Reopen(change::NumberArgs),
 }
 
@@ -43,34 +41,4 @@ pub fn run(context: &Context, args: IssueArgs) -> CliResult<Exit> {
         IssueCommand::Close(args) => change::close(context, args),
         IssueCommand::Reopen(args) => change::reopen(context, args),
     }
-}
-
-/// How many neighbours of a number that is no issue are named.
-const NEAR_MAX: usize = 5;
-
-/// As an answer of the forge; a missing issue comes with what may have been meant.
-fn found<T>(forge: &mut ForgeDb, project: &ProjectName, result: ForgeResult<T>) -> CliResult<T> {
-    match result {
-        Err(ForgeError::NoSuchIssue(number)) => {
-            let hint = what_instead(forge, project, number)?;
-            Err(CliError::from(ForgeError::NoSuchIssue(number)).hint(hint))
-        }
-        other => Ok(other?),
-    }
-}
-
-fn what_instead(forge: &mut ForgeDb, project: &ProjectName, number: IssueNumber) -> CliResult<String> {
-    // Both take their numbers from one sequence.
-    if forge.pr_summary(project, PrNumber(number.0)).is_ok() {
-        return Ok(format!("#{number} is a pull request: `shopfloor pr show {number}`"));
-    }
-    let mut near: Vec<IssueNumber> =
-        forge.issues(project, &IssueFilter::default())?.iter().map(|i| i.number).collect();
-    if near.is_empty() {
-        return Ok(format!("project {project} has no issues yet: `shopfloor issue add TITLE` makes one"));
-    }
-    near.sort_by_key(|n| n.0.abs_diff(number.0));
-    near.truncate(NEAR_MAX);
-    near.sort_unstable();
-    Ok(format!("the nearest are {}", super::view::numbers(&near, ", ")))
 }

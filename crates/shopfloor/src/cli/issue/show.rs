@@ -1,45 +1,18 @@
 //! `shopfloor issue show`.
 
-use super::super::view::{self, JobView};
 use super::super::{CliResult, Context, Exit, output};
-use super::found;
 use clap::Args;
-use serde::Serialize;
 use shopfloor_core::deps;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::text::one_line;
-use shopfloor_store::forge::{Issue, IssueState};
+use shopfloor_desk::view::issue::Seen;
+use shopfloor_desk::view::job;
 
-/// Show an issue: its text, its comments, what it depends on and how far its job is
+/// Show an issue: its text, its comments, what it depends on, and how far along its job is
 #[derive(Args)]
 pub struct ShowArgs {
     #[arg(value_name = "ISSUE")]
     number: IssueNumber,
-}
-
-#[derive(Serialize)]
-struct ShownIssue {
-    number: IssueNumber,
-    title: String,
-    state: IssueState,
-    labels: Vec<String>,
-    body: String,
-    author: String,
-    created_at: String,
-    updated_at: String,
-    closed_at: Option<String>,
-    depends_on: Vec<IssueNumber>,
-    why: Option<String>,
-    job: Option<JobView>,
-    comments: Vec<ShownComment>,
-}
-
-#[derive(Serialize)]
-struct ShownComment {
-    id: u64,
-    author: String,
-    body: String,
-    created_at: String,
 }
 
 pub fn run(context: &Context, args: ShowArgs) -> CliResult<Exit> {
@@ -48,49 +21,16 @@ pub fn run(context: &Context, args: ShowArgs) -> CliResult<Exit> {
 
 /// Also what the commands that change an issue print with `--json`.
 pub fn print(context: &Context, project: &ProjectName, number: IssueNumber) -> CliResult<Exit> {
-    let mut forge = context.forge()?;
-    let issue = forge.issue(project, number);
-    let issue = found(&mut forge, project, issue)?;
-    let floor = view::floor(context)?;
-    let known = floor.issues.get(&(project.clone(), number));
-    let why = known.filter(|i| i.open).map(|i| view::why(&floor, i));
-    let job = floor.job_of(project, number).map(|job| JobView::new(&floor, job));
+    let seen = Seen::new(context, project, number)?;
     if context.json {
-        output::json(&shown(issue, why, job));
+        output::json(&seen.view());
     } else {
-        print_human(&issue, why, job);
+        print_human(seen);
     }
     Ok(Exit::Fine)
 }
 
-fn shown(issue: Issue, why: Option<String>, job: Option<JobView>) -> ShownIssue {
-    ShownIssue {
-        number: issue.number,
-        title: issue.title,
-        state: issue.state,
-        labels: issue.labels,
-        depends_on: deps::parse(&issue.body),
-        body: issue.body,
-        author: issue.author,
-        created_at: output::moment(issue.created_at),
-        updated_at: output::moment(issue.updated_at),
-        closed_at: issue.closed_at.map(output::moment),
-        why,
-        job,
-        comments: issue
-            .comments
-            .into_iter()
-            .map(|c| ShownComment {
-                id: c.id,
-                author: c.author,
-                body: c.body,
-                created_at: output::moment(c.created_at),
-            })
-            .collect(),
-    }
-}
-
-fn print_human(issue: &Issue, why: Option<String>, job: Option<JobView>) {
+fn print_human(Seen { issue, why, job }: Seen) {
     output::line(format!("#{} {}", issue.number, one_line(&issue.title, usize::MAX)));
     let labels = if issue.labels.is_empty() { "none".to_owned() } else { issue.labels.join(", ") };
     output::line(format!("  {}, labels: {}", issue.state.as_str(), one_line(&labels, usize::MAX)));
@@ -98,7 +38,7 @@ fn print_human(issue: &Issue, why: Option<String>, job: Option<JobView>) {
     output::line(format!("  by {by}, {}", output::timestamp(issue.created_at)));
     let deps = deps::parse(&issue.body);
     if !deps.is_empty() {
-        output::line(format!("  depends on {}", view::numbers(&deps, ", ")));
+        output::line(format!("  depends on {}", job::numbers(&deps, ", ")));
     }
     if let Some(why) = why {
         output::line(format!("  {why}"));

@@ -2,18 +2,18 @@
 
 use super::entry::name;
 use super::landed::{LandedArgs, LandedChange};
-use super::target;
 use crate::cli::{CliError, CliResult, Context, Exit, body};
 use clap::Args;
 use shopfloor_adapters::git::carry::{Carried, CarryProblem, Landed, Way};
 use shopfloor_core::ids::{Target, in_words};
 use shopfloor_core::text::one_line;
+use shopfloor_desk::command::target_named;
 
-/// Carry a change that has landed to another target, by a change that goes through its queue
+/// Carry a change that has landed to another target, with a new one that goes through its queue
 ///
-/// Makes the branch backport-entry-N-to-TARGET in the hub, with one commit that brings what that entry brought, and
-/// queues it. It is checked on top of the target and lands like a branch of your own. Where the target differs in the
-/// same places, you are told where, and nothing is made.
+/// Creates the branch backport-entry-N-to-TARGET in the hub, with one commit that brings what that entry
+/// brought, and queues it. It is checked on top of the target and lands like a branch of your own. If the target
+/// differs in the same places, you are told which, and nothing is created.
 #[derive(Args)]
 pub struct BackportArgs {
     #[command(flatten)]
@@ -25,11 +25,12 @@ pub struct BackportArgs {
 
 pub fn run(context: &Context, args: &BackportArgs) -> CliResult<Exit> {
     if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot carry what has landed elsewhere")
+        return Err(CliError::usage("an agent's session cannot back-port what has landed")
             .hint("a person does; an agent works in its own branch"));
     }
-    let project = context.project()?;
-    let target = target::named(context, Some(&args.to))?;
+    let asking = context.asking(context.project()?);
+    let project = &asking.project;
+    let target = target_named(&project.policy, Some(&args.to))?;
     let engine = context.engine()?;
     let change = args.landed.find(engine.floor(), &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
@@ -42,7 +43,7 @@ pub fn run(context: &Context, args: &BackportArgs) -> CliResult<Exit> {
     let wanted = Carried { landed, way: Way::On, onto, branch: &branch, message: &message };
     let does = format!("it brings {}, {title}, to {onto}", name(entry));
     let refused = |problem: &CarryProblem| refused(problem, &change, onto);
-    args.landed.carry(context, &project, &wanted, target.clone(), &does, refused)
+    args.landed.carry(context, &asking, &wanted, target.clone(), &does, refused)
 }
 
 /// As a part of a branch's name.

@@ -1,14 +1,14 @@
 //! `shopfloor merge-queue history`: what became of what was in the queue.
 
 use super::EntryView;
-use crate::cli::{CliResult, Context, Exit, output, view};
+use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::state::Entry;
 
 /// Show what landed or left the queue, newest first
 #[derive(Args)]
 pub struct HistoryArgs {
-    /// At most so many
+    /// At most this many
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
@@ -31,9 +31,9 @@ pub fn run(context: &Context, args: &HistoryArgs) -> CliResult<Exit> {
         .zip(views)
         .map(|(entry, view)| {
             vec![
-                view::or_dash(entry.decided_at.map(output::timestamp)),
+                output::or_dash(entry.decided_at.map(output::timestamp)),
                 entry.project.to_string(),
-                view::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
+                output::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
                 entry.branch.clone(),
                 view.status.to_owned(),
                 view.waits_for,

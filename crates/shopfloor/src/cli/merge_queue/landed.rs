@@ -1,24 +1,23 @@
 //! A change that has landed, and the branch that carries it back or on, through the queue.
 
-use super::branch::{self, Wish};
-use super::change::Change;
+use super::change::show_queued;
 use super::entry::name;
-use crate::cli::approval::{Approve, CommitName};
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_adapters::git::carry::{self, Carried, CarryProblem};
 use shopfloor_core::ids::{ProjectName, Sha, Target};
-use shopfloor_core::state::{Entry, EntryState, Floor, Project};
+use shopfloor_core::state::{Entry, EntryState, Floor};
 use shopfloor_core::text::one_line;
+use shopfloor_desk::command::{Approve, Asking, Change, CommitName, Wish};
 
 #[derive(Args)]
 pub struct LandedArgs {
     /// What landed: an issue's number, or a branch
     change: Change,
-    /// Before those that were queued earlier
+    /// Ahead of those that were queued earlier
     #[arg(long)]
     priority: bool,
-    /// Approve it; it is on record as yours. With a commit: only if that is its head
+    /// Approve it in your name; with a commit, only if that is its head
     #[arg(long, value_name = "COMMIT", num_args = 0..=1)]
     approve: Option<Option<CommitName>>,
 }
@@ -48,8 +47,8 @@ impl LandedArgs {
                 .hint("`shopfloor merge-queue history` shows what has"));
         };
         let Some(on) = &entry.landed_on else {
-            return Err(CliError::failed(format!("what {} landed on is not on record", name(entry)))
-                .hint("it landed before that was kept: do it in a branch of your own, and queue that"));
+            return Err(CliError::failed(format!("there is no record of what {} landed on", name(entry)))
+                .hint("it landed before that was recorded: do it in a branch of your own, and queue that"));
         };
         let title = one_line(&floor.title(entry), 150);
         let title = if title.is_empty() { one_line(&entry.branch, 150) } else { title };
@@ -60,15 +59,14 @@ impl LandedArgs {
     pub fn carry(
         &self,
         context: &Context,
-        project: &Project,
+        asking: &Asking<'_>,
         wanted: &Carried<'_>,
         target: Option<Target>,
         does: &str,
         refused: impl FnOnce(&CarryProblem) -> CliError,
     ) -> CliResult<Exit> {
         let branch = wanted.branch;
-        let made = carry::branch(&context.git()?, &context.layout.hub(&project.name), wanted)
-            .map_err(|problem| refused(&problem))?;
+        let made = carry::branch(&*(asking.origin)()?, wanted).map_err(|problem| refused(&problem))?;
         let approve = self.approve.clone().into();
         if !made && matches!(approve, Approve::Head) {
             // A call that was cut short made it; or somebody has been there since.
@@ -82,6 +80,6 @@ impl LandedArgs {
             output::line(format!("{branch}: {how}; {does}"));
         }
         let wish = Wish { urgent: self.priority, approve, target, ..Wish::default() };
-        branch::add(context, project, branch, wish)
+        show_queued(context, &asking.project.name, context.queue_branch(asking, branch, wish)?)
     }
 }

@@ -1,9 +1,10 @@
 //! `shopfloor merge-queue list`: what is about to land, in order.
 
 use super::{EntryView, TryView};
-use crate::cli::{CliResult, Context, Exit, now, output, view};
+use crate::cli::{CliResult, Context, Exit, now, output};
 use clap::Args;
 use shopfloor_core::state::{Entry, Try};
+use shopfloor_desk::view::job;
 
 /// List the branches on their way to the primary branch, or another target, in order
 #[derive(Args)]
@@ -17,7 +18,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
     let engine = context.engine()?;
     let floor = engine.floor();
     let project = context.named_project()?;
-    let waiting = view::queue(floor, project.as_ref());
+    let waiting = job::queue(floor, project.as_ref());
     let mut entries: Vec<(Option<usize>, &Entry)> = waiting.iter().map(|(at, e)| (Some(*at), *e)).collect();
     if args.all {
         let mine = |e: &&Entry| project.as_ref().is_none_or(|p| e.project == *p);
@@ -34,17 +35,17 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
         .zip(&views)
         .map(|((position, entry), view)| {
             vec![
-                view::or_dash(*position),
+                output::or_dash(*position),
                 entry.project.to_string(),
-                view::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
-                view::or_dash(entry.pr.map(|pr| format!("#{pr}"))),
+                output::or_dash(entry.issue.map(|issue| format!("#{issue}"))),
+                output::or_dash(entry.pr.map(|pr| format!("#{pr}"))),
                 match &entry.target {
                     Some(target) => format!("{} -> {}", entry.branch, target.branch()),
                     None => entry.branch.clone(),
                 },
                 view.status.to_owned(),
                 output::span(now().since(entry.requested_at)),
-                view.estimate(),
+                output::or_dash(view.estimate()),
                 view.waits_for.clone(),
             ]
         })
@@ -54,7 +55,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
     output::table(&header, &rows);
     let mine = |t: &&Try| project.as_ref().is_none_or(|p| t.project == *p) && (args.all || t.state.is_live());
     for row in floor.tries.iter().rev().filter(mine) {
-        output::line(format!("tried: {}", TryView::new(floor, context, row).tell()));
+        output::line(format!("tried: {}", TryView::new(floor, &context.layout, row).tell()));
     }
     for queue in floor.queues.iter().filter(|q| project.as_ref().is_none_or(|p| q.project == *p)) {
         if let Some(why) = queue.pause() {

@@ -1,9 +1,7 @@
 //! `shopfloor merge-queue`: what is about to land, in order, and people's say in it.
 
 mod backport;
-pub(super) mod branch;
 mod change;
-mod entry;
 mod history;
 mod landed;
 mod list;
@@ -11,11 +9,10 @@ mod process;
 mod revert;
 mod stats;
 mod status;
-mod target;
 mod try_branch;
 
-pub use entry::{EntryView, queue};
-pub use try_branch::TryView;
+pub use shopfloor_desk::view::entry::{self, EntryView};
+pub use shopfloor_desk::view::tries::TryView;
 
 use super::{CliResult, Context, Exit, held};
 use clap::{Args, Subcommand};
@@ -34,11 +31,10 @@ enum MergeQueueCommand {
     Remove(change::RemoveArgs),
     /// Carry the next change through the queue, in the foreground
     ///
-    /// Without a daemon this does the queue's work, and nothing else, until that change has landed or
-    /// left the queue. Beside a daemon it waits until the daemon has done it. Exit code 3 if the change
-    /// did not land.
+    /// Without a daemon this does the queue's work, and nothing else, until that change has landed or left the
+    /// queue. If a daemon runs, it waits until the daemon has done it. Exit code 3 if the change did not land.
     Process,
-    /// What is being tried, and how the queue is
+    /// Show what is being tried, and the state of the queue
     Status,
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),

@@ -4,15 +4,14 @@
 use super::EntryView;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
 use crate::daemon::Daemon;
-use shopfloor_adapters::git::hub;
+use crate::log::{self, Detail};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
-use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::{lock, process};
 use shopfloor_core::ids::EntryId;
 use shopfloor_core::state::{Entry, EntryState, Floor};
 use shopfloor_engine::{Stop, Until, is_decided};
-use std::path::PathBuf;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 pub fn run(context: &Context) -> CliResult<Exit> {
     let project = context.project()?.name;
@@ -38,13 +37,13 @@ pub fn run(context: &Context) -> CliResult<Exit> {
     };
     if let Some(why) = floor.queues.get(&queue).filter(|_| held).and_then(|q| q.pause()) {
         return Err(CliError::failed(format!("the merge queue is paused: {why}"))
-            .hint("`shopfloor merge-queue resume` lets it go on"));
+            .hint("`shopfloor merge-queue resume` lets it continue"));
     }
     if let Some(lost) = floor.queues.get(&queue).and_then(|q| q.lost.as_ref()) {
         let policy = floor.policy(&project);
         let branch = policy.branch_of(queue.target.as_ref());
         // Somebody may have put it right while no daemon was there to see it.
-        if hub::peek(&context.layout.hub(&project), branch) == lost.found {
+        if context.origin(&project)?.branch(branch) == lost.found {
             let error = CliError::failed(format!(
                 "the merge queue stands still: {}",
                 lost.tell_of(queue.target.as_ref())
@@ -58,12 +57,13 @@ pub fn run(context: &Context) -> CliResult<Exit> {
         }
     }
     let mut nobody = 0;
+    log::to_terminal(Detail::default());
     loop {
         match Daemon::take(context, Until::Decided(project.clone(), next)) {
             Ok(mut daemon) => {
                 if daemon.runner.run()? == Stop::Asked {
-                    return Err(CliError::failed("stopped before the change was through").hint(
-                        "nothing is lost: the next daemon, or `merge-queue process` again, goes on with it",
+                    return Err(CliError::failed("stopped before the change had landed").hint(
+                        "nothing is lost: the next daemon, or `merge-queue process` again, continues",
                     ));
                 }
                 break;
@@ -104,11 +104,11 @@ pub(super) fn follow(context: &Context, decided: &mut dyn FnMut(&Floor) -> bool)
     let (written, news) = channel();
     let ended = written.clone();
     // Nobody listens any more once it is decided.
-    let files = FileWatcher::spawn(move |_| drop(written.send(News::Written)))?;
     let exits = ExitWatcher::spawn(move |_| drop(ended.send(News::Ended)))?;
-    let mut log = context.layout.database().into_os_string();
-    log.push("-wal");
-    files.watch(0, PathBuf::from(log))?;
+    let mut watch = context.reader()?.watch()?;
+    std::thread::spawn(
+        move || while watch.wait(Duration::MAX).is_ok() && written.send(News::Written).is_ok() {},
+    );
     let daemon = lock::holder(&context.layout.daemon_lock()).and_then(process::identify);
     match daemon {
         Some(daemon) => exits.watch(0, daemon)?,

@@ -7,11 +7,11 @@ use clap::Args;
 use shopfloor_adapters::git::carry::{Carried, CarryProblem, Landed, Way};
 use shopfloor_core::text::one_line;
 
-/// Undo a change that has landed, by a change that goes through the queue
+/// Undo a change that has landed, with a new one that goes through the queue
 ///
-/// Makes the branch revert-entry-N in the hub, with a commit that takes back what that entry brought and leaves
-/// what came later, and queues it. It is checked and lands like a branch of your own. Where later changes touch
-/// the same places, you are told where, and nothing is made.
+/// Creates the branch revert-entry-N in the hub, with a commit that undoes what that entry brought and keeps
+/// what came later, and queues it. It is checked and lands like a branch of your own. If later changes touch the
+/// same places, you are told which, and nothing is created.
 #[derive(Args)]
 pub struct RevertArgs {
     #[command(flatten)]
@@ -23,7 +23,8 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
         return Err(CliError::usage("an agent's session cannot undo what has landed")
             .hint("a person does; an agent reverts in its own branch"));
     }
-    let project = context.project()?;
+    let asking = context.asking(context.project()?);
+    let project = &asking.project;
     let engine = context.engine()?;
     let change = args.landed.find(engine.floor(), &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
@@ -32,7 +33,7 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
     let (onto, landed) = (project.policy.branch_of(target.as_ref()), Landed { on, commit });
     let wanted = Carried { landed, way: Way::Back, onto, branch: &branch, message: &message };
     let does = format!("it undoes {}, {title}", name(entry));
-    args.landed.carry(context, &project, &wanted, target.clone(), &does, |problem| refused(problem, &change))
+    args.landed.carry(context, &asking, &wanted, target.clone(), &does, |problem| refused(problem, &change))
 }
 
 fn message(change: &LandedChange<'_>) -> String {

@@ -1,74 +1,24 @@
-//! `shopfloor merge-queue stats`: how the queue fares, from what is on record of its entries and runs.
+//! `shopfloor merge-queue stats`: how the queue fares.
 
-use crate::cli::{CliResult, Context, Exit, now, output, view};
+use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
-use serde::Serialize;
-use shopfloor_core::effect::{CiVerdict, CommitSource};
-use shopfloor_core::ids::{ProjectName, Sha};
-use shopfloor_core::state::{Entry, EntryState};
 use shopfloor_core::text::one_line;
-use shopfloor_core::time::Time;
-use shopfloor_store::ci::CiRun;
-use std::collections::BTreeMap;
+use shopfloor_desk::view::stats::{self, QueueStats, Spread};
 use std::time::Duration;
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Runs that are looked at: more than a month of a busy queue.
-const RUNS_MAX: usize = 20_000;
-
-/// Show how the queue fares: how much lands, how long it takes, what is checked for it, what is flaky
+/// Show how the queue is doing: how much lands, how long it takes, what is checked, what is flaky
 ///
-/// Of the entries that are kept, which are about the newest thousand.
+/// Counts the entries that are kept: about the newest thousand.
 #[derive(Args)]
 pub struct StatsArgs {
-    /// Of so many days up to now
+    /// Count this many days back
     #[arg(long, value_name = "N", default_value_t = 7)]
     days: u32,
 }
 
-/// The middle, and what nine of ten stay below.
-#[derive(Serialize, Debug, PartialEq)]
-struct Spread {
-    median_seconds: u64,
-    p90_seconds: u64,
-}
-
-#[derive(Serialize, Debug, PartialEq)]
-struct QueueStats {
-    project: ProjectName,
-    /// What is told of begins here: at the first of what is kept, if that is later than what was asked for.
-    since: String,
-    landed: usize,
-    failed: usize,
-    conflicted: usize,
-    cancelled: usize,
-    landed_per_day: f64,
-    /// From the request to the primary branch.
-    time_to_land: Option<Spread>,
-    /// How many landed at once: the mean, and the most.
-    batch_mean: Option<f64>,
-    batch_max: usize,
-    /// Runs of candidates, and of the primary branch itself.
-    runs: usize,
-    runs_per_landed: Option<f64>,
-    /// Fewer than there would have been with one for each change that landed.
-    runs_saved: usize,
-    checks: Option<Spread>,
-    /// Steps that failed on a commit on which they passed as well, and how often.
-    flakes: BTreeMap<String, usize>,
-}
-
 pub fn run(context: &Context, args: &StatsArgs) -> CliResult<Exit> {
-    let engine = context.engine()?;
-    let floor = engine.floor();
     let only = context.named_project()?;
-    let from = now() - DAY * args.days;
-    let mut all = Vec::new();
-    for project in floor.projects.iter().filter(|p| only.as_ref().is_none_or(|only| p.name == *only)) {
-        let entries = floor.entries.iter().filter(|e| e.project == project.name);
-        let runs = context.ci()?.list(&project.name, RUNS_MAX)?;
-        all.push(of(&project.name, entries, &runs, from, now()));
-    }
+    let all = stats::all(context, context.engine()?.floor(), only.as_ref(), args.days)?;
     if context.json {
         output::json(&all);
         return Ok(Exit::Fine);
@@ -77,78 +27,10 @@ pub fn run(context: &Context, args: &StatsArgs) -> CliResult<Exit> {
     Ok(Exit::Fine)
 }
 
-fn of<'e>(
-    project: &ProjectName,
-    entries: impl Iterator<Item = &'e Entry>,
-    runs: &[CiRun],
-    from: Time,
-    now: Time,
-) -> QueueStats {
-    let entries: Vec<&Entry> = entries.collect();
-    let since = entries.iter().map(|e| e.requested_at).min().unwrap_or(now).max(from);
-    let decided: Vec<(&Entry, Time)> =
-        entries.iter().filter_map(|e| Some((*e, e.decided_at.filter(|at| *at >= from)?))).collect();
-    let count = |is: fn(&EntryState) -> bool| decided.iter().filter(|(e, _)| is(&e.state)).count();
-    let landed: Vec<(&Entry, Time)> =
-        decided.iter().filter(|(e, _)| matches!(e.state, EntryState::Merged { .. })).copied().collect();
-    let runs: Vec<&CiRun> = runs.iter().filter(|r| r.started_at >= since).collect();
-    let queued: Vec<&&CiRun> = runs.iter().filter(|r| r.source == CommitSource::Queue).collect();
-
-    // What lands in one step lands at one time.
-    let mut batches: BTreeMap<Time, usize> = BTreeMap::new();
-    landed.iter().for_each(|(_, at)| *batches.entry(*at).or_default() += 1);
-    let took = |run: &&&CiRun| {
-        let told = matches!(run.verdict, Some(CiVerdict::Green | CiVerdict::Red));
-        told.then(|| Some(run.finished_at?.since(run.started_at)))?
-    };
-    let days = now.since(since).as_secs_f64() / DAY.as_secs_f64();
-    QueueStats {
-        project: project.clone(),
-        since: output::moment(since),
-        landed: landed.len(),
-        failed: count(|s| matches!(s, EntryState::Failed { .. })),
-        conflicted: count(|s| matches!(s, EntryState::Conflicted { .. })),
-        cancelled: count(|s| matches!(s, EntryState::Cancelled { .. })),
-        // Of less than an hour nothing can be said of a day.
-        landed_per_day: tenths(landed.len() as f64 / days.max(1.0 / 24.0)),
-        time_to_land: spread(landed.iter().map(|(e, at)| at.since(e.requested_at)).collect()),
-        batch_mean: mean(landed.len(), batches.len()),
-        batch_max: batches.values().copied().max().unwrap_or(0),
-        runs: queued.len(),
-        runs_per_landed: mean(queued.len(), landed.len()),
-        runs_saved: landed.len().saturating_sub(queued.len()),
-        checks: spread(queued.iter().filter_map(took).collect()),
-        flakes: flakes(&runs),
-    }
-}
-
-fn flakes(runs: &[&CiRun]) -> BTreeMap<String, usize> {
-    let is = |run: &&&CiRun, verdict| run.verdict == Some(verdict);
-    let green: Vec<&Sha> = runs.iter().filter(|r| is(r, CiVerdict::Green)).map(|r| &r.commit).collect();
-    let red = runs.iter().filter(|r| is(r, CiVerdict::Red) && green.contains(&&r.commit));
-    let mut steps = BTreeMap::new();
-    red.for_each(|run| *steps.entry(run.step.clone().unwrap_or_default()).or_default() += 1);
-    steps
-}
-
-fn mean(sum: usize, count: usize) -> Option<f64> {
-    (count > 0).then(|| tenths(sum as f64 / count as f64))
-}
-
-fn tenths(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
-}
-
-fn spread(mut all: Vec<Duration>) -> Option<Spread> {
-    all.sort();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize].as_secs();
-    (!all.is_empty()).then(|| Spread { median_seconds: at(0.5), p90_seconds: at(0.9) })
-}
-
 fn print(stats: &QueueStats) {
     let line = |name: &str, what: String| output::line(format!("  {name:<15} {what}"));
     let spread = |spread: &Option<Spread>| {
-        view::or_dash(spread.as_ref().map(|s| {
+        output::or_dash(spread.as_ref().map(|s| {
             let [median, p90] =
                 [s.median_seconds, s.p90_seconds].map(|s| output::span(Duration::from_secs(s)));
             format!("{median}; nine of ten within {p90}")
@@ -159,48 +41,11 @@ fn print(stats: &QueueStats) {
     line("landed", format!("{landed}, {} a day", stats.landed_per_day));
     line("did not land", format!("{failed} failed, {conflicted} conflicted, {cancelled} cancelled"));
     line("time to land", spread(&stats.time_to_land));
-    line("at once", format!("{} on average, {} at most", view::or_dash(stats.batch_mean), stats.batch_max));
-    let each = view::or_dash(stats.runs_per_landed);
+    line("at once", format!("{} on average, {} at most", output::or_dash(stats.batch_mean), stats.batch_max));
+    let each = output::or_dash(stats.runs_per_landed);
     line("runs", format!("{}, {each} for each that landed, {} saved", stats.runs, stats.runs_saved));
     line("checks take", spread(&stats.checks));
     let flakes: Vec<String> =
         stats.flakes.iter().map(|(step, n)| format!("{} ({n})", one_line(step, 80))).collect();
     line("flaky", if flakes.is_empty() { "nothing".into() } else { flakes.join(", ") });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shopfloor_core::ids::RunId;
-
-    fn run(run: u64, commit: char, verdict: CiVerdict, seconds: u64) -> CiRun {
-        let started_at = Time(1_000_000);
-        CiRun {
-            run: RunId(run),
-            project: "p".parse().expect("a name"),
-            issue: None,
-            commit: commit.to_string().repeat(40).parse().expect("a commit"),
-            source: CommitSource::Queue,
-            verdict: Some(verdict),
-            step: (verdict == CiVerdict::Red).then(|| "unit".to_owned()),
-            log: None,
-            started_at,
-            finished_at: Some(started_at + Duration::from_secs(seconds)),
-            steps: vec![],
-        }
-    }
-
-    #[test]
-    fn a_step_is_flaky_if_it_passed_on_the_same_commit() {
-        let runs = [
-            run(1, 'a', CiVerdict::Red, 10),
-            run(2, 'a', CiVerdict::Green, 20),
-            run(3, 'b', CiVerdict::Red, 30),
-            run(4, 'c', CiVerdict::Cancelled, 40),
-        ];
-        let stats = of(&"p".parse().expect("a name"), [].iter(), &runs, Time(0), Time(1_000_000));
-        assert_eq!(stats.flakes, BTreeMap::from([("unit".to_owned(), 1)]));
-        assert_eq!(stats.checks, Some(Spread { median_seconds: 20, p90_seconds: 30 }));
-        assert_eq!((stats.landed, stats.runs_per_landed, stats.batch_mean), (0, None, None));
-    }
 }

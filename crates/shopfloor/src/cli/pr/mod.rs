@@ -1,17 +1,19 @@
-//! `shopfloor pr`: the pull requests of the embedded forge.
+//! `shopfloor pr`: the pull requests of a project's forge.
 
-pub(super) mod create;
+mod create;
 mod review;
 
 use super::body;
-use super::{CliError, CliResult, Context, Exit, output, view};
+use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Serialize;
-use shopfloor_core::effect::Verdict;
-use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
-use shopfloor_core::state::{Job, Project};
+use shopfloor_core::forge::PrState;
+use shopfloor_core::ids::PrNumber;
+use shopfloor_core::state::Project;
 use shopfloor_core::text::one_line;
-use shopfloor_store::forge::{Comment, ForgeDb, Pr, PrState, PrSummary, Review, Status};
+use shopfloor_desk::answer;
+use shopfloor_desk::view::job;
+use shopfloor_desk::view::pull::{ListedPr, Seen, found};
+use shopfloor_engine::ports::Forge;
 
 /// Open, list, show and review pull requests
 #[derive(Args)]
@@ -49,92 +51,28 @@ enum Which {
     All,
 }
 
-#[derive(Serialize)]
-struct ListedPr {
-    number: PrNumber,
-    title: String,
-    state: PrState,
-    branch: String,
-    head: Sha,
-    /// `null`: it is for none.
-    issue: Option<IssueNumber>,
-    merged_commit: Option<Sha>,
-    author: String,
-    created_at: String,
-    updated_at: String,
-}
-
-#[derive(Serialize)]
-struct ShownPr {
-    number: PrNumber,
-    title: String,
-    state: PrState,
-    branch: String,
-    head: Sha,
-    /// `null`: it is for none.
-    issue: Option<IssueNumber>,
-    merged_commit: Option<Sha>,
-    author: String,
-    body: String,
-    created_at: String,
-    updated_at: String,
-    reviews: Vec<ShownReview>,
-    comments: Vec<ShownComment>,
-    statuses: Vec<ShownStatus>,
-    /// Commands that show the change.
-    diff: String,
-}
-
-#[derive(Serialize)]
-struct ShownReview {
-    id: u64,
-    head: Sha,
-    verdict: Verdict,
-    author: String,
-    text: String,
-    created_at: String,
-    /// When its author's approval took it back.
-    dismissed_at: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ShownComment {
-    author: String,
-    body: String,
-    created_at: String,
-}
-
-#[derive(Serialize)]
-struct ShownStatus {
-    context: String,
-    state: &'static str,
-    description: String,
-    run: Option<RunId>,
-    updated_at: String,
-}
-
 pub fn run(context: &Context, args: PrArgs) -> CliResult<Exit> {
     let project = context.project()?;
-    let mut forge = context.forge()?;
+    let forge = &*context.forge(&project.name)?;
     match args.command {
-        PrCommand::Create(args) => create::run(context, &project, &mut forge, args),
-        PrCommand::List { state } => list(context, &project, &mut forge, state),
-        PrCommand::Show { number } => show(context, &project, &mut forge, number),
-        PrCommand::Review(args) => review::run(context, &project, &mut forge, args),
-        PrCommand::Close { number } => close(context, &project, &mut forge, number),
+        PrCommand::Create(args) => create::run(context, &project, args),
+        PrCommand::List { state } => list(context, forge, state),
+        PrCommand::Show { number } => show(context, &project, forge, number),
+        PrCommand::Review(args) => review::run(context, &project, args),
+        PrCommand::Close { number } => close(context, &project, number),
     }
 }
 
-fn list(context: &Context, project: &Project, forge: &mut ForgeDb, state: Which) -> CliResult<Exit> {
+fn list(context: &Context, forge: &dyn Forge, state: Which) -> CliResult<Exit> {
     let state = match state {
         Which::Open => Some(PrState::Open),
         Which::Closed => Some(PrState::Closed),
         Which::Merged => Some(PrState::Merged),
         Which::All => None,
     };
-    let prs = forge.prs(&project.name, state)?;
+    let prs = answer(forge.pulls(state))?;
     if context.json {
-        output::json(&prs.into_iter().map(listed).collect::<Vec<_>>());
+        output::json(&prs.into_iter().map(ListedPr::from).collect::<Vec<_>>());
         return Ok(Exit::Fine);
     }
     let rows: Vec<Vec<String>> = prs
@@ -142,9 +80,9 @@ fn list(context: &Context, project: &Project, forge: &mut ForgeDb, state: Which)
         .map(|pr| {
             vec![
                 format!("#{}", pr.number),
-                one_line(&pr.title, view::TITLE_CHARS),
+                one_line(&pr.title, job::TITLE_CHARS),
                 pr.state.as_str().to_owned(),
-                view::or_dash(pr.issue.map(|issue| format!("#{issue}"))),
+                output::or_dash(pr.issue.map(|issue| format!("#{issue}"))),
                 pr.branch.clone(),
                 pr.head.short().to_owned(),
             ]
@@ -154,90 +92,22 @@ fn list(context: &Context, project: &Project, forge: &mut ForgeDb, state: Which)
     Ok(Exit::Fine)
 }
 
-fn listed(pr: PrSummary) -> ListedPr {
-    ListedPr {
-        number: pr.number,
-        title: pr.title,
-        state: pr.state,
-        branch: pr.branch,
-        head: pr.head,
-        issue: pr.issue,
-        merged_commit: pr.merged_commit,
-        author: pr.author,
-        created_at: output::moment(pr.created_at),
-        updated_at: output::moment(pr.updated_at),
-    }
+fn show(context: &Context, project: &Project, forge: &dyn Forge, number: PrNumber) -> CliResult<Exit> {
+    context.follow_branch(&context.asking(project.clone()), found(forge, number)?.summary())?;
+    present(context, project, number)
 }
 
-fn show(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
-    let pr = forge.pr_summary(&project.name, number).map_err(|e| missing(e.into()))?;
-    create::follow(context, project, forge, pr)?;
-    present(context, project, forge, number)
-}
-
-fn present(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
-    let pr = forge.pr(&project.name, number).map_err(|e| missing(e.into()))?;
-    let engine = context.engine()?;
-    let carries = |job: &&Job| !job.is_review() && job.project == project.name && job.pr == Some(number);
-    let target = engine.floor().jobs.iter().rfind(carries).and_then(|job| job.target.clone());
-    let diff = format!(
-        "git fetch shopfloor refs/pull/{number}/head && git diff shopfloor/{}...FETCH_HEAD",
-        project.policy.branch_of(target.as_ref())
-    );
+fn present(context: &Context, project: &Project, number: PrNumber) -> CliResult<Exit> {
+    let seen = Seen::new(context, project, number)?;
     if context.json {
-        output::json(&shown(pr, diff));
+        output::json(&seen.view());
     } else {
-        print_human(&pr, &diff);
+        print_human(&seen);
     }
     Ok(Exit::Fine)
 }
 
-fn missing(e: CliError) -> CliError {
-    if e.exit == Exit::NoSuchThing { e.hint("`shopfloor pr list --state all` shows them") } else { e }
-}
-
-fn shown(pr: Pr, diff: String) -> ShownPr {
-    let review = |r: Review| ShownReview {
-        id: r.id,
-        head: r.head,
-        verdict: r.verdict,
-        author: r.author,
-        text: r.text,
-        created_at: output::moment(r.created_at),
-        dismissed_at: r.dismissed_at.map(output::moment),
-    };
-    let comment = |c: Comment| ShownComment {
-        author: c.author,
-        body: c.body,
-        created_at: output::moment(c.created_at),
-    };
-    let status = |s: Status| ShownStatus {
-        context: s.context,
-        state: s.state.as_str(),
-        description: s.description,
-        run: s.run,
-        updated_at: output::moment(s.updated_at),
-    };
-    ShownPr {
-        number: pr.number,
-        title: pr.title,
-        state: pr.state,
-        branch: pr.branch,
-        head: pr.head,
-        issue: pr.issue,
-        merged_commit: pr.merged_commit,
-        author: pr.author,
-        body: pr.body,
-        created_at: output::moment(pr.created_at),
-        updated_at: output::moment(pr.updated_at),
-        reviews: pr.reviews.into_iter().map(review).collect(),
-        comments: pr.comments.into_iter().map(comment).collect(),
-        statuses: pr.statuses.into_iter().map(status).collect(),
-        diff,
-    }
-}
-
-fn print_human(pr: &Pr, diff: &str) {
+fn print_human(Seen { pr, diff }: &Seen) {
     output::line(format!("#{} {}", pr.number, one_line(&pr.title, usize::MAX)));
     let author = one_line(&pr.author, 80);
     let issue = pr.issue.map(|issue| format!(", for issue #{issue}")).unwrap_or_default();
@@ -278,20 +148,15 @@ fn print_human(pr: &Pr, diff: &str) {
     }
 }
 
-fn close(context: &Context, project: &Project, forge: &mut ForgeDb, number: PrNumber) -> CliResult<Exit> {
+fn close(context: &Context, project: &Project, number: PrNumber) -> CliResult<Exit> {
     // It withdraws what somebody has approved.
     if body::session().is_some() {
         return Err(CliError::usage("an agent's session cannot close a pull request")
             .hint("an agent that gives up signals failed"));
     }
-    let pr = forge.pr_summary(&project.name, number).map_err(|e| missing(e.into()))?;
-    if pr.state == PrState::Merged {
-        return Err(CliError::failed(format!("pull request #{number} is merged already")));
-    }
-    forge.close_pr(&project.name, number, None)?;
-    context.poke();
+    context.close_pull(&project.name, number)?;
     if context.json {
-        return present(context, project, forge, number);
+        return present(context, project, number);
     }
     output::line(format!("#{number} closed"));
     Ok(Exit::Fine)

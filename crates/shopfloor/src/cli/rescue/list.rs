@@ -1,12 +1,12 @@
 //! `shopfloor rescue list`.
 
-use super::super::{CliResult, Context, Exit, output, view};
+use super::super::{CliResult, Context, Exit, output};
 use super::{RescueView, Site, files, parts};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::text::one_line;
 
-/// List the snapshots, of each agent the oldest first
+/// List the snapshots, by agent, oldest first
 #[derive(Args)]
 pub struct ListArgs {
     /// Only those of this issue's agents
@@ -18,7 +18,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
     let site = Site::open(context)?;
     let mut all = site.all()?;
     if let Some(issue) = args.issue {
-        all.retain(|r| r.tree_of(&site.project).is_some_and(|of| of.issue() == Some(issue)));
+        all.retain(|r| r.tree_of(&site.project).is_some_and(|of| of.number() == Some(issue)));
     }
     if context.json {
         let views: Vec<RescueView> = all.iter().map(|r| RescueView::new(&site.project, r)).collect();
@@ -32,7 +32,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
                 one_line(&r.reference, 120),
                 one_line(&r.agent, 60),
                 output::timestamp(r.at),
-                view::or_dash(r.head.as_ref().map(|head| head.short())),
+                output::or_dash(r.head.as_ref().map(|head| head.short())),
                 match r.parts.is_empty() {
                     true => files(r.files),
                     false => format!("{}, {}", files(r.files), parts(r)),

@@ -9,15 +9,14 @@ use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shopfloor_adapters::git::{GitProject, GitWorkspace, Part, PartKind, Rescued};
-use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Sha, agent_name};
-use shopfloor_engine::ports::PortError;
+use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role, Sha, agent_name};
 use std::sync::Arc;
 
 /// List, show and restore what agents' worktrees held
 ///
-/// A snapshot is made at each phase, on a timer while an agent works, and before anything is ended
-/// or removed. It holds tracked and untracked files, not ignored ones; and what its repository has beside:
-/// stashes, branches and tags that are not published, commits made in submodules.
+/// A snapshot is made at each phase, on a timer while an agent works, and before anything is ended or removed.
+/// It holds tracked and untracked files, but no ignored ones, and what else the repository has: stashes,
+/// unpublished branches and tags, commits made in submodules.
 #[derive(Args)]
 pub struct RescueArgs {
     #[command(subcommand)]
@@ -57,6 +56,7 @@ impl Site {
             push_rescues: false,
             signing: None,
             targets: Vec::new(),
+            origin: None,
         };
         let projects = Arc::new(move |wanted: &ProjectName| (*wanted == git.name).then(|| git.clone()));
         let workspace = GitWorkspace::new(context.git()?, context.layout.clone(), projects);
@@ -72,7 +72,8 @@ impl Site {
     fn find(&self, what: &str) -> CliResult<Rescued> {
         let all = self.all()?;
         let number: Option<IssueNumber> = what.trim_start_matches('#').parse().ok();
-        let agent = number.map_or(what.to_owned(), |n| agent_name(Role::Dev, &self.project, n));
+        let agent =
+            number.map_or(what.to_owned(), |n| agent_name(Role::DEV, &self.project, Assignment::Issue(n)));
         let named = |r: &&Rescued| r.reference == what || r.reference == format!("refs/rescue/{what}");
         let exact = all.iter().find(named);
         let found = exact.or_else(|| all.iter().rfind(|r| r.agent == agent));
@@ -82,16 +83,10 @@ impl Site {
                 Some(last) => {
                     format!("`shopfloor rescue list` shows them all; the last is {}", last.reference)
                 }
-                None => format!("nothing was rescued in project {} yet", self.project),
+                None => format!("nothing has been rescued in project {} yet", self.project),
             };
             CliError::no_such(format!("there is no rescue ref {shown}")).hint(hint)
         })
-    }
-}
-
-impl From<PortError> for CliError {
-    fn from(e: PortError) -> Self {
-        CliError::failed(e.to_string())
     }
 }
 
@@ -126,7 +121,7 @@ impl RescueView {
         RescueView {
             reference: rescued.reference.clone(),
             agent: rescued.agent.clone(),
-            issue: rescued.tree_of(project).and_then(|tree| tree.issue()),
+            issue: rescued.tree_of(project).and_then(|tree| tree.number()),
             at: output::moment(rescued.at),
             commit: rescued.commit.clone(),
             head: rescued.head.clone(),

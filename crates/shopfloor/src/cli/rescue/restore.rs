@@ -5,16 +5,16 @@ use super::{Site, files};
 use clap::Args;
 use serde::Serialize;
 use shopfloor_adapters::git::{PartKind, Rescued};
-use shopfloor_adapters::hand::HandSessions;
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::ids::{IssueNumber, Role, branch_for};
+use shopfloor_core::ids::{Assignment, IssueNumber, Role, branch_for};
 use shopfloor_core::state::SessionState;
+use shopfloor_hand::HandSessions;
 use std::path::{Path, PathBuf};
 
-/// Get back what a snapshot holds
+/// Restore what a snapshot holds
 ///
-/// Without an option, into the issue's own worktree: only while no agent works there, and what it
-/// holds is snapshotted first. Nothing is ever overwritten that is not kept.
+/// Without an option, it goes into the issue's own worktree, but only while no agent works there, and after a
+/// snapshot of what is there. Nothing is overwritten that is not kept.
 #[derive(Args)]
 pub struct RestoreArgs {
     /// A rescue ref; or an agent or an issue, for the newest of its snapshots
@@ -23,11 +23,11 @@ pub struct RestoreArgs {
     /// Write the files into this folder, which must be new or empty
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Make a branch of this name on the floor's repository
+    /// Create a branch of this name in the floor's repository
     #[arg(long, value_name = "NAME", conflicts_with = "to")]
     branch: Option<String>,
-    /// Not the worktree's files but what was kept beside them: a stash, another branch, a submodule's
-    /// commit, by the number that `rescue show` gives it. With `--to` or `--branch`
+    /// Instead of the worktree's files, something that was kept with them (a stash, another branch, a
+    /// submodule's commit), by its number in `rescue show`; with `--to` or `--branch`
     #[arg(long, value_name = "N")]
     part: Option<usize>,
 }
@@ -49,7 +49,7 @@ pub fn run(context: &Context, args: &RestoreArgs) -> CliResult<Exit> {
     let mut found = site.find(&args.what)?;
     if let Some(number) = args.part {
         if args.to.is_none() && args.branch.is_none() {
-            return Err(CliError::usage("where to is not said").hint("add `--to DIR` or `--branch NAME`"));
+            return Err(CliError::usage("no destination was given").hint("add `--to DIR` or `--branch NAME`"));
         }
         let part = site.workspace.rescued_part(&site.project, &found, number)?;
         found = part.ok_or_else(|| {
@@ -87,7 +87,7 @@ fn in_place(
 ) -> CliResult<()> {
     let elsewhere = "`--to DIR` writes it to a folder, `--branch NAME` to a branch";
     let tree = found.tree_of(&site.project).filter(|tree| !tree.is_review());
-    let Some((tree, issue)) = tree.and_then(|tree| tree.issue().map(|issue| (tree, issue))) else {
+    let Some((tree, issue)) = tree.and_then(|tree| tree.number().map(|issue| (tree, issue))) else {
         return Err(
             CliError::usage(format!("{} is not of an issue's own worktree", found.reference)).hint(elsewhere)
         );
@@ -96,16 +96,16 @@ fn in_place(
     let job = context.engine()?.floor().job_of(&site.project, issue).map(|job| job.branch.clone());
     let branch = job.unwrap_or_else(|| branch_for(issue));
     let done = site.workspace.restore_in_place(&tree, &branch, found)?;
-    let mut lines = vec![format!("{} holds again what {what} held", done.path.display())];
+    let mut lines = vec![format!("{} holds what {what} held", done.path.display())];
     lines.push(format!("what it held before is kept at {}", done.before.reference));
     for part in &done.parts {
         let name = shopfloor_core::text::one_line(&part.name, 200);
-        lines.push(format!("its {} is there again: {name}", part.kind.as_str()));
+        lines.push(format!("its {} is restored: {name}", part.kind.as_str()));
     }
     let left = found.parts.iter().filter(|part| part.kind == PartKind::Submodule).count();
     if left > 0 {
         lines.push(format!(
-            "{left} commits of submodules are had with `--part N --branch NAME`; `shopfloor rescue show {}` numbers them",
+            "{left} commits of submodules can be restored with `--part N --branch NAME`; `shopfloor rescue show {}` numbers them",
             found.reference
         ));
     }
@@ -131,11 +131,11 @@ fn refuse_if_at_work(context: &Context, site: &Site, issue: IssueNumber, elsewhe
     };
     let engine = context.engine()?;
     let floor = engine.floor();
-    if let Some(job) = floor.live_jobs(&site.project).find(|job| job.issue == issue) {
+    if let Some(job) = floor.live_jobs(&site.project).find(|job| job.issue() == Some(issue)) {
         return busy(format!("job {} is at work on issue #{issue} ({})", job.id, job.state.name()));
     }
     let owns = |s: &&shopfloor_core::state::Session| {
-        s.project == site.project && s.issue == issue && s.state != SessionState::Ended
+        s.project == site.project && s.assignment.number() == issue && s.state != SessionState::Ended
     };
     if let Some(session) = floor.sessions.iter().find(owns) {
         return busy(format!("session {} of issue #{issue} has not ended", session.tmux));
@@ -143,7 +143,7 @@ fn refuse_if_at_work(context: &Context, site: &Site, issue: IssueNumber, elsewhe
     let path = std::env::var_os("PATH").unwrap_or_default();
     let hands =
         HandSessions { layout: context.layout.clone(), tmux: Tmux::new(context.layout.tmux_socket(), path) };
-    let worktree = context.layout.worktree(&site.project, Role::Dev, issue);
+    let worktree = context.layout.worktree(&site.project, Role::DEV, Assignment::Issue(issue));
     let inside = |cwd: &str| {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         real(Path::new(cwd)).starts_with(real(&worktree))

@@ -1,11 +1,11 @@
 //! `shopfloor rescue show`.
 
-use super::super::{CliResult, Context, Exit, output, view};
+use super::super::{CliResult, Context, Exit, output};
 use super::{RescueView, Site};
 use clap::Args;
 use serde::Serialize;
 
-/// Show what a snapshot holds against the HEAD its worktree had
+/// Show what a snapshot holds, compared with its worktree's HEAD
 #[derive(Args)]
 pub struct ShowArgs {
     /// A rescue ref; or an agent or an issue, for the newest of its snapshots
@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &ShowArgs) -> CliResult<Exit> {
     }
     output::line(format!("{} of {}, {}", found.reference, found.agent, output::timestamp(found.at)));
     output::line(format!("  commit {}", found.commit));
-    output::line(format!("  HEAD was {}", view::or_dash(found.head.as_ref())));
+    output::line(format!("  HEAD was {}", output::or_dash(found.head.as_ref())));
     output::line(match &found.also_in {
         Some(branch) => format!("  all of it is also in {branch}"),
         None => "  only here".to_owned(),

@@ -3,19 +3,20 @@
 use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::text::neutralise;
+use shopfloor_hand::{find, printed};
 
 /// Print the end of what a session printed, without escape codes and secrets
 #[derive(Args)]
 pub struct CaptureArgs {
     name: String,
-    /// At most so many lines
+    /// At most this many lines
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     lines: u32,
 }
 
 pub fn run(context: &Context, args: &CaptureArgs) -> CliResult<Exit> {
     let hands = super::sessions(context);
-    let hand = super::find(context, &hands, &args.name)?;
+    let hand = find(context, &hands, &args.name)?;
     let redactor = super::redactor(context, hand.record.as_ref().map(|record| &record.project));
     let text = if hand.ended().is_some() {
         // What was kept of it, if its result was taken.
@@ -24,7 +25,7 @@ pub fn run(context: &Context, args: &CaptureArgs) -> CliResult<Exit> {
         let lines: Vec<&str> = kept.lines().collect();
         lines[lines.len().saturating_sub(args.lines as usize)..].join("\n")
     } else {
-        super::printed(&hands, &hand.name, args.lines, &redactor)?
+        printed(&hands, &hand.name, args.lines, &redactor)?
     };
     if context.json {
         output::json(&serde_json::json!({ "name": hand.name.to_string(), "text": text }));

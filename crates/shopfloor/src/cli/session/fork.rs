@@ -3,39 +3,41 @@
 use super::spawn;
 use crate::cli::{CliError, CliResult, Context, Exit, now};
 use clap::Args;
-use shopfloor_adapters::hand::conversation::{self, ClientHomes};
-use shopfloor_adapters::hand::{Hand, Record, Spawn};
-use shopfloor_core::hand::name::Parts;
-use shopfloor_core::runtime::{RuntimeSpec, Values};
+use shopfloor_adapters::host::env::clean_env;
+use shopfloor_hand::conversation::ClientHomes;
+use shopfloor_hand::fork::argv;
+use shopfloor_hand::name::Parts;
+use shopfloor_hand::spawn::environment;
+use shopfloor_hand::{Means, Spawn, find};
 use std::path::{Path, PathBuf};
 
-/// Start another session that goes on from the conversation of one, and print its name
+/// Start another session that continues a session's conversation, and print its name
 ///
-/// Both have what was said so far, and from now on each its own. The new one works in the same folder, for the same
-/// step and story. The other may still run, or be over. It works with clients that can do so: Claude Code and Codex.
+/// Both share what was said so far, and then go their own ways. The new one works in the same folder, on the
+/// same step and story. The other may still run, or have ended. It works with Claude Code and Codex.
 #[derive(Args)]
 pub struct ForkArgs {
     name: String,
-    /// The conversation to go on from, by the client's own id, if more than one could be meant
+    /// The conversation to continue, by the client's own id, if several could be meant
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// A variable of this environment that it gets, beside those of `pass_env` in shopfloor.toml; may be repeated
+    /// A variable of your environment to pass on, besides those in `pass_env` in shopfloor.toml; may be repeated
     #[arg(long, value_name = "VARIABLE")]
     pass_env: Vec<String>,
-    /// More words for the client, such as options or a first prompt
+    /// More arguments for the client, such as options or a first prompt
     #[arg(last = true)]
     words: Vec<String>,
 }
 
 pub fn run(context: &Context, args: ForkArgs) -> CliResult<Exit> {
     let hands = super::sessions(context);
-    let hand = super::find(context, &hands, &args.name)?;
+    let hand = find(context, &hands, &args.name)?;
     let record = hand
         .record
         .as_ref()
-        .ok_or_else(|| CliError::failed(format!("nothing is on record of {}", hand.name)))?;
-    let spec = super::runtime_of(context, &hand)?;
-    let mut argv = argv(&spec, &hand, record, args.conversation)?;
+        .ok_or_else(|| CliError::failed(format!("there is no record of {}", hand.name)))?;
+    let spec = (context as &dyn Means).runtime_of(&hand)?;
+    let mut argv = argv(&spec, &hand, record, args.conversation, homes)?;
     argv.extend(args.words);
     let project = context.engine()?.floor().projects.get(&record.project).cloned();
     let project = project.ok_or_else(|| CliError::no_such("its project is not on this floor any more"))?;
@@ -56,7 +58,7 @@ pub fn run(context: &Context, args: ForkArgs) -> CliResult<Exit> {
         cwd,
         argv,
         leader: super::leader::argv()?,
-        env: spawn::environment(context, &project, cwd, passed, None),
+        env: environment(context, &project, cwd, clean_env(std::env::vars_os(), &passed), None),
         now: now(),
         by: spawn::this_process()?,
         branch: None,
@@ -65,29 +67,6 @@ pub fn run(context: &Context, args: ForkArgs) -> CliResult<Exit> {
     })?;
     spawn::show(context, &forked);
     Ok(Exit::Fine)
-}
-
-fn argv(spec: &RuntimeSpec, hand: &Hand, record: &Record, named: Option<String>) -> CliResult<Vec<String>> {
-    let cannot = |why: &str| CliError::failed(format!("{} cannot be forked: {why}", hand.name));
-    let Some(fork) = &spec.fork else {
-        let why = format!("{} cannot go on from another's conversation", spec.name);
-        return Err(cannot(&why).hint("start a new one with `shopfloor session spawn`"));
-    };
-    let id = match named {
-        Some(id) if conversation::is_id(&id) => id,
-        Some(_) => return Err(CliError::usage("--conversation is no id of a conversation")),
-        None => conversation::find(spec.setup, hand, &homes()?).map_err(|why| {
-            cannot(&why).hint("name it with --conversation ID: the client shows it, such as with /status")
-        })?,
-    };
-    let values = Values::from([("session_id".to_owned(), vec![id])]);
-    let mut argv = fork.argv(&values).map_err(|e| cannot(&e.to_string()))?;
-    // The very program, where it was named by its path.
-    let same = |program: &&String| Path::new(program).file_name() == Path::new(&argv[0]).file_name();
-    if let Some(program) = record.argv.first().filter(same) {
-        argv[0] = program.clone();
-    }
-    Ok(argv)
 }
 
 /// Where the clients of whoever asks keep their conversations.

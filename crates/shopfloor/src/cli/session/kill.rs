@@ -1,15 +1,16 @@
 //! `shopfloor session kill` and `kill-all`: end hand sessions, with everything they started.
 
-use super::list::{is_of, project_filter};
+use super::list::project_filter;
 use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
-use serde::Serialize;
-use shopfloor_adapters::hand::{Hand, HandSessions};
+use shopfloor_hand::end::{Killed, kill};
+use shopfloor_hand::find;
+use shopfloor_hand::list::is_of;
 
 /// End a session with all its processes; what its worktree holds is kept on a rescue ref
 ///
-/// One that is over already is fine. A worktree of its own stays, until `session finish`. A job's session is not
-/// ended here: see `shopfloor cancel`.
+/// It is no error if it has ended already. A worktree of its own stays until `session finish`. A job's session
+/// is not ended here: see `shopfloor cancel`.
 #[derive(Args)]
 pub struct KillArgs {
     name: String,
@@ -23,20 +24,10 @@ pub struct KillAllArgs {
     project_only: bool,
 }
 
-#[derive(Serialize)]
-struct Killed {
-    name: String,
-    /// `killed`, `gone` if it was over before, or `failed`.
-    state: &'static str,
-    /// The ref that keeps what the worktree held.
-    rescue: Option<String>,
-    why: Option<String>,
-}
-
 pub fn one(context: &Context, args: &KillArgs) -> CliResult<Exit> {
     let hands = super::sessions(context);
-    let hand = super::find(context, &hands, &args.name)?;
-    let killed = kill(context, &hands, &hand)?;
+    let hand = find(context, &hands, &args.name)?;
+    let killed = kill(context, &hand)?;
     if context.json {
         output::json(&killed);
     } else {
@@ -52,7 +43,7 @@ pub fn all(context: &Context, args: &KillAllArgs) -> CliResult<Exit> {
     let mut results = Vec::new();
     for hand in all.iter().filter(|hand| hand.ended().is_none() && is_of(hand, project.as_ref())) {
         // One that cannot be ended must not keep the others.
-        results.push(kill(context, &hands, hand).unwrap_or_else(|e| Killed {
+        results.push(kill(context, hand).unwrap_or_else(|e| Killed {
             name: hand.name.to_string(),
             state: "failed",
             rescue: None,
@@ -68,20 +59,11 @@ pub fn all(context: &Context, args: &KillAllArgs) -> CliResult<Exit> {
     Ok(if failed { Exit::Failed } else { Exit::Fine })
 }
 
-fn kill(context: &Context, hands: &HandSessions, hand: &Hand) -> CliResult<Killed> {
-    let name = hand.name.to_string();
-    if let Some(ended) = hand.ended() {
-        return Ok(Killed { name, state: "gone", rescue: None, why: Some(ended.why.clone()) });
-    }
-    let rescue = super::end(context, hands, hand, "it was killed by hand", None)?;
-    Ok(Killed { name, state: "killed", rescue: rescue.map(|snapshot| snapshot.reference), why: None })
-}
-
 fn show(killed: &Killed) {
     let name = &killed.name;
     let why = killed.why.as_deref().unwrap_or_default();
     output::line(match (killed.state, &killed.rescue) {
-        ("gone", _) => format!("{name} is over already: {why}"),
+        ("gone", _) => format!("{name} has already ended: {why}"),
         ("failed", _) => format!("{name} could not be ended: {why}"),
         (_, Some(rescue)) => format!("{name} is ended; what its worktree held is in {rescue}"),
         _ => format!("{name} is ended"),

@@ -3,7 +3,7 @@
 use super::PartArgs;
 use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
-use shopfloor_core::hand::name::stem;
+use shopfloor_hand::name::stem;
 
 /// Print the name that `spawn` gives, without its number: the same for the same input
 #[derive(Args)]

@@ -1,41 +1,24 @@
-//! What `monitor` answers.
+//! What `monitor` answers, printed.
 
 use crate::cli::{Exit, output};
-use serde::Serialize;
-use shopfloor_core::hand::watch::FinalState;
+use shopfloor_hand::monitor::MonitorResult;
+use shopfloor_hand::watch::FinalState;
 
-#[derive(Serialize)]
-pub(super) struct MonitorResult {
-    pub final_state: FinalState,
-    pub output_file: Option<String>,
-    pub exit_reason: String,
-    /// `null`: nothing was asked to verify it, or its end made that pointless.
-    pub output_verified: Option<bool>,
-    pub session: String,
-    /// The program's, or 128 + the signal that ended it.
-    pub exit_status: Option<i32>,
-    pub polls: u32,
-    /// The session was removed, as its result is taken.
-    pub cleaned_up: bool,
+pub(super) fn print(result: &MonitorResult, json: bool) {
+    if json {
+        return output::json(result);
+    }
+    let verified = result.output_verified.map_or("", |verified| if verified { "true" } else { "false" });
+    let file = result.output_file.as_deref().unwrap_or_default();
+    let fields = [result.final_state.as_str(), file, &result.exit_reason, verified];
+    output::line(csv(&fields));
 }
 
-impl MonitorResult {
-    pub(super) fn print(&self, json: bool) {
-        if json {
-            return output::json(self);
-        }
-        let verified = self.output_verified.map_or("", |verified| if verified { "true" } else { "false" });
-        let file = self.output_file.as_deref().unwrap_or_default();
-        let fields = [self.final_state.as_str(), file, &self.exit_reason, verified];
-        output::line(csv(&fields));
-    }
-
-    pub(super) fn exit(&self) -> Exit {
-        match self.final_state {
-            FinalState::Completed => Exit::Fine,
-            FinalState::NotFound => Exit::NoSuchThing,
-            _ => Exit::Failed,
-        }
+pub(super) fn exit(result: &MonitorResult) -> Exit {
+    match result.final_state {
+        FinalState::Completed => Exit::Fine,
+        FinalState::NotFound => Exit::NoSuchThing,
+        _ => Exit::Failed,
     }
 }
 

@@ -5,9 +5,6 @@ use crate::cli::{CliError, CliResult};
 use clap::Args;
 use std::path::PathBuf;
 
-/// In the session's environment: the document.
-pub const VARIABLE: &str = "SHOPFLOOR_STATE_FILE";
-
 #[derive(Args, Default)]
 pub struct StateFile {
     /// The orchestration's own document; commands and checks in shopfloor.toml use it as {state_file}

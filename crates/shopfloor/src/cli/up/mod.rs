@@ -6,17 +6,14 @@ use super::output;
 use super::{CliError, CliResult, Context, Exit};
 use crate::config::{self, needs};
 use crate::daemon::{Daemon, VARIABLES};
-use clap::Args;
+use crate::log::{self, Detail};
+use clap::{Args, ValueEnum};
 use progress::Progress;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
-use shopfloor_adapters::host::rotate::rotate;
-use shopfloor_core::text::neutralise;
 use shopfloor_engine::{Stop, Until};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,46 +22,46 @@ use std::time::{Duration, Instant};
 
 /// Run the factory: work on every issue labelled backlog
 ///
-/// In the foreground, until Ctrl-C or `shopfloor down`. Agents' sessions live on when it ends and
-/// are taken up again by the next `up`.
+/// Runs in the foreground until Ctrl-C or `shopfloor down`. Agents' sessions outlive it, and the next `up` takes
+/// them over.
 #[derive(Args)]
 pub struct UpArgs {
-    /// Go to the background
+    /// Run in the background
     #[arg(long, conflicts_with = "until_idle")]
     detach: bool,
-    /// End when no job can go on by itself: exit 0, or 3 if one ended blocked or waits for a person
+    /// Exit when no job can continue by itself: with 0, or with 3 if one ended blocked or waits for a person
     #[arg(long)]
     until_idle: bool,
+    /// What is worth a line in the log
+    #[arg(long, value_name = "LEVEL", env = "SHOPFLOOR_LOG", hide_env_values = true, default_value = "info")]
+    log: Detail,
+    /// The daemon of `--detach` itself: its standard error is the log
+    #[arg(long, hide = true)]
+    in_background: bool,
 }
 
 pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
+    match args.in_background {
+        true => log::to_file(args.log, &context.layout.daemon_log())?,
+        false => log::to_terminal(args.log),
+    }
     warn(context)?;
     if let Some(told) = tell(context)? {
         return Ok(told);
     }
     if args.detach {
-        return detach(context);
+        return detach(context, args.log);
     }
     let until = if args.until_idle { Until::Idle } else { Until::Never };
     let mut daemon = Daemon::take(context, until)?;
-    let mut progress = Progress::new(context.json);
-    let log = context.layout.daemon_log();
-    let mut told = 0;
-    daemon.runner.observe(move |floor, notes| {
-        progress.update(floor, notes);
-        // Every line of it is of a note; looking at its size each time would be too much.
-        told += notes.len();
-        if told >= NOTES_BETWEEN_LOOKS {
-            told = 0;
-            bound_log(&log);
-        }
-    });
+    let mut progress = Progress::new(context.json, args.in_background);
+    daemon.runner.observe(move |floor, notes| progress.update(floor, notes));
     match daemon.runner.run()? {
         Stop::Asked => Ok(Exit::Fine),
         Stop::Idle { unfinished: 0 } => Ok(Exit::Fine),
         Stop::Idle { unfinished } => {
             eprintln!(
-                "{unfinished} job(s) did not end merged, or wait for a person: see `shopfloor status` and `shopfloor questions`"
+                "{unfinished} job(s) did not land, or wait for a person: see `shopfloor status` and `shopfloor questions`"
             );
             Ok(Exit::Unfinished)
         }
@@ -82,7 +79,7 @@ fn warn(context: &Context) -> CliResult<()> {
             continue;
         };
         for line in needs::warnings(&config, checkout, &|name| std::env::var(name).ok()) {
-            eprintln!("warning: {}: {}", project.name, neutralise(&line));
+            tracing::warn!("{}: {line}", project.name);
         }
     }
     Ok(())
@@ -105,13 +102,13 @@ fn tell(context: &Context) -> CliResult<Option<Exit>> {
     let Some(changed) = answer.strip_prefix("ok") else {
         return Err(CliError::new(
             Exit::Busy,
-            format!("a daemon runs on this floor already (pid {pid}), and {answer}"),
+            format!("a daemon already runs on this floor (pid {pid}), and {answer}"),
         )
         .hint("`shopfloor down` ends it"));
     };
     let changed: Vec<&str> = changed.split_whitespace().collect();
     if changed.is_empty() {
-        return Err(CliError::new(Exit::Busy, format!("a daemon runs on this floor already (pid {pid})"))
+        return Err(CliError::new(Exit::Busy, format!("a daemon already runs on this floor (pid {pid})"))
             .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
     }
     if context.json {
@@ -127,22 +124,11 @@ fn tell(context: &Context) -> CliResult<Option<Exit>> {
     Ok(Some(Exit::Fine))
 }
 
-/// The daemon's log is begun anew beyond this; the part before is kept.
-const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
-const NOTES_BETWEEN_LOOKS: usize = 1_000;
-
-/// A log that cannot be bounded holds nothing up.
-fn bound_log(log: &Path) {
-    if let Err(e) = rotate(log, LOG_BYTES_MAX) {
-        eprintln!("warning: {} could not be begun anew: {e}", log.display());
-    }
-}
-
 /// How long a daemon may take to answer for the first time.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// Starts the daemon as a process of its own and waits until it answers or ends.
-fn detach(context: &Context) -> CliResult<Exit> {
+fn detach(context: &Context, detail: Detail) -> CliResult<Exit> {
     let (news, wait) = channel();
     let (appeared, ended) = (news.clone(), news);
     // Nobody listens any more once the answer is known.
@@ -151,7 +137,7 @@ fn detach(context: &Context) -> CliResult<Exit> {
     sockets.watch(0, context.layout.daemon_socket())?;
 
     let log_path = context.layout.daemon_log();
-    let mut child = spawn_daemon(context, &log_path)?;
+    let mut child = spawn_daemon(context, &log_path, detail)?;
     match process::identify(child.id()) {
         Some(daemon) => exits.watch(0, daemon)?,
         None => return Err(not_started(child.wait()?, &log_path)),
@@ -184,15 +170,15 @@ enum News {
     Ended,
 }
 
-fn spawn_daemon(context: &Context, log_path: &Path) -> CliResult<Child> {
-    bound_log(log_path);
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(log_path)?;
+fn spawn_daemon(context: &Context, log_path: &Path, detail: Detail) -> CliResult<Child> {
+    let log = log::file(log_path)?;
+    let level = detail.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let child = Command::new(std::env::current_exe()?)
         .arg("--home")
         .arg(context.layout.root())
-        .arg("up")
+        .args(["up", "--in-background", "--log", &level])
         .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
+        .stdout(Stdio::null())
         .stderr(log)
         // Ctrl-C in this terminal is not for it.
         .process_group(0)

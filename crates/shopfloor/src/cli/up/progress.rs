@@ -1,5 +1,5 @@
 //! What `up` shows: on a terminal a line per job that changes in place, else a line per change, or
-//! one JSON object per change.
+//! one JSON object per change; in the background a line of the log.
 
 use crate::cli::{now, output};
 use shopfloor_core::event::{Note, NoteKind};
@@ -16,17 +16,23 @@ pub struct Progress {
 }
 
 enum Mode {
+    /// In the background.
+    Log,
     Json,
     Plain,
-    InPlace { colour: bool },
+    InPlace {
+        colour: bool,
+    },
 }
 
 /// Jobs shown at once on a terminal; those that ended first make room.
 const LINES_MAX: usize = 20;
 
 impl Progress {
-    pub fn new(json: bool) -> Self {
-        let mode = if json {
+    pub fn new(json: bool, in_background: bool) -> Self {
+        let mode = if in_background {
+            Mode::Log
+        } else if json {
             Mode::Json
         } else if std::io::stdout().is_terminal() {
             Mode::InPlace { colour: output::colour() }
@@ -38,6 +44,11 @@ impl Progress {
 
     pub fn update(&mut self, floor: &Floor, notes: &[Note]) {
         match self.mode {
+            Mode::Log => {
+                for note in notes.iter().filter(|n| worth_a_line(n.kind)) {
+                    log(note);
+                }
+            }
             Mode::Json => {
                 for note in notes {
                     output::progress(output::json_text(note));
@@ -54,7 +65,7 @@ impl Progress {
 
     fn draw(&mut self, floor: &Floor, notes: &[Note], colour: bool) {
         let touched =
-            |job: &Job| notes.iter().any(|n| n.project == job.project && n.issue == Some(job.issue));
+            |job: &Job| notes.iter().any(|n| n.project == job.project && n.issue == Some(job.number()));
         let mut changed = false;
         for job in floor.jobs.iter() {
             if !job.is_live() && !self.drawn.contains_key(&job.id) && !touched(job) {
@@ -115,10 +126,22 @@ fn worth_a_line(kind: NoteKind) -> bool {
     )
 }
 
+fn log(note: &Note) {
+    let (project, text) = (&note.project, told(note, usize::MAX));
+    match note.issue {
+        Some(issue) => tracing::info!(%project, %issue, "{text}"),
+        None => tracing::info!(%project, "{text}"),
+    }
+}
+
 fn plain(note: &Note) -> String {
     let issue = note.issue.map(|i| format!(" #{i}")).unwrap_or_default();
+    format!("{}{issue}: {}", note.project, told(note, 160))
+}
+
+fn told(note: &Note, chars_max: usize) -> String {
     let what = note.kind.as_str().to_lowercase().replace('_', " ");
-    format!("{}{issue}: {what}: {}", note.project, one_line(&note.text, 160))
+    format!("{what}: {}", one_line(&note.text, chars_max))
 }
 
 fn job_line(job: &Job, colour: bool) -> String {
@@ -141,5 +164,10 @@ fn job_line(job: &Job, colour: bool) -> String {
         (Some(commit), _) => commit.short().to_owned(),
         _ => job.history.iter().map(|s| s.state.as_str()).rev().take(4).collect::<Vec<_>>().join(" < "),
     };
-    format!("#{:<4} {shown} {:>6}  {:<32}  {detail}", job.issue, output::span(took), one_line(&job.title, 32))
+    format!(
+        "#{:<4} {shown} {:>6}  {:<32}  {detail}",
+        job.number(),
+        output::span(took),
+        one_line(&job.title, 32)
+    )
 }

@@ -12,8 +12,8 @@ fn a_minimal_file_has_the_default_policy() {
     let config = load_text(MINIMAL).unwrap();
     let expect = Policy { has_checks: false, allow_no_checks: true, ..Policy::default() };
     assert_eq!(config.policy(), expect);
-    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
-    assert_eq!(config.agent(Role::Review).unwrap().runtime, Runtime::Demo);
+    assert_eq!(config.agent(Role::DEV).unwrap().runtime, Runtime::Demo);
+    assert_eq!(config.agent(Role::REVIEW).unwrap().runtime, Runtime::Demo);
     assert_eq!((config.merge.slots, config.ci.log_max), (1, 4 * 1024 * 1024));
 }
 
@@ -22,7 +22,7 @@ fn every_key_reaches_its_place() {
     let config = load_text(FULL).unwrap();
     assert_eq!(config.ci.steps[0].timeout, Span::mins(10));
     assert_eq!(config.ci.steps[1].timeout, Span::mins(90));
-    assert_eq!(config.agent(Role::Dev).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
+    assert_eq!(config.agent(Role::DEV).unwrap().command.as_ref().unwrap(), &["bot", "--fast"]);
     assert_eq!((config.merge.slots, config.rescue.push), (3, true));
     assert_eq!(config.worktree.teardown, ["make clean"]);
     assert_eq!((config.worktree.include.len(), config.worktree.ports.range()), (2, 5000..=5009));
@@ -103,6 +103,31 @@ fn what_is_shown_loads_again_to_the_same() {
 }
 
 #[test]
+fn roles_inherit_from_the_default() {
+    let text = format!(
+        "{MINIMAL}[agents.default]\nruntime = \"claude\"\nmodel = \"big\"\npass_env = [\"TOKEN\"]\nprompt = \"careful\"\n\
+         [agents.review]\nmodel = \"small\"\n[agents.gardener]\nruntime = \"demo\"\n"
+    );
+    let config = load_text(&text).unwrap();
+    let seen = |role: &str| {
+        let agent = config.agent(role.parse().unwrap()).unwrap();
+        (agent.runtime, agent.model.as_deref(), agent.pass_env.as_slice(), agent.prompt.as_deref())
+    };
+    let token = ["TOKEN".to_owned()];
+    assert_eq!(seen("dev"), (Runtime::Claude, Some("big"), &token[..], Some("careful")));
+    assert_eq!(seen("review"), (Runtime::Claude, Some("small"), &token[..], Some("careful")));
+    // A model is in its runtime's own words.
+    assert_eq!(seen("gardener"), (Runtime::Demo, None, &token[..], Some("careful")));
+    assert_eq!(load_text(&show::as_toml(&config)).unwrap(), config);
+
+    let floor = "[defaults.agents.default]\nruntime = \"codex\"\n[defaults.agents.review]\nmodel = \"m\"\n";
+    let floor = load::floor_from(Path::new("floor.toml"), floor).unwrap();
+    let config = load::project_from(Path::new("shopfloor.toml"), MINIMAL, &floor).unwrap();
+    assert_eq!(config.agent(Role::DEV).unwrap().runtime, Runtime::Codex);
+    assert_eq!(config.agent(Role::REVIEW).unwrap().model.as_deref(), Some("m"));
+}
+
+#[test]
 fn the_floors_agents_stand_in_for_missing_ones() {
     let floor = load::floor_from(
         Path::new("floor.toml"),
@@ -112,11 +137,11 @@ fn the_floors_agents_stand_in_for_missing_ones() {
     .unwrap();
     let text = format!("{MINIMAL}[agents.dev]\nruntime = \"demo\"\n");
     let config = load::project_from(Path::new("shopfloor.toml"), &text, &floor).unwrap();
-    assert_eq!(config.agent(Role::Dev).unwrap().runtime, Runtime::Demo);
-    assert_eq!(config.agent(Role::Review).unwrap().command.as_ref().unwrap(), &["critic"]);
+    assert_eq!(config.agent(Role::DEV).unwrap().runtime, Runtime::Demo);
+    assert_eq!(config.agent(Role::REVIEW).unwrap().command.as_ref().unwrap(), &["critic"]);
     // Nobody reviews where nobody needs to.
     let text = format!(
         "{MINIMAL}[agents.dev]\nruntime = \"generic\"\ncommand = [\"a\"]\n[review]\nrequired = false\n"
     );
-    assert_eq!(load_text(&text).unwrap().agent(Role::Review), None);
+    assert_eq!(load_text(&text).unwrap().agent(Role::REVIEW), None);
 }

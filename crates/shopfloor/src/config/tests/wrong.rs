@@ -41,10 +41,25 @@ shopfloor.toml:5:20: unknown key `cmd` in [[ci.steps]]
     check_section(
         "[agents.reviewer]\nruntime = \"demo\"\n",
         r#"
-shopfloor.toml:5:9: unknown key `reviewer` in [agents]
+shopfloor.toml:5:9: `reviewer` in [agents] is nearly the name of another role
   5 | [agents.reviewer]
     |         ^^^^^^^^
-  hint: did you mean `review`? valid keys here: dev, review"#,
+  hint: did you mean `review`? valid names that work is given to here: dev, review, default"#,
+    );
+    check_section(
+        "[agents.Night-Shift]\nruntime = \"demo\"\n",
+        r#"
+shopfloor.toml:5:9: `Night-Shift` cannot be the name of a role
+  5 | [agents.Night-Shift]
+    |         ^^^^^^^^^^^
+  hint: use 1 to 16 of a-z, 0-9 and '_', beginning with a letter, and not `default`, `hand` or `issue`"#,
+    );
+    check_section(
+        "[agents.default]\nmodel = \"big\"\n",
+        r#"
+shopfloor.toml:5:9: missing key `runtime` in [agents.default]
+  5 | [agents.default]
+    |         ^^^^^^^"#,
     );
     check_section(
         "[limit]\nmax_jobs = 2\n",

@@ -7,7 +7,7 @@ mod model;
 mod trial;
 
 use super::Check;
-use model::{COMMAND, Mood, RUN};
+use model::{COMMAND, RUN};
 use shopfloor_adapters::agent::transcript::TurnLine;
 use shopfloor_core::delivery::{is_ours, same_prompt};
 use shopfloor_core::liveness::{HookEvent, StartSource, TurnEnd};
@@ -26,12 +26,12 @@ const OWN: &str = "5f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f9";
 /// Rows of a screen that a failure shows.
 const ROWS_SHOWN: usize = 8;
 
-type Verdict = Result<String, String>;
+type Finding = Result<String, String>;
 
 /// Tries everything, in an order in which each step stands on those before.
 pub fn run(client: &str, spec: &RuntimeSpec) -> Vec<Check> {
     let mut checks = Vec::new();
-    let mut judge = |behaviour: &str, verdict: Verdict| {
+    let mut judge = |behaviour: &str, verdict: Finding| {
         let good = verdict.is_ok();
         let name = format!("{client} tried: {behaviour}");
         checks.push(match verdict {
@@ -59,7 +59,7 @@ struct Suite<'t> {
 
 impl<'t> Suite<'t> {
     /// Nothing if a step failed that the rest stands on.
-    fn run(&self, judge: &mut impl FnMut(&str, Verdict) -> bool) -> Option<()> {
+    fn run(&self, judge: &mut impl FnMut(&str, Finding) -> bool) -> Option<()> {
         let started = self.trial.start("first", &self.spec.launch, OWN, Place::Trusted);
         let pane = match started.and_then(|pane| self.starts(pane)) {
             Ok(pane) => pane,
@@ -73,15 +73,14 @@ impl<'t> Suite<'t> {
             judge("status line", self.clock(&pane));
         }
         let first = "Say yes.\nThis is a trial; nothing else is to be done.";
-        self.trial.model.set(Mood::Silent);
         judge("prompt", self.submit(&pane, first)).then_some(())?;
         judge("at work", self.works(&pane));
-        self.trial.model.set(Mood::Answers);
+        self.trial.model.speak();
         judge("turn's end", self.turn_ends(&pane, 1)).then_some(())?;
         judge("guard", self.guard(&pane));
-        self.trial.model.set(Mood::Refuses);
+        self.trial.model.refuse(true);
         judge("failed turn", self.fails(&pane));
-        self.trial.model.set(Mood::Answers);
+        self.trial.model.refuse(false);
         if let Some(resume) = &self.spec.resume {
             judge("resume", self.resumes(pane, resume, first));
             judge("resume of nothing", self.resumes_nothing(resume));
@@ -111,7 +110,7 @@ impl<'t> Suite<'t> {
         Ok(pane)
     }
 
-    fn clock(&self, pane: &Pane<'_>) -> Verdict {
+    fn clock(&self, pane: &Pane<'_>) -> Finding {
         if !self.trial.wait(|| self.trial.clock().is_some()) {
             return Err("it never calls our status line".into());
         }
@@ -126,7 +125,7 @@ impl<'t> Suite<'t> {
     }
 
     /// By the runtime's own recipe: paste, see it, pause, key, hook.
-    fn submit(&self, pane: &Pane<'_>, text: &str) -> Verdict {
+    fn submit(&self, pane: &Pane<'_>, text: &str) -> Finding {
         let Some(recipe) = &self.spec.submit else { return Err("it has no recipe for typing".into()) };
         let taken = |event: &HookEvent| matches!(event, HookEvent::UserPromptSubmit { prompt, .. } if same_prompt(prompt, text));
         if !pane.wait_composer(|composer| *composer == Composer::Empty) {
@@ -144,7 +143,7 @@ impl<'t> Suite<'t> {
         }
     }
 
-    fn works(&self, pane: &Pane<'_>) -> Verdict {
+    fn works(&self, pane: &Pane<'_>) -> Finding {
         let busy = || {
             pane.reading().meaning().is_some_and(Meaning::is_busy)
                 || pane.title().is_some_and(Meaning::is_busy)
@@ -155,7 +154,7 @@ impl<'t> Suite<'t> {
         }
     }
 
-    fn turn_ends(&self, pane: &Pane<'_>, turns: usize) -> Verdict {
+    fn turn_ends(&self, pane: &Pane<'_>, turns: usize) -> Finding {
         if !self.trial.wait(|| self.trial.count(|event| matches!(event, HookEvent::Stop { .. })) >= turns) {
             return Err(shown("its Stop hook does not reach us", pane));
         }
@@ -169,19 +168,19 @@ impl<'t> Suite<'t> {
         }
     }
 
-    fn guard(&self, pane: &Pane<'_>) -> Verdict {
+    fn guard(&self, pane: &Pane<'_>) -> Finding {
         self.submit(pane, &format!("{RUN} that you know. This is a trial."))?;
         self.turn_ends(pane, 2)?;
         if self.trial.count(|event| matches!(event, HookEvent::PreToolUse { .. })) == 0 {
             return Err("its PreToolUse hook does not reach us: commands cannot be refused".into());
         }
-        match self.trial.model.heard(&["(shopfloor: force-push)"]) {
+        match self.trial.model.was_told("(shopfloor: force-push)") {
             true => Ok(format!("`{COMMAND}` was refused, and its model told why")),
             false => Err(shown("a command that was refused is not reported to its model as refused", pane)),
         }
     }
 
-    fn fails(&self, pane: &Pane<'_>) -> Verdict {
+    fn fails(&self, pane: &Pane<'_>) -> Finding {
         self.submit(pane, "Say yes again. The key is not accepted now.")?;
         let told = || {
             let hook = self.trial.count(|event| {
@@ -200,7 +199,7 @@ impl<'t> Suite<'t> {
     }
 
     /// The client ends without a word, and its conversation is taken up again.
-    fn resumes(&self, pane: Pane<'_>, resume: &Launch, first: &str) -> Verdict {
+    fn resumes(&self, pane: Pane<'_>, resume: &Launch, first: &str) -> Finding {
         let told = self.trial.told();
         let Some(conversation) = told.first().map(|told| told.conversation.clone()) else {
             return Err("its conversation has no id".into());
@@ -211,7 +210,7 @@ impl<'t> Suite<'t> {
         let next = "Say yes once more. You were ended in between.";
         self.submit(&pane, next)?;
         let opening = first.lines().next().unwrap_or_default();
-        if !self.trial.wait(|| self.trial.model.heard(&[opening, next])) {
+        if !self.trial.wait(|| self.trial.model.heard(opening, next)) {
             return Err("what was said before is not in what its model is asked".into());
         }
         let resumed = |event: &HookEvent| *event == HookEvent::SessionStart { source: StartSource::Resume };
@@ -222,7 +221,7 @@ impl<'t> Suite<'t> {
         Ok("it remembers what was said before it was ended".into())
     }
 
-    fn resumes_nothing(&self, resume: &Launch) -> Verdict {
+    fn resumes_nothing(&self, resume: &Launch) -> Finding {
         let pane = self.trial.start("third", resume, NOBODYS, Place::Trusted)?;
         let over = self.trial.wait(|| pane.has_ended());
         let verdict = match over {
@@ -235,7 +234,7 @@ impl<'t> Suite<'t> {
         pane.end().and(verdict)
     }
 
-    fn dialog(&self) -> Verdict {
+    fn dialog(&self) -> Finding {
         let pane = self.trial.start("fourth", &self.spec.launch, NOBODYS, Place::Untrusted)?;
         let seen = pane.wait_meaning(|meaning| meaning == Meaning::Dialog(DialogKind::Trust));
         let verdict = match (seen, pane.reading().composer) {

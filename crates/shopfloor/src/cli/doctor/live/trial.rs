@@ -3,10 +3,10 @@
 
 use super::super::scratch::Scratch;
 use super::model::Model;
-use crate::cli::{now, utc_offset};
+use crate::cli::now;
 use serde_json::json;
 use shopfloor_adapters::agent::settings::ClaudeRules;
-use shopfloor_adapters::agent::spool::{self, Told};
+use shopfloor_adapters::agent::spool::{self, HookReport};
 use shopfloor_adapters::agent::transcript::{TurnLine, parse_rollout_line};
 use shopfloor_adapters::agent::{settings, trust};
 use shopfloor_adapters::host::command;
@@ -16,6 +16,7 @@ use shopfloor_core::ids::Epoch;
 use shopfloor_core::liveness::HookEvent;
 use shopfloor_core::runtime::screen::{self, Composer, Reading};
 use shopfloor_core::runtime::{Launch, Meaning, RuntimeSpec, Setup, TranscriptKind, Values};
+use shopfloor_desk::time::utc_offset;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -111,7 +112,7 @@ impl<'a> Trial<'a> {
              sandbox_mode = \"danger-full-access\"\n[analytics]\nenabled = false\n\
              [model_providers.trial]\nname = \"trial\"\nbase_url = \"http://127.0.0.1:{}/v1\"\n\
              wire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\nrequest_max_retries = 1\nstream_max_retries = 1\n",
-            self.model.port
+            self.model.port()
         );
         std::fs::write(home.join(".codex/config.toml"), config)
     }
@@ -138,7 +139,7 @@ impl<'a> Trial<'a> {
     }
 
     fn environment(&self, place: Place) -> Vec<(OsString, OsString)> {
-        let url = format!("http://127.0.0.1:{}", self.model.port);
+        let url = format!("http://127.0.0.1:{}", self.model.port());
         let set: [(&str, OsString); 19] = [
             ("PATH", self.path.clone()),
             ("HOME", self.folder.join("home").into()),
@@ -181,7 +182,7 @@ impl<'a> Trial<'a> {
     }
 
     /// What the client told so far.
-    pub fn told(&self) -> Vec<Told> {
+    pub fn told(&self) -> Vec<HookReport> {
         spool::read_new(&self.session(), 0).map(|batch| batch.told).unwrap_or_default()
     }
 

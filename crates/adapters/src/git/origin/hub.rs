@@ -1,0 +1,128 @@
+//! The floor's own hub as origin: a bare repository on this machine, which is its own near repository. Where
+//! its branches are is read from its files, nothing has to be fetched, and its files tell when a branch
+//! moves.
+//!
+//! What the merge queue built goes there as links ([`super::hand_over`]) and a ref transaction. Then the disk
+//! is waited for: once for the branch and once for its folder. On a journalling file system that includes
+//! what was written and linked before. Whatever is interrupted leaves objects that nobody refers to, and is
+//! repeated.
+
+use super::hand_over::hand_over;
+use super::{Move, Origin, Push, answered};
+use crate::git::locks;
+use crate::git::run::{Git, GitError, GitResult, Repo};
+use shopfloor_core::ids::Sha;
+use shopfloor_engine::ports::PortResult;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+pub(super) struct Hub(Repo);
+
+impl Hub {
+    pub(super) fn new(git: &Git, dir: &Path) -> Self {
+        Hub(git.bare(dir))
+    }
+}
+
+impl Origin for Hub {
+    fn url(&self) -> &OsStr {
+        self.0.path().as_os_str()
+    }
+
+    fn near(&self) -> &Repo {
+        &self.0
+    }
+
+    fn look(&self) -> PortResult<()> {
+        Ok(())
+    }
+
+    fn refs(&self, names: &[&str]) -> PortResult<Vec<Option<Sha>>> {
+        Ok(self.0.refs(names)?)
+    }
+
+    fn send(&self, push: &Push<'_>) -> PortResult<()> {
+        if push.from.is_scratch() {
+            for wanted in push.moves {
+                hand_over(push.from, &self.0, wanted, push.forward)?;
+            }
+            return Ok(self.swap(push)?);
+        }
+        push.check_forward(push.from)?;
+        if push.from.path() == self.0.path() {
+            return Ok(self.swap(push)?);
+        }
+        // Through git's own transport, which finds out what is missing here, and runs the hooks.
+        push.from.call("push").pushing(self.url(), push).run().map(drop).map_err(answered)
+    }
+
+    fn has_made(&self, push: &Push<'_>) -> PortResult<bool> {
+        for Move { name, old, new } in push.moves {
+            let (Some(old), Some(new)) = (old, new) else { continue };
+            let path = self.0.path().join("logs").join(name);
+            let log = tail(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
+            let (begin, end) = (format!("{old} {new} "), format!("\t{}", push.why));
+            // Git writes the line before it moves the branch, and may die in between. Whoever took the commit
+            // off found the branch there: that is the next line.
+            let lines: Vec<&str> = log.lines().collect();
+            let made = |line: &str| line.starts_with(&begin) && line.ends_with(&end);
+            if !lines.windows(2).any(|pair| made(pair[0]) && pair[1].starts_with(new.as_str())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn tells(&self) -> bool {
+        true
+    }
+}
+
+impl Hub {
+    /// One transaction: the refs move only if each of them, and each ref that has to stand, is where it was.
+    fn swap(&self, push: &Push<'_>) -> GitResult<()> {
+        let mut lines = String::new();
+        for (name, at) in push.standing {
+            lines.push_str(&format!("verify {name}\0{at}\0"));
+        }
+        for Move { name, old, new } in push.moves {
+            lines.push_str(&match (old, new) {
+                (Some(old), Some(new)) => format!("update {name}\0{new}\0{old}\0"),
+                (None, Some(new)) => format!("create {name}\0{new}\0"),
+                (Some(old), None) => format!("delete {name}\0{old}\0"),
+                (None, None) => format!("verify {name}\0\0"),
+            });
+        }
+        // Locks left by a git that was killed while it moved a branch.
+        let names = push.moves.iter().map(|wanted| wanted.name.as_str());
+        for name in names.chain(["HEAD", "packed-refs"]) {
+            locks::remove_stale(&self.0.path().join(format!("{name}.lock")), locks::STALE_AFTER);
+        }
+        self.0.update_refs(push.why, lines)?;
+        for Move { name, .. } in push.moves.iter().filter(|wanted| wanted.new.is_some()) {
+            let folder = self.0.path().join(name);
+            let folder = folder.parent().unwrap_or(self.0.path());
+            let synced = fs::File::open(folder).and_then(|f| f.sync_all());
+            synced.map_err(|e| GitError::io(format!("syncing {}", folder.display()), e))?;
+        }
+        Ok(())
+    }
+}
+
+/// How much of a log is read: more moves than fit between a publication and its answer.
+const LOG_BYTES_MAX: u64 = 256 * 1024;
+
+/// The end of a file; a missing file counts as empty.
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = match fs::File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        file => file?,
+    };
+    let length = file.metadata()?.len();
+    file.seek(io::SeekFrom::Start(length.saturating_sub(LOG_BYTES_MAX)))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,38 @@
+//! Labels that the factory reads and sets. People and their tools use them too, so these spellings never change.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// Somebody wants the issue worked on.
+    Backlog,
+    /// A job works on it.
+    InProgress,
+    /// A person has to deal with it first.
+    Blocked,
+    /// It has to be split or made clearer first.
+    Underspecified,
+    /// It goes before others.
+    Priority,
+    /// A review found it in passing.
+    TechDebt,
+}
+
+impl Label {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Label::Backlog => "backlog",
+            Label::InProgress => "in-progress",
+            Label::Blocked => "blocked",
+            Label::Underspecified => "underspecified",
+            Label::Priority => "priority",
+            Label::TechDebt => "tech-debt",
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,49 @@
+//! Every text that an agent or a person reads from the factory, one named function each, so that somebody can read them
+//! all and change one without searching for it. They are pure: what a text says follows from its arguments. Nothing here
+//! decides anything.
+//!
+//! The tests write all of them to `snapshots/`, which read like documents. After you changed a text:
+//! `INSTA_UPDATE=always cargo test -p shopfloor-core texts`, and read the diff.
+//!
+//! How they are written: what happened, then what to do next, in plain words. An agent's message begins with a
+//! [`FirstLine`], which programs match. Notes and reasons are fragments in lower case, since they stand after a name or a
+//! colon; comments and messages are sentences.
+
+pub mod agents;
+pub mod checks;
+pub mod comments;
+pub mod escalations;
+mod first_line;
+pub mod markers;
+pub mod notes;
+pub mod people;
+pub mod queue;
+pub mod reasons;
+pub mod records;
+
+pub use first_line::{FirstLine, NoFirstLine};
+
+use crate::ids::IssueNumber;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// A time as people say it.
+pub fn span(d: Duration) -> String {
+    match d.as_secs() {
+        s if s >= 7200 && s % 3600 == 0 => format!("{} h", s / 3600),
+        s if s >= 120 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}
+
+/// `#1, #2`, or with another word between them.
+pub fn issues(numbers: &[IssueNumber], between: &str) -> String {
+    numbers.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
+}
+
+/// `1 file`, `2 files`.
+fn count(n: u32, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

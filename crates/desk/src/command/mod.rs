@@ -1,0 +1,20 @@
+//! Commands: what people and programs may tell a floor, checked before it is committed as an event. Whoever
+//! offers a command decides who may give it.
+
+mod answer;
+mod approval;
+mod asking;
+mod branch;
+mod escalate;
+mod job;
+mod pull;
+mod queue;
+mod tries;
+mod work;
+
+pub use answer::{Answered, FreeText, Meant};
+pub use approval::{Approve, CommitName};
+pub use asking::{Asking, Author, Change, target_named};
+pub use branch::Wish;
+pub use escalate::Escalated;
+pub use queue::{HoldView, Queued};

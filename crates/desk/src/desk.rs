@@ -1,0 +1,159 @@
+//! A floor's door: its store, and the daemon if one runs.
+
+use crate::{Error, Exit, Result, Subscription, answer, door, now};
+use serde::Serialize;
+use shopfloor_adapters::forge::local::LocalForges;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{ProjectName, Seq};
+use shopfloor_core::state::Project;
+use shopfloor_engine::ports::{Forge, Forges};
+use shopfloor_engine::{Applied, Engine};
+use shopfloor_store::backend::{self, Backend};
+use shopfloor_store::ci::CiRuns;
+use shopfloor_store::{Store, StoreError};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub struct Desk {
+    pub layout: Layout,
+    /// Where this floor is kept.
+    backend: Arc<dyn Backend>,
+}
+
+/// Whether a daemon answers, and which process it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DaemonView {
+    pub running: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+impl Desk {
+    pub fn new(layout: Layout) -> Self {
+        let backend = backend::at_path(&layout.database());
+        Desk { layout, backend }
+    }
+
+    /// The desk of a floor that is kept elsewhere than in its home.
+    pub fn kept_in(layout: Layout, backend: Arc<dyn Backend>) -> Self {
+        Desk { layout, backend }
+    }
+
+    /// Makes the home folder if it does not exist. It holds sockets and agents' work: ours alone.
+    pub fn ensure_home(&self) -> Result<()> {
+        let root = self.layout.root();
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)
+            .map_err(|e| Error::failed(format!("the floor's home {} cannot be made: {e}", root.display())))?;
+        let meta = std::fs::metadata(root)?;
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(Error::failed(format!(
+                "the floor's home {} belongs to another user",
+                root.display()
+            ))
+            .hint("set SHOPFLOOR_HOME to a folder of your own"));
+        }
+        if meta.mode() & 0o077 != 0 {
+            std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    fn existing(&self) -> Result<&dyn Backend> {
+        if self.backend.exists() {
+            return Ok(&*self.backend);
+        }
+        Err(Error::no_such(format!("there is no floor in {}", self.layout.root().display()))
+            .hint("run `shopfloor init` in a git repository first"))
+    }
+
+    /// The floor as it is now, without the daemon.
+    pub fn engine(&self) -> Result<Engine<Box<dyn Store>>> {
+        Ok(Engine::open(self.existing()?.store()?)?)
+    }
+
+    /// The floor, created if there is none.
+    pub fn new_engine(&self) -> Result<Engine<Box<dyn Store>>> {
+        self.ensure_home()?;
+        Ok(Engine::open(self.backend.store()?)?)
+    }
+
+    /// The projects' forges. `[forge] kind` knows only one kind, which is in the floor's own store.
+    pub fn forges(&self) -> Result<LocalForges> {
+        Ok(LocalForges::new(self.existing()?.forge()?))
+    }
+
+    /// One project's forge.
+    pub fn forge(&self, project: &ProjectName) -> Result<Arc<dyn Forge>> {
+        answer(self.forges()?.of(project))
+    }
+
+    pub fn ci(&self) -> Result<Box<dyn CiRuns>> {
+        Ok(self.existing()?.ci()?)
+    }
+
+    /// The projects alone: for whoever needs to know which it is about, the rest of a large floor is a lot to read.
+    pub fn projects(&self) -> Result<Vec<Project>> {
+        Ok(shopfloor_engine::records(&mut *self.reader()?)?)
+    }
+
+    /// The floor's store, for reading only.
+    pub fn reader(&self) -> Result<Box<dyn Store>> {
+        let backend = self.existing()?;
+        match backend.reader() {
+            // An older store is migrated by whoever opens it for writing.
+            Err(StoreError::Older { .. }) => Ok(backend.store()?),
+            other => Ok(other?),
+        }
+    }
+
+    /// Opens the store without changing or creating it.
+    pub fn probe_store(&self) -> std::result::Result<Option<Box<dyn Store>>, StoreError> {
+        let backend = &self.backend;
+        if backend.exists() { backend.reader().map(Some) } else { Ok(None) }
+    }
+
+    /// Everything that happens after that position in the journal; `None`: from now on.
+    pub fn subscribe(&self, after: Option<Seq>) -> Result<Subscription> {
+        Subscription::new(self, after)
+    }
+
+    /// Commits an event and tells the daemon, if one runs.
+    pub fn submit(&self, event: &Event) -> Result<Applied> {
+        let applied = self.engine()?.submit(now(), event)?;
+        self.poke();
+        match applied.set_aside {
+            Some(why) => Err(Error::failed(format!("a bug in shopfloor: {why}"))
+                .hint("nothing was done; `shopfloor events` has what was asked, for a report")),
+            None => Ok(applied),
+        }
+    }
+
+    /// Tells the daemon that something changed. Without a daemon, nobody needs to be told.
+    pub fn poke(&self) {
+        let _ = self.ask_daemon("poke");
+    }
+
+    /// Tells the daemon that there may be news on a project's forge. It finds out for itself what is new.
+    pub fn hint(&self, project: &ProjectName) {
+        let _ = self.ask_daemon(&format!("look {project}"));
+    }
+
+    /// One line to the daemon, one line back; `None` if no daemon runs.
+    pub fn ask_daemon(&self, request: &str) -> Result<Option<String>> {
+        door::ask(&self.layout.daemon_socket(), request)
+            .map_err(|e| Error::new(Exit::Busy, format!("the daemon does not answer: {e}")))
+    }
+
+    pub fn daemon(&self) -> Result<DaemonView> {
+        // `pong PID`
+        let answer = self.ask_daemon("ping")?.unwrap_or_default();
+        let mut words = answer.split_whitespace();
+        let running = words.next() == Some("pong");
+        Ok(DaemonView { running, pid: words.next().filter(|_| running).and_then(|pid| pid.parse().ok()) })
+    }
+}

@@ -1,0 +1,24 @@
+//! Views: what there is, as values. Texts for people are here, in one place, whoever shows them; text by
+//! others is passed on as it was written, and neutralised by whoever shows it (the command line does; JSON
+//! escapes it).
+
+pub mod agent;
+pub mod awaiting;
+pub mod beside;
+pub mod branch;
+pub mod entry;
+pub mod explanation;
+pub mod held;
+pub mod issue;
+pub mod job;
+pub mod note;
+pub mod pull;
+pub mod question;
+pub mod queue;
+pub mod run;
+pub mod session;
+pub mod stats;
+pub mod status;
+pub mod timer;
+pub mod tries;
+pub mod trouble;

@@ -1,0 +1,160 @@
+//! Questions: what agents and their clients wait to be told by people.
+
+use super::job;
+use crate::texts;
+use crate::time::moment;
+use serde::Serialize;
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, role_names};
+use shopfloor_core::state::{About, Floor, Job, JobState, Outage, Session, Staff};
+use shopfloor_core::time::Time;
+
+/// A question, whoever asks.
+pub struct Question {
+    pub id: QuestionId,
+    pub project: ProjectName,
+    /// `None`: it is about the project's agents.
+    pub issue: Option<IssueNumber>,
+    pub title: String,
+    pub kind: String,
+    pub text: String,
+    pub options: Vec<ChoiceView>,
+    /// Taken at the deadline if nobody has answered.
+    pub default: Option<String>,
+    pub deadline: Option<Time>,
+    pub asked_at: Time,
+    /// The session whose terminal shows it.
+    pub session: Option<String>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct ChoiceView {
+    pub number: u32,
+    pub label: String,
+    pub description: String,
+}
+
+#[derive(Serialize)]
+pub struct QuestionView {
+    id: String,
+    pub project: ProjectName,
+    /// `None`: it is about the project's agents.
+    pub issue: Option<IssueNumber>,
+    kind: String,
+    question: String,
+    options: Vec<String>,
+    choices: Vec<ChoiceView>,
+    pub default: Option<String>,
+    pub deadline: Option<String>,
+    pub asked_at: String,
+    pub session: Option<String>,
+}
+
+/// Every open question of a floor, oldest first.
+pub fn all(floor: &Floor) -> Vec<Question> {
+    let sessions = floor.sessions.iter().filter_map(|session| of_session(floor, session));
+    // An open login dialog is its outage's question.
+    let causes = |staff: &Staff| {
+        let causes = staff.causes().into_iter().filter(|(outage, _)| floor.login_dialog(outage).is_none());
+        causes.map(|(outage, roles)| of_outage(&staff.project, outage, &roles)).collect()
+    };
+    let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
+    let mut open: Vec<Question> =
+        floor.jobs.iter().filter_map(of_job).chain(sessions).chain(outages).collect();
+    open.sort_by_key(|question| question.asked_at);
+    open
+}
+
+/// The questions about an issue's job.
+pub fn of_issue(floor: &Floor, job: &Job) -> Vec<Question> {
+    all(floor).into_iter().filter(|q| q.project == job.project && q.issue == Some(job.number())).collect()
+}
+
+fn numbered(labels: Vec<String>) -> Vec<ChoiceView> {
+    let choice = |(number, label)| ChoiceView { number, label, description: String::new() };
+    (1..).zip(labels).map(choice).collect()
+}
+
+fn of_job(job: &Job) -> Option<Question> {
+    let JobState::NeedsHuman { question, asked, .. } = &job.state else { return None };
+    Some(Question {
+        id: asked.id,
+        project: job.project.clone(),
+        issue: Some(job.number()),
+        title: job.title.clone(),
+        kind: "question".to_owned(),
+        text: question.clone(),
+        options: numbered(asked.options.clone()),
+        default: asked.default.clone(),
+        deadline: asked.due,
+        asked_at: job::since(job),
+        session: None,
+    })
+}
+
+fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question {
+    Question {
+        id: outage.question,
+        project: project.clone(),
+        issue: None,
+        title: String::new(),
+        kind: "agents".to_owned(),
+        text: texts::outage(&role_names(roles), &outage.why),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: outage.since,
+        session: None,
+    }
+}
+
+fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
+    let ask = session.asks.open.as_ref().filter(|ask| ask.answer.is_none())?;
+    let options = match &ask.about {
+        About::Dialog { view: Some(view), .. } => {
+            let choice = |o: &shopfloor_core::runtime::DialogOption| ChoiceView {
+                number: o.number,
+                label: o.label.clone(),
+                description: o.description.clone(),
+            };
+            view.options.iter().map(choice).collect()
+        }
+        _ => numbered(ask.options()),
+    };
+    let out = floor.outage(&session.project, session.role);
+    let at_login = out.filter(|outage| floor.login_dialog(outage).is_some_and(|s| s.epoch == session.epoch));
+    let text = match at_login {
+        Some(outage) => texts::outage_at_login(&outage.role.to_string(), &outage.why, &ask.text()),
+        None => ask.text(),
+    };
+    Some(Question {
+        id: ask.id,
+        project: session.project.clone(),
+        issue: Some(session.assignment.number()),
+        title: floor.jobs.get(&session.job).map(|job| job.title.clone()).unwrap_or_default(),
+        kind: format!("{} {}", session.role, ask.kind()),
+        text,
+        options,
+        default: None,
+        deadline: None,
+        asked_at: ask.since,
+        session: Some(session.tmux.clone()),
+    })
+}
+
+impl From<Question> for QuestionView {
+    fn from(question: Question) -> QuestionView {
+        QuestionView {
+            id: format!("q{}", question.id),
+            project: question.project,
+            issue: question.issue,
+            kind: question.kind,
+            question: question.text,
+            options: question.options.iter().map(|choice| choice.label.clone()).collect(),
+            choices: question.options,
+            default: question.default,
+            deadline: question.deadline.map(moment),
+            asked_at: moment(question.asked_at),
+            session: question.session,
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The projects' configurations as they are in force. A file that changes is read again; one that
+//! has become wrong is reported and the last good one stays.
+
+mod surroundings;
+
+use crate::attend::Runtimes;
+use crate::config::needs::{named_variables, unset};
+use crate::config::runtimes::Catalogue;
+use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, secrets};
+use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
+use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
+use shopfloor_adapters::ci::own::OwnSteps;
+use shopfloor_adapters::git::branches::OriginFile;
+use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
+use shopfloor_adapters::git::{self, GitProject};
+use shopfloor_adapters::host::env::clean_env;
+use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
+use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
+use shopfloor_core::allow::Allowed;
+use shopfloor_core::ci::SkipPaths;
+use shopfloor_core::event::Event;
+use shopfloor_core::ids::{ProjectName, Role};
+use shopfloor_core::policy::Policy;
+use shopfloor_core::runtime::Values;
+use shopfloor_core::state::Floor;
+use shopfloor_core::text::Redactor;
+use shopfloor_desk::Error;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use surroundings::Surroundings;
+
+/// One project, loaded.
+#[derive(Clone)]
+pub struct Loaded {
+    pub config: ProjectConfig,
+    pub checkout: PathBuf,
+    pub redactor: Redactor,
+    /// What the redactor hides.
+    hidden: Vec<String>,
+}
+
+impl Loaded {
+    pub fn git(&self) -> GitProject {
+        git_project(&self.config, &self.checkout)
+    }
+
+    /// With what the commits that land are signed.
+    fn signing(&self, around: &Surroundings) -> Option<Signing> {
+        /// Where the user's keys are, and the agents that hold them.
+        const KEYS: [&str; 3] = ["SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO"];
+        let chosen = self.config.merge.signing.as_ref()?;
+        let (format, key) = match chosen.format {
+            SignWith::Ssh => (SignatureFormat::Ssh, self.checkout.join(&chosen.key).into_os_string()),
+            SignWith::Openpgp => (SignatureFormat::OpenPgp, (&chosen.key).into()),
+        };
+        let keys: Vec<String> = KEYS.iter().map(|name| (*name).to_owned()).collect();
+        Some(Signing { format, key, env: clean_env(around.all(), &keys) })
+    }
+}
+
+fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
+    GitProject {
+        name: config.project.name.clone(),
+        primary_branch: config.project.primary_branch.clone(),
+        checkout: checkout.to_owned(),
+        push_rescues: config.rescue.push,
+        signing: None,
+        targets: config.merge.targets().into_iter().map(|target| target.branch).collect(),
+        origin: config.project.origin.clone(),
+    }
+}
+
+/// A project's own file as its primary branch has it.
+pub type Accepted = Arc<dyn Fn(&GitProject) -> Result<OriginFile, String> + Send + Sync>;
+
+/// Former values of secrets that are still hidden.
+const HIDDEN_MAX: usize = 200;
+
+#[derive(Clone, Default)]
+pub struct Projects {
+    loaded: Arc<RwLock<BTreeMap<ProjectName, Loaded>>>,
+    floor: Arc<FloorConfig>,
+    runtimes: Arc<Catalogue>,
+    around: Surroundings,
+    /// How to get at what is accepted; none for whoever only looks.
+    accepted: Option<Accepted>,
+    /// Where each is, also of those that cannot be read.
+    checkouts: Arc<RwLock<BTreeMap<ProjectName, PathBuf>>>,
+}
+
+/// A project that is not begun, and why.
+pub struct Unusable {
+    pub project: ProjectName,
+    pub error: Error,
+}
+
+impl Projects {
+    /// Every project of the floor whose configuration can be read and whose secrets are to be had, and why
+    /// not of the others. They must not hold up the rest.
+    pub fn load(floor_config: &FloorConfig, runtimes: Catalogue, floor: &Floor) -> (Self, Vec<Unusable>) {
+        let projects = Projects {
+            floor: Arc::new(floor_config.clone()),
+            runtimes: Arc::new(runtimes),
+            ..Projects::default()
+        };
+        let mut unusable = Vec::new();
+        for project in floor.projects.iter() {
+            projects.is_at(&project.name, Path::new(&project.checkout));
+            match projects.read(Path::new(&project.checkout)) {
+                Ok(loaded) => projects.put(loaded),
+                Err(error) => unusable.push(Unusable { project: project.name.clone(), error }),
+            }
+        }
+        (projects, unusable)
+    }
+
+    /// The same for whoever only looks: an error if there is none at all.
+    pub fn usable(floor_config: &FloorConfig, runtimes: Catalogue, floor: &Floor) -> Result<Self, Error> {
+        let (projects, unusable) = Projects::load(floor_config, runtimes, floor);
+        match unusable.into_iter().next_back() {
+            Some(last) if projects.all().is_empty() => Err(last.error),
+            _ => Ok(projects),
+        }
+    }
+
+    /// From now on the checks are those that the primary branch has. The projects that have none there that can be
+    /// used are not begun.
+    pub fn with_accepted(self, accepted: Accepted) -> (Self, Vec<Unusable>) {
+        let projects = Projects { accepted: Some(accepted), ..self };
+        let mut unusable = Vec::new();
+        for project in projects.all() {
+            match projects.read(&project.checkout) {
+                Ok(loaded) => projects.put(loaded),
+                Err(error) => {
+                    let project = project.config.project.name;
+                    let mut all = projects.loaded.write().unwrap_or_else(|broken| broken.into_inner());
+                    all.remove(&project);
+                    drop(all);
+                    unusable.push(Unusable { project, error });
+                }
+            }
+        }
+        (projects, unusable)
+    }
+
+    /// What counts as passed is what the primary branch says, not whatever the checkout holds just now. What may be
+    /// passed to the checks is the user's own to say.
+    fn take_accepted(&self, checkout: &Path, config: &mut ProjectConfig) -> Result<(), Error> {
+        let Some(accepted) = &self.accepted else { return Ok(()) };
+        let git = git_project(config, checkout);
+        let branch = &git.primary_branch;
+        let text = accepted(&git).map_err(|why| Error::failed(format!("{branch} cannot be read: {why}")))?;
+        let text = match text {
+            OriginFile::Text(text) => text,
+            OriginFile::Absent => return Ok(()),
+            // Somebody has deleted it: what was accepted is accepted still.
+            OriginFile::NoBranch => {
+                if let Some(known) = self.known(&git.name) {
+                    config.ci = config.ci.accepting(known.config.ci);
+                }
+                return Ok(());
+            }
+        };
+        let name = format!("{branch}:{}", config::FILE_NAME);
+        let theirs = config::load::project_from(Path::new(&name), &text, &self.floor)?;
+        config.ci = config.ci.accepting(theirs.ci);
+        Ok(())
+    }
+
+    fn is_at(&self, project: &ProjectName, checkout: &Path) {
+        let mut all = self.checkouts.write().unwrap_or_else(|broken| broken.into_inner());
+        all.insert(project.clone(), checkout.to_owned());
+    }
+
+    /// What hides a project's secrets, as far as they are known here. Without a configuration only
+    /// the shapes of tokens are.
+    pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Redactor {
+        let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
+        projects.read(checkout).map(|project| project.redactor).unwrap_or_default()
+    }
+
+    fn put(&self, project: Loaded) {
+        let mut all = self.loaded.write().unwrap_or_else(|broken| broken.into_inner());
+        all.insert(project.config.project.name.clone(), project);
+    }
+
+    fn read(&self, checkout: &Path) -> Result<Loaded, Error> {
+        let mut config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
+        self.take_accepted(checkout, &mut config)?;
+        let secrets = secrets::resolve(&config, checkout, &|name| self.around.text(name)).map_err(|e| {
+            Error::usage(e.to_string())
+                .hint("set it, and run `shopfloor up` again: a daemon that runs is told")
+        })?;
+        let mut hidden: Vec<String> = secrets.iter().map(|(_, value)| value.to_owned()).collect();
+        hidden.extend(self.passed_secrets(&config));
+        // What was passed on before is still on screens.
+        hidden
+            .extend(self.known(&config.project.name).into_iter().flat_map(|old| old.hidden).take(HIDDEN_MAX));
+        hidden.sort_unstable();
+        hidden.dedup();
+        Ok(Loaded { redactor: Redactor::new(hidden.clone()), config, checkout: checkout.to_owned(), hidden })
+    }
+
+    /// Reads a project's file, again or for the first time: an event if what the core decides by
+    /// has changed.
+    pub fn reload(&self, name: &ProjectName, checkout: &Path) -> Result<Option<Event>, String> {
+        let new = self.read(checkout).map_err(|e| e.message)?;
+        if new.config.project.name != *name {
+            return Err(format!("{} names another project: {}", config::FILE_NAME, new.config.project.name));
+        }
+        self.is_at(name, checkout);
+        let known = self.known(name);
+        // A project that was not to be had is paused until it is set again; other agents are looked at.
+        let changed = known.is_none_or(|old| {
+            old.config.policy() != new.config.policy() || old.config.agents != new.config.agents
+        });
+        let event = project_event(&new, &self.floor);
+        self.put(new);
+        Ok(changed.then_some(event))
+    }
+
+    /// Takes over variables of somebody who may say so; others than the projects name are left alone. The
+    /// names of those that differ, and what follows.
+    pub fn told(&self, mut variables: BTreeMap<String, Option<String>>) -> (Vec<String>, Vec<Event>) {
+        let checkouts = self.checkouts.read().unwrap_or_else(|broken| broken.into_inner()).clone();
+        let named: BTreeSet<String> =
+            checkouts.values().flat_map(|checkout| named_variables(checkout, &self.floor)).collect();
+        variables.retain(|name, _| named.contains(name));
+        let changed = self.around.change(variables);
+        let mut events = Vec::new();
+        for (name, checkout) in &checkouts {
+            match self.reload(name, checkout) {
+                Ok(event) => events.extend(event),
+                Err(why) => events.push(Event::ProjectPaused { project: name.clone(), why }),
+            }
+        }
+        events.push(Event::StaffTouched { project: None });
+        (changed, events)
+    }
+
+    fn known(&self, name: &ProjectName) -> Option<Loaded> {
+        self.loaded.read().unwrap_or_else(|broken| broken.into_inner()).get(name).cloned()
+    }
+
+    pub fn get(&self, name: &ProjectName) -> Option<Loaded> {
+        let mut loaded = self.known(name)?;
+        if loaded.config.agents.values().any(|agent| agent.key_command.is_some()) {
+            loaded.redactor = Redactor::new(loaded.hidden.iter().cloned().chain(known_keys()));
+        }
+        Some(loaded)
+    }
+
+    /// Values of variables that are let through to agents and checks and whose name says secret: what
+    /// those print is redacted too.
+    fn passed_secrets(&self, config: &ProjectConfig) -> Vec<String> {
+        const WORDS: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
+        let steps = config.steps.values().filter_map(|step| step.pass_env.as_ref()).flatten();
+        let names = config.agents.values().flat_map(|a| &a.pass_env).chain(&config.ci.pass_env).chain(steps);
+        names
+            .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
+            .filter_map(|name| self.around.text(name))
+            .collect()
+    }
+
+    pub fn all(&self) -> Vec<Loaded> {
+        self.loaded.read().unwrap_or_else(|broken| broken.into_inner()).values().cloned().collect()
+    }
+
+    /// Events for what differs from what the floor knows.
+    pub fn events(&self, floor: &Floor) -> Vec<Event> {
+        let differs = |p: &Loaded| {
+            floor
+                .projects
+                .get(&p.config.project.name)
+                .is_none_or(|known| known.policy != policy(p, &self.floor) || known.paused.is_some())
+        };
+        self.all().iter().filter(|p| differs(p)).map(|p| project_event(p, &self.floor)).collect()
+    }
+
+    /// Runs of checks at once: more than a merge queue can use, so that it cannot hold up pull
+    /// requests.
+    pub fn check_slots(&self) -> usize {
+        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1) + 1
+    }
+
+    pub fn git_lookup(&self) -> git::Projects {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            Some(GitProject { signing: project.signing(&projects.around), ..project.git() })
+        })
+    }
+
+    pub fn redactor_lookup(&self) -> Arc<dyn Fn(&ProjectName) -> Redactor + Send + Sync> {
+        let projects = self.clone();
+        Arc::new(move |name| projects.get(name).map(|p| p.redactor).unwrap_or_default())
+    }
+
+    pub fn ci_lookup(&self) -> CiConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let ci = &project.config.ci;
+            Some(CiConfig {
+                steps: project.config.ci_steps(),
+                timeout: ci.timeout.0,
+                env: clean_env(projects.around.all(), &ci.pass_env),
+                log_bytes_max: usize::try_from(ci.log_max).unwrap_or(usize::MAX),
+                redactor: project.redactor,
+                infra: ci.infra.clone(),
+                // Checked when it was loaded; what cannot be read skips nothing.
+                skip: SkipPaths::new(&ci.skip_paths).unwrap_or_default(),
+                primary_branch: project.config.project.primary_branch.clone(),
+                own: Some(projects.own_steps()),
+            })
+        })
+    }
+
+    /// Reads the checks of a commit's own configuration.
+    fn own_steps(&self) -> OwnSteps {
+        let floor = self.floor.clone();
+        let read = move |text: &str| {
+            let config = config::load::project_from(Path::new(config::FILE_NAME), text, &floor);
+            config.map(|config| config.ci_steps()).map_err(|e| e.to_string())
+        };
+        OwnSteps { file: config::FILE_NAME.to_owned(), read: Arc::new(read) }
+    }
+
+    pub fn setup_lookup(&self) -> SetupConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let worktree = project.config.worktree;
+            Some(SetupConfig {
+                setup: worktree.setup,
+                teardown: worktree.teardown,
+                timeout: worktree.timeout.0,
+                include: worktree.include,
+                ports: worktree.ports.range(),
+                env: clean_env(projects.around.all(), &project.config.ci.pass_env),
+                redactor: project.redactor,
+                checkout: project.checkout,
+            })
+        })
+    }
+
+    pub fn notice_lookup(&self) -> NoticeConfigs {
+        let projects = self.clone();
+        Arc::new(move |name| {
+            let project = projects.get(name)?;
+            let merge = project.config.merge;
+            Some(NoticeConfig {
+                on_landed: merge.on_landed.unwrap_or_default(),
+                on_not_landed: merge.on_not_landed.unwrap_or_default(),
+                timeout: merge.command_timeout.0,
+                env: clean_env(projects.around.all(), &[]),
+                redactor: project.redactor,
+                checkout: project.checkout,
+            })
+        })
+    }
+
+    pub fn agent_lookup(&self) -> AgentConfigs {
+        let projects = self.clone();
+        Arc::new(move |name, role| {
+            let project = projects.get(name)?;
+            let agent = project.config.agent(role)?;
+            let mut values = Values::new();
+            values.extend(agent.command.clone().map(|command| ("command".into(), command)));
+            values.extend(agent.model.clone().map(|model| ("model".into(), vec![model])));
+            values.extend(agent.permission_mode.clone().map(|mode| ("permission_mode".into(), vec![mode])));
+            Some(AgentConfig {
+                spec: projects.runtimes.get(agent.runtime.as_str())?,
+                values,
+                env: clean_env(projects.around.all(), &agent.pass_env),
+                primary_branch: project.config.project.primary_branch.clone(),
+                redactor: project.redactor.clone(),
+                checkout: project.checkout.clone(),
+                // Checked when it was loaded; what cannot be read allows nothing.
+                allow: Allowed::new(&agent.allow).unwrap_or_default(),
+                mcp: mcp(agent.mcp, role),
+                prompt: agent.prompt.clone(),
+                key: agent
+                    .key_command
+                    .clone()
+                    .zip(agent.key_variable())
+                    .map(|(argv, variable)| KeyCommand { argv, variable: variable.to_owned() }),
+                unset: unset(&project.config, role, &|name| projects.around.is_set(name)),
+            })
+        })
+    }
+}
+
+fn mcp(chosen: Option<McpServers>, role: Role) -> Mcp {
+    match chosen {
+        Some(McpServers::None) => Mcp::None,
+        Some(McpServers::Project) => Mcp::Project,
+        Some(McpServers::User) => Mcp::User,
+        None if role.profile().users_servers => Mcp::User,
+        None => Mcp::None,
+    }
+}
+
+impl Projects {
+    pub fn runtimes(&self) -> Runtimes {
+        let runtimes = self.runtimes.clone();
+        Arc::new(move |name| runtimes.get(name))
+    }
+
+    /// Whether a runtime's client tells what it does, and so is attended to.
+    pub fn tells(&self, runtime: &str) -> bool {
+        self.runtimes.get(runtime).is_some_and(|spec| spec.capabilities.hooks)
+    }
+}
+
+/// A project's event for the core.
+fn project_event(project: &Loaded, floor: &FloorConfig) -> Event {
+    Event::ProjectSet {
+        project: project.config.project.name.clone(),
+        checkout: project.checkout.display().to_string(),
+        policy: policy(project, floor),
+    }
+}
+
+/// What the core decides by: the project's own settings and the floor's limit.
+fn policy(project: &Loaded, floor: &FloorConfig) -> Policy {
+    Policy { floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize), ..project.config.policy() }
+}
