@@ -110,11 +110,12 @@ fn nothing_is_typed_into_a_dialog() {
         assert_eq!(explained["status"], format!("dialog ({kind})"), "{explained}");
         let held = texts(&explained["messages"], "held");
         assert!(held.iter().any(|why| why.contains("a dialog is up")), "{explained}");
-        let told = floor.notes("NEEDS_HUMAN");
-        assert!(
-            told.iter().any(|t| t.contains(&format!("a dialog ({kind})")) && t.contains(&tmux)),
-            "{told:?}"
-        );
+        // People are told once the dialog can be read, which may be after the hook that announces it.
+        wait_for("people are told", || {
+            let names_it =
+                |told: &String| told.contains(&format!("a dialog ({kind})")) && told.contains(&tmux);
+            floor.notes("NEEDS_HUMAN").iter().any(names_it).then_some(())
+        });
         up.push((issue, epoch, tmux));
     }
     // It stays so for as long as the dialogs are up.
