@@ -50,6 +50,6 @@ pub fn a_teardown_can_be_made_again(world: &impl SetupWorld) {
     let tree = made(world, 1);
     done(world, &tree);
     for _ in 0..2 {
-        assert_eq!(world.setup().tear_down(&tree).expect("done"), None);
+        assert_eq!(world.setup().tear_down(&tree, &|| Ok(())).expect("done"), None);
     }
 }

@@ -14,6 +14,7 @@ use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
+use std::cell::Cell;
 
 /// How much of the work done so far a successor is shown.
 const WORK_DONE_BYTES_MAX: usize = 16 * 1024;
@@ -359,11 +360,14 @@ pub fn brief(
     Ok(briefing)
 }
 
-/// The project's last word on a worktree. It may change what is there, so a snapshot is taken first; whatever
-/// goes wrong is reported and holds nothing up.
+/// The project's last word on a worktree. Whatever goes wrong is reported and holds nothing up.
 fn tear_down(ports: &Ports, tree: &Tree) -> PortResult<Option<String>> {
-    ports.workspace.snapshot(tree)?;
-    Ok(ports.setup.tear_down(tree).unwrap_or_else(|e| Some(format!("the teardown could not be run: {e}"))))
+    let unkept = Cell::new(false);
+    let keep = || ports.workspace.snapshot(tree).map(drop).inspect_err(|_| unkept.set(true));
+    match ports.setup.tear_down(tree, &keep) {
+        Err(e) if !unkept.get() => Ok(Some(format!("the teardown could not be run: {e}"))),
+        told => told,
+    }
 }
 
 fn session_started(started: Started, notes: Vec<String>) -> Outcome {
@@ -377,9 +381,9 @@ fn end_session(ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResult<Outcome> 
     // word; the one after the end is.
     ports.workspace.snapshot(tree)?;
     ports.agents.end(tree, epoch)?;
-    let proof = RescueProof::obtain(&*ports.workspace, tree)?;
-    let note = share(ports, tree, proof.snapshot());
-    let rescue = proof.snapshot().map(|s| s.reference.clone());
+    let snapshot = ports.workspace.snapshot(tree)?;
+    let note = share(ports, tree, snapshot.as_ref());
+    let rescue = snapshot.map(|s| s.reference);
     Ok(Outcome::SessionEnded(outcome::SessionEnded { rescue, last_output, note }))
 }
 
@@ -394,7 +398,7 @@ fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
         }));
     };
     let note = share(ports, tree, Some(&snapshot));
-    let files = ports.workspace.changed_files(tree, CHANGED_FILES_MAX)?;
+    let files = ports.workspace.changed_files(tree, &snapshot, CHANGED_FILES_MAX)?;
     let state = ports.workspace.branch_state(tree, branch)?;
     let (head, ahead) = (Some(state.head), Some(state.ahead));
     Ok(Outcome::Checkpoint(outcome::Checkpoint {

@@ -140,8 +140,8 @@ pub trait Workspace: Send + Sync {
     /// `bytes_max`. Empty if the commit cannot be had.
     fn change_of(&self, tree: &Tree, head: &Sha, bytes_max: usize) -> PortResult<String>;
 
-    /// The files that differ from the primary branch, committed or not, at most `max`.
-    fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>>;
+    /// The files of a snapshot that differ from the primary branch, committed or not, at most `max`.
+    fn changed_files(&self, tree: &Tree, snapshot: &Snapshot, max: usize) -> PortResult<Vec<String>>;
 
     /// Keeps HEAD and the dirty tree (tracked and untracked, not ignored) under a rescue ref,
     /// without touching the worktree, its index or its HEAD. `None`: there is no such worktree.
@@ -373,8 +373,8 @@ pub trait Setup: Send + Sync {
     fn set_up(&self, tree: &Tree) -> PortResult<Result<Outfit, SetupFailure>>;
 
     /// Runs the teardown commands, if the worktree exists, and takes its port back. Failures are only
-    /// reported.
-    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>>;
+    /// reported. Commands may change what is there, so `keep` comes before them.
+    fn tear_down(&self, tree: &Tree, keep: &dyn Fn() -> PortResult<()>) -> PortResult<Option<String>>;
 }
 
 /// Agents in their terminals.

@@ -240,11 +240,10 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The project's last word on the worktree. It may change what is there, so a snapshot is taken first;
-    /// whatever goes wrong is reported and holds nothing up.
+    /// The project's last word on the worktree. Whatever goes wrong is reported and holds nothing up.
     fn tear_down(&self) -> Result<()> {
-        self.workspace.snapshot(&self.tree).map_err(cannot_keep)?;
-        match self.means.setup()?.tear_down(&self.tree) {
+        let keep = || self.workspace.snapshot(&self.tree).map(drop);
+        match self.means.setup()?.tear_down(&self.tree, &keep) {
             Ok(None) => {}
             Ok(Some(note)) => self.means.remark(&format!("warning: {note}")),
             Err(e) => self.means.remark(&format!("warning: the teardown could not be run: {e}")),

@@ -73,7 +73,7 @@ pub fn branch(origin: &dyn Origin, primary: &str, name: &str) -> Result<OriginBr
         let (name, primary) = names();
         return Err(BranchProblem::Nothing(name, primary));
     }
-    if near.call("merge-base").args([on.as_str(), head.as_str()]).ending(&[0, 1])?.code != 0 {
+    if near.merge_base(&on, &head)?.is_none() {
         let (name, primary) = names();
         return Err(BranchProblem::Unrelated(name, primary));
     }
@@ -132,18 +132,19 @@ pub enum OriginFile {
 pub fn file(origin: &dyn Origin, branch: &str, path: &str) -> PortResult<OriginFile> {
     let name = branch_ref(branch)?;
     let near = origin.near();
-    if !near.path().exists() || near.refs(&[&name])?[0].is_none() {
+    if !near.path().exists() {
         return Ok(OriginFile::NoBranch);
     }
-    let call = near.call("ls-tree").args(["-z", &name, "--", path]);
-    let listed = call.text()?;
+    let Some(commit) = near.refs(&[&name])?.remove(0) else { return Ok(OriginFile::NoBranch) };
+    let call = near.call("ls-tree").args(["-z", commit.as_str(), "--", path]);
+    let listed = near.lasting(call, &[0])?.text();
     // `<mode> <type> <object>`, a tab, the path.
     let Some((entry, _)) = listed.split_once('\t') else { return Ok(OriginFile::Absent) };
     if !entry.starts_with("100") {
         return Err(PortError::permanent(Final::Config, format!("{path} of {branch} is no plain file")));
     }
     let object = entry.rsplit(' ').next().unwrap_or_default();
-    let bytes = near.call("cat-file").args(["blob", object]).run()?;
+    let bytes = near.lasting(near.call("cat-file").args(["blob", object]), &[0])?.stdout;
     if bytes.len() > FILE_BYTES_MAX {
         let why = format!("{path} of {branch} is larger than {FILE_BYTES_MAX} bytes");
         return Err(PortError::permanent(Final::Config, why));

@@ -41,6 +41,7 @@ pub(crate) struct Call {
 }
 
 /// What a git process left.
+#[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub code: i32,
     pub stdout: Vec<u8>,

@@ -6,6 +6,8 @@
 //! files of repositories nested in the worktree and of submodules that differ from what HEAD says.
 
 use super::call::Call;
+use super::commit::Commit;
+use super::index::Index;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::worktree::Worktree;
@@ -80,7 +82,7 @@ impl Capture<'_> {
         head: Option<&Sha>,
         depth: u32,
     ) -> GitResult<Sha> {
-        let links = trust_no_flag(folder, index)?;
+        let links = trust_no_flag(folder, index, head)?;
         let mut nested = Vec::new();
         match add_all(folder, index, &nested) {
             // A nested repository without a commit. Only then are such repositories searched for, since that
@@ -93,7 +95,11 @@ impl Capture<'_> {
         }
 
         // A nested repository with a commit is in the index as that commit, which no repository here has.
-        let mut staged = new_gitlinks(folder, index, head)?;
+        let now = index.read(head);
+        let mut staged = match &now {
+            Some(now) if now.links.is_empty() => Vec::new(),
+            _ => new_gitlinks(folder, index, head)?,
+        };
         // A submodule's changes are in no repository that outlives the worktree.
         for (path, commit) in links {
             self.nested.push(folder.path().join(&path));
@@ -105,6 +111,13 @@ impl Capture<'_> {
             index.call(folder, "update-index").args(["--force-remove", "--"]).arg(path).run()?;
         }
         nested.extend(staged);
+        if nested.is_empty()
+            && let (Some(head), Some(tree)) = (head, now.and_then(|now| now.tree))
+            && Commit::read(&self.site.looking_into(Some(self.worktree)), head)?.tree == tree
+        {
+            // Everything is as in HEAD, whose tree is there.
+            return Ok(tree);
+        }
         for path in nested {
             if depth == NESTING_MAX {
                 let top = self.worktree.path.display();
@@ -145,34 +158,46 @@ fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult
 
 /// Clears the flags that tell git not to look at a file, where there is a file. Also returns the commits that
 /// stand in the index for repositories.
-fn trust_no_flag(folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<(OsString, Sha)>> {
-    let listing = index.call(folder, "ls-files").args(["-v", "--stage", "-z"]).run()?;
-    let (mut assumed, mut skipped, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    for entry in listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
-        // `tag mode object stage`, a tab, the path.
-        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
-        let (tag, path) = (entry[0], &entry[tab + 1..]);
-        if let Some(rest) = entry[2..tab].strip_prefix(b"160000 ") {
-            let id = String::from_utf8_lossy(rest.split(|byte| *byte == b' ').next().unwrap_or_default());
-            links.push((OsStr::from_bytes(path).into(), parse_sha("git ls-files --stage", &id)?));
-        }
-        let there = || std::fs::symlink_metadata(folder.path().join(OsStr::from_bytes(path))).is_ok();
-        let (is_assumed, is_skipped) = (tag.is_ascii_lowercase(), tag.eq_ignore_ascii_case(&b'S'));
-        if (is_assumed || is_skipped) && there() {
-            for (flagged, list) in [(is_assumed, &mut assumed), (is_skipped, &mut skipped)] {
-                if flagged {
-                    list.extend_from_slice(path);
-                    list.push(0);
-                }
-            }
-        }
-    }
+fn trust_no_flag(
+    folder: &Repo,
+    index: &TemporaryIndex,
+    head: Option<&Sha>,
+) -> GitResult<Vec<(OsString, Sha)>> {
+    let Index { links, assumed, skipped, .. } = match index.read(head) {
+        Some(read) => read,
+        None => ask_index(folder, index)?,
+    };
     for (paths, flag) in [(assumed, "--no-assume-unchanged"), (skipped, "--no-skip-worktree")] {
+        let there = |path: &&OsString| std::fs::symlink_metadata(folder.path().join(path)).is_ok();
+        let paths: Vec<u8> =
+            paths.iter().filter(there).flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
         if !paths.is_empty() {
             index.call(folder, "update-index").args([flag, "-z", "--stdin"]).stdin(paths).run()?;
         }
     }
     Ok(links)
+}
+
+/// What git says of an index that only it can read.
+fn ask_index(folder: &Repo, index: &TemporaryIndex) -> GitResult<Index> {
+    let listing = index.call(folder, "ls-files").args(["-v", "--stage", "-z"]).run()?;
+    let mut read = Index::default();
+    for entry in listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
+        // `tag mode object stage`, a tab, the path.
+        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+        let (tag, path) = (entry[0], OsStr::from_bytes(&entry[tab + 1..]).to_owned());
+        if let Some(rest) = entry[2..tab].strip_prefix(b"160000 ") {
+            let id = String::from_utf8_lossy(rest.split(|byte| *byte == b' ').next().unwrap_or_default());
+            read.links.push((path.clone(), parse_sha("git ls-files --stage", &id)?));
+        }
+        if tag.is_ascii_lowercase() {
+            read.assumed.push(path.clone());
+        }
+        if tag.eq_ignore_ascii_case(&b'S') {
+            read.skipped.push(path);
+        }
+    }
+    Ok(read)
 }
 
 /// Whether the submodule in that folder holds anything but its recorded commit.
@@ -248,6 +273,11 @@ impl TemporaryIndex {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What is in it; `head` shows how objects are named. `None`: only git can say.
+    fn read(&self, head: Option<&Sha>) -> Option<Index> {
+        Index::read(&self.path, head?)
     }
 
     pub(crate) fn call(&self, repo: &Repo, subcommand: &str) -> Call {

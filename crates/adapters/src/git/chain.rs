@@ -228,8 +228,7 @@ impl<'a> Links<'a> {
     }
 
     fn is_related(&self, onto: &Sha, head: &Sha) -> GitResult<bool> {
-        let call = self.repo.call("merge-base").args([onto.as_str(), head.as_str()]);
-        Ok(call.ending(&[0, 1])?.code == 0)
+        Ok(self.repo.merge_base(onto, head)?.is_some())
     }
 
     /// The commits of the branch that are not there yet, oldest first, each with its parents.

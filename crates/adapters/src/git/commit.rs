@@ -60,8 +60,24 @@ impl Commit {
         Ok(Commit::read_all(repo, &[commit])?.remove(0))
     }
 
-    /// Reads them in one process, in the order asked for.
+    /// Reads them, in the order asked for. One process reads those that were not read before.
     pub(crate) fn read_all(repo: &Repo, commits: &[&Sha]) -> GitResult<Vec<Commit>> {
+        let known: Vec<Option<Vec<u8>>> = commits.iter().map(|commit| repo.known_commit(commit)).collect();
+        let unknown =
+            commits.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(commit, _)| *commit);
+        let mut read = Commit::ask(repo, &unknown.collect::<Vec<_>>())?.into_iter();
+        let mut one = |known: Option<Vec<u8>>| match known {
+            Some(bytes) => Ok(Commit::parse("git cat-file --batch", &bytes)?),
+            None => Ok(read.next()),
+        };
+        let all: GitResult<Vec<Option<Commit>>> = known.into_iter().map(&mut one).collect();
+        Ok(all?.into_iter().map(|commit| commit.expect("each is known or was read")).collect())
+    }
+
+    fn ask(repo: &Repo, commits: &[&Sha]) -> GitResult<Vec<Commit>> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
         let call = repo.call("cat-file").arg("--batch");
         let command = call.shown();
         let asked: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
@@ -72,7 +88,7 @@ impl Commit {
         };
         let mut rest = bytes.as_slice();
         let mut read = Vec::with_capacity(commits.len());
-        for _ in commits {
+        for commit in commits {
             // `<name> commit <size>`, a line end, the commit, a line end.
             let line_end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| unexpected(rest))?;
             let line = String::from_utf8_lossy(&rest[..line_end]);
@@ -80,6 +96,7 @@ impl Commit {
             let body = size.and_then(|size| rest.get(line_end + 1..line_end + 1 + size));
             let body = body.ok_or_else(|| unexpected(rest))?;
             read.push(Commit::parse(&command, body)?.ok_or_else(|| unexpected(body))?);
+            repo.know_commit(commit, body);
             rest = rest.get(line_end + body.len() + 2..).unwrap_or_default();
         }
         Ok(read)
@@ -132,7 +149,10 @@ impl Commit {
         }
         bytes.extend_from_slice(b"\n\n");
         bytes.extend_from_slice(&self.message);
-        repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]).stdin(bytes).sha()
+        let call = repo.call("hash-object").args(["-t", "commit", "-w", "--stdin"]);
+        let id = call.stdin(bytes.clone()).sha()?;
+        repo.know_commit(&id, &bytes);
+        Ok(id)
     }
 
     fn headers(&self) -> Vec<u8> {

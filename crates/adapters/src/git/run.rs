@@ -8,7 +8,8 @@
 //! Writes are durable when a call returns: objects and refs are synced (`core.fsync`). Hooks of the
 //! repository at hand do not run; the hub's own hooks do, because a push starts another git there.
 
-use super::call::Call;
+use super::call::{Call, Output};
+use super::lasting::Lasting;
 use super::{locks, refs};
 use crate::host::command;
 use shopfloor_core::ids::{Sha, is_branch_name};
@@ -17,6 +18,7 @@ use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The oldest git this is written for and tested with (Debian 12's).
@@ -92,6 +94,7 @@ pub type GitResult<T> = Result<T, GitError>;
 pub struct Git {
     program: OsString,
     environment: Vec<(OsString, OsString)>,
+    lasting: Arc<Lasting>,
 }
 
 impl Git {
@@ -104,7 +107,7 @@ impl Git {
             .into_iter()
             .filter(|(name, _)| ENVIRONMENT_KEPT.iter().any(|kept| name.as_os_str() == OsStr::new(kept)))
             .collect();
-        Git { program: program.into(), environment }
+        Git { program: program.into(), environment, lasting: Arc::default() }
     }
 
     /// The program's version, for `doctor`.
@@ -293,7 +296,40 @@ impl Repo {
 
     pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
         let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
-        Ok(call.ending(&[0, 1])?.code == 0)
+        Ok(self.lasting(call, &[0, 1])?.code == 0)
+    }
+
+    /// The best common ancestor of two commits; `None` if they share no history.
+    pub(crate) fn merge_base(&self, a: &Sha, b: &Sha) -> GitResult<Option<Sha>> {
+        let call = self.call("merge-base").args([a.as_str(), b.as_str()]);
+        let command = call.shown();
+        let found = self.lasting(call, &[0, 1])?;
+        if found.code == 0 { parse_sha(&command, &found.text()).map(Some) } else { Ok(None) }
+    }
+
+    /// The answer to a question that names every object by its content, and so is asked only once: see
+    /// [`Lasting`]. Somebody's working tree may be shallow, or have objects replaced; there, git is asked.
+    pub(super) fn lasting(&self, call: Call, codes: &[i32]) -> GitResult<Output> {
+        match self.place {
+            Place::Bare(_) | Place::Scratch(_) | Place::Shared(_) => {
+                self.git.lasting.ask(self.question(&call.shown()), call, codes)
+            }
+            Place::Tree(_) | Place::Folder { .. } | Place::Beside { .. } => call.ending(codes),
+        }
+    }
+
+    /// What a commit is known to say, as bytes.
+    pub(super) fn known_commit(&self, id: &Sha) -> Option<Vec<u8>> {
+        self.git.lasting.get(&self.question(id.as_str())).map(|known| known.stdout)
+    }
+
+    pub(super) fn know_commit(&self, id: &Sha, bytes: &[u8]) {
+        let says = Output { code: 0, stdout: bytes.to_vec() };
+        self.git.lasting.put(self.question(id.as_str()), &says);
+    }
+
+    fn question(&self, asked: &str) -> String {
+        format!("{}\0{asked}", self.path().display())
     }
 
     /// Which of these full ref names exist in this bare repository, and where they point. Its files answer

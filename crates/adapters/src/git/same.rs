@@ -27,15 +27,11 @@ pub(super) fn changes(
     if others.is_empty() {
         return Ok(same);
     }
-    let left = repo.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
-    if left.code != 0 {
-        return Ok(same);
-    }
-    let Some(base) = repo.commit(&left.text())? else { return Ok(same) };
+    let Some(base) = repo.merge_base(primary, head)? else { return Ok(same) };
     let tree = Commit::read(repo, head)?.tree;
     let repo = &Attributes::default().of_tree(repo, &Commit::read(repo, &base)?.tree)?;
     for of in others {
-        if repo.commit(of.as_str())?.is_none() || !is_related(repo, &base, of)? {
+        if repo.commit(of.as_str())?.is_none() || repo.merge_base(&base, of)?.is_none() {
             continue;
         }
         let as_whole = merge_trees(repo, &base, of)?.is_ok_and(|merged| merged == tree);
@@ -44,10 +40,6 @@ pub(super) fn changes(
         }
     }
     Ok(same)
-}
-
-fn is_related(repo: &Repo, a: &Sha, b: &Sha) -> GitResult<bool> {
-    Ok(repo.call("merge-base").args([a.as_str(), b.as_str()]).ending(&[0, 1])?.code == 0)
 }
 
 fn is_same_by_commits(repo: &Repo, primary: &Sha, base: &Sha, head: &Sha, of: &Sha) -> GitResult<bool> {

@@ -3,7 +3,7 @@
 
 use super::GitProject;
 use super::origin::Origin;
-use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
+use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES};
 use super::worktree::Worktree;
 use super::{refs, transfer};
 use shopfloor_core::ids::{Sha, Target};
@@ -116,8 +116,11 @@ impl Repo {
     pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
         let range = format!("{primary}...{head}");
         let call = self.call("diff").args(["--quiet", "--no-ext-diff", WITH_SUBMODULES, &range, "--"]);
-        // 128: the two share no history, so the branch adds all it has.
-        Ok(call.ending(&[0, 1, 128])?.code == 0)
+        match self.lasting(call, &[0, 1]) {
+            // The two share no history, so the branch adds all it has.
+            Err(GitError::Failed { code: Some(128), .. }) => Ok(false),
+            ended => Ok(ended?.code == 0),
+        }
     }
 
     /// Where a head left the primary branch; the primary branch itself if they share no history.
@@ -125,7 +128,6 @@ impl Repo {
         if primary == head {
             return Ok(primary.to_string());
         }
-        let base = self.call("merge-base").args([primary.as_str(), head.as_str()]).ending(&[0, 1])?;
-        Ok(if base.code == 0 { base.text() } else { primary.to_string() })
+        Ok(self.merge_base(primary, head)?.unwrap_or_else(|| primary.clone()).to_string())
     }
 }

@@ -6,7 +6,7 @@
 
 use super::chain::{Joined, Links, merge_trees, stand_in};
 use super::commit::Commit;
-use super::run::{GitResult, parse_sha};
+use super::run::GitResult;
 use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::policy::MergeMethod;
@@ -34,13 +34,7 @@ impl Links<'_> {
             if self.repo.commit(tip.as_str())?.is_none() {
                 continue;
             }
-            let call = self.repo.call("merge-base").args([tip.as_str(), entry.head.as_str()]);
-            let command = call.shown();
-            let found = call.ending(&[0, 1])?;
-            if found.code != 0 {
-                continue;
-            }
-            let begun = parse_sha(&command, &found.text())?;
+            let Some(begun) = self.repo.merge_base(tip, &entry.head)? else { continue };
             if self.repo.is_ancestor(&begun, onto)? {
                 continue;
             }

@@ -7,7 +7,7 @@
 //! there.
 
 use super::checkout::Checkout;
-use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref, parse_sha};
+use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
 use super::{Projects, hazards, linked, origin, parts, repos, rescue, same};
@@ -122,7 +122,7 @@ impl Workspace for GitWorkspace {
         if head != primary {
             let range = format!("{primary}..{head}");
             let call = look.call("rev-list").args(["--count", &range, "--"]);
-            let (command, text) = (call.shown(), call.text()?);
+            let (command, text) = (call.shown(), look.lasting(call, &[0])?.text());
             ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
         }
         // Commits that change nothing do not count as work.
@@ -153,14 +153,7 @@ impl Workspace for GitWorkspace {
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
         let site = self.site_now(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref());
-        let primary = site.primary_now()?;
-        let call = look.call("merge-base").args([primary.as_str(), head.as_str()]);
-        let command = call.shown();
-        let found = call.ending(&[0, 1])?;
-        if found.code != 0 {
-            return Ok(None);
-        }
-        Ok(Some(parse_sha(&command, &found.text())?))
+        Ok(look.merge_base(&site.primary_now()?, head)?)
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
@@ -251,17 +244,15 @@ impl Workspace for GitWorkspace {
         Ok(bounded(&text::neutralise(format!("{}\n\n{}", log.trim_end(), stat.trim_end()).trim()), bytes_max))
     }
 
-    fn changed_files(&self, tree: &Tree, max: usize) -> PortResult<Vec<String>> {
+    fn changed_files(&self, tree: &Tree, snapshot: &Snapshot, max: usize) -> PortResult<Vec<String>> {
         let site = self.site_of(tree)?;
-        let worktree = self.must_open(tree)?;
-        let content = rescue::Held::of(&self.git, &site, &worktree).map_err(moving)?.content;
+        let content = rescue::held_by(&site.keeper, &snapshot.commit)?;
         let primary = site.primary_now()?;
         let head = content.head.unwrap_or_else(|| primary.clone());
-        let look = site.looking_into(Some(&worktree));
-        let base = look.base(&primary, &head)?;
+        let base = site.keeper.base(&primary, &head)?;
         let range =
             ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, &base, content.tree.as_str()];
-        let listed = look.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
+        let listed = site.keeper.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
         Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())
     }
 

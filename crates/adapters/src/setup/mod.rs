@@ -214,7 +214,7 @@ impl Setup for WorktreeSetup {
         })
     }
 
-    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>> {
+    fn tear_down(&self, tree: &Tree, keep: &dyn Fn() -> PortResult<()>) -> PortResult<Option<String>> {
         let config = self.config(&tree.project)?;
         let turn = self.turn(tree);
         let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,6 +228,7 @@ impl Setup for WorktreeSetup {
         if let Some(worktree) = self.worktree(tree)?
             && !config.teardown.is_empty()
         {
+            keep()?;
             let run = || -> Ran {
                 let mut log = self.begin(tree, &config)?;
                 let failed = self.run(tree, &config, &config.teardown, port, &mut log, true)?;

@@ -184,7 +184,7 @@ fn ports_are_unique_stable_and_given_back() {
     let error = setup(&floor, narrow).set_up(&floor.tree(2)).expect_err("there is none");
     assert!(error.to_string().contains("widen `ports`"), "{error}");
     drop((own, taken));
-    assert_eq!(setup(&floor, ports.clone()).tear_down(&floor.tree(1)).expect("done"), None);
+    assert_eq!(setup(&floor, ports.clone()).tear_down(&floor.tree(1), &|| Ok(())).expect("done"), None);
     let again = SetupConfig { ports: one..=one, ..ports.clone() };
     assert_eq!(done(&floor, again, 3).port, Some(one));
 }
@@ -197,14 +197,15 @@ fn a_teardown_that_fails_is_told_and_ends() {
     let asked = [format!("echo $SHOPFLOOR_PORT > '{}'; exit 2", out.display()), "echo last > last".into()];
     let asked = SetupConfig { teardown: asked.to_vec(), ..config(&floor) };
     let port = done(&floor, asked.clone(), 1).port.expect("a port");
-    let note = setup(&floor, asked.clone()).tear_down(&floor.tree(1)).expect("done").expect("told");
+    let note =
+        setup(&floor, asked.clone()).tear_down(&floor.tree(1), &|| Ok(())).expect("done").expect("told");
     assert!(note.contains("its teardown failed") && note.contains("exit code 2"), "{note}");
     assert_eq!(fs::read_to_string(&out).expect("ran"), format!("{port}\n"));
     assert!(to.join("last").exists(), "the others ran all the same");
     // There is nothing to tear down in a worktree that is gone.
     fs::remove_dir_all(&to).expect("removed");
     fs::remove_file(&out).expect("removed");
-    assert_eq!(setup(&floor, asked).tear_down(&floor.tree(1)).expect("done"), None);
+    assert_eq!(setup(&floor, asked).tear_down(&floor.tree(1), &|| Ok(())).expect("done"), None);
     assert!(!Path::new(&out).exists());
 }
 

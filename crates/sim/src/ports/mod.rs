@@ -87,7 +87,7 @@ impl Setup for FakeSetup {
         })
     }
 
-    fn tear_down(&self, tree: &Tree) -> PortResult<Option<String>> {
+    fn tear_down(&self, tree: &Tree, _keep: &dyn Fn() -> PortResult<()>) -> PortResult<Option<String>> {
         self.0.call("tear_down", |world| {
             world.set_up.remove(&tree.clone().onto(None));
             Ok(None)

@@ -210,7 +210,7 @@ impl Workspace for FakeWorkspace {
         self.0.call("change_of", |_| Ok(head.to_string()))
     }
 
-    fn changed_files(&self, _tree: &Tree, _max: usize) -> PortResult<Vec<String>> {
+    fn changed_files(&self, _tree: &Tree, _snapshot: &Snapshot, _max: usize) -> PortResult<Vec<String>> {
         self.0.call("changed_files", |_| Ok(vec!["file".into()]))
     }
 
