@@ -399,15 +399,9 @@ fn checkpoint(ports: &Ports, tree: &Tree, branch: &str) -> PortResult<Outcome> {
     };
     let note = share(ports, tree, Some(&snapshot));
     let files = ports.workspace.changed_files(tree, &snapshot, CHANGED_FILES_MAX)?;
-    let state = ports.workspace.branch_state(tree, branch)?;
-    let (head, ahead) = (Some(state.head), Some(state.ahead));
-    Ok(Outcome::Checkpoint(outcome::Checkpoint {
-        rescue: Some(snapshot.reference),
-        head,
-        ahead,
-        files,
-        note,
-    }))
+    let (head, ahead) = ports.workspace.branch_ahead(tree, branch)?;
+    let (rescue, head, ahead) = (Some(snapshot.reference), Some(head), Some(ahead));
+    Ok(Outcome::Checkpoint(outcome::Checkpoint { rescue, head, ahead, files, note }))
 }
 
 /// Sends a snapshot to origin, if that is wanted. It is kept here either way, so trouble is only reported.

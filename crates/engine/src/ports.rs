@@ -105,6 +105,11 @@ pub trait Workspace: Send + Sync {
 
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState>;
 
+    /// The part of it that needs no look at the files: the head, and how far it is ahead.
+    fn branch_ahead(&self, tree: &Tree, branch: &str) -> PortResult<(Sha, u32)> {
+        self.branch_state(tree, branch).map(|state| (state.head, state.ahead))
+    }
+
     /// The newest commit of origin's primary branch that is in `head`. `None`: they have nothing in common.
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>>;
 

@@ -82,7 +82,11 @@ impl Capture<'_> {
         head: Option<&Sha>,
         depth: u32,
     ) -> GitResult<Sha> {
-        let links = trust_no_flag(folder, index, head)?;
+        let before = match index.read(head) {
+            Some(read) => read,
+            None => ask_index(folder, index)?,
+        };
+        trust_no_flag(folder, index, &before)?;
         let mut nested = Vec::new();
         match add_all(folder, index, &nested) {
             // A nested repository without a commit. Only then are such repositories searched for, since that
@@ -101,10 +105,10 @@ impl Capture<'_> {
             _ => new_gitlinks(folder, index, head)?,
         };
         // A submodule's changes are in no repository that outlives the worktree.
-        for (path, commit) in links {
-            self.nested.push(folder.path().join(&path));
-            if !staged.contains(&path) && is_changed(self.git, &folder.path().join(&path), &commit)? {
-                staged.push(path);
+        for (path, commit) in &before.links {
+            self.nested.push(folder.path().join(path));
+            if !staged.contains(path) && is_changed(self.git, &folder.path().join(path), commit)? {
+                staged.push(path.clone());
             }
         }
         for path in &staged {
@@ -112,7 +116,7 @@ impl Capture<'_> {
         }
         nested.extend(staged);
         if nested.is_empty()
-            && let (Some(head), Some(tree)) = (head, now.and_then(|now| now.tree))
+            && let (Some(head), Some(tree)) = (head, now.and_then(|now| now.tree(&before)))
             && Commit::read(&self.site.looking_into(Some(self.worktree)), head)?.tree == tree
         {
             // Everything is as in HEAD, whose tree is there.
@@ -156,18 +160,9 @@ fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult
     Ok(())
 }
 
-/// Clears the flags that tell git not to look at a file, where there is a file. Also returns the commits that
-/// stand in the index for repositories.
-fn trust_no_flag(
-    folder: &Repo,
-    index: &TemporaryIndex,
-    head: Option<&Sha>,
-) -> GitResult<Vec<(OsString, Sha)>> {
-    let Index { links, assumed, skipped, .. } = match index.read(head) {
-        Some(read) => read,
-        None => ask_index(folder, index)?,
-    };
-    for (paths, flag) in [(assumed, "--no-assume-unchanged"), (skipped, "--no-skip-worktree")] {
+/// Clears the flags that tell git not to look at a file, where there is a file.
+fn trust_no_flag(folder: &Repo, index: &TemporaryIndex, read: &Index) -> GitResult<()> {
+    for (paths, flag) in [(&read.assumed, "--no-assume-unchanged"), (&read.skipped, "--no-skip-worktree")] {
         let there = |path: &&OsString| std::fs::symlink_metadata(folder.path().join(path)).is_ok();
         let paths: Vec<u8> =
             paths.iter().filter(there).flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
@@ -175,7 +170,7 @@ fn trust_no_flag(
             index.call(folder, "update-index").args([flag, "-z", "--stdin"]).stdin(paths).run()?;
         }
     }
-    Ok(links)
+    Ok(())
 }
 
 /// What git says of an index that only it can read.

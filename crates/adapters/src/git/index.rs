@@ -18,7 +18,9 @@ const MODE_AT: usize = 24;
 
 const ASSUMED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
+const STAGE: u16 = 0x3000;
 const SKIPPED: u16 = 0x4000;
+const INTENDED: u16 = 0x2000;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Index {
@@ -28,8 +30,10 @@ pub(super) struct Index {
     pub assumed: Vec<OsString>,
     /// Files that git considers not to be in the working tree.
     pub skipped: Vec<OsString>,
-    /// The tree of everything in it, if nothing was added since that was written.
-    pub tree: Option<Sha>,
+    /// What its tree depends on: of each entry the flags, the mode, the object and the path.
+    entries: Vec<u8>,
+    /// The tree of everything in it, if git has not touched an entry since that was written.
+    tree: Option<Sha>,
 }
 
 impl Index {
@@ -41,6 +45,12 @@ impl Index {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some(Index::default()),
             Err(_) => None,
         }
+    }
+
+    /// The tree of everything in it, if that is known: from itself, or from what it was `before`.
+    pub(super) fn tree(&self, before: &Index) -> Option<Sha> {
+        let same = || before.tree.clone().filter(|_| before.entries == self.entries);
+        self.tree.clone().or_else(same)
     }
 
     fn parse(bytes: &[u8], name_bytes: usize) -> Option<Index> {
@@ -68,6 +78,14 @@ impl Index {
                 let length = before - rest.0.len();
                 rest.take(length.next_multiple_of(8) - length)?;
             }
+            for part in
+                [&(flags & STAGE).to_be_bytes()[..], &(more & INTENDED).to_be_bytes(), &mode.to_be_bytes()]
+            {
+                index.entries.extend_from_slice(part);
+            }
+            index.entries.extend_from_slice(object);
+            index.entries.extend_from_slice(&path);
+            index.entries.push(0);
             let named = || OsString::from_vec(path.clone());
             if mode == LINK {
                 index.links.push((named(), sha(object)?));
@@ -185,19 +203,27 @@ mod tests {
             let read = || Index::read(&dir.path().join(".git/index"), &head);
             git(&dir, &["update-index", "--index-version", version]);
             let tree = git(&dir, &["rev-parse", "HEAD^{tree}"]).parse().ok();
-            assert_eq!(read(), Some(Index { tree, ..Index::default() }), "{format} {version}");
+            let begun = read().expect("read");
+            assert_eq!(begun.tree, tree, "{format} {version}");
+            assert_eq!((&begun.links, begun.assumed.len(), begun.skipped.len()), (&Vec::new(), 0, 0));
+
+            // An entry that was touched and is the same: what it was before tells.
+            std::fs::write(dir.path().join("a"), "a").expect("written");
+            git(&dir, &["rm", "--quiet", "--cached", "a"]);
+            assert_eq!(read().expect("read").tree(&begun), None);
+            git(&dir, &["add", "a"]);
+            let again = read().expect("read");
+            assert_eq!((&again.tree, again.tree(&begun)), (&None, tree), "{format} {version}");
 
             let link = format!("160000,{head},folder/sub");
             git(&dir, &["update-index", "--add", "--cacheinfo", &link]);
             git(&dir, &["update-index", "--assume-unchanged", "folder/longer still"]);
             git(&dir, &["update-index", "--skip-worktree", "z"]);
-            let flagged = Index {
-                links: vec![("folder/sub".into(), head.clone())],
-                assumed: vec!["folder/longer still".into()],
-                skipped: vec!["z".into()],
-                tree: None,
-            };
-            assert_eq!(read(), Some(flagged), "{format} {version}");
+            let flagged = read().expect("read");
+            assert_eq!(flagged.links, [("folder/sub".into(), head.clone())], "{format} {version}");
+            assert_eq!(flagged.assumed, ["folder/longer still"]);
+            assert_eq!(flagged.skipped, ["z"]);
+            assert_eq!(flagged.tree(&begun), None);
         }
     }
 

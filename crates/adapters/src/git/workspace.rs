@@ -107,26 +107,16 @@ impl Workspace for GitWorkspace {
         self.ready(tree, branch, at)
     }
 
+    fn branch_ahead(&self, tree: &Tree, branch: &str) -> PortResult<(Sha, u32)> {
+        self.ahead(&self.site_now(tree)?, self.open(tree)?.as_ref(), branch)
+    }
+
     fn branch_state(&self, tree: &Tree, branch: &str) -> PortResult<BranchState> {
         let site = self.site_now(tree)?;
         let full = branch_ref(branch)?;
         let worktree = self.open(tree)?;
-        let look = site.looking_into(worktree.as_ref());
-        let head = site.branch(worktree.as_ref(), &full);
-        let head =
-            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        let (head, ahead) = self.ahead(&site, worktree.as_ref(), branch)?;
         let pushed = site.on_origin(&full);
-        let head = site.gone_on(worktree.as_ref(), &full, head, pushed.as_ref())?;
-        let primary = site.primary_now()?;
-        let mut ahead = 0;
-        if head != primary {
-            let range = format!("{primary}..{head}");
-            let call = look.call("rev-list").args(["--count", &range, "--"]);
-            let (command, text) = (call.shown(), look.lasting(call, &[0])?.text());
-            ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
-        }
-        // Commits that change nothing do not count as work.
-        let ahead = if ahead > 0 && look.changes_nothing(&primary, &head)? { 0 } else { ahead };
         let dirty = worktree.as_ref().map_or(Ok(0), Worktree::dirty)?;
         let unfinished = match &worktree {
             Some(worktree) => match hazards::operation(worktree) {
@@ -362,6 +352,26 @@ impl Workspace for GitWorkspace {
 }
 
 impl GitWorkspace {
+    /// The head of a tree's branch, and how many commits it has that the primary branch lacks.
+    fn ahead(&self, site: &Site, worktree: Option<&Worktree>, branch: &str) -> PortResult<(Sha, u32)> {
+        let full = branch_ref(branch)?;
+        let look = site.looking_into(worktree);
+        let head = site.branch(worktree, &full);
+        let head =
+            head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        let head = site.gone_on(worktree, &full, head, site.on_origin(&full).as_ref())?;
+        let primary = site.primary_now()?;
+        if head == primary {
+            return Ok((head, 0));
+        }
+        let call = look.call("rev-list").args(["--count", &format!("{primary}..{head}"), "--"]);
+        let (command, text) = (call.shown(), look.lasting(call, &[0])?.text());
+        let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
+        // Commits that change nothing do not count as work.
+        let ahead = if ahead > 0 && look.changes_nothing(&primary, &head)? { 0 } else { ahead };
+        Ok((head, ahead))
+    }
+
     /// Clears what an earlier build's worktree left on record although its folder is gone.
     fn clear_record(&self, site: &Site, tree: &Tree) -> PortResult<()> {
         let path = self.path(tree);
