@@ -13,6 +13,8 @@ mod branches;
 mod client;
 #[path = "factory/clients.rs"]
 mod clients;
+#[path = "factory/cost.rs"]
+mod cost;
 #[path = "factory/daemon.rs"]
 mod daemon;
 #[path = "factory/doctor_agents.rs"]

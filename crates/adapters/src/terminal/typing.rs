@@ -4,7 +4,8 @@
 //! - Text arrives byte for byte, in paste brackets if the program asked for them; a line end stays a line
 //!   feed, which no program takes for the Enter key. Neutralising control characters is the caller's duty.
 //! - Nothing is typed into a pane whose program ended, or that shows something other than its program
-//!   (somebody scrolls): both would swallow it silently.
+//!   (somebody scrolls): both would swallow it silently. For a paste tmux itself looks, in the same breath:
+//!   tmux (3.3a) crashes, with every agent in it, if it is to paste into a pane whose program has just ended.
 //! - After an error it is unknown how much was typed, unless the error is a refusal. Nothing is ever typed
 //!   twice.
 //! - Text passes only through tmux's memory, never a file, and for no longer than the paste takes.
@@ -17,6 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const PASTE_BYTES_MAX: usize = 1024 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024;
+
+/// Whether what is typed into a pane would not reach its program.
+const IS_DEAF: &str = "#{||:#{pane_dead},#{pane_in_mode}}";
+/// What tmux answers then; whether the program has ended follows.
+const DEAF: &str = "shopfloor-deaf-";
+const ENDED: &str = "the program in the pane has ended";
+const SCROLLED: &str = "somebody scrolls in the pane, which takes the keys";
 
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
@@ -52,7 +60,6 @@ impl Tmux {
         if text.is_empty() {
             return Ok(());
         }
-        self.check_listens(name)?;
         let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
         let buffer = format!("shopfloor-{}-{number}", std::process::id());
         let target = pane_target(name);
@@ -65,7 +72,10 @@ impl Tmux {
             command.push(OsStr::from_bytes(chunk));
             commands.push(command);
         }
-        commands.push(words(&["paste-buffer", "-d", "-p", "-r", "-b", &buffer, "-t", &target]));
+        // Names of sessions and buffers need no quotes.
+        let refuse = format!("display-message -p -t {target} '{DEAF}#{{pane_dead}}'");
+        let paste = format!("paste-buffer -d -p -r -b {buffer} -t {target}");
+        commands.push(words(&["if-shell", "-F", "-t", &target, IS_DEAF, &refuse, &paste]));
         let typed = self.typed("paste-buffer", &commands);
         if typed.is_err() {
             // The paste, if there was one, has deleted it.
@@ -138,7 +148,12 @@ impl Tmux {
 
     fn typed(&self, what: &str, commands: &[Words<'_>]) -> TmuxResult<()> {
         let answer = self.transport().act(commands)?;
-        if answer.ok { Ok(()) } else { Err(failed(what, &answer.stderr)) }
+        match answer.stdout.trim_end().strip_prefix(DEAF) {
+            Some("1") => Err(failed(what, ENDED)),
+            Some(_) => Err(failed(what, SCROLLED)),
+            None if answer.ok => Ok(()),
+            None => Err(failed(what, &answer.stderr)),
+        }
     }
 
     fn check_listens(&self, name: &str) -> TmuxResult<()> {
@@ -150,10 +165,8 @@ impl Tmux {
         }
         match answer.stdout.lines().next() {
             Some("0|0") => Ok(()),
-            Some(line) if line.starts_with("0|") => {
-                Err(failed("send-keys", "somebody scrolls in the pane, which takes the keys"))
-            }
-            _ => Err(failed("send-keys", "the program in the pane has ended")),
+            Some(line) if line.starts_with("0|") => Err(failed("send-keys", SCROLLED)),
+            _ => Err(failed("send-keys", ENDED)),
         }
     }
 }

@@ -89,6 +89,13 @@ fn what_can_not_be_typed_is_said() {
         assert!(Instant::now() < deadline, "it dies");
     }
     assert!(why(floor.tmux.send_enter("dead")).contains("ended"));
+    // tmux 3.3a crashes if it is made to paste there; nothing but tmux itself can look in time.
+    for tmux in [&floor.tmux, &floor.server.tmux] {
+        assert!(why(tmux.paste("nobody", "text")).contains("can't find session"));
+        assert!(why(tmux.paste("idle", "text")).contains("scrolls"));
+        assert!(why(tmux.paste("dead", "text")).contains("ended"));
+    }
+    assert!(floor.tmux.list().expect("the server lives").iter().any(|(name, _)| name == "idle"));
     assert_eq!(floor.plain(&["list-buffers"]), "");
 }
 

@@ -8,6 +8,7 @@ use shopfloor_store::Store;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -113,6 +114,29 @@ impl Floor {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
+    }
+
+    /// A PATH on which a script comes before the program of that name.
+    pub fn stand_in(&self, program: &str, script: &str) -> String {
+        let folder = self.path("fake");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join(program);
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("written");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("executable");
+        format!("{}:{}", folder.display(), std::env::var("PATH").expect("a PATH"))
+    }
+
+    /// A PATH with the real program behind one that keeps its arguments, and what it was run with so far.
+    pub fn counting(&self, program: &str) -> (String, impl Fn() -> Vec<String> + use<>) {
+        let log = self.path(&format!("{program}.log"));
+        let real = on_path(program);
+        let script = format!("echo \"$*\" >> {}\nexec {} \"$@\"", log.display(), real.display());
+        let path = self.stand_in(program, &script);
+        let runs = move || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            text.lines().map(str::to_owned).collect()
+        };
+        (path, runs)
     }
 
     pub fn run(&self, args: &[&str]) -> Output {
@@ -288,4 +312,11 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
     let output = run_git(folder, home, args);
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// Where a program that is installed is.
+pub fn on_path(program: &str) -> PathBuf {
+    let folders = std::env::var_os("PATH").expect("a PATH");
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    found.find(|file| file.exists()).unwrap_or_else(|| panic!("{program} is not installed"))
 }

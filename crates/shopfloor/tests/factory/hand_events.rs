@@ -2,28 +2,16 @@
 
 use crate::floor::{DEMO, Floor, wait_for};
 use crate::hand_monitor::{answer, monitor};
-use crate::hand_sessions::fake_tmux;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The real tmux behind one that counts how often it is run: the PATH, and how often it was.
-fn counting_tmux(floor: &Floor) -> (String, impl Fn() -> usize) {
-    let real = std::env::split_paths(&std::env::var_os("PATH").expect("a PATH"))
-        .map(|folder| folder.join("tmux"))
-        .find(|tmux| tmux.exists())
-        .expect("tmux is installed");
-    let log = floor.path("tmux.log");
-    let script = format!("echo run >> {}\nexec {} \"$@\"", log.display(), real.display());
-    let path = fake_tmux(floor, &script);
-    (path, move || std::fs::read_to_string(&log).unwrap_or_default().lines().count())
-}
-
 #[test]
 fn a_session_in_which_nothing_happens_is_not_looked_at() {
     let floor = Floor::new(DEMO);
-    let (path, runs) = counting_tmux(&floor);
+    let (path, runs) = floor.counting("tmux");
+    let runs = || runs().len();
     // A client at work that draws when it is told to, and a program of which nothing can be read.
     let draws =
         "printf '\\342\\234\\273 Working\\342\\200\\246\\n'; while read -r line; do echo \"$line\"; done";

@@ -2,7 +2,6 @@
 //! crashed without proof.
 
 use crate::floor::{DEMO, Floor, wait_for};
-use crate::hand_sessions::fake_tmux;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -219,7 +218,7 @@ fn a_session_that_vanishes_is_not_found_and_not_crashed() {
 #[test]
 fn without_tmux_the_process_is_asked_and_nothing_is_called_crashed() {
     let floor = Floor::new(&format!("{DEMO}{VERIFIED}"));
-    let broken = fake_tmux(&floor, "echo 'the server is not well' >&2; exit 1");
+    let broken = floor.stand_in("tmux", "echo 'the server is not well' >&2; exit 1");
     for (verified, expect) in [(false, "incomplete"), (true, "completed")] {
         if verified {
             std::fs::create_dir(floor.path("repo/stories")).expect("a folder");

@@ -1,9 +1,8 @@
 //! Hand sessions on real tmux: names, starting, ending, typing; and what a crash in the middle leaves.
 
-use crate::floor::{DEMO, Floor, wait_for};
+use crate::floor::{DEMO, Floor, on_path, wait_for};
 use shopfloor_adapters::host::process::{Liveness, identify, is_same};
 use shopfloor_core::effect::ProcessId;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 fn spawn(floor: &Floor, story: &str, script: &str) -> String {
@@ -165,23 +164,10 @@ fn two_that_start_the_same_at_once_get_two_sessions() {
     floor.ok(&["session", "kill-all"]);
 }
 
-/// A `tmux` that is first on the PATH.
-pub fn fake_tmux(floor: &Floor, script: &str) -> String {
-    let folder = floor.path("fake");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let tmux = folder.join("tmux");
-    std::fs::write(&tmux, format!("#!/bin/sh\n{script}\n")).expect("written");
-    std::fs::set_permissions(&tmux, PermissionsExt::from_mode(0o755)).expect("executable");
-    format!("{}:{}", folder.display(), std::env::var("PATH").expect("a PATH"))
-}
-
 #[test]
 fn a_start_that_was_killed_in_the_middle_is_cleaned_up_or_finished() {
     let floor = Floor::new(DEMO);
-    let real = std::env::split_paths(&std::env::var_os("PATH").expect("a PATH"))
-        .map(|folder| folder.join("tmux"))
-        .find(|tmux| tmux.exists())
-        .expect("tmux is installed");
+    let real = on_path("tmux");
     let reached = floor.path("reached");
     // Before the session is there, and after.
     for (story, before) in [("1", ""), ("2", "\"$REAL\" \"$@\" >/dev/null")] {
@@ -191,7 +177,7 @@ fn a_start_that_was_killed_in_the_middle_is_cleaned_up_or_finished() {
             reached = reached.display(),
             real = real.display(),
         );
-        let path = fake_tmux(&floor, &script);
+        let path = floor.stand_in("tmux", &script);
         let mut killed = floor
             .command(&["session", "spawn", "create", "5", story, "--command", "sleep 1000"])
             .env("PATH", path)

@@ -169,7 +169,8 @@ impl ControlClient {
         self.shared.state().link.is_some()
     }
 
-    /// Makes tmux execute the commands one after another, even if one fails; returns a reply for each.
+    /// Makes tmux execute the commands one after another, even if one fails; returns a reply for each, and
+    /// two for a choice between two commands (`if-shell -F`): its own, and that of the command it chose.
     pub fn ask(&self, commands: &[Vec<&[u8]>], timeout: Duration) -> Result<Vec<Reply>, AskError> {
         let deadline = Instant::now() + timeout;
         let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
@@ -179,10 +180,12 @@ impl ControlClient {
         }
         bytes.push_str(&format!("display-message -p {nonce}\n"));
         let (to, replies) = channel();
-        self.send(&bytes, commands.len(), &to, nonce, timeout.min(WRITE_TIMEOUT))?;
+        let choices = commands.iter().filter(|words| words.first() == Some(&&b"if-shell"[..])).count();
+        let expected = commands.len() + choices;
+        self.send(&bytes, expected, &to, nonce, timeout.min(WRITE_TIMEOUT))?;
         drop(to);
-        let mut all = Vec::with_capacity(commands.len() + 1);
-        while all.len() <= commands.len() {
+        let mut all = Vec::with_capacity(expected + 1);
+        while all.len() <= expected {
             match replies.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(reply) => all.push(reply),
                 Err(RecvTimeoutError::Timeout) => return Err(AskError::TimedOut),
@@ -196,14 +199,14 @@ impl ControlClient {
     fn send(
         &self,
         bytes: &str,
-        commands: usize,
+        replies: usize,
         to: &Sender<Reply>,
         nonce: String,
         timeout: Duration,
     ) -> Result<(), AskError> {
         let mut state = self.shared.state();
         let link = state.link.as_mut().ok_or(AskError::NotConnected)?;
-        if link.pending.len() + commands >= IN_FLIGHT_MAX {
+        if link.pending.len() + replies >= IN_FLIGHT_MAX {
             return Err(AskError::Busy);
         }
         if write(&link.stdin, bytes.as_bytes(), timeout).is_err() {
@@ -213,7 +216,7 @@ impl ControlClient {
             self.shared.wake.signal();
             return Err(AskError::Lost);
         }
-        link.pending.extend((0..commands).map(|_| Pending { to: Some(to.clone()), expected: None }));
+        link.pending.extend((0..replies).map(|_| Pending { to: Some(to.clone()), expected: None }));
         link.pending.push_back(Pending { to: Some(to.clone()), expected: Some(nonce) });
         Ok(())
     }
