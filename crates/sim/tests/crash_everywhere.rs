@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// left to the seeds.
 const RUNS: usize = 5;
 const TYPED: usize = 3;
-const PLACES_MAX: u64 = 500;
+const PLACES_MAX: u64 = 700;
 
 fn typed(report: &Report) -> u64 {
     report.coverage.get("message typed").copied().unwrap_or(0)
