@@ -275,7 +275,7 @@ impl Drop for Floor {
         if std::thread::panicking() {
             let entries = self.engine().store().journal(Seq(0), 10_000).unwrap_or_default();
             for entry in entries {
-                let body: String = entry.body.chars().take(160).collect();
+                let body: String = entry.body.chars().take(2_000).collect();
                 eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
             }
         }
