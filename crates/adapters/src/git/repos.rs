@@ -141,13 +141,15 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     clone_config.extend_from_slice(&quoted(origin.url()));
     clone_config.extend_from_slice(b"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
 
-    make(git, project, near, &project.primary_branch)?;
+    let wanted = [near, &clone, &queue].iter().any(|dir| !dir.join("HEAD").exists());
+    let format = if wanted { object_format(git, &project.checkout)? } else { String::new() };
+    make(git, &format, near, &project.primary_branch)?;
     write_if_different(&near.join(MANAGED), near_config.as_bytes(), 0o644)?;
     // Only the floor itself pushes to the repository near a remote.
     write_if_different(&near.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
-    make(git, project, &clone, &project.primary_branch)?;
+    make(git, &format, &clone, &project.primary_branch)?;
     write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
-    make(git, project, &queue, "shopfloor-queue-has-no-branch")?;
+    make(git, &format, &queue, "shopfloor-queue-has-no-branch")?;
     write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
     precious(near)?;
     borrow(&clone, near)?;
@@ -183,8 +185,17 @@ fn precious(near: &Path) -> GitResult<()> {
     write_if_different(&path, format!("{config}[extensions]\n\tpreciousObjects = true\n").as_bytes(), 0o644)
 }
 
+/// How a checkout's objects are named.
+fn object_format(git: &Git, checkout: &Path) -> GitResult<String> {
+    match git.tree(checkout).call("rev-parse").arg("--show-object-format").text() {
+        // There is no checkout (any more) to go by.
+        Err(e) if is_nowhere(&e) => Ok("sha1".to_owned()),
+        format => format,
+    }
+}
+
 /// Makes a bare repository at `dir` with that HEAD, unless there is one.
-fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()> {
+fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
     if dir.join("HEAD").exists() {
         return Ok(());
     }
@@ -193,12 +204,6 @@ fn make(git: &Git, project: &GitProject, dir: &Path, head: &str) -> GitResult<()
     let mut new = dir.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
-    let format = match git.tree(&project.checkout).call("rev-parse").arg("--show-object-format").text() {
-        Ok(format) => format,
-        // There is no checkout (any more) to go by.
-        Err(e) if is_nowhere(&e) => "sha1".to_owned(),
-        Err(e) => return Err(e),
-    };
     // We read where branches are from files.
     git.call("init")
         .env("GIT_DEFAULT_REF_FORMAT", "files")

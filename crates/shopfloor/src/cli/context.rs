@@ -6,8 +6,8 @@ use super::error::{CliError, CliResult};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::projects::Projects;
+use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
-use shopfloor_adapters::git::{Git, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::state::Project;
@@ -82,7 +82,8 @@ impl Context {
             });
         }
         let here = std::env::current_dir()?;
-        let checkout = repos::find_checkout(&self.git()?, &here).ok();
+        // What git would answer, without starting it for every command.
+        let checkout = here.ancestors().find(|folder| folder.join(".git").exists());
         if let Some(found) = checkout.and_then(|c| projects.iter().find(|p| Path::new(&p.checkout) == c)) {
             return Ok(found.clone());
         }

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -55,15 +56,7 @@ impl Floor {
         for part in ["home", "repo", "phases"] {
             std::fs::create_dir(floor.path(part)).expect("a folder");
         }
-        floor.git(&["init", "--quiet", "-b", "main"]);
-        floor.git(&["config", "user.name", "Somebody"]);
-        floor.git(&["config", "user.email", "somebody@localhost"]);
-        std::fs::write(floor.path("repo/check.sh"), CHECK).expect("written");
-        std::fs::write(floor.path("repo/README"), "sample\n").expect("written");
-        floor.git(&["add", "-A"]);
-        floor.git(&["update-index", "--chmod=+x", "check.sh"]);
-        floor.git(&["commit", "--quiet", "-m", "begin"]);
-        floor.git(&["reset", "--hard", "--quiet"]);
+        copy_all(sample().path(), &floor.path("repo"));
         floor.ok(&["init", "--name", "sample"]);
         std::fs::write(floor.path("repo/shopfloor.toml"), format!("{CONFIG}{config}")).expect("written");
         let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", floor.path("phases").display());
@@ -312,6 +305,37 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
     let output = run_git(folder, home, args);
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// The repository that every sample project begins as, made once.
+fn sample() -> &'static TempDir {
+    static SAMPLE: OnceLock<TempDir> = OnceLock::new();
+    SAMPLE.get_or_init(|| {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let git = |args: &[&str]| git_in(folder.path(), folder.path(), args);
+        git(&["init", "--quiet", "--template=", "-b", "main"]);
+        git(&["config", "user.name", "Somebody"]);
+        git(&["config", "user.email", "somebody@localhost"]);
+        let check = folder.path().join("check.sh");
+        std::fs::write(&check, CHECK).expect("written");
+        std::fs::set_permissions(check, PermissionsExt::from_mode(0o755)).expect("executable");
+        std::fs::write(folder.path().join("README"), "sample\n").expect("written");
+        git(&["add", "-A"]);
+        git(&["commit", "--quiet", "-m", "begin"]);
+        folder
+    })
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("its kind").is_dir() {
+            std::fs::create_dir(&to).expect("a folder");
+            copy_all(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).expect("copied");
+        }
+    }
 }
 
 /// Where a program that is installed is.
