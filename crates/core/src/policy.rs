@@ -184,6 +184,8 @@ pub struct Policy {
     pub setup_timeout: Duration,
     /// How long the folders of sessions and runs of checks are kept once nothing needs them.
     pub keep_logs: Duration,
+    /// How many ended jobs are loaded with the floor. The rest are on the shelf, and read when asked for.
+    pub jobs_at_hand: usize,
     /// When a question is repeated, and when it is escalated.
     pub renotify_after: Duration,
     pub escalate_after: Duration,
@@ -271,6 +273,7 @@ impl Default for Policy {
             rescue_keep_for: 30 * DAY,
             keep_worktrees: 14 * DAY,
             keep_logs: 30 * DAY,
+            jobs_at_hand: 100,
             setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,

@@ -55,6 +55,7 @@ mod pull;
 mod queue;
 mod record;
 mod session;
+mod shelf;
 mod stack;
 mod staff;
 mod timer;
@@ -79,6 +80,7 @@ pub use session::{
     Message, MessageState, ReviewDuty, Session, SessionAsks, SessionClient, SessionState, SessionStatus,
     Stops, VerdictDuty,
 };
+pub use shelf::{Shelf, Shelvable};
 pub use staff::{Found, Outage, Staff};
 pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};

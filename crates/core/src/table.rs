@@ -1,5 +1,8 @@
 //! A table of records that remembers which of them were touched, so that a step over the whole floor writes only
 //! the rows that it changed. All may read it; only the owner of its records changes it.
+//!
+//! A table has the records that live work may need. The rest are on a shelf ([`crate::state::Shelf`]), from which they
+//! are taken down again when an event is about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +21,12 @@ pub trait Record {
 pub struct Table<R: Record> {
     rows: BTreeMap<R::Key, R>,
     touched: BTreeSet<R::Key>,
+    shelved: Vec<R>,
 }
 
 impl<R: Record> Default for Table<R> {
     fn default() -> Self {
-        Table { rows: BTreeMap::new(), touched: BTreeSet::new() }
+        Table { rows: BTreeMap::new(), touched: BTreeSet::new(), shelved: Vec::new() }
     }
 }
 
@@ -50,6 +54,12 @@ impl<R: Record> Table<R> {
         Some(row)
     }
 
+    /// Takes the record out of the table and puts it on its shelf.
+    pub fn shelve(&mut self, owner: R::Owner, key: &R::Key) {
+        let record = self.remove(owner, key);
+        self.shelved.extend(record);
+    }
+
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &R> {
         self.rows.values()
     }
@@ -60,6 +70,23 @@ impl<R: Record> Table<R> {
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// The keys touched since they were last taken.
+    pub fn touched(&self) -> impl Iterator<Item = &R::Key> {
+        self.touched.iter()
+    }
+
+    /// What was put on a shelf since the last call.
+    pub fn take_shelved(&mut self) -> Vec<R> {
+        std::mem::take(&mut self.shelved)
+    }
+
+    /// Puts a record that was on a shelf back into the table. It counts as touched: from now on it is stored here.
+    pub fn take_down(&mut self, record: R) {
+        let key = record.key();
+        self.touched.insert(key.clone());
+        self.rows.insert(key, record);
     }
 
     /// What was touched since the last call: the key as stored, and the record unless removed.
@@ -73,8 +100,10 @@ impl<R: Record> Table<R> {
         self.rows.insert(record.key(), record);
     }
 
-    /// Forgets the record stored under that key, without touching it.
-    pub fn unload(&mut self, key_text: &str) {
-        self.rows.retain(|key, _| R::key_text(key) != key_text);
+    /// Forgets the records stored under these keys, without touching them.
+    pub fn unload(&mut self, key_texts: &BTreeSet<String>) {
+        if !key_texts.is_empty() {
+            self.rows.retain(|key, _| !key_texts.contains(&R::key_text(key)));
+        }
     }
 }

@@ -3,20 +3,35 @@
 
 use crate::{Desk, Result, answer};
 use shopfloor_core::ids::ProjectName;
-use shopfloor_core::state::Floor;
+use shopfloor_core::state::{Floor, Shelf};
 use shopfloor_engine::ports::{Forge, Forges};
 
 impl Desk {
     /// The floor with everything that can be known without asking anybody elsewhere, including what no daemon
     /// has seen yet.
     pub fn floor(&self) -> Result<Floor> {
-        let mut floor = self.engine()?.floor().clone();
+        self.floor_about(&[])
+    }
+
+    /// The same with what is on these shelves, for whoever shows it.
+    pub fn floor_about(&self, shelves: &[Shelf]) -> Result<Floor> {
+        let mut floor = self.engine()?.floor_with(shelves)?;
         let forges = self.forges()?;
         let projects: Vec<ProjectName> = floor.projects.iter().map(|p| p.name.clone()).collect();
         for project in projects {
             look_at(&mut floor, &project, &*answer(forges.of(&project))?)?;
         }
         Ok(floor)
+    }
+
+    /// The committed state, with what is on these shelves.
+    pub fn committed_about(&self, shelves: &[Shelf]) -> Result<Floor> {
+        Ok(self.engine()?.floor_with(shelves)?)
+    }
+
+    /// The committed state, with all of its history that is still kept.
+    pub fn history(&self) -> Result<Floor> {
+        Ok(self.engine()?.whole_floor()?)
     }
 }
 

@@ -5,9 +5,8 @@ use shopfloor_core::effect::Outcome;
 use shopfloor_core::effect::outcome;
 use shopfloor_core::event::{Event, Note, Page, Seen};
 use shopfloor_core::ids::{EffectId, ProjectName, Seq};
-use shopfloor_core::state::Due;
-use shopfloor_core::state::Floor;
-use shopfloor_core::step::{Step, step, step_beginning_nothing};
+use shopfloor_core::state::{Due, Floor, Shelf};
+use shopfloor_core::step::{Step, step, step_beginning_nothing, wanted};
 use shopfloor_core::time::Time;
 use shopfloor_store::{
     Commit, EVENT, Host, NewJournalEntry, OutboxEffect, Row, Store, StoreError, StoreResult,
@@ -73,6 +72,22 @@ impl<S: Store> Engine<S> {
         &self.floor
     }
 
+    /// The floor for showing, with what is on these shelves besides.
+    pub fn floor_with(mut self, shelves: &[Shelf]) -> StoreResult<Floor> {
+        for shelf in shelves {
+            rows::load(&mut self.floor, self.store.shelf(&shelf.to_string())?)?;
+        }
+        Ok(self.floor)
+    }
+
+    /// The floor for showing, with everything there has ever been and is still kept.
+    pub fn whole_floor(mut self) -> StoreResult<Floor> {
+        for kind in rows::SHELVED {
+            rows::load(&mut self.floor, self.store.shelf_of_kind(kind)?)?;
+        }
+        Ok(self.floor)
+    }
+
     /// The newest position of the journal that [`Engine::floor`] has taken in.
     pub fn position(&self) -> Seq {
         self.seq
@@ -116,6 +131,17 @@ impl<S: Store> Engine<S> {
     fn forget(&mut self) {
         self.floor = Floor::default();
         self.seq = Seq(0);
+    }
+
+    /// Takes down what an event is about, and remembers it as it was on the shelf.
+    fn take_down(&mut self, event: &Event) -> StoreResult<Vec<Row>> {
+        let mut down = Vec::new();
+        for shelf in wanted(&self.floor, event) {
+            let rows = self.store.shelf(&shelf.to_string())?;
+            rows::take_down(&mut self.floor, &rows)?;
+            down.extend(rows);
+        }
+        Ok(down)
     }
 
     /// Forgets what is in memory and loads the floor anew.
@@ -230,6 +256,13 @@ impl<S: Store> Engine<S> {
     ) -> Result<Applied, Failure> {
         let body = serde_json::to_string(event).expect("events have string keys only");
         for _ in 0..STALE_MAX {
+            let down = match self.take_down(event) {
+                Ok(down) => down,
+                Err(e) => {
+                    self.forget();
+                    return Err(e.into());
+                }
+            };
             let floor = AssertUnwindSafe(&mut self.floor);
             let stepped = catch_unwind(AssertUnwindSafe(|| {
                 let AssertUnwindSafe(floor) = floor;
@@ -251,11 +284,14 @@ impl<S: Store> Engine<S> {
                 text: note.text.clone(),
                 body: String::new(),
             }));
+            let changed = rows::take_changed(&mut self.floor, down);
             let commit = Commit {
                 expected: self.seq,
                 at: now,
                 entries,
-                rows: rows::take_touched(&mut self.floor),
+                rows: changed.rows,
+                taken_down: changed.taken_down,
+                shelved: changed.shelved,
                 effects: result.effects,
                 host: self.host.clone(),
                 performed,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use shopfloor_adapters::git::{GitWorkspace, abandon, branches::OriginBranch};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner;
-use shopfloor_core::state::{Entry, Project};
+use shopfloor_core::state::{Entry, Floor, Project, Shelf};
 use shopfloor_desk::{Error, Result, now};
 use shopfloor_engine::ports::{BranchState, Setup, Tree, Workspace};
 use shopfloor_engine::proof::RescueProof;
@@ -173,8 +173,7 @@ impl<'a> Work<'a> {
         let Some(since) = self.record.finish.as_ref().map(|finish| finish.at) else { return Ok(false) };
         let mine = |e: &Entry| e.job.is_none() && e.project == self.project.name && e.branch == self.branch;
         let now = |e: &Entry| e.requested_at >= since && head.is_none_or(|head| e.head == *head);
-        let engine = self.means.desk().engine()?;
-        Ok(engine.floor().entries.iter().any(|entry| mine(entry) && now(entry)))
+        Ok(self.floor()?.entries.iter().any(|entry| mine(entry) && now(entry)))
     }
 
     fn carry_out(&self, how: Finishing) -> Result<Option<String>> {
@@ -268,10 +267,13 @@ impl<'a> Work<'a> {
         }
     }
 
+    fn floor(&self) -> Result<Floor> {
+        self.means.desk().committed_about(&[Shelf::Branch(self.project.name.clone(), self.branch.clone())])
+    }
+
     /// The state of its newest entry.
     fn place(&self) -> Option<String> {
-        let engine = self.means.desk().engine().ok()?;
-        let floor = engine.floor();
+        let floor = self.floor().ok()?;
         let mine = |e: &&Entry| e.project == self.project.name && e.branch == self.branch && e.job.is_none();
         floor.entries.iter().rev().find(mine).map(|entry| floor.entry_status(entry).to_string())
     }

@@ -41,6 +41,8 @@ fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> Wor
         world.project = format!("sim-{number}").parse().expect("a valid name");
     }
     world.policy = policy(&mut world.rng);
+    // Few enough that something is on the shelf in most runs. Not drawn: the seeds stay what they were.
+    world.policy.jobs_at_hand = (seed % 4) as usize;
     queues(&mut world);
     world.weather = weather(&mut world.rng);
     world.storm = storm(&mut world);

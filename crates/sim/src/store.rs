@@ -27,6 +27,14 @@ impl Store for CrashingStore {
         self.inner.rows_of_kind(kind)
     }
 
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>> {
+        self.inner.shelf(label)
+    }
+
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        self.inner.shelf_of_kind(kind)
+    }
+
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
         {
             let mut world = self.world.lock();
@@ -39,6 +47,11 @@ impl Store for CrashingStore {
             }
         }
         let committed = self.inner.commit(commit)?;
+        for (rows, what) in [(commit.shelved.len(), "shelved"), (commit.taken_down.len(), "taken down")] {
+            if rows > 0 {
+                self.world.lock().saw(what);
+            }
+        }
         self.world.lock().crash_point("commit", "crash after a commit");
         Ok(committed)
     }

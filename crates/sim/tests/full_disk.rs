@@ -50,6 +50,12 @@ impl Store for Filling {
     fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
         self.inner.rows_of_kind(kind)
     }
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>> {
+        self.inner.shelf(label)
+    }
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        self.inner.shelf_of_kind(kind)
+    }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
         self.commits += 1;

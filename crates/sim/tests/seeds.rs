@@ -56,6 +56,8 @@ const COVERAGE: &[&str] = &[
     "parked job goes on",
     "person broke the primary branch",
     "queue paused",
+    "shelved",
+    "taken down",
     "person asked to merge",
     "person took it out of the queue",
     "job revived",

@@ -40,6 +40,18 @@ pub struct Row {
     pub doc: Option<String>,
 }
 
+/// A row that is put on the shelf. Its row of the state goes in the same commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShelvedRow {
+    pub kind: String,
+    pub key: String,
+    /// What it belongs to: it is taken down with all that has the same label.
+    pub label: String,
+    /// A branch that it is looked for under as well.
+    pub branch: Option<String>,
+    pub doc: String,
+}
+
 /// The kind of journal entries that record what the core was told; all others are notes.
 pub const EVENT: &str = "event";
 
@@ -98,6 +110,10 @@ pub struct Commit {
     pub at: Time,
     pub entries: Vec<NewJournalEntry>,
     pub rows: Vec<Row>,
+    /// Rows that were on the shelf, by kind and key, and are no longer.
+    pub taken_down: Vec<(String, String)>,
+    /// Rows that are put there.
+    pub shelved: Vec<ShelvedRow>,
     pub effects: Vec<Action>,
     /// The host that has to perform the effects.
     pub host: Host,
@@ -148,6 +164,11 @@ pub enum StoreError {
     Io(String),
 }
 
+/// A row may be at hand or on the shelf.
+fn on_both(kind: &str, key: &str) -> StoreError {
+    StoreError::Corrupt(format!("{kind} {key:?} is at hand and on the shelf"))
+}
+
 impl StoreError {
     /// Nothing was written, and the same may work later.
     pub fn may_pass(&self) -> bool {
@@ -170,6 +191,12 @@ pub trait Store: Send {
 
     /// All rows of one kind, for whoever needs no others.
     fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>>;
+
+    /// What is on the shelf under a label, or belongs together with what has that branch.
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>>;
+
+    /// All rows of one kind that are on the shelf.
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>>;
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed>;
 
@@ -213,6 +240,14 @@ impl<S: Store + ?Sized> Store for Box<S> {
 
     fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
         (**self).rows_of_kind(kind)
+    }
+
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>> {
+        (**self).shelf(label)
+    }
+
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        (**self).shelf_of_kind(kind)
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {

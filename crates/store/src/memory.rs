@@ -6,8 +6,8 @@ mod ci;
 
 use crate::forge::SharedForge;
 use crate::{
-    Commit, Committed, EFFECT_ERROR_BYTES_MAX, EVENT, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
-    StoreError, StoreResult, Watch,
+    Commit, Committed, EFFECT_ERROR_BYTES_MAX, EVENT, JournalEntry, NoteFilter, OutboxEffect, Row,
+    ShelvedRow, Store, StoreError, StoreResult, Watch, on_both,
 };
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
@@ -39,6 +39,7 @@ struct Shared {
 struct Held {
     journal: Vec<JournalEntry>,
     state: BTreeMap<(String, String), (Seq, Option<String>)>,
+    shelf: BTreeMap<(String, String), ShelvedRow>,
     outbox: BTreeMap<EffectId, OutboxEffect>,
     last_effect: u64,
     lease: u64,
@@ -68,6 +69,13 @@ impl Held {
             Row { kind, key, doc }
         };
         keys.iter().map(read).collect()
+    }
+
+    fn shelf(&self, label: &str) -> Vec<Row> {
+        let looked_for = |row: &&ShelvedRow| row.branch.as_deref() == Some(label);
+        let mut labels: Vec<&str> = self.shelf.values().filter(looked_for).map(|row| &*row.label).collect();
+        labels.push(label);
+        self.shelf.values().filter(|row| labels.contains(&&*row.label)).map(taken_down).collect()
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -101,6 +109,12 @@ impl Held {
         for row in &commit.rows {
             self.state.insert((row.kind.clone(), row.key.clone()), (seq, row.doc.clone()));
         }
+        for place in &commit.taken_down {
+            self.shelf.remove(place);
+        }
+        for row in &commit.shelved {
+            self.shelf.insert((row.kind.clone(), row.key.clone()), row.clone());
+        }
         let mut effects = Vec::with_capacity(commit.effects.len());
         for action in &commit.effects {
             self.last_effect += 1;
@@ -121,6 +135,10 @@ impl Held {
         queued.last_error = Some(text::head(error, EFFECT_ERROR_BYTES_MAX));
         Ok(())
     }
+}
+
+fn taken_down(row: &ShelvedRow) -> Row {
+    Row { kind: row.kind.clone(), key: row.key.clone(), doc: Some(row.doc.clone()) }
 }
 
 impl MemoryStore {
@@ -151,6 +169,15 @@ impl Store for MemoryStore {
         let (mut rows, _) = self.lock().rows_since(Seq(0));
         rows.retain(|row| row.kind == kind);
         Ok(rows)
+    }
+
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>> {
+        Ok(self.lock().shelf(label))
+    }
+
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        let held = self.lock();
+        Ok(held.shelf.values().filter(|row| row.kind == kind).map(taken_down).collect())
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -201,7 +228,13 @@ impl Store for MemoryStore {
     }
 
     fn verify(&mut self) -> StoreResult<()> {
-        Ok(())
+        let held = self.lock();
+        let at_hand =
+            |place: &&(String, String)| held.state.get(*place).is_some_and(|(_, doc)| doc.is_some());
+        match held.shelf.keys().find(at_hand) {
+            Some((kind, key)) => Err(on_both(kind, key)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod migrations;
 mod open;
+mod shelf;
 mod watch;
 
 pub use migrations::backup_path;
@@ -95,6 +96,14 @@ impl Store for SqliteStore {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    fn shelf(&mut self, label: &str) -> StoreResult<Vec<Row>> {
+        shelf::read(&self.conn, label)
+    }
+
+    fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
+        shelf::read_kind(&self.conn, kind)
+    }
+
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
         if commit.entries.is_empty() {
             return Err(StoreError::NoEntry);
@@ -115,6 +124,7 @@ impl Store for SqliteStore {
         }
         let seq = write_entries(&tx, newest, commit)?;
         write_rows(&tx, seq, &commit.rows)?;
+        shelf::write(&tx, seq, &commit.taken_down, &commit.shelved)?;
         let effects = write_effects(&tx, commit)?;
         tx.commit()?;
         watch::ring(&self.path);
@@ -205,6 +215,9 @@ impl Store for SqliteStore {
             tx.query_row("SELECT count(*) FROM state WHERE seq > ?1", [to_sql(newest.0)], |row| row.get(0))?;
         if ahead > 0 {
             return Err(StoreError::Corrupt(format!("{ahead} rows of the state are ahead of the journal")));
+        }
+        if let Some((kind, key)) = shelf::also_at_hand(&tx)? {
+            return Err(crate::on_both(&kind, &key));
         }
         read_outbox(&tx).map(drop)
     }

@@ -262,6 +262,11 @@ impl Job {
         self.assignment.number()
     }
 
+    /// The same with its project: issues are found by that.
+    pub fn place(&self) -> (ProjectName, IssueNumber) {
+        (self.project.clone(), self.number())
+    }
+
     /// The session that has this duty in the job now.
     pub fn session_on(&self, duty: Duty) -> Option<Epoch> {
         match duty {

@@ -11,6 +11,7 @@ mod performed;
 mod projects;
 mod queue;
 mod sessions;
+mod shelving;
 mod timers;
 mod turn;
 
@@ -28,6 +29,7 @@ pub(crate) use turn::Numbers;
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
+pub use shelving::wanted;
 
 use crate::effect::{Action, StartSession};
 use crate::event::{Event, Note, NoteKind, Observation};
@@ -109,6 +111,7 @@ impl<'a> Turn<'a> {
         }
         self.tell_who_waits_in_vain();
         self.begin_what_is_ready();
+        self.shelve_what_is_over(event);
     }
 
     fn take_in_alone(&mut self, event: &Event) {

@@ -23,6 +23,7 @@ mod records;
 mod reviewers;
 mod reviews;
 mod sessions;
+mod shelving;
 mod signing;
 mod staff;
 mod statuses;

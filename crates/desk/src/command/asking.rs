@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use shopfloor_adapters::git::origin::Origin;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QueueId, Target};
 use shopfloor_core::policy::Policy;
-use shopfloor_core::state::{Floor, Job, Project};
+use shopfloor_core::state::{Floor, Job, Project, Shelf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -41,6 +41,14 @@ impl FromStr for Change {
 }
 
 impl Change {
+    /// Where it is if it is not at hand.
+    pub(crate) fn shelf(&self, project: &ProjectName) -> Shelf {
+        match self {
+            Change::Issue(issue) => Shelf::Number(project.clone(), *issue),
+            Change::Branch(branch) => Shelf::Branch(project.clone(), branch.clone()),
+        }
+    }
+
     pub(crate) fn job<'f>(&self, floor: &'f Floor, project: &ProjectName) -> Result<&'f Job> {
         let found = match self {
             Change::Issue(issue) => floor.job_of(project, *issue),

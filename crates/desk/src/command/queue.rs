@@ -35,13 +35,13 @@ impl Desk {
     /// urgent.
     pub fn queue(&self, asking: &Asking<'_>, change: &Change, wish: Wish) -> Result<Queued> {
         let project = &asking.project.name;
-        let engine = self.engine()?;
+        let floor = self.committed_about(&[change.shelf(project)])?;
         if let Change::Branch(name) = change {
-            let job = engine.floor().job_on(project, name);
+            let job = floor.job_on(project, name);
             // A job that ended leaves its branch to people, unless it can continue just as it was.
             let can_continue = |job: &Job| {
                 job.is_live()
-                    || may_merge(engine.floor(), job).is_ok_and(|head| {
+                    || may_merge(&floor, job).is_ok_and(|head| {
                         asking.look(name, job.target.as_ref()).is_ok_and(|found| found.head == head)
                     })
             };
@@ -49,7 +49,7 @@ impl Desk {
                 return self.queue_branch(asking, name, wish);
             }
         }
-        let job = change.job(engine.floor(), project)?;
+        let job = change.job(&floor, project)?;
         let issue = job.number();
         if wish.approve.is_given() || wish.pr.is_some() || wish.target.is_some() {
             let pr = job.pr.map_or_else(|| "PR".to_owned(), |pr| pr.to_string());
@@ -65,7 +65,7 @@ impl Desk {
         }
         let Wish { urgent, alone, .. } = wish;
         if !matches!(job.state, JobState::InQueue { .. }) {
-            may_merge(engine.floor(), job).map_err(|why| {
+            may_merge(&floor, job).map_err(|why| {
                 Error::failed(format!("issue #{issue} cannot be queued: {why}"))
                     .hint(format!("`shopfloor explain {issue}` says what it waits for"))
             })?;
@@ -79,9 +79,10 @@ impl Desk {
         let target = match change {
             Change::Issue(_) => None,
             Change::Branch(name) => {
-                let (project, engine) = (&asking.project.name, self.engine()?);
+                let project = &asking.project.name;
+                let floor = self.committed_about(&[change.shelf(project)])?;
                 let same = |e: &&Entry| e.job.is_none() && e.project == *project && e.branch == *name;
-                engine.floor().entries.iter().rev().find(same).and_then(|e| e.target.clone())
+                floor.entries.iter().rev().find(same).and_then(|e| e.target.clone())
             }
         };
         self.queue(asking, change, Wish { target, ..Wish::default() })

@@ -7,6 +7,7 @@ use serde::Serialize;
 use shopfloor_core::deps;
 use shopfloor_core::forge::{Issue, IssueFilter, IssueState, IssueSummary};
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName};
+use shopfloor_core::state::Shelf;
 use shopfloor_core::step::Standings;
 use shopfloor_engine::ports::{Forge, PortResult};
 
@@ -55,7 +56,11 @@ pub struct ShownComment {
 /// The issues that pass the filter.
 pub fn list(desk: &Desk, project: &ProjectName, filter: &IssueFilter) -> Result<Vec<ListedIssue>> {
     let issues = answer(desk.forge(project)?.issues(filter))?;
-    let floor = desk.floor()?;
+    // Closed issues are on the shelf, and so are their jobs.
+    let floor = match filter.state {
+        Some(IssueState::Open) => desk.floor()?,
+        _ => desk.history()?,
+    };
     let standings = Standings::of(&floor);
     let view = |issue: IssueSummary| {
         let known = floor.issues.get(&(project.clone(), issue.number));
@@ -85,7 +90,7 @@ impl Seen {
     pub fn new(desk: &Desk, project: &ProjectName, number: IssueNumber) -> Result<Seen> {
         let forge = desk.forge(project)?;
         let issue = found(&*forge, project, number, forge.issue(number))?;
-        let floor = desk.floor()?;
+        let floor = desk.floor_about(&[Shelf::Number(project.clone(), number)])?;
         let known = floor.issues.get(&(project.clone(), number));
         let why = known.filter(|i| i.open).map(|i| job::why(&floor, i));
         let job = floor.job_of(project, number).map(|job| JobView::new(&floor, job));

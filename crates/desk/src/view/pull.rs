@@ -6,7 +6,7 @@ use serde::Serialize;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::forge::{Comment, Pr, PrState, PrSummary, Review, Status};
 use shopfloor_core::ids::{IssueNumber, PrNumber, RunId, Sha};
-use shopfloor_core::state::{Job, Project};
+use shopfloor_core::state::{Job, Project, Shelf};
 use shopfloor_engine::ports::Forge;
 
 #[derive(Serialize)]
@@ -91,9 +91,9 @@ pub struct Seen {
 impl Seen {
     pub fn new(desk: &Desk, project: &Project, number: PrNumber) -> Result<Seen> {
         let pr = found(&*desk.forge(&project.name)?, number)?;
-        let engine = desk.engine()?;
+        let floor = desk.committed_about(&[Shelf::Branch(project.name.clone(), pr.branch.clone())])?;
         let carries = |job: &&Job| !job.is_review() && job.project == project.name && job.pr == Some(number);
-        let target = engine.floor().jobs.iter().rfind(carries).and_then(|job| job.target.clone());
+        let target = floor.jobs.iter().rfind(carries).and_then(|job| job.target.clone());
         let diff = format!(
             "git fetch shopfloor refs/pull/{number}/head && git diff shopfloor/{}...FETCH_HEAD",
             project.policy.branch_of(target.as_ref())

@@ -35,7 +35,8 @@ const CHAIN_SHOWN: usize = 3;
 pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
     let project = context.named_project()?;
     if !args.watch {
-        show(context, args, context.engine()?.floor(), project.as_ref())?;
+        let floor = if args.all { context.history()? } else { context.committed_about(&[])? };
+        show(context, args, &floor, project.as_ref())?;
         return Ok(Exit::Fine);
     }
     let mut floor = context.subscribe(None)?;

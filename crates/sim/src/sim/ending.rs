@@ -6,6 +6,7 @@ use crate::together::of_project;
 use crate::world::{Shared, Weather};
 use shopfloor_core::liveness::State;
 use shopfloor_core::state::{Entry, Job, JobState, SessionState, SessionStatus};
+use shopfloor_engine::Engine;
 use shopfloor_store::Store;
 use std::time::Duration;
 
@@ -90,13 +91,16 @@ impl Sim {
                 return;
             }
         }
+        self.cli.store().verify().expect("nothing is at hand and on the shelf");
+        let whole = Engine::open(self.cli.store().clone()).and_then(Engine::whole_floor);
+        let whole = whole.expect("the memory store reads");
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         for (site, world) in self.sites.iter().zip(self.worlds.iter()) {
             let mut world = world.lock();
             if !held {
                 site.checker.idle_is_quiet(&mut world, &entries);
             }
-            let floor = of_project(self.cli.floor(), &self.worlds, &site.project);
+            let floor = of_project(&whole, &self.worlds, &site.project);
             let room = self.cli.floor().jobs.iter().filter(|job| job.is_live()).count();
             let room = world.policy.floor_max_jobs.is_none_or(|max| room < max.max(1));
             site.checker.at_the_end(&mut world, &floor, &site.project, room);

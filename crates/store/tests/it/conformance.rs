@@ -4,7 +4,7 @@
 use crate::{entry, ring, row};
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
-use shopfloor_store::{Commit, Host, NewJournalEntry, NoteFilter, Store, StoreError, backend};
+use shopfloor_store::{Commit, Host, NewJournalEntry, NoteFilter, ShelvedRow, Store, StoreError, backend};
 use std::time::Duration;
 
 macro_rules! conformance {
@@ -46,6 +46,7 @@ conformance!(
     whoever_waits_is_woken_by_a_write,
     what_somebody_is_woken_for_can_be_read,
     rows_are_read_by_their_keys,
+    the_shelf_is_read_by_label_or_branch_and_never_with_the_rest,
     effects_are_of_their_host,
     notes_are_filtered,
 );
@@ -310,6 +311,42 @@ fn rows_are_read_by_their_keys<S: Store>(mut one: S, mut two: S) {
         row("job", "3", None),
     ];
     assert_eq!(found, expected);
+}
+
+fn the_shelf_is_read_by_label_or_branch_and_never_with_the_rest<S: Store>(mut one: S, mut two: S) {
+    let rows = vec![row("job", "1", Some("{}")), row("issue", "p/1", Some("1"))];
+    one.commit(&Commit { rows, ..commit_at(0, "a") }).unwrap();
+    let shelved = |kind: &str, key: &str, branch: Option<&str>| ShelvedRow {
+        kind: kind.into(),
+        key: key.into(),
+        label: "p/1".into(),
+        branch: branch.map(str::to_owned),
+        doc: format!("{kind} {key}"),
+    };
+    let gone = vec![row("job", "1", None), row("issue", "p/1", None)];
+    let both = vec![shelved("job", "1", Some("p:fix/1")), shelved("issue", "p/1", None)];
+    one.commit(&Commit { rows: gone, shelved: both, ..commit_at(1, "b") }).unwrap();
+    assert_eq!(two.rows_since(Seq(0)).unwrap().0, [], "they are not at hand");
+    assert_eq!(two.rows_since(Seq(1)).unwrap().0.len(), 2, "whoever had them learns that they went");
+    let all = [row("issue", "p/1", Some("issue p/1")), row("job", "1", Some("job 1"))];
+    assert_eq!(two.shelf("p/1").unwrap(), all);
+    assert_eq!(two.shelf("p:fix/1").unwrap(), all, "what belongs together comes together");
+    assert_eq!(two.shelf("p/2").unwrap(), []);
+    assert_eq!(two.shelf_of_kind("job").unwrap(), all[1..]);
+    two.verify().unwrap();
+    // Taken down, the row is at hand again; a commit that is refused takes nothing down.
+    let back = Commit {
+        rows: vec![row("job", "1", Some("again"))],
+        taken_down: vec![("job".into(), "1".into())],
+        ..commit_at(1, "c")
+    };
+    assert!(matches!(two.commit(&back), Err(StoreError::Stale)));
+    assert_eq!(one.shelf("p/1").unwrap(), all);
+    two.commit(&Commit { expected: Seq(2), ..back }).unwrap();
+    assert_eq!(one.shelf("p/1").unwrap(), all[..1]);
+    assert_eq!(one.rows_since(Seq(0)).unwrap().0, [row("job", "1", Some("again"))]);
+    one.commit(&Commit { rows: vec![row("issue", "p/1", Some("1"))], ..commit_at(3, "d") }).unwrap();
+    assert!(matches!(one.verify(), Err(StoreError::Corrupt(_))), "it is in both places");
 }
 
 fn notes_are_filtered<S: Store>(mut one: S, mut two: S) {

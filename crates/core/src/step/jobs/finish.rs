@@ -4,10 +4,10 @@
 use super::Jobs;
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
-use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, Sha, agent_name};
+use crate::ids::{Assignment, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, Sha, agent_name};
 use crate::label::Label;
 use crate::policy::OnFailed;
-use crate::state::{End, Job, JobState, Kept, Session, SessionState};
+use crate::state::{End, Job, JobState, Kept, SessionState};
 use crate::step::{Turn, labels, names};
 use crate::text::{neutralise, tail};
 use crate::texts::{
@@ -23,10 +23,6 @@ const FAILED_MAX: usize = 3;
 
 /// The trigger of an escalation about a job's end begins with this.
 const ENDED_TRIGGER: &str = "job_";
-
-/// How many ended jobs a floor keeps.
-pub(in crate::step) const ENDED_JOBS_MAX: usize = 1_000;
-const ENDED_REVIEWS_MAX: usize = 100;
 
 /// Names an effect of a finishing job.
 pub(in crate::step) fn action_key(action: &Action) -> String {
@@ -360,36 +356,16 @@ impl Turn<'_> {
             let name = end.name();
             self.note_job(NoteKind::JobEnded, id, notes::ended(name, &reason.unwrap_or_default()));
             self.keep_worktree_for_now(id, end);
-            self.forget_old_jobs();
         }
     }
 
-    /// The newest ended jobs are kept for people to look at. The journal remembers more.
-    fn forget_old_jobs(&mut self) {
-        let surplus = |review: bool, max: usize| -> Vec<JobId> {
-            let ended = self.floor.jobs.iter().filter(|j| !j.is_live() && j.is_review() == review);
-            let ended: Vec<JobId> = ended.map(|j| j.id).collect();
-            ended[..ended.len().saturating_sub(max)].to_vec()
-        };
-        // Reviews take no places from jobs that worked on issues.
-        let over = [surplus(false, ENDED_JOBS_MAX), surplus(true, ENDED_REVIEWS_MAX)].concat();
-        for job in &over {
-            let unended = |s: &Session| s.job == *job && s.state != SessionState::Ended;
-            // A session that could not be ended still owns its worktree: it and its job stay. So does a job whose
-            // worktree has yet to be removed.
-            let kept = self.floor.jobs.get(job).is_some_and(|j| j.kept() != Kept::default());
-            if kept || self.floor.sessions.iter().any(unended) {
-                continue;
-            }
-            self.forget_sessions(*job);
-            self.forget_entries(*job);
-            if let Some(gone) = self.floor.jobs.remove(Jobs(()), job)
-                && let Some(issue) = gone.issue()
-                && self.floor.job_of(&gone.project, issue).is_none()
-            {
-                self.floor.records.remove(Jobs(()), &agent_name(Role::DEV, &gone.project, gone.assignment));
-            }
-        }
+    pub(in crate::step) fn shelve_job(&mut self, id: JobId) {
+        self.floor.jobs.shelve(Jobs(()), &id);
+    }
+
+    pub(in crate::step) fn shelve_record(&mut self, project: &ProjectName, issue: IssueNumber) {
+        let agent = agent_name(Role::DEV, project, Assignment::Issue(issue));
+        self.floor.records.shelve(Jobs(()), &agent);
     }
 
     pub(in crate::step) fn finishing_done_by_issue(

@@ -27,7 +27,7 @@ mod tidy;
 mod worktree;
 
 pub(in crate::step) use checks::cooldown;
-pub(in crate::step) use finish::{ENDED_JOBS_MAX, action_key};
+pub(in crate::step) use finish::action_key;
 pub(in crate::step) use heads::HEAD_RUNS_MAX;
 pub use overlap::{Overlap, overlap};
 pub use pull_review::{NotReviewed, may_ask_for_review};

@@ -108,6 +108,10 @@ impl Turn<'_> {
         }
     }
 
+    pub(in crate::step) fn shelve_issue(&mut self, project: &ProjectName, issue: IssueNumber) {
+        self.floor.issues.shelve(Mirror(()), &(project.clone(), issue));
+    }
+
     /// An agent found that the issue has to come after these.
     pub(in crate::step) fn dependencies_found(
         &mut self,

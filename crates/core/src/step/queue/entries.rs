@@ -274,17 +274,10 @@ impl Turn<'_> {
         let Some(entry) = self.floor.entry_mut(entry) else { return };
         entry.decided_at = (!state.is_live()).then_some(now);
         entry.state = state;
-        if entry.job.is_none() && entry.decided_at.is_some() {
-            self.forget_old_branches();
-        }
     }
 
-    /// Nobody looks at the entries of a forgotten job.
-    pub(in crate::step) fn forget_entries(&mut self, job: JobId) {
-        let mine = self.floor.entries.iter().filter(|e| e.job == Some(job));
-        for entry in mine.map(|e| e.id).collect::<Vec<_>>() {
-            self.floor.entries.remove(Queues(()), &entry);
-        }
+    pub(in crate::step) fn shelve_entry(&mut self, id: EntryId) {
+        self.floor.entries.shelve(Queues(()), &id);
     }
 
     /// Takes an entry out of the queue.

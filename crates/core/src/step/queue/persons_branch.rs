@@ -10,7 +10,7 @@ use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, QueueId, RunId, Sh
 use crate::planner::Priority;
 use crate::state::{Entry, EntryState, Floor, PersonsBranch, Who};
 use crate::step::Turn;
-use crate::step::jobs::{ENDED_JOBS_MAX, HEAD_RUNS_MAX, cooldown};
+use crate::step::jobs::{HEAD_RUNS_MAX, cooldown};
 use crate::texts::{checks, notes, queue, reasons};
 use crate::verdict::Green;
 use std::fmt;
@@ -355,14 +355,5 @@ impl Turn<'_> {
         let merged = Merged { pr: entry.pr, head, commit: commit.clone(), target };
         let (project, branch, issue) = (entry.project.clone(), entry.branch.clone(), entry.issue);
         self.act(Action::RetireBranch { project, branch, issue, merged });
-    }
-
-    /// The newest are kept for people to look at, as with jobs.
-    pub(super) fn forget_old_branches(&mut self) {
-        let over = |e: &&Entry| e.job.is_none() && !e.state.is_live();
-        let over: Vec<EntryId> = self.floor.entries.iter().filter(over).map(|e| e.id).collect();
-        for id in &over[..over.len().saturating_sub(ENDED_JOBS_MAX)] {
-            self.floor.entries.remove(Queues(()), id);
-        }
     }
 }

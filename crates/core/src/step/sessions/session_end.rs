@@ -7,9 +7,10 @@ use super::staff::how_it_ended;
 use crate::effect::Action;
 use crate::effect::outcome;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, Role, agent_name};
-use crate::state::{AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
+use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, agent_name};
+use crate::state::{Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
 use crate::step::Turn;
+use crate::table::Record;
 use crate::texts::notes;
 
 impl Turn<'_> {
@@ -101,11 +102,18 @@ impl Turn<'_> {
         }
     }
 
-    /// Nobody looks at the sessions of a forgotten job.
-    pub(in crate::step) fn forget_sessions(&mut self, id: JobId) {
+    pub(in crate::step) fn shelve_sessions(&mut self, id: JobId) {
         let mine: Vec<Epoch> = self.floor.sessions.iter().filter(|s| s.job == id).map(|s| s.epoch).collect();
         for session in mine {
-            self.floor.sessions.remove(Sessions(()), &session);
+            self.floor.sessions.shelve(Sessions(()), &session);
+        }
+    }
+
+    pub(in crate::step) fn shelve_agents(&mut self, project: &ProjectName, number: IssueNumber) {
+        let mine = |a: &&Agent| a.project == *project && a.assignment.number() == number;
+        let mine: Vec<String> = self.floor.agents.iter().filter(mine).map(Record::key).collect();
+        for agent in mine {
+            self.floor.agents.shelve(Sessions(()), &agent);
         }
     }
 

@@ -101,16 +101,3 @@ fn a_cancelled_job_keeps_its_branch_and_is_not_commented_on() {
     scene.settle();
     assert_eq!(scene.state(), "cancelled");
 }
-
-#[test]
-fn ended_jobs_are_kept_but_not_without_end() {
-    let mut scene = Scene::new(Policy::default());
-    let rounds = crate::step::jobs::ENDED_JOBS_MAX as u64 + 3;
-    for _ in 0..rounds {
-        scene.issue(1, &["backlog"], &[]);
-        scene.event(cancel()).settle();
-    }
-    assert_eq!(scene.floor.jobs.len(), crate::step::jobs::ENDED_JOBS_MAX);
-    assert_eq!(scene.floor.jobs.iter().next().map(|j| j.id.0), Some(4), "the oldest went");
-    assert!(scene.floor.sessions.is_empty() && scene.floor.entries.is_empty());
-}

@@ -604,7 +604,7 @@ fn cancelled_during_the_publication() {
 #[test]
 fn entries_of_an_older_program_are_planned_for() {
     let mut scene = merging();
-    scene.floor.queues.unload(&Queue::key_text(&QueueId::primary(&project())));
+    scene.floor.queues.unload(&[Queue::key_text(&QueueId::primary(&project()))].into());
     scene.pending.clear();
     scene.event(Event::Resumed).primary(10);
     assert_eq!((lists(&scene), entry(&scene, 1).state.clone()), (vec![vec![1]], EntryState::Queued));

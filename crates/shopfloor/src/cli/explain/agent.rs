@@ -2,14 +2,14 @@
 
 use crate::cli::session::sessions;
 use crate::cli::{CliError, CliResult, Context, Exit, output};
+use shopfloor_core::state::Floor;
 use shopfloor_core::text::one_line;
 use shopfloor_desk::now;
 use shopfloor_desk::view::session::{Explanation, FactView, find, look};
 use std::time::Duration;
 
-pub fn run(context: &Context, name: &str) -> CliResult<Exit> {
-    let engine = context.engine()?;
-    let session = find(engine.floor(), name)?;
+pub fn run(context: &Context, floor: &Floor, name: &str) -> CliResult<Exit> {
+    let session = find(floor, name)?;
     let catalogue = context.runtimes()?;
     let spec = catalogue
         .get(&session.client.runtime)
@@ -17,7 +17,7 @@ pub fn run(context: &Context, name: &str) -> CliResult<Exit> {
         .ok_or_else(|| CliError::failed(format!("the runtime {:?} is not known", session.client.runtime)))?;
     let now = now();
     let dossier = look(&context.layout, &sessions(context).tmux, session, &spec, now);
-    let shown = Explanation::new(engine.floor(), session, &dossier, &spec, now);
+    let shown = Explanation::new(floor, session, &dossier, &spec, now);
     if context.json {
         output::json(&shown);
     } else {

@@ -3,7 +3,7 @@
 use crate::cli::events;
 use crate::cli::{CliResult, Context, Exit, output, questions};
 use shopfloor_core::ids::IssueNumber;
-use shopfloor_core::state::{Floor, Job};
+use shopfloor_core::state::{Floor, Job, Shelf};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::now;
 use shopfloor_desk::view::explanation::{Explained, unread};
@@ -13,7 +13,7 @@ use shopfloor_desk::view::run::verdict;
 
 pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
     let project = context.project()?.name;
-    let floor = context.floor()?;
+    let floor = context.floor_about(&[Shelf::Number(project.clone(), number)])?;
     let explained = Explained::new(context, &floor, project, number)?;
     if context.json {
         output::json(&explained.view(&floor));

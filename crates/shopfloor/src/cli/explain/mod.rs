@@ -25,13 +25,13 @@ pub fn run(context: &Context, args: &ExplainArgs) -> CliResult<Exit> {
     match args.what.parse::<IssueNumber>() {
         Ok(number) => issue::run(context, number),
         Err(_) => {
-            let floor = context.floor()?;
+            let floor = context.history()?;
             let name = args.what.strip_prefix("refs/heads/").unwrap_or(&args.what);
             // Outside of a project, only an agent can be meant.
             let project = context.project().ok().map(|row| row.name);
             match project.filter(|project| is_known(&floor, project, name)) {
                 Some(project) => branch::run(context, &floor, &project, name),
-                None => agent::run(context, &args.what),
+                None => agent::run(context, &floor, &args.what),
             }
         }
     }

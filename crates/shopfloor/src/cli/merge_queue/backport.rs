@@ -31,8 +31,8 @@ pub fn run(context: &Context, args: &BackportArgs) -> CliResult<Exit> {
     let asking = context.asking(context.project()?);
     let project = &asking.project;
     let target = target_named(&project.policy, Some(&args.to))?;
-    let engine = context.engine()?;
-    let change = args.landed.find(engine.floor(), &project.name)?;
+    let floor = context.history()?;
+    let change = args.landed.find(&floor, &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
     let onto = project.policy.branch_of(target.as_ref());
     if entry.target == target {

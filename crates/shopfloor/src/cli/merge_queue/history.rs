@@ -14,8 +14,7 @@ pub struct HistoryArgs {
 }
 
 pub fn run(context: &Context, args: &HistoryArgs) -> CliResult<Exit> {
-    let engine = context.engine()?;
-    let floor = engine.floor();
+    let floor = &context.history()?;
     let project = context.named_project()?;
     let through = |e: &&Entry| !e.state.is_live() && project.as_ref().is_none_or(|p| e.project == *p);
     let mut entries: Vec<&Entry> = floor.entries.iter().filter(through).collect();

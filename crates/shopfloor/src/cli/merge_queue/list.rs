@@ -15,8 +15,7 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
-    let engine = context.engine()?;
-    let floor = engine.floor();
+    let floor = &if args.all { context.history()? } else { context.committed_about(&[])? };
     let project = context.named_project()?;
     let waiting = job::queue(floor, project.as_ref());
     let mut entries: Vec<(Option<usize>, &Entry)> = waiting.iter().map(|(at, e)| (Some(*at), *e)).collect();

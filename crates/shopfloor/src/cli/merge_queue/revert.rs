@@ -25,8 +25,8 @@ pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
     }
     let asking = context.asking(context.project()?);
     let project = &asking.project;
-    let engine = context.engine()?;
-    let change = args.landed.find(engine.floor(), &project.name)?;
+    let floor = context.history()?;
+    let change = args.landed.find(&floor, &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
     let (branch, message) = (format!("revert-entry-{}", entry.id), message(&change));
     let target = entry.target.clone();

@@ -7,8 +7,6 @@ use shopfloor_desk::view::stats::{self, QueueStats, Spread};
 use std::time::Duration;
 
 /// Show how the queue is doing: how much lands, how long it takes, what is checked, what is flaky
-///
-/// Counts the entries that are kept: about the newest thousand.
 #[derive(Args)]
 pub struct StatsArgs {
     /// Count this many days back
@@ -18,7 +16,7 @@ pub struct StatsArgs {
 
 pub fn run(context: &Context, args: &StatsArgs) -> CliResult<Exit> {
     let only = context.named_project()?;
-    let all = stats::all(context, context.engine()?.floor(), only.as_ref(), args.days)?;
+    let all = stats::all(context, &context.history()?, only.as_ref(), args.days)?;
     if context.json {
         output::json(&all);
         return Ok(Exit::Fine);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shopfloor_adapters::git::{PartKind, Rescued};
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::ids::{Assignment, IssueNumber, Role, branch_for};
-use shopfloor_core::state::SessionState;
+use shopfloor_core::state::{SessionState, Shelf};
 use shopfloor_hand::HandSessions;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,8 @@ fn in_place(
         );
     };
     refuse_if_at_work(context, site, issue, elsewhere)?;
-    let job = context.engine()?.floor().job_of(&site.project, issue).map(|job| job.branch.clone());
+    let floor = context.committed_about(&[Shelf::Number(site.project.clone(), issue)])?;
+    let job = floor.job_of(&site.project, issue).map(|job| job.branch.clone());
     let branch = job.unwrap_or_else(|| branch_for(issue));
     let done = site.workspace.restore_in_place(&tree, &branch, found)?;
     let mut lines = vec![format!("{} holds what {what} held", done.path.display())];

@@ -77,6 +77,7 @@ fn every_key_reaches_its_place() {
             rescue_keep_for: minutes(7),
             keep_worktrees: minutes(8),
             keep_logs: minutes(9),
+            jobs_at_hand: 100,
             setup_timeout: minutes(5),
             renotify_after: minutes(3),
             escalate_after: minutes(4),

@@ -1,0 +1,222 @@
+//! What is at hand and what is on the shelf: a step loads and looks at what live work may need, and at no more
+//! history than a few of each kind.
+//!
+//! Invariants:
+//! - Whatever is live, or waits for something, is at hand; so is whatever an open issue or a live entry refers to.
+//! - What an event is about is taken down before its step ([`wanted`]), so no step concludes from a record on the
+//!   shelf that it does not exist.
+//! - A job and all that belongs to it are shelved together.
+
+use super::Turn;
+use crate::event::{Event, Observation};
+use crate::forge::Subject;
+use crate::ids::{EntryId, IssueNumber, JobId, ProjectName};
+use crate::state::{Entry, Floor, Issue, Job, Kept, SessionState, Shelf};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many jobs of one open issue are at hand: enough to see how often it was tried.
+const OF_AN_ISSUE: usize = 10;
+
+type Number = (ProjectName, IssueNumber);
+
+/// The shelves that an event may be about, without those that are known to be empty.
+pub fn wanted(floor: &Floor, event: &Event) -> BTreeSet<Shelf> {
+    let mut shelves = BTreeSet::new();
+    let mut number = |project: &ProjectName, number: IssueNumber| {
+        let there = floor.issues.get(&(project.clone(), number)).is_some();
+        if !there {
+            shelves.insert(Shelf::Number(project.clone(), number));
+        }
+    };
+    let branch = |project: &ProjectName, name: &String| Shelf::Branch(project.clone(), name.clone());
+    match event {
+        Event::Observed { project, page } => {
+            for observation in &page.seen.0 {
+                match observation {
+                    Observation::Issue { number: seen, deps, .. } => {
+                        number(project, *seen);
+                        deps.iter().for_each(|dep| number(project, *dep));
+                    }
+                    Observation::Comment { on: Subject::Issue(issue), .. } => number(project, *issue),
+                    Observation::Pr { number: pr, .. } => number(project, IssueNumber(pr.0)),
+                    Observation::Review { .. } | Observation::Comment { on: Subject::Pr(_), .. } => {}
+                }
+            }
+            for observation in &page.seen.0 {
+                if let Observation::Issue { hints, .. } = observation {
+                    shelves.extend(hints.after.iter().map(|name| branch(project, name)));
+                }
+            }
+        }
+        Event::Taken { project, issue }
+        | Event::HandedBack { project, issue }
+        | Event::Answered { project, issue, .. }
+        | Event::Cancelled { project, issue }
+        | Event::MergeAsked { project, issue, .. }
+        | Event::MergeRefused { project, issue } => number(project, *issue),
+        Event::ReviewAsked { project, pr, .. } => number(project, IssueNumber(pr.0)),
+        Event::BranchAsked { project, ask } => {
+            shelves.extend(ask.after.iter().chain([&ask.branch]).map(|name| branch(project, name)));
+        }
+        _ => {}
+    }
+    shelves
+}
+
+impl Turn<'_> {
+    /// Puts on the shelf whatever this step touched and nothing needs any more; a daemon that starts looks at
+    /// everything.
+    pub(super) fn shelve_what_is_over(&mut self, event: &Event) {
+        let floor = &*self.floor;
+        let (places, projects) = match event {
+            Event::Resumed => everything(floor),
+            _ => touched(floor),
+        };
+        if places.is_empty() && projects.is_empty() {
+            return;
+        }
+        let needed = Needed::of(floor);
+        let among = |project: &ProjectName| projects.contains(project);
+        let jobs = floor.jobs.iter().filter(|job| among(&job.project) && needed.is_over(job));
+        let jobs: BTreeMap<JobId, Number> = jobs.map(|job| (job.id, job.place())).collect();
+        let gone = |entry: &&Entry| match entry.job {
+            Some(job) => jobs.contains_key(&job),
+            None => among(&entry.project) && needed.is_past(entry),
+        };
+        let entries: Vec<EntryId> = floor.entries.iter().filter(gone).map(|entry| entry.id).collect();
+        let staying: BTreeSet<Number> =
+            floor.jobs.iter().filter(|job| !jobs.contains_key(&job.id)).map(Job::place).collect();
+        let places = places.into_iter().chain(jobs.values().cloned());
+        let over = |place: &Number| {
+            let settled = floor.issues.get(place).is_none_or(is_settled);
+            settled && !staying.contains(place) && !needed.numbers.contains(place)
+        };
+        let places: BTreeSet<Number> = places.filter(over).collect();
+        entries.into_iter().for_each(|entry| self.shelve_entry(entry));
+        for job in jobs.into_keys() {
+            self.shelve_sessions(job);
+            self.shelve_job(job);
+        }
+        for (project, number) in places {
+            self.shelve_agents(&project, number);
+            self.shelve_record(&project, number);
+            self.shelve_issue(&project, number);
+        }
+    }
+}
+
+/// Issues that may be over, and the projects in which a job or an entry may be: one that ends takes the place of the
+/// oldest that is at hand.
+type Candidates = (Vec<Number>, BTreeSet<ProjectName>);
+
+fn everything(floor: &Floor) -> Candidates {
+    let places = floor.issues.iter().map(|issue| (issue.project.clone(), issue.number));
+    (places.collect(), floor.projects.iter().map(|project| project.name.clone()).collect())
+}
+
+/// Those that this step touched. What takes longer to find out is not asked here: most steps touch nothing that is
+/// over.
+fn touched(floor: &Floor) -> Candidates {
+    let closed = floor.issues.touched().filter_map(|place| floor.issues.get(place)).filter(|i| is_settled(i));
+    // What it waited for may be at hand only because of that.
+    let places = closed.flat_map(|issue| {
+        let with_deps = issue.deps.iter().chain([&issue.number]);
+        with_deps.map(|number| (issue.project.clone(), *number))
+    });
+    let jobs = floor.jobs.touched().filter_map(|id| floor.jobs.get(id)).filter(|job| !job.is_live());
+    let entries = floor.entries.touched().filter_map(|id| floor.entries.get(id));
+    let entries = entries.filter(|entry| entry.job.is_none() && !entry.state.is_live());
+    let projects = jobs.map(|job| job.project.clone()).chain(entries.map(|entry| entry.project.clone()));
+    (places.collect(), projects.collect())
+}
+
+fn is_settled(issue: &Issue) -> bool {
+    !issue.open && issue.edits_pending == 0 && issue.deps_due.is_none()
+}
+
+/// What has to stay at hand, whatever its own state is.
+struct Needed<'a> {
+    floor: &'a Floor,
+    /// Issues that open ones wait for, and open pull requests.
+    numbers: BTreeSet<Number>,
+    /// Branches that something is to land after.
+    branches: BTreeSet<(&'a ProjectName, &'a str)>,
+    /// Jobs with a session, an entry or a message that is not over.
+    jobs: BTreeSet<JobId>,
+    /// The newest of each project, and of each open issue.
+    newest: BTreeSet<JobId>,
+    newest_entries: BTreeSet<EntryId>,
+}
+
+impl<'a> Needed<'a> {
+    fn of(floor: &'a Floor) -> Needed<'a> {
+        let open = || floor.issues.iter().filter(|issue| issue.open);
+        let waited_for = open().flat_map(|i| i.deps.iter().map(|dep| (i.project.clone(), *dep)));
+        let pulls = floor.pulls.iter().map(|pull| (pull.project.clone(), IssueNumber(pull.number.0)));
+        let entries = || floor.entries.iter().filter(|entry| entry.state.is_live());
+        let named = |(project, names): (&'a ProjectName, &'a [String])| {
+            names.iter().map(move |name| (project, name.as_str()))
+        };
+        let after = open().map(|i| (&i.project, &*i.hints.after));
+        let branches = after.chain(entries().map(|e: &Entry| (&e.project, &*e.after))).flat_map(named);
+        let unended = floor.sessions.iter().filter(|s| s.state != SessionState::Ended).map(|s| s.job);
+        let messages = floor.messages.iter().map(|message| message.job);
+        Needed {
+            floor,
+            numbers: waited_for.chain(pulls).collect(),
+            branches: branches.collect(),
+            jobs: unended.chain(messages).chain(entries().filter_map(|e| e.job)).collect(),
+            newest: newest(floor),
+            newest_entries: newest_entries(floor),
+        }
+    }
+
+    /// Whether a person's branch has left the queue, and nobody lands after it.
+    fn is_past(&self, entry: &Entry) -> bool {
+        !entry.state.is_live()
+            && !self.newest_entries.contains(&entry.id)
+            && !self.branches.contains(&(&entry.project, &*entry.branch))
+    }
+
+    fn is_over(&self, job: &Job) -> bool {
+        let needed = job.is_live()
+            || job.kept() != Kept::default()
+            || self.jobs.contains(&job.id)
+            || self.newest.contains(&job.id)
+            || self.branches.contains(&(&job.project, &*job.branch))
+            || (job.is_review() && self.numbers.contains(&job.place()));
+        !needed && self.floor.issues.get(&job.place()).is_none_or(|issue| issue.open || is_settled(issue))
+    }
+}
+
+fn at_hand(floor: &Floor, project: &ProjectName) -> usize {
+    floor.projects.get(project).map_or(0, |p| p.policy.jobs_at_hand)
+}
+
+fn newest_entries(floor: &Floor) -> BTreeSet<EntryId> {
+    let mut of_project: BTreeMap<&ProjectName, usize> = BTreeMap::new();
+    let ended = floor.entries.iter().rev().filter(|entry| entry.job.is_none() && !entry.state.is_live());
+    let newest = ended.filter(|entry| {
+        let seen = of_project.entry(&entry.project).or_default();
+        *seen += 1;
+        *seen <= at_hand(floor, &entry.project)
+    });
+    newest.map(|entry| entry.id).collect()
+}
+
+fn newest(floor: &Floor) -> BTreeSet<JobId> {
+    let mut of_project: BTreeMap<(&ProjectName, bool), usize> = BTreeMap::new();
+    let mut of_issue: BTreeMap<Number, usize> = BTreeMap::new();
+    let mut newest = BTreeSet::new();
+    for job in floor.jobs.iter().rev().filter(|job| !job.is_live()) {
+        let seen = of_project.entry((&job.project, job.is_review())).or_default();
+        *seen += 1;
+        let open = floor.issues.get(&job.place()).is_some_and(|issue| issue.open);
+        let tries = of_issue.entry(job.place()).or_default();
+        *tries += 1;
+        if *seen <= at_hand(floor, &job.project) || (open && *tries <= OF_AN_ISSUE) {
+            newest.insert(job.id);
+        }
+    }
+    newest
+}
