@@ -2,7 +2,7 @@
 //! and `records/{role}-{name}.json` in the floor's home.
 //!
 //! Invariants:
-//! - A file is complete whenever it is read: written beside, synced, renamed.
+//! - A file is complete whenever it is read: written beside, renamed. Nobody waits for the disk: these are copies.
 //! - The files follow from the store and are never read back. Whatever is missing or outdated after a crash
 //!   is rewritten when a daemon starts.
 //! - A live agent is marked as seen at least every minute, without a process and without a commit.
@@ -11,7 +11,7 @@
 mod tests;
 
 use crate::view::agent::{Identity, RecordView};
-use shopfloor_adapters::host::atomic::{remove_leftovers, write_atomic, write_replacing};
+use shopfloor_adapters::host::atomic::{remove_leftovers, write_replacing};
 use shopfloor_adapters::host::process::{Liveness, is_same};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ProcessId;
@@ -141,7 +141,7 @@ impl Writer {
         match news {
             News::Identity { name, identity, process } => {
                 let file = self.layout.identity(&name);
-                report(&file, write_atomic(&file, json(&identity).as_bytes(), 0o600));
+                report(&file, write_replacing(&file, json(&identity).as_bytes(), 0o600));
                 match process {
                     Some(process) => self.live.insert(name, (identity, process)),
                     None => self.live.remove(&name),
@@ -149,12 +149,12 @@ impl Writer {
             }
             News::Record { name, record } => {
                 let file = self.layout.work_record(&name);
-                report(&file, write_atomic(&file, json(&record).as_bytes(), 0o600));
+                report(&file, write_replacing(&file, json(&record).as_bytes(), 0o600));
             }
         }
     }
 
-    /// A minute has passed: agents that live were seen now. Only that changes, so nothing is synced for it.
+    /// A minute has passed: agents that live were seen now. Only that changes.
     fn touch(&mut self) {
         for (name, (identity, process)) in &mut self.live {
             if is_same(*process) == Liveness::Alive {

@@ -37,5 +37,5 @@ pub fn branch(
 }
 
 fn holds(keeper: &Repo, kept: &Sha, head: &Sha) -> PortResult<bool> {
-    Ok(keeper.commit(head.as_str())?.is_some() && keeper.is_ancestor(head, kept)?)
+    Ok(keeper.has(head)? && keeper.is_ancestor(head, kept)?)
 }

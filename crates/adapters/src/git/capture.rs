@@ -10,6 +10,7 @@ use super::commit::Commit;
 use super::index::Index;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
+use super::still;
 use super::worktree::Worktree;
 use shopfloor_core::ids::Sha;
 use std::ffi::{OsStr, OsString};
@@ -38,6 +39,21 @@ pub(super) struct Captured {
 impl Captured {
     pub(super) fn of(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
         sweep(&worktree.git_dir);
+        // Besides the files: what the index says of them. (What is ignored also depends on the user's own list, which
+        // is not looked at: a change of it counts when something else changes.)
+        let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
+        let look = still::look(&worktree.path, &besides.each_ref().map(PathBuf::as_path));
+        if let Some(tree) = look.and_then(|look| git.stills.get(&worktree.git_dir, look, head)) {
+            return Ok(Captured { tree, nested: Vec::new() });
+        }
+        let captured = Captured::by_asking(git, site, worktree, head)?;
+        if let Some(look) = look.filter(|_| captured.nested.is_empty()) {
+            git.stills.put(&worktree.git_dir, look, head, &captured.tree);
+        }
+        Ok(captured)
+    }
+
+    fn by_asking(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
         let seeded = |seed| Capture { git, site, worktree, nested: Vec::new() }.seeded(head, seed);
         match seeded(Seed::Index) {
             // The worktree's index is unreadable: HEAD's tree is the next best start.

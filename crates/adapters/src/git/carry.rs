@@ -72,7 +72,7 @@ pub fn branch(origin: &dyn Origin, wanted: &Carried<'_>) -> Result<bool, CarryPr
     let near = origin.near();
     let head = near.refs(&[&onto_name])?.remove(0);
     let head = head.ok_or_else(|| CarryProblem::NoBranch((*onto).to_owned()))?;
-    let known = near.commit(landed.commit.as_str())?.is_some() && near.commit(landed.on.as_str())?.is_some();
+    let known = near.has(landed.commit)? && near.has(landed.on)?;
     let there = known && (*way == Way::On || near.is_ancestor(landed.commit, &head)?);
     if !there {
         return Err(CarryProblem::NotThere(landed.commit.clone(), (*onto).to_owned()));

@@ -10,6 +10,7 @@
 use super::GitProject;
 use super::commit::Commit;
 use super::origin::{Move, Origin, Push};
+use super::refs::{self, Head};
 use super::repos::{is_nowhere, tracked_changes};
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, branch_ref};
 use crate::host::atomic::write_atomic;
@@ -32,6 +33,9 @@ pub(crate) struct Checkout<'a> {
     pub(crate) intent: PathBuf,
 }
 
+/// What HEAD names in a repository whose refs are not in files of their own.
+const REFS_ELSEWHERE: &str = "refs/heads/.invalid";
+
 /// Whether the checkout could be brought to another commit, or why not.
 type Moved = Result<(), String>;
 
@@ -49,12 +53,36 @@ impl Checkout<'_> {
         format!("refs/remotes/shopfloor/{}", self.project.primary_branch)
     }
 
+    /// The checkout's git directory, if its files can be read without asking git: not if it is a worktree of
+    /// another repository, or keeps its refs elsewhere than in files.
+    fn own_dir(&self) -> Option<PathBuf> {
+        let dir = self.project.checkout.join(".git");
+        let kept_elsewhere = || matches!(refs::head(&dir), Some(Head::On(name)) if name == REFS_ELSEWHERE);
+        (dir.is_dir() && !kept_elsewhere()).then_some(dir)
+    }
+
+    /// The commit that is checked out.
+    fn head(&self, repo: &Repo) -> GitResult<Option<Sha>> {
+        match self.own_dir().and_then(|dir| refs::read(&dir, "HEAD")) {
+            Some(head) => Ok(Some(head)),
+            None => repo.commit("HEAD"),
+        }
+    }
+
     /// The branch that is checked out; empty if there is none.
     fn on(&self, repo: &Repo) -> GitResult<String> {
+        match self.own_dir().and_then(|dir| refs::head(&dir)) {
+            Some(Head::On(name)) => return Ok(name),
+            Some(Head::Detached(_)) => return Ok(String::new()),
+            None => {}
+        }
         Ok(repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text())
     }
 
     fn is_there(&self, repo: &Repo) -> GitResult<bool> {
+        if self.own_dir().is_some_and(|dir| refs::head(&dir).is_some()) {
+            return Ok(true);
+        }
         match repo.call("rev-parse").arg("--is-inside-work-tree").text() {
             Ok(answer) => Ok(answer == "true"),
             Err(e) if is_nowhere(&e) => Ok(false),
@@ -71,7 +99,10 @@ impl Checkout<'_> {
         }
         let call = repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
         call.arg(self.origin.near().path()).arg(format!("+{primary}:{tracking}")).run()?;
-        Ok(repo.commit(&tracking)?)
+        match self.own_dir().and_then(|dir| refs::read(&dir, &tracking)) {
+            Some(commit) => Ok(Some(commit)),
+            None => Ok(repo.commit(&tracking)?),
+        }
     }
 
     /// What a person types to bring both together. It works with every git, and the result is taken in.
@@ -100,13 +131,14 @@ impl Checkout<'_> {
         if !changed.is_empty() {
             return left(format!("has {} uncommitted change(s) and was left as it is", changed.len()));
         }
-        let (Some(ours), Some(theirs)) = (repo.commit("HEAD")?, self.fetch(&repo)?) else {
+        let (Some(ours), Some(theirs)) = (self.head(&repo)?, self.fetch(&repo)?) else {
             return left("has no commit".into());
         };
-        if ours == theirs || repo.is_ancestor(&theirs, &ours)? {
+        let base = if ours == theirs { Some(ours.clone()) } else { repo.merge_base(&ours, &theirs)? };
+        if base.as_ref() == Some(&theirs) {
             return Ok((ours == theirs, format!("{at} has everything that was merged")));
         }
-        if !repo.is_ancestor(&ours, &theirs)? && !self.has_landed(&ours) {
+        if base.as_ref() != Some(&ours) && !self.has_landed(&ours) {
             return left(format!("has commits of its own on {branch} and was left as it is"));
         }
         match self.move_to(&repo, &ours, &theirs)? {
@@ -148,7 +180,7 @@ impl Checkout<'_> {
         }
         let primary = self.primary();
         // The user may have switched branches or committed while the files were written.
-        let stays = self.on(repo)? == primary && repo.commit("HEAD")?.as_ref() == Some(ours);
+        let stays = self.on(repo)? == primary && self.head(repo)?.as_ref() == Some(ours);
         let swapped = if stays {
             let call = repo.call("update-ref").args(["-m", "shopfloor: what was merged", &primary]);
             call.args([theirs.as_str(), ours.as_str()]).run().map(|_| true)
@@ -172,7 +204,7 @@ impl Checkout<'_> {
         let Ok(noted) = std::fs::read_to_string(&self.intent) else { return Ok(()) };
         let mut shas = noted.split_whitespace().filter_map(|word| word.parse::<Sha>().ok());
         if let (Some(ours), Some(theirs)) = (shas.next(), shas.next())
-            && repo.commit("HEAD")?.as_ref() == Some(&ours)
+            && self.head(repo)?.as_ref() == Some(&ours)
             && self.holds(repo, &theirs)?
         {
             let primary = self.primary();
@@ -261,14 +293,18 @@ impl Checkout<'_> {
 
 /// An uncommitted file where another is to be written. Git itself considers ignored files dispensable.
 fn in_the_way(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<Option<PathBuf>> {
-    let listed = |filter: &str| -> GitResult<BTreeSet<PathBuf>> {
-        let call =
-            repo.call("diff-tree").args(["-r", "-z", "--name-only", "--no-renames", WITH_SUBMODULES, filter]);
-        let bytes = call.args([from.as_str(), to.as_str(), "--"]).run()?;
-        let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
-    };
-    let (added, gone) = (listed("--diff-filter=A")?, listed("--diff-filter=D")?);
+    let call = repo.call("diff-tree").args(["-r", "-z", "--name-status", "--no-renames", WITH_SUBMODULES]);
+    let listed = call.args([from.as_str(), to.as_str(), "--"]).run()?;
+    let (mut added, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let mut fields = listed.split(|byte| *byte == 0);
+    while let (Some(status), Some(name)) = (fields.next(), fields.next()) {
+        let path = PathBuf::from(OsStr::from_bytes(name));
+        match status {
+            b"A" => drop(added.insert(path)),
+            b"D" => drop(gone.insert(path)),
+            _ => {}
+        }
+    }
     let root = repo.path();
     for path in &added {
         let above = path.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty());

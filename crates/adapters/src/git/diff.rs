@@ -27,7 +27,7 @@ impl Site {
         bytes_max: usize,
     ) -> PortResult<String> {
         for commit in since.into_iter().chain([head]) {
-            if self.near().commit(commit.as_str())?.is_none() {
+            if !self.near().has(commit)? {
                 return Ok(format!("(commit {} is not to be had any more)", commit.short()));
             }
         }

@@ -38,6 +38,7 @@ mod same;
 pub mod sign;
 mod site;
 mod stack;
+mod still;
 mod transfer;
 mod upkeep;
 mod workspace;

@@ -193,7 +193,7 @@ impl dyn Origin + '_ {
             return Ok(true);
         }
         let near = self.near();
-        Ok(near.commit(commit.as_str())?.is_some() && near.is_ancestor(commit, head)?)
+        Ok(near.has(commit)? && near.is_ancestor(commit, head)?)
     }
 
     /// Moves one ref from wherever it is now; only forward, if that is asked for.
@@ -238,7 +238,7 @@ impl dyn Origin + '_ {
             return Ok(());
         }
         let near = self.near();
-        if near.commit(commit.as_str())?.is_none() {
+        if !near.has(commit)? {
             let why = format!("commit {} is not on origin", commit.short());
             return Err(PortError::permanent(Final::Missing, why));
         }
@@ -260,7 +260,7 @@ impl Push<'_> {
     fn check_forward(&self, repo: &Repo) -> PortResult<()> {
         for Move { old, new, .. } in self.moves.iter().filter(|_| self.forward) {
             if let (Some(old), Some(new)) = (old, new)
-                && (repo.commit(old.as_str())?.is_none() || !repo.is_ancestor(old, new)?)
+                && (!repo.has(old)? || !repo.is_ancestor(old, new)?)
             {
                 return Err(drops(old, new));
             }

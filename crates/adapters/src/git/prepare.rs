@@ -291,7 +291,7 @@ impl GitWorkspace {
         at: &Sha,
         notes: &mut Vec<String>,
     ) -> PortResult<Worktree> {
-        if site.near().commit(at.as_str())?.is_none() {
+        if !site.near().has(at)? {
             return Err(PortError::permanent(
                 Final::Missing,
                 format!("commit {} is not on origin", at.short()),

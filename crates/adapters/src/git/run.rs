@@ -10,6 +10,7 @@
 
 use super::call::{Call, Output};
 use super::lasting::Lasting;
+use super::still::Stills;
 use super::{locks, refs};
 use crate::host::command;
 use shopfloor_core::ids::{Sha, is_branch_name};
@@ -95,6 +96,7 @@ pub struct Git {
     program: OsString,
     environment: Vec<(OsString, OsString)>,
     lasting: Arc<Lasting>,
+    pub(super) stills: Arc<Stills>,
 }
 
 impl Git {
@@ -107,7 +109,7 @@ impl Git {
             .into_iter()
             .filter(|(name, _)| ENVIRONMENT_KEPT.iter().any(|kept| name.as_os_str() == OsStr::new(kept)))
             .collect();
-        Git { program: program.into(), environment, lasting: Arc::default() }
+        Git { program: program.into(), environment, lasting: Arc::default(), stills: Arc::default() }
     }
 
     /// The program's version, for `doctor`.
@@ -294,6 +296,18 @@ impl Repo {
         self.resolve(&format!("{name}^{{commit}}"))
     }
 
+    /// Whether the commit of that name is there. A file for it says so; otherwise git is asked.
+    pub(crate) fn has(&self, commit: &Sha) -> GitResult<bool> {
+        let loose = || match &self.place {
+            Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) => {
+                let (folder, file) = commit.as_str().split_at(2);
+                dir.join("objects").join(folder).join(file).is_file()
+            }
+            Place::Tree(_) | Place::Folder { .. } | Place::Beside { .. } => false,
+        };
+        Ok(loose() || self.commit(commit.as_str())?.is_some())
+    }
+
     pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
         let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
         Ok(self.lasting(call, &[0, 1])?.code == 0)
@@ -316,6 +330,17 @@ impl Repo {
             }
             Place::Tree(_) | Place::Folder { .. } | Place::Beside { .. } => call.ending(codes),
         }
+    }
+
+    /// The beginning of such an answer, which may be long.
+    pub(super) fn lasting_beginning(&self, call: impl Fn() -> Call, bytes_max: usize) -> GitResult<String> {
+        let question = self.question(&call().shown());
+        if let Some(known) = self.git.lasting.get(&question) {
+            return Ok(known.text());
+        }
+        let text = call().beginning(bytes_max)?;
+        self.git.lasting.put(question, &Output { code: 0, stdout: text.clone().into_bytes() });
+        Ok(text)
     }
 
     /// What a commit is known to say, as bytes.

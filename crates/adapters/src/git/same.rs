@@ -29,12 +29,21 @@ pub(super) fn changes(
     }
     let Some(base) = repo.merge_base(primary, head)? else { return Ok(same) };
     let tree = Commit::read(repo, head)?.tree;
-    let repo = &Attributes::default().of_tree(repo, &Commit::read(repo, &base)?.tree)?;
+    // A head from before there was anything on the branch is the base itself, with nothing to put on top of it.
+    let base_tree = Commit::read(repo, &base)?.tree;
+    let repo = match others.iter().all(|of| **of == base) {
+        true => repo.clone(),
+        false => Attributes::default().of_tree(repo, &base_tree)?,
+    };
+    let repo = &repo;
     for of in others {
-        if repo.commit(of.as_str())?.is_none() || repo.merge_base(&base, of)?.is_none() {
+        let as_whole = if *of == base {
+            base_tree == tree
+        } else if !repo.has(of)? || repo.merge_base(&base, of)?.is_none() {
             continue;
-        }
-        let as_whole = merge_trees(repo, &base, of)?.is_ok_and(|merged| merged == tree);
+        } else {
+            merge_trees(repo, &base, of)?.is_ok_and(|merged| merged == tree)
+        };
         if as_whole && (!each_commit || is_same_by_commits(repo, primary, &base, head, of)?) {
             same.push(of.clone());
         }

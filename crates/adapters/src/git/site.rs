@@ -2,8 +2,9 @@
 //! held.
 
 use super::GitProject;
+use super::commit::Commit;
 use super::origin::Origin;
-use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES};
+use super::run::{Git, GitResult, Repo};
 use super::worktree::Worktree;
 use super::{refs, transfer};
 use shopfloor_core::ids::{Sha, Target};
@@ -114,13 +115,10 @@ impl Site {
 impl Repo {
     /// Whether a head's own commits leave the tree as it was where they began.
     pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
-        let range = format!("{primary}...{head}");
-        let call = self.call("diff").args(["--quiet", "--no-ext-diff", WITH_SUBMODULES, &range, "--"]);
-        match self.lasting(call, &[0, 1]) {
-            // The two share no history, so the branch adds all it has.
-            Err(GitError::Failed { code: Some(128), .. }) => Ok(false),
-            ended => Ok(ended?.code == 0),
-        }
+        // If the two share no history, the branch adds all it has.
+        let Some(base) = self.merge_base(primary, head)? else { return Ok(false) };
+        let commits = Commit::read_all(self, &[&base, head])?;
+        Ok(commits[0].tree == commits[1].tree)
     }
 
     /// Where a head left the primary branch; the primary branch itself if they share no history.

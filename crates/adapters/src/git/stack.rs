@@ -31,7 +31,7 @@ impl Links<'_> {
     pub(super) fn returning(&self, onto: &Sha, entry: &ChainEntry) -> GitResult<Option<Returning>> {
         let (mut from, mut tips) = (Vec::new(), Vec::new());
         for tip in self.removed.iter().rev() {
-            if self.repo.commit(tip.as_str())?.is_none() {
+            if !self.repo.has(tip)? {
                 continue;
             }
             let Some(begun) = self.repo.merge_base(tip, &entry.head)? else { continue };

@@ -216,7 +216,7 @@ impl Workspace for GitWorkspace {
 
     fn change_of(&self, tree: &Tree, head: &Sha, bytes_max: usize) -> PortResult<String> {
         let site = self.site_of(tree)?;
-        if site.near().commit(head.as_str())?.is_none() {
+        if !site.near().has(head)? {
             return Ok(String::new());
         }
         let base = site.near().base(&site.primary_now()?, head)?;
@@ -242,7 +242,8 @@ impl Workspace for GitWorkspace {
         let base = site.keeper.base(&primary, &head)?;
         let range =
             ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, &base, content.tree.as_str()];
-        let listed = site.keeper.call("diff-tree").args(range).beginning(FILES_BYTES_MAX)?;
+        let listed =
+            site.keeper.lasting_beginning(|| site.keeper.call("diff-tree").args(range), FILES_BYTES_MAX)?;
         Ok(listed.split('\0').filter(|name| !name.is_empty()).take(max).map(str::to_owned).collect())
     }
 

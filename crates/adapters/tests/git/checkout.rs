@@ -55,7 +55,7 @@ esac"#
 fn whatever_the_user_does_meanwhile_only_the_primary_branch_moves_and_the_files_fit() {
     for program in gits() {
         for deed in DEEDS {
-            for subcommand in ["symbolic-ref", "fetch", "read-tree", "update-ref"] {
+            for subcommand in ["status", "fetch", "diff-tree", "read-tree", "update-ref"] {
                 for after in [false, true] {
                     let told = format!("{deed} around {subcommand}, after: {after}");
                     let mut floor = Floor::new(&program);

@@ -3,7 +3,7 @@
 use crate::floor::{DEMO, Floor};
 
 /// A few more than there are, since an agent may signal between two looks.
-const GIT_MAX: usize = 100;
+const GIT_MAX: usize = 75;
 
 #[test]
 fn an_issue_starts_no_more_git_than_it_needs() {
