@@ -41,6 +41,7 @@ fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> Wor
         world.project = format!("sim-{number}").parse().expect("a valid name");
     }
     world.policy = policy(&mut world.rng);
+    world.policy.keep_journal = Some(Duration::from_secs(3600 * (6 + seed % 48)));
     queues(&mut world);
     world.weather = weather(&mut world.rng);
     world.storm = storm(&mut world);

@@ -6,6 +6,7 @@ use crate::together::of_project;
 use crate::world::{Shared, Weather};
 use shopfloor_core::liveness::State;
 use shopfloor_core::state::{Entry, Job, JobState, SessionState, SessionStatus};
+use shopfloor_engine::Engine;
 use shopfloor_store::Store;
 use std::time::Duration;
 
@@ -89,6 +90,12 @@ impl Sim {
             if self.is_broken() {
                 return;
             }
+        }
+        // Whoever follows along, and whoever begins anew, know the same, whatever was pruned.
+        let anew = Engine::open(self.store.clone()).expect("the memory store opens");
+        if format!("{:?}", anew.floor()) != format!("{:?}", self.cli.floor()) {
+            let why = "what is stored is not what a reader that followed along knows";
+            self.worlds.first().lock().broken("4 commit, then act", why);
         }
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         for (site, world) in self.sites.iter().zip(self.worlds.iter()) {

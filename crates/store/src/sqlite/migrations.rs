@@ -13,13 +13,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Each migrates a store from the previous version to `version`.
-const MIGRATIONS: [(i64, &str); 6] = [
+const MIGRATIONS: [(i64, &str); 7] = [
     (1, include_str!("migrations/0001.sql")),
     (2, include_str!("migrations/0002.sql")),
     (3, include_str!("migrations/0003.sql")),
     (4, include_str!("migrations/0004.sql")),
     (5, include_str!("migrations/0005.sql")),
     (6, include_str!("migrations/0006.sql")),
+    (8, include_str!("migrations/0008.sql")),
 ];
 
 /// The schema this program reads and writes.
