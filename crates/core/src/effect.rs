@@ -13,10 +13,10 @@ pub mod outcome;
 mod subject;
 mod told;
 
+pub(crate) use lane::tidy_lane;
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
 };
-pub(crate) use lane::tidy_lane;
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{

@@ -293,7 +293,8 @@ fn a_reader_that_was_away_for_long_learns_of_deletions_that_nobody_remembers() {
         body: "{}".into(),
     };
     let gone = Row { kind: "issue".into(), key, doc: None };
-    let commit = Commit { expected, at: Time(3), entries: vec![entry], rows: vec![gone], ..Commit::default() };
+    let commit =
+        Commit { expected, at: Time(3), entries: vec![entry], rows: vec![gone], ..Commit::default() };
     store.commit(&commit).expect("committed");
     let expired = Expired { tombstones_before: Time(9), ..Expired::default() };
     assert_eq!(store.prune(&expired, Stage::Tombstones, false).expect("pruned").tombstones, 1);

@@ -81,8 +81,12 @@ fn remove(context: &Context) -> CliResult<GcView> {
     if !context.json && context.daemon()?.running {
         output::line("the daemon tidies up");
     }
-    let here =
-        foreground::carry_out(context, &Until::Tidied, &mut |floor| !is_being_tidied(floor), "stopped before it was done")?;
+    let here = foreground::carry_out(
+        context,
+        &Until::Tidied,
+        &mut |floor| !is_being_tidied(floor),
+        "stopped before it was done",
+    )?;
     // While this process holds the floor, nobody needs to write.
     let store_bytes = here.as_ref().map_or(Ok(0), |_| context.compact())?;
     let engine = context.engine()?;
@@ -104,7 +108,9 @@ fn show(view: &GcView) {
     }
     let rows: Vec<Vec<String>> = lines
         .into_iter()
-        .map(|(name, count, bytes)| vec![name.to_owned(), count.to_string(), output::or_dash(bytes.map(size))])
+        .map(|(name, count, bytes)| {
+            vec![name.to_owned(), count.to_string(), output::or_dash(bytes.map(size))]
+        })
         .collect();
     output::table(&["WHAT", if view.dry_run { "WOULD GO" } else { "GONE" }, "SIZE"], &rows);
     if view.store_bytes > 0 {

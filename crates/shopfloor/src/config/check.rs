@@ -18,8 +18,20 @@ type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
 const TABLES: [&str; 14] = [
-    "project", "forge", "ci", "agents", "review", "merge", "limits", "secrets", "sessions", "git",
-    "defaults", "rescue", "retention", "worktree",
+    "project",
+    "forge",
+    "ci",
+    "agents",
+    "review",
+    "merge",
+    "limits",
+    "secrets",
+    "sessions",
+    "git",
+    "defaults",
+    "rescue",
+    "retention",
+    "worktree",
 ];
 
 /// The keys whose values are one word of a few.
@@ -214,7 +226,8 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
         count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
     }
     if config.retention.journal.span().is_some_and(|span| span < JOURNAL_MIN) {
-        let what = format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);
+        let what =
+            format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);
         return Err(source.at_key(&["retention", "journal"], what).hint("\"never\" keeps all of it"));
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])

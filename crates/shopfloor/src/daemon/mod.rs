@@ -191,8 +191,7 @@ impl Drop for Daemon {
 pub fn ports_to_look(desk: &Desk, floor: &Floor) -> Result<(Ports, Vec<Event>)> {
     let floor_config = config::load::floor(&desk.layout.config())?;
     let git = config::load::git(&floor_config)?;
-    let (projects, _) =
-        Projects::load(&floor_config, Catalogue::load(&desk.layout.runtimes())?, floor);
+    let (projects, _) = Projects::load(&floor_config, Catalogue::load(&desk.layout.runtimes())?, floor);
     let tmux = Tmux::new(desk.layout.tmux_socket(), std::env::var_os("PATH").unwrap_or_default());
     let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
     Ok((ports(desk, &projects, &git, &tmux, phase_dir)?, projects.events(floor)))

@@ -11,7 +11,8 @@ use crate::world::{Mutation, Shared};
 use shopfloor_core::effect::outcome::{Amount, Pruned};
 use shopfloor_core::effect::{CommandEnd, Telling, Tidy};
 use shopfloor_engine::ports::{
-    Archive, Escalation, Escalations, Notices, Outfit, PortError, PortResult, Ports, Setup, SetupFailure, Tree,
+    Archive, Escalation, Escalations, Notices, Outfit, PortError, PortResult, Ports, Setup, SetupFailure,
+    Tree,
 };
 use shopfloor_store::Store;
 use shopfloor_store::retention::{Expired, Stage};

@@ -83,9 +83,8 @@ pub(super) fn gone(tx: &Transaction<'_>) -> StoreResult<Seq> {
 
 /// Gives free pages back, if there are many. Returns how many bytes that was.
 pub(super) fn compact(conn: &Connection) -> StoreResult<u64> {
-    let pragma = |name: &str| -> StoreResult<u64> {
-        Ok(conn.pragma_query_value(None, name, |row| from_sql(row, 0))?)
-    };
+    let pragma =
+        |name: &str| -> StoreResult<u64> { Ok(conn.pragma_query_value(None, name, |row| from_sql(row, 0))?) };
     let (free, all) = (pragma("freelist_count")?, pragma("page_count")?);
     if free.saturating_mul(FREE_SHARE) < all {
         return Ok(0);
