@@ -281,9 +281,9 @@ fn a_reader_that_was_away_for_long_learns_of_deletions_that_nobody_remembers() {
     let mut two = engine(store.clone(), Steps::default());
     one.submit(Time(2), &shown(1, 1)).expect("committed");
     two.refresh().expect("readable");
-    assert_eq!(two.floor().issues.len(), 1);
-    // As if the issue's row had been deleted while the second was away, and the deletion forgotten.
-    let key = one.store().rows_of_kind("issue").expect("readable").remove(0).key;
+    assert_eq!(two.floor().pulls.len(), 1);
+    // As if the pull request's row had been deleted while the second was away, and the deletion forgotten.
+    let key = one.store().rows_of_kind("pull").expect("readable").remove(0).key;
     let expected = one.position();
     let entry = shopfloor_store::NewJournalEntry {
         kind: shopfloor_store::EVENT.into(),
@@ -292,13 +292,13 @@ fn a_reader_that_was_away_for_long_learns_of_deletions_that_nobody_remembers() {
         text: String::new(),
         body: "{}".into(),
     };
-    let gone = Row { kind: "issue".into(), key, doc: None };
+    let gone = Row { kind: "pull".into(), key, doc: None };
     let commit =
         Commit { expected, at: Time(3), entries: vec![entry], rows: vec![gone], ..Commit::default() };
     store.commit(&commit).expect("committed");
     let expired = Expired { tombstones_before: Time(9), ..Expired::default() };
     assert_eq!(store.prune(&expired, Stage::Tombstones, false).expect("pruned").tombstones, 1);
     two.refresh().expect("readable");
-    assert_eq!((two.floor().issues.len(), two.position()), (0, Seq(expected.0 + 1)));
+    assert_eq!((two.floor().pulls.len(), two.position()), (0, Seq(expected.0 + 1)));
     two.submit(Time(4), &shown(2, 2)).expect("committed");
 }

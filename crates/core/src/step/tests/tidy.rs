@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::effect::outcome;
-use crate::ids::Role;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
