@@ -278,7 +278,7 @@ fn upkeep_that_is_killed_at_any_moment_drops_nothing_and_is_done_later() {
     let floor = Floor::new(&gits()[0]);
     floor.prepare(1);
     let mut names = Vec::new();
-    for round in 0..12 {
+    for round in 0..6 {
         names.extend(untidy(&floor, round));
         let refs = floor.git_in(&floor.hub(), &["for-each-ref"]);
         let mut child = Command::new(std::env::current_exe().expect("this test"))
@@ -291,7 +291,7 @@ fn upkeep_that_is_killed_at_any_moment_drops_nothing_and_is_done_later() {
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.ends_with("begun")));
         // Spun, not slept: the point of the kill is to be anywhere within.
-        let until = Instant::now() + Duration::from_millis(u64::from(round) * 9);
+        let until = Instant::now() + Duration::from_millis(u64::from(round) * 17);
         while Instant::now() < until {
             std::hint::spin_loop();
         }
