@@ -15,10 +15,10 @@ mod tidy;
 mod told;
 
 pub(crate) use lane::tidy_lane;
-pub use tidy::Tidy;
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
 };
+pub use tidy::Tidy;
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
