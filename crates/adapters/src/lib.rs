@@ -15,6 +15,7 @@
 )]
 
 pub mod agent;
+pub mod archive;
 pub mod ci;
 pub mod escalations;
 pub mod forge;

@@ -19,6 +19,7 @@ use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
 use crate::layout::Layout;
 use serde::{Deserialize, Serialize};
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CommandEnd, EntryEnd, Telling, Tidy};
 use shopfloor_core::ids::{ProjectName, Sha};
 use shopfloor_core::text::{Redactor, one_line};
@@ -108,9 +109,9 @@ impl Notices for Commands {
         Ok(how)
     }
 
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount> {
         let folder = self.layout.told(&tidy.project);
-        let pruned = prune::numbered(&folder, FOLDER, tidy.folders_before, |_| true);
+        let pruned = prune::numbered(&folder, FOLDER, tidy.folders_before, tidy.dry_run, |_| true);
         pruned.map_err(|e| PortError::transient(format!("{}: {e}", folder.display())))
     }
 }

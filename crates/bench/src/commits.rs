@@ -7,7 +7,7 @@ use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{Epoch, MessageId, Seq};
 use shopfloor_core::time::Time;
 use shopfloor_store::sqlite::SqliteStore;
-use shopfloor_store::{Commit, Host, NewJournalEntry, Row, Store};
+use shopfloor_store::{Commit, NewJournalEntry, Row, Store};
 use std::path::Path;
 use std::time::Instant;
 
@@ -48,8 +48,7 @@ fn commit(n: u64, expected: Seq, performed: Option<shopfloor_core::ids::EffectId
         entries: vec![entry("event"), entry("JOB_STATE")],
         rows: vec![row("job", 1500), row("session", 500)],
         effects: vec![Action::RingInbox { epoch: Epoch(1), message: MessageId(n) }],
-        host: Host::default(),
         performed,
-        lease: None,
+        ..Commit::default()
     }
 }

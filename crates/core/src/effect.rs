@@ -11,11 +11,14 @@
 mod lane;
 pub mod outcome;
 mod subject;
+mod tidy;
 mod told;
 
+pub(crate) use lane::tidy_lane;
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
 };
+pub use tidy::Tidy;
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
@@ -376,28 +379,6 @@ pub enum Action {
         project: ProjectName,
         head: Sha,
     },
-}
-
-/// Prune what is old and needed by nobody. It names what must stay, so that whatever is made later stays too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tidy {
-    pub project: ProjectName,
-    /// Rescue refs beyond an agent's newest, or made before this, may go if another has the same content.
-    pub rescues_kept: u32,
-    pub rescues_before: Time,
-    /// Rescue refs named by jobs that did not merge.
-    pub rescues_named: Vec<String>,
-    /// Folders of sessions: the project's sessions that are over, and all that are older than any the floor
-    /// remembers.
-    pub sessions: Vec<Epoch>,
-    pub sessions_below: Epoch,
-    /// Runs of checks that somebody may still ask for.
-    pub runs_kept: Vec<RunId>,
-    /// Folders changed since then are kept.
-    pub folders_before: Time,
-    /// Nobody is working on the floor, so slow work is in nobody's way.
-    #[serde(default)]
-    pub idle: bool,
 }
 
 /// What a run of the checks is for.

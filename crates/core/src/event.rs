@@ -137,6 +137,11 @@ pub enum Event {
         #[serde(default)]
         below: Option<Priority>,
     },
+    /// A person wants what is old removed now, in one project or (`None`) in all.
+    TidyAsked {
+        #[serde(default)]
+        project: Option<ProjectName>,
+    },
     /// Numbers that are already in use although the store does not know it, because it was restored from a copy.
     NumbersSeen { epoch: Epoch, run: RunId },
     /// Something that agents need may have been fixed: a key, a login, a program; or a person says so. `None`: in

@@ -180,6 +180,8 @@ pub struct Policy {
     pub rescue_keep_for: Duration,
     /// How long the worktree of a job that did not merge is kept.
     pub keep_worktrees: Duration,
+    /// How long the journal is kept, on the whole floor; `None`: for ever.
+    pub keep_journal: Option<Duration>,
     /// How long a project's setup of a worktree may take; zero if it has none.
     pub setup_timeout: Duration,
     /// How long the folders of sessions and runs of checks are kept once nothing needs them.
@@ -274,6 +276,7 @@ impl Default for Policy {
             keep_worktrees: 14 * DAY,
             keep_logs: 30 * DAY,
             jobs_at_hand: 100,
+            keep_journal: Some(90 * DAY),
             setup_timeout: Duration::ZERO,
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,

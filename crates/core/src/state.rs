@@ -1,5 +1,7 @@
 //! The floor's state: plain records in tables. [`crate::step`] is the only thing that changes them.
 
+use crate::effect::outcome::Tidied;
+use crate::effect::tidy_lane;
 use crate::forge::{Cursor, Version};
 use crate::hints::Hints;
 use crate::ids::{Assignment, Epoch, IssueNumber, PrNumber, ProjectName, Role, agent_name};
@@ -121,11 +123,33 @@ pub struct Project {
     /// When the project is next tidied.
     #[serde(default)]
     pub tidy_at: Option<Time>,
+    #[serde(default)]
+    pub upkeep: Upkeep,
     /// What is failing now and being retried.
     #[serde(default)]
     pub troubles: Vec<Trouble>,
 }
 record!(Project, "project", Projects, ProjectName, |p| p.name.clone(), |k| k.to_string());
+
+impl Project {
+    /// Why it cannot be tidied for now.
+    pub fn tidy_trouble(&self) -> Option<&Trouble> {
+        let lane = tidy_lane(&self.name);
+        self.troubles.iter().find(|trouble| trouble.lane == lane)
+    }
+}
+
+/// How tidy a project is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Upkeep {
+    /// Jobs and people's branches that ended since tidying was last ordered.
+    pub ended: u32,
+    /// Tidying was ordered then, and is not over.
+    pub ordered_at: Option<Time>,
+    /// When the last one was over, and what it removed.
+    pub last: Option<(Time, Tidied)>,
+}
 
 /// An effect, or the reading of a forge, that fails and is retried until it works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use crate::{Error, Exit, Result, Subscription, answer, door, now};
 use serde::Serialize;
+use shopfloor_adapters::archive::StoreArchive;
 use shopfloor_adapters::forge::local::LocalForges;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
@@ -94,6 +95,17 @@ impl Desk {
 
     pub fn ci(&self) -> Result<Box<dyn CiRuns>> {
         Ok(self.existing()?.ci()?)
+    }
+
+    /// What the floor's store keeps of the past.
+    pub fn archive(&self) -> Result<StoreArchive> {
+        self.existing()?;
+        Ok(StoreArchive(self.backend.clone()))
+    }
+
+    /// Gives back the room of what was removed from the store. Nobody can write meanwhile: for whoever holds the floor.
+    pub fn compact(&self) -> Result<u64> {
+        Ok(self.existing()?.store()?.compact()?)
     }
 
     /// The projects alone: for whoever needs to know which it is about, the rest of a large floor is a lot to read.

@@ -106,7 +106,14 @@ impl<S: Store> Engine<S> {
 
     /// Takes in what other processes committed.
     pub fn refresh(&mut self) -> StoreResult<()> {
-        let (changed, seq) = self.store.rows_since(self.seq)?;
+        let (changed, seq) = match self.store.rows_since(self.seq) {
+            // What was deleted in the meantime can only be told by what is not there.
+            Err(StoreError::TooOld) => {
+                self.forget();
+                self.store.rows_since(self.seq)?
+            }
+            read => read?,
+        };
         rows::load(&mut self.floor, changed)?;
         self.seq = seq;
         Ok(())

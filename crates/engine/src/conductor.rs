@@ -77,6 +77,7 @@ pub enum Only {
     /// A project's merge queues.
     Merge(ProjectName),
     Try(TryId),
+    Tidying,
 }
 
 pub struct Conductor<S> {
@@ -163,6 +164,7 @@ impl<S: Store> Conductor<S> {
         match &self.only {
             Some(Only::Merge(project)) => outbox.retain(|effect| effect.action.is_merging(project)),
             Some(Only::Try(id)) => outbox.retain(|effect| effect.action.is_trying(*id)),
+            Some(Only::Tidying) => outbox.retain(|effect| matches!(effect.action, Action::Tidy(_))),
             None => {}
         }
         let free = self.capacity.checks.saturating_sub(self.checks.values().sum());

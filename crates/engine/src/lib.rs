@@ -35,4 +35,6 @@ mod tree;
 pub use commit::{Applied, Engine, Steps};
 pub use conductor::{Capacity, Conductor, Report, Task, work};
 pub use rows::records;
-pub use runner::{Handle, Input, Observer, Runner, RunnerOptions, Stop, Until, Watches, is_decided};
+pub use runner::{
+    Handle, Input, Observer, Runner, RunnerOptions, Stop, Until, Watches, is_being_tidied, is_decided,
+};

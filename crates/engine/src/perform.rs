@@ -10,7 +10,7 @@ use crate::ports::{
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use crate::pull;
 use shopfloor_core::effect::outcome;
-use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession};
+use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession, Tidy};
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
@@ -239,12 +239,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             }
             Ok(Outcome::Done)
         }
-        Action::Tidy(tidy) => {
-            let rescues = ports.workspace.prune_rescues(tidy)?;
-            let folders = ports.agents.prune(tidy)? + ports.ci.prune(tidy)? + ports.notices.prune(tidy)?;
-            ports.workspace.keep_up(&tidy.project, tidy.idle)?;
-            Ok(Outcome::Tidied(outcome::Tidied { rescues, folders }))
-        }
+        Action::Tidy(order) => Ok(Outcome::Tidied(tidy(ports, order)?)),
         Action::TakeCheckout { project } => Ok(Outcome::CheckoutTaken(outcome::CheckoutTaken {
             taken: ports.workspace.take_checkout(project)?,
         })),
@@ -253,6 +248,18 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Checkout(outcome::Checkout { updated, note }))
         }
     }
+}
+
+/// Prunes and packs, or (`dry_run`) counts what would be. Git comes last: whatever is wrong with a repository, the rest
+/// does not accumulate.
+pub fn tidy(ports: &Ports, order: &Tidy) -> PortResult<outcome::Tidied> {
+    let kept = ports.archive.prune(order)?;
+    let sessions = ports.agents.prune(order)?;
+    let logs = ports.ci.prune(order)?;
+    let notices = ports.notices.prune(order)?;
+    let rescues = ports.workspace.prune_rescues(order)?;
+    let packed = ports.workspace.keep_up(order)?;
+    Ok(outcome::Tidied { rescues, sessions, logs, notices, kept, packed })
 }
 
 fn open_pr(forge: &dyn Forge, issue: IssueNumber, branch: &str, head: &Sha) -> PortResult<PrNumber> {

@@ -10,6 +10,7 @@ pub use crate::tree::{Owner, Tree};
 pub use forge::{Changes, Forge, Forges, IssueText, PullText};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
+use shopfloor_core::effect::outcome::{Amount, Packed, Pruned};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
     EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, StartSession, Taken, Telling,
@@ -162,8 +163,9 @@ pub trait Workspace: Send + Sync {
     /// agent's newest. Returns how many.
     fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32>;
 
-    /// Packs the project's repositories if they need it: sooner when nobody works. Nothing is lost.
-    fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()>;
+    /// Packs the project's repositories if they need it: sooner when nobody works. Nothing is lost. Returns what was
+    /// loose.
+    fn keep_up(&self, tidy: &Tidy) -> PortResult<Packed>;
 
     fn remove(&self, proof: RescueProof) -> PortResult<()>;
 
@@ -305,8 +307,8 @@ pub trait Ci: Send + Sync {
     /// on each of them, up to the first that fails. A failing check is an `Ok` report; an error means that
     /// nothing is known about the commit.
     fn run(&self, request: &CiRequest<'_>) -> PortResult<CiReport>;
-    /// Deletes the folders of runs that `tidy` allows to go. Returns how many.
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
+    /// Deletes the folders of runs that `tidy` allows to go.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
 
     /// Ends a run, or keeps it from beginning. Any request for that run is then answered with a report that
     /// says `Cancelled`. A finished run stays as it is.
@@ -417,8 +419,8 @@ pub trait Agents: Send + Sync {
         reviewed: &Sha,
         news: &str,
     ) -> PortResult<String>;
-    /// Deletes the folders of sessions that `tidy` allows to go. Returns how many.
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
+    /// Deletes the folders of sessions that `tidy` allows to go.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
 }
 
 /// A job's trouble or bad end, as it is recorded.
@@ -445,8 +447,15 @@ pub trait Notices: Send + Sync {
     /// Runs the command for that end. Once begun, it is never begun again, however it ended; this then
     /// returns what is known of it.
     fn run(&self, telling: &Telling) -> PortResult<CommandEnd>;
-    /// Deletes the records of commands, as far as `tidy` allows. Returns how many.
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32>;
+    /// Deletes the records of commands, as far as `tidy` allows.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
+}
+
+/// What the floor's store keeps of the past.
+pub trait Archive: Send + Sync {
+    /// Deletes the records of runs, the journal's entries and the tombstones that `tidy` allows to go, a few at a time:
+    /// nobody who wants to write waits long.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Pruned>;
 }
 
 /// All ports of a floor.
@@ -460,4 +469,5 @@ pub struct Ports {
     pub agents: Arc<dyn Agents>,
     pub escalations: Arc<dyn Escalations>,
     pub notices: Arc<dyn Notices>,
+    pub archive: Arc<dyn Archive>,
 }

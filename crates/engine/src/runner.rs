@@ -68,6 +68,8 @@ pub enum Until {
     Decided(ProjectName, EntryId),
     /// When it is known whether that branch would land. Nothing else is done.
     Tried(TryId),
+    /// When every project is tidy, or it is known why not. Nothing else is done.
+    Tidied,
 }
 
 /// Why the loop returned.
@@ -114,6 +116,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
         match &options.until {
             Until::Decided(project, _) => conductor.only(Only::Merge(project.clone())),
             Until::Tried(id) => conductor.only(Only::Try(*id)),
+            Until::Tidied => conductor.only(Only::Tidying),
             Until::Never | Until::Idle => {}
         }
         let bad_before = badly_ended(conductor.floor());
@@ -181,6 +184,7 @@ impl<S: Store, W: Watches> Runner<S, W> {
                 is_decided(self.conductor.floor(), entry) && self.conductor.has_followed_up(&project)?
             }
             Until::Tried(id) => !self.conductor.floor().tries.get(&id).is_some_and(|t| t.state.is_live()),
+            Until::Tidied => !is_being_tidied(self.conductor.floor()),
         };
         Ok(over.then(|| Stop::Idle { unfinished: self.unfinished() }))
     }
@@ -300,6 +304,11 @@ fn work_safely(ports: &Ports, task: Task) -> Report {
             Err(project) => Report::Read { project, page: Err(why), resync: None },
         }
     })
+}
+
+/// Whether something is being tidied, and nothing that keeps failing stands in the way.
+pub fn is_being_tidied(floor: &Floor) -> bool {
+    floor.projects.iter().any(|p| p.upkeep.ordered_at.is_some() && p.tidy_trouble().is_none())
 }
 
 /// Whether the entry is through the merge queue, or waits there for somebody to put the primary branch right.

@@ -23,6 +23,8 @@ mod doctor_agents;
 mod floor;
 #[path = "factory/freeze.rs"]
 mod freeze;
+#[path = "factory/gc.rs"]
+mod gc;
 #[path = "factory/generic.rs"]
 mod generic;
 #[path = "factory/hand_events.rs"]

@@ -43,6 +43,7 @@ fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> Wor
     world.policy = policy(&mut world.rng);
     // Few enough that something is on the shelf in most runs. Not drawn: the seeds stay what they were.
     world.policy.jobs_at_hand = (seed % 4) as usize;
+    world.policy.keep_journal = Some(Duration::from_secs(3600 * (6 + seed % 48)));
     queues(&mut world);
     world.weather = weather(&mut world.rng);
     world.storm = storm(&mut world);

@@ -142,6 +142,7 @@ impl Sim {
             filed.extend(plan::issues(world, rough).into_iter().map(person));
         }
         let store = MemoryStore::default();
+        worlds.iter_mut().for_each(|world| world.store = Some(store.clone()));
         let cli = Engine::open(store.clone()).expect("the memory store opens");
         let projects = worlds.iter().enumerate();
         let sites = projects.map(|(number, world)| Site::new(number, world.project.clone())).collect();

@@ -4,6 +4,7 @@ use crate::world::Shared;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
 use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::retention::{Batch, Expired, Stage};
 use shopfloor_store::{
     Commit, Committed, JournalEntry, NoteFilter, OutboxEffect, Row, Store, StoreError, StoreResult, Watch,
 };
@@ -89,6 +90,12 @@ impl Store for CrashingStore {
         self.inner.verify()
     }
 
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        self.inner.prune(expired, stage, dry_run)
+    }
+    fn compact(&mut self) -> StoreResult<u64> {
+        self.inner.compact()
+    }
     fn take_lease(&mut self) -> StoreResult<u64> {
         self.inner.take_lease()
     }

@@ -14,6 +14,7 @@ use shopfloor_core::ids::{EntryId, Epoch, JobId, PrNumber, ProjectName, RunId, S
 use shopfloor_core::policy::Policy;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult, Tree};
+use shopfloor_store::memory::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -104,6 +105,8 @@ pub struct World {
     pub project: ProjectName,
     /// Whether there are other projects on the floor.
     pub several: bool,
+    /// The floor's store, for whoever prunes it.
+    pub store: Option<MemoryStore>,
     pub now: Time,
     pub rng: Rng,
     pub policy: Policy,
@@ -184,6 +187,7 @@ impl World {
         World {
             project: "sim".parse().expect("a valid name"),
             several: false,
+            store: None,
             now: Time(1_000_000),
             rng: Rng::new(seed),
             policy,

@@ -10,6 +10,7 @@ use shopfloor_engine::{Capacity, Engine, Handle, Input, Runner, RunnerOptions, S
 use shopfloor_sim::ports::ports;
 use shopfloor_sim::world::{Shared, World};
 use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::retention::{Batch, Expired, Stage};
 use shopfloor_store::{
     Commit, Committed, JournalEntry, NoteFilter, OutboxEffect, Row, Store, StoreError, StoreResult,
 };
@@ -88,6 +89,12 @@ impl Store for Filling {
     }
     fn verify(&mut self) -> StoreResult<()> {
         self.inner.verify()
+    }
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        self.inner.prune(expired, stage, dry_run)
+    }
+    fn compact(&mut self) -> StoreResult<u64> {
+        self.inner.compact()
     }
     fn take_lease(&mut self) -> StoreResult<u64> {
         self.inner.take_lease()

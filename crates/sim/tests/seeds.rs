@@ -58,6 +58,7 @@ const COVERAGE: &[&str] = &[
     "queue paused",
     "shelved",
     "taken down",
+    "shelf pruned",
     "person asked to merge",
     "person took it out of the queue",
     "job revived",

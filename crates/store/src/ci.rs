@@ -1,6 +1,7 @@
 //! What the project's checks did: one row per run, written as the run proceeds, so a run that a crash cut off
 //! shows up as one without a verdict and is not forgotten.
 
+use crate::retention::BATCH;
 use crate::sqlite::{connect, connect_read_only, from_sql, optional_from_sql, to_sql, write};
 use crate::{StoreError, StoreResult};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -93,6 +94,16 @@ pub trait CiRuns: Send {
 
     /// The project's runs on commits whose hash begins with `prefix` (hexadecimal), newest first.
     fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>>;
+
+    /// Removes records of the project's runs that were over before then, but for `kept`; a few at a time, so that
+    /// nobody waits long. Returns how many, and whether there are more; `dry_run`: how many there are in all.
+    fn prune(
+        &mut self,
+        project: &ProjectName,
+        before: Time,
+        kept: &[RunId],
+        dry_run: bool,
+    ) -> CiResult<(u64, bool)>;
 }
 
 /// One connection to the CI part of a floor's store.
@@ -186,6 +197,30 @@ impl CiRuns for CiDb {
         let args = params![project.as_str(), to_sql(prefix.len() as u64), prefix, to_sql(limit as u64)];
         let rows = query.query_map(args, read)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn prune(
+        &mut self,
+        project: &ProjectName,
+        before: Time,
+        kept: &[RunId],
+        dry_run: bool,
+    ) -> CiResult<(u64, bool)> {
+        // A run that a crash cut off was never finished.
+        const GONE: &str = "FROM ci_runs WHERE project = ?1 AND coalesce(finished_at, started_at) < ?2
+            AND run NOT IN (SELECT value FROM json_each(?3))";
+        let kept = serde_json::to_string(kept).map_err(|e| StoreError::Io(e.to_string()))?;
+        let args = params![project.as_str(), to_sql(before.0), kept];
+        if dry_run {
+            let count = format!("SELECT count(*) {GONE}");
+            return Ok((self.conn.query_row(&count, args, |row| from_sql(row, 0))?, false));
+        }
+        let tx = write(&mut self.conn)?;
+        let delete =
+            format!("DELETE FROM ci_runs WHERE run IN (SELECT run {GONE} ORDER BY run LIMIT {BATCH})");
+        let gone = tx.execute(&delete, args)?;
+        tx.commit()?;
+        Ok((gone as u64, gone == BATCH))
     }
 }
 

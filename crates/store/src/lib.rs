@@ -23,8 +23,10 @@ pub mod backend;
 pub mod ci;
 pub mod forge;
 pub mod memory;
+pub mod retention;
 pub mod sqlite;
 
+use retention::{Batch, Expired, Stage};
 use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
@@ -133,6 +135,9 @@ pub struct Committed {
 pub enum StoreError {
     #[error("the state changed meanwhile")]
     Stale,
+    /// Rows were deleted since that position, and nobody remembers which.
+    #[error("what was deleted since that position is not remembered: read everything anew")]
+    TooOld,
     #[error("another daemon has taken over this floor")]
     Fenced,
     /// The effect's outcome was committed before.
@@ -183,7 +188,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 pub trait Store: Send {
     /// Rows written by commits after `seq` (all of them for `Seq(0)`, deleted ones with no
-    /// document), and the newest position, read in one consistent view.
+    /// document), and the newest position, read in one consistent view. [`StoreError::TooOld`]: some deletions since
+    /// then are not remembered any more.
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)>;
 
     /// The rows of these kinds and keys as they are now; a row that does not exist comes without a document.
@@ -215,6 +221,14 @@ pub trait Store: Send {
     /// The newest notes that pass the filter, at most `limit`, oldest first. (The rest of the journal is the
     /// events themselves, from which the state could be recomputed.)
     fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>>;
+
+    /// Removes a little of what may go, or only counts it, and says where the next call begins. Pruning is no step: it
+    /// moves no position, and nobody is woken by it.
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch>;
+
+    /// Gives back the room of what was removed, if that is worth it. Nobody can write meanwhile, which may take long.
+    /// Returns how many bytes it was.
+    fn compact(&mut self) -> StoreResult<u64>;
 
     /// Takes the floor's lease: every commit under an earlier one fails from now on.
     fn take_lease(&mut self) -> StoreResult<u64>;
@@ -272,6 +286,14 @@ impl<S: Store + ?Sized> Store for Box<S> {
 
     fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
         (**self).last_notes(filter, limit)
+    }
+
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        (**self).prune(expired, stage, dry_run)
+    }
+
+    fn compact(&mut self) -> StoreResult<u64> {
+        (**self).compact()
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {

@@ -3,8 +3,10 @@
 //! Invariant: a refused commit changes nothing; everything is checked before anything is written.
 
 mod ci;
+mod retention;
 
 use crate::forge::SharedForge;
+use crate::retention::{Batch, Expired, Stage};
 use crate::{
     Commit, Committed, EFFECT_ERROR_BYTES_MAX, EVENT, JournalEntry, NoteFilter, OutboxEffect, Row,
     ShelvedRow, Store, StoreError, StoreResult, Watch, on_both,
@@ -39,8 +41,10 @@ struct Shared {
 struct Held {
     journal: Vec<JournalEntry>,
     state: BTreeMap<(String, String), (Seq, Option<String>)>,
-    shelf: BTreeMap<(String, String), ShelvedRow>,
+    shelf: BTreeMap<(String, String), (Seq, ShelvedRow)>,
     outbox: BTreeMap<EffectId, OutboxEffect>,
+    /// The newest position whose tombstone was pruned.
+    gone: Seq,
     last_effect: u64,
     lease: u64,
     /// Grows with every write.
@@ -52,14 +56,17 @@ impl Held {
         self.journal.last().map_or(Seq(0), |entry| entry.seq)
     }
 
-    fn rows_since(&self, seq: Seq) -> (Vec<Row>, Seq) {
+    fn rows_since(&self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
+        if seq > Seq(0) && seq < self.gone {
+            return Err(StoreError::TooOld);
+        }
         let rows = self
             .state
             .iter()
             .filter(|(_, (written, doc))| *written > seq && (seq > Seq(0) || doc.is_some()))
             .map(|((kind, key), (_, doc))| Row { kind: kind.clone(), key: key.clone(), doc: doc.clone() })
             .collect();
-        (rows, self.newest())
+        Ok((rows, self.newest()))
     }
 
     fn rows_of(&self, keys: &[(&str, &str)]) -> Vec<Row> {
@@ -72,10 +79,11 @@ impl Held {
     }
 
     fn shelf(&self, label: &str) -> Vec<Row> {
+        let rows = || self.shelf.values().map(|(_, row)| row);
         let looked_for = |row: &&ShelvedRow| row.branch.as_deref() == Some(label);
-        let mut labels: Vec<&str> = self.shelf.values().filter(looked_for).map(|row| &*row.label).collect();
+        let mut labels: Vec<&str> = rows().filter(looked_for).map(|row| &*row.label).collect();
         labels.push(label);
-        self.shelf.values().filter(|row| labels.contains(&&*row.label)).map(taken_down).collect()
+        rows().filter(|row| labels.contains(&&*row.label)).map(taken_down).collect()
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -113,7 +121,7 @@ impl Held {
             self.shelf.remove(place);
         }
         for row in &commit.shelved {
-            self.shelf.insert((row.kind.clone(), row.key.clone()), row.clone());
+            self.shelf.insert((row.kind.clone(), row.key.clone()), (seq, row.clone()));
         }
         let mut effects = Vec::with_capacity(commit.effects.len());
         for action in &commit.effects {
@@ -158,7 +166,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn rows_since(&mut self, seq: Seq) -> StoreResult<(Vec<Row>, Seq)> {
-        Ok(self.lock().rows_since(seq))
+        self.lock().rows_since(seq)
     }
 
     fn rows_of(&mut self, keys: &[(&str, &str)]) -> StoreResult<Vec<Row>> {
@@ -166,7 +174,7 @@ impl Store for MemoryStore {
     }
 
     fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
-        let (mut rows, _) = self.lock().rows_since(Seq(0));
+        let (mut rows, _) = self.lock().rows_since(Seq(0))?;
         rows.retain(|row| row.kind == kind);
         Ok(rows)
     }
@@ -177,7 +185,7 @@ impl Store for MemoryStore {
 
     fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
         let held = self.lock();
-        Ok(held.shelf.values().filter(|row| row.kind == kind).map(taken_down).collect())
+        Ok(held.shelf.values().map(|(_, row)| row).filter(|row| row.kind == kind).map(taken_down).collect())
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
@@ -208,6 +216,15 @@ impl Store for MemoryStore {
         let mut notes: Vec<JournalEntry> = passing.take(limit).cloned().collect();
         notes.reverse();
         Ok(notes)
+    }
+
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        Ok(self.lock().prune(expired, stage, dry_run))
+    }
+
+    /// What is removed from memory is free at once.
+    fn compact(&mut self) -> StoreResult<u64> {
+        Ok(0)
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {

@@ -6,12 +6,14 @@
 
 mod migrations;
 mod open;
+mod retention;
 mod shelf;
 mod watch;
 
 pub use migrations::backup_path;
 pub(crate) use open::{connect, connect_read_only, in_memory};
 
+use crate::retention::{Batch, Expired, Stage};
 use crate::{
     Commit, Committed, EFFECT_ERROR_BYTES_MAX, Host, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
     StoreError, StoreResult, Watch,
@@ -66,6 +68,9 @@ impl Store for SqliteStore {
         self.check_file()?;
         let tx = self.conn.transaction()?;
         let newest = newest_seq(&tx)?;
+        if seq > Seq(0) && seq < retention::gone(&tx)? {
+            return Err(StoreError::TooOld);
+        }
         let rows = if seq == Seq(0) {
             // Whoever reads from the start has no rows to delete.
             let sql = "SELECT kind, key, doc FROM state WHERE doc IS NOT NULL ORDER BY kind, key";
@@ -181,6 +186,16 @@ impl Store for SqliteStore {
         let mut notes = rows.collect::<Result<Vec<_>, _>>()?;
         notes.reverse();
         Ok(notes)
+    }
+
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        self.check_file()?;
+        retention::prune(&mut self.conn, expired, stage, dry_run)
+    }
+
+    fn compact(&mut self) -> StoreResult<u64> {
+        self.check_file()?;
+        retention::compact(&self.conn)
     }
 
     fn take_lease(&mut self) -> StoreResult<u64> {

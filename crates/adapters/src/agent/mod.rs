@@ -33,6 +33,7 @@ use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
 use shopfloor_core::allow::Allowed;
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
@@ -331,9 +332,9 @@ impl Agents for TmuxAgents {
         Ok(self.redactor(project, Role::REVIEW).redact(news))
     }
 
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
-        let may_go = |n: u64| tidy.sessions.contains(&Epoch(n)) || n < tidy.sessions_below.0;
-        prune::numbered(&self.layout.sessions(), "e", tidy.folders_before, may_go)
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount> {
+        let may_go = |n: u64| n <= tidy.sessions_upto.0 && !tidy.sessions_kept.contains(&Epoch(n));
+        prune::numbered(&self.layout.sessions(), "e", tidy.sessions_before, tidy.dry_run, may_go)
             .map_err(PortError::transient)
     }
 }

@@ -21,6 +21,7 @@ use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
 use crate::layout::Layout;
 use shopfloor_core::ci::{SkipPaths, infra_reason};
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Tidy};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha, Target};
 use shopfloor_core::text::{Redactor, one_line};
@@ -350,9 +351,10 @@ impl Ci for LocalCi {
             .map_err(|e| PortError::Transient(format!("CI run {}: {e}", request.run)))
     }
 
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount> {
         let may_go = |n: u64| !tidy.runs_kept.contains(&RunId(n));
-        prune::numbered(&self.layout.ci_runs(&tidy.project), "run-", tidy.folders_before, may_go)
+        let folder = self.layout.ci_runs(&tidy.project);
+        prune::numbered(&folder, "run-", tidy.folders_before, tidy.dry_run, may_go)
             .map_err(PortError::transient)
     }
 

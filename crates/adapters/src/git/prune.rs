@@ -13,21 +13,26 @@ use super::run::{GitError, GitResult};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use shopfloor_core::effect::Tidy;
+use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult, Snapshot, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many refs are looked at in one pass; the next pass continues.
-const PASS_MAX: usize = 200;
+/// How many refs are looked at in one pass.
+const PASS_MAX: usize = 1_000;
+
+const DAY_MILLIS: u64 = 24 * 3600 * 1000;
 
 impl GitWorkspace {
     pub(super) fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
         let site = self.site(&tidy.project)?;
         let all = kept::listed(&site.keeper)?;
         let mut pruned = 0;
-        for rescued in candidates(&all, tidy).into_iter().take(PASS_MAX) {
+        for rescued in this_pass(candidates(&all, tidy), tidy.rescues_before) {
             if is_kept_elsewhere(&site, rescued)? {
-                let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
-                site.keeper.update_refs("", line)?;
+                if !tidy.dry_run {
+                    let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
+                    site.keeper.update_refs("", line)?;
+                }
                 pruned += 1;
             }
         }
@@ -69,6 +74,15 @@ fn candidates<'a>(all: &'a [Rescued], tidy: &Tidy) -> Vec<&'a Rescued> {
     }
     over.sort_by_key(|rescued| rescued.at);
     over
+}
+
+/// As many as one pass looks at. A ref that is the only copy of something is a candidate every day: each day therefore
+/// begins after those of the day before, or the first would keep the rest from ever being looked at.
+fn this_pass(candidates: Vec<&Rescued>, today: Time) -> Vec<&Rescued> {
+    let days = usize::try_from(today.0 / DAY_MILLIS).unwrap_or_default();
+    let first = days.wrapping_mul(PASS_MAX).checked_rem(candidates.len()).unwrap_or_default();
+    let round = candidates.iter().cycle().skip(first);
+    round.take(candidates.len().min(PASS_MAX)).copied().collect()
 }
 
 fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {

@@ -12,13 +12,18 @@
 //! * The keeper, from which nobody borrows, is left to `git gc`. What no rescue ref holds goes after two
 //!   weeks.
 //!
+//! Refs are packed in the first and the last, where each issue leaves some: a push or a fetch then reads one file,
+//! however many pull requests there were.
+//!
 //! It may be cut short at any point: git renames a pack into place when it is complete and on disk, and what
-//! an earlier run left half done is swept away first.
+//! an earlier run left half done is swept away first. A lock that may be somebody's only puts off the step that needs
+//! it: nothing depends on that step being done today.
 
 use super::locks;
 use super::run::{GitError, GitResult, Repo};
 use super::workspace::GitWorkspace;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::effect::Tidy;
+use shopfloor_core::effect::outcome::Packed;
 use shopfloor_engine::ports::PortResult;
 use std::fs;
 use std::io::ErrorKind;
@@ -34,53 +39,93 @@ struct Allowed {
 /// When nobody works.
 const IDLE: Allowed = Allowed { objects: 1_000, refs: 200 };
 /// When upkeep would be in somebody's way and yet has to be done.
-const BUSY: Allowed = Allowed { objects: 20_000, refs: 4_000 };
+const BUSY: Allowed = Allowed { objects: 2_000, refs: 400 };
 /// How many packs git may have to search, one after another, for each object.
 const PACKS_MAX: usize = 20;
 /// Files older than this cannot belong to a git that still runs.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+/// Nor can locks older than this: they are held while an index is written, not while objects are packed.
+const LOCK_LEFT_BEHIND: Duration = Duration::from_secs(3600);
 const UNREFERRED: &str = "2.weeks.ago";
 
+const PACKS: &str = "objects/pack";
+const COMMIT_GRAPHS: &str = "objects/info/commit-graphs";
+
 impl GitWorkspace {
-    pub(super) fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()> {
-        let site = self.site(project)?;
-        let allowed = if idle { IDLE } else { BUSY };
-        let near = site.near();
-        let queue = self.git.scratch(&self.layout.queue_repo(project));
+    pub(super) fn keep_up(&self, tidy: &Tidy) -> PortResult<Packed> {
+        let site = self.site(&tidy.project)?;
+        let allowed = if tidy.idle { IDLE } else { BUSY };
+        let (near, keeper) = (site.near(), &site.keeper);
+        let queue = &self.git.scratch(&self.layout.queue_repo(&tidy.project));
+        let refs = |repo: &Repo| Some(loose_refs(repo.path())).filter(|loose| *loose > allowed.refs);
+        let objects = |repo: &Repo| -> GitResult<_> {
+            Ok(Some(loose_objects(repo.path())?).filter(|loose| loose.len() > allowed.objects))
+        };
+        let mut packed = Packed::default();
+        for repo in [near, keeper] {
+            let Some(loose) = refs(repo) else { continue };
+            packed.refs += loose as u64;
+            if !tidy.dry_run {
+                locks::sweep_repository(repo.path());
+                repo.call("pack-refs").args(["--all", "--prune"]).run()?;
+            }
+        }
+        let (of_near, of_queue, of_keeper) = (objects(near)?, objects(queue)?, objects(keeper)?);
+        let loose = [&of_near, &of_queue, &of_keeper].into_iter().flatten();
+        packed.objects = loose.map(|loose| loose.len() as u64).sum();
+        if tidy.dry_run {
+            return Ok(packed);
+        }
         sweep(near.path())?;
-        if loose_refs(near.path()) > allowed.refs {
-            locks::sweep_repository(near.path());
-            near.call("pack-refs").args(["--all", "--prune"]).run()?;
+        sweep(keeper.path())?;
+        let many = packs(near.path()) > PACKS_MAX;
+        if let Some(loose) = &of_near {
+            pack(near, loose)?;
         }
-        let loose = loose_objects(near.path())?;
-        if loose.len() > allowed.objects {
-            pack(near, &loose)?;
+        if many || of_near.is_some() {
+            index(near)?;
         }
-        if loose_objects(queue.path())?.len() > allowed.objects {
+        if of_queue.is_some() {
             queue.call("prune-packed").arg("--quiet").run()?;
             queue.call("prune").arg(format!("--expire={UNREFERRED}")).run()?;
         }
-        if loose_objects(site.keeper.path())?.len() > allowed.objects {
-            site.keeper.call("gc").args(["--quiet", &format!("--prune={UNREFERRED}")]).run()?;
+        if of_keeper.is_some() && is_free(keeper, PACKS) && is_free(keeper, COMMIT_GRAPHS) {
+            keeper.call("gc").args(["--quiet", &format!("--prune={UNREFERRED}")]).run()?;
         }
-        Ok(())
+        Ok(packed)
     }
 }
 
 /// Puts all loose objects into a pack, even unreferenced ones: somebody may be about to refer to them.
 fn pack(repo: &Repo, loose: &[String]) -> GitResult<()> {
-    let into = repo.path().join("objects/pack/loose");
+    let into = repo.path().join(PACKS).join("loose");
     let names: String = loose.iter().map(|name| format!("{name}\n")).collect();
     repo.call("pack-objects").arg("--quiet").arg(into).stdin(names).run()?;
     repo.call("prune-packed").arg("--quiet").run()?;
-    if packs(repo.path()) > PACKS_MAX {
+    Ok(())
+}
+
+/// Makes one pack of many, and writes down which commit follows which.
+fn index(repo: &Repo) -> GitResult<()> {
+    if packs(repo.path()) > PACKS_MAX && is_free(repo, PACKS) {
         // Makes one pack that has them all; then the others are not needed.
         for step in [&["write"][..], &["repack", "--batch-size=0"], &["expire"]] {
             repo.call("multi-pack-index").args(step).run()?;
         }
     }
-    repo.call("commit-graph").args(["write", "--reachable", "--split", "--no-progress"]).run()?;
+    if is_free(repo, COMMIT_GRAPHS) {
+        repo.call("commit-graph").args(["write", "--reachable", "--split", "--no-progress"]).run()?;
+    }
     Ok(())
+}
+
+/// Whether nobody holds a lock in that folder, alive or dead.
+fn is_free(repo: &Repo, folder: &str) -> bool {
+    !entries(&repo.path().join(folder)).unwrap_or_default().iter().any(|file| is_lock(file))
+}
+
+fn is_lock(file: &Path) -> bool {
+    file.extension().is_some_and(|ext| ext == "lock")
 }
 
 /// The names of the loose objects.
@@ -112,11 +157,12 @@ fn packs(repo: &Path) -> usize {
 
 /// Removes what a git that was killed long ago left among the packs: half a pack, or a lock.
 fn sweep(repo: &Path) -> GitResult<()> {
-    for folder in ["objects/pack", "objects/info/commit-graphs", "objects/info"] {
+    for folder in [PACKS, COMMIT_GRAPHS, "objects/info"] {
         for file in entries(&repo.join(folder))? {
-            let half = name(&file).is_some_and(|n| n.starts_with("tmp_") || n.starts_with(".tmp-"));
-            if half || file.extension().is_some_and(|ext| ext == "lock") {
+            if name(&file).is_some_and(|n| n.starts_with("tmp_") || n.starts_with(".tmp-")) {
                 locks::remove_stale(&file, LEFT_BEHIND);
+            } else if is_lock(&file) {
+                locks::remove_stale(&file, LOCK_LEFT_BEHIND);
             }
         }
     }

@@ -12,6 +12,7 @@ use super::site::Site;
 use super::worktree::{Found, Worktree};
 use super::{Projects, hazards, linked, origin, parts, repos, rescue, same};
 use crate::layout::Layout;
+use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_core::text;
@@ -269,8 +270,8 @@ impl Workspace for GitWorkspace {
         self.prune(tidy)
     }
 
-    fn keep_up(&self, project: &ProjectName, idle: bool) -> PortResult<()> {
-        self.keep_up(project, idle)
+    fn keep_up(&self, tidy: &Tidy) -> PortResult<Packed> {
+        self.keep_up(tidy)
     }
 
     fn remove(&self, proof: RescueProof) -> PortResult<()> {

@@ -1,19 +1,26 @@
 //! Numbered folders that nobody needs any more.
 
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::time::Time;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Removes the folders `{prefix}{number}` in `dir` whose number `may_go` and that nothing was put into or
-/// taken out of since `before`. Returns how many. Links are not followed.
-pub fn numbered(dir: &Path, prefix: &str, before: Time, may_go: impl Fn(u64) -> bool) -> io::Result<u32> {
+/// taken out of since `before`, or (`dry_run`) only counts them. Links are not followed.
+pub fn numbered(
+    dir: &Path,
+    prefix: &str,
+    before: Time,
+    dry_run: bool,
+    may_go: impl Fn(u64) -> bool,
+) -> io::Result<Amount> {
+    let mut removed = Amount::default();
     let entries = match std::fs::read_dir(dir) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(removed),
         other => other?,
     };
     let limit = UNIX_EPOCH + Duration::from_millis(before.0);
-    let mut removed = 0;
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
@@ -23,11 +30,24 @@ pub fn numbered(dir: &Path, prefix: &str, before: Time, may_go: impl Fn(u64) -> 
             other => other?,
         };
         if number.is_some_and(&may_go) && meta.is_dir() && meta.modified()? < limit {
-            std::fs::remove_dir_all(entry.path())?;
-            removed += 1;
+            removed += Amount { count: 1, bytes: size(&entry.path()) };
+            if !dry_run {
+                std::fs::remove_dir_all(entry.path())?;
+            }
         }
     }
     Ok(removed)
+}
+
+/// How large the files in a folder are, as far as they can be seen.
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => size(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
 }
 
 /// The highest number of a folder `{prefix}{number}` in `dir`; 0 if there is none.
@@ -63,12 +83,17 @@ mod tests {
         assert_eq!(highest(dir.path(), "e").expect("read"), 3);
         std::os::unix::fs::symlink("other", dir.path().join("e4")).expect("a link");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
-        assert_eq!(numbered(dir.path(), "e", Time(now - 60_000), |_| true).expect("pruned"), 0, "too young");
-        assert_eq!(numbered(dir.path(), "e", Time(now + 60_000), |n| n != 2).expect("pruned"), 2);
+        let prune = |before: u64, dry_run: bool| {
+            numbered(dir.path(), "e", Time(before), dry_run, |n| n != 2).expect("pruned")
+        };
+        assert_eq!(prune(now - 60_000, false), Amount::default(), "too young");
+        assert_eq!(prune(now + 60_000, true), Amount { count: 2, bytes: 2 });
+        assert_eq!(prune(now + 60_000, false), Amount { count: 2, bytes: 2 });
         let mut left: Vec<_> =
             std::fs::read_dir(dir.path()).expect("read").flatten().map(|e| e.file_name()).collect();
         left.sort();
         assert_eq!(left, ["e2", "e4", "ex", "other"]);
-        assert_eq!(numbered(&dir.path().join("none"), "e", Time(0), |_| true).expect("nothing there"), 0);
+        let none = numbered(&dir.path().join("none"), "e", Time(0), false, |_| true).expect("nothing there");
+        assert_eq!(none, Amount::default());
     }
 }

@@ -2,17 +2,22 @@
 //! called again and ends as if nothing had happened.
 
 use crate::floor::{Floor, branch, commit_of, gits};
-use shopfloor_core::effect::Merged;
+use crate::upkeep::{counted, litter};
+use shopfloor_core::effect::{Merged, Tidy};
 use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role};
 use shopfloor_core::ids::{PrNumber, Sha};
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::step::tidy_order;
+use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Tree;
 use shopfloor_engine::ports::{PortError, PortResult, Workspace};
 use shopfloor_engine::proof::{MergedProof, RescueProof};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
 /// `$HOME/fuse` holds how many more calls go well, and whether the killed one does its work first.
 const FUSE: &str = r#"
@@ -151,6 +156,43 @@ fn git_killed_at_any_one_call_changes_nothing_in_the_end() {
     }
 }
 
+/// As many loose objects and refs in the hub as upkeep cannot leave alone. Returns the objects' names.
+fn untidy(floor: &Floor, round: u32) -> Vec<String> {
+    let (hub, main) = (floor.hub(), floor.head(&floor.hub(), "main"));
+    for n in 0..210 {
+        let folder = hub.join(format!("refs/pull/{round}{n:03}"));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("head"), format!("{main}\n")).expect("a ref");
+    }
+    litter(floor, &hub, 1_010, &format!("round{round}-"))
+}
+
+/// Everything is there, for the hub and for whoever borrows from it.
+fn check_whole(floor: &Floor, refs: &str, names: &[String]) {
+    let hub = floor.hub();
+    assert_eq!(floor.git_in(&hub, &["for-each-ref"]), refs);
+    let all = floor.git_in(&hub, &["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+    let all: BTreeSet<&str> = all.lines().collect();
+    assert!(names.iter().all(|name| all.contains(name.as_str())), "an object is gone");
+    for repo in [hub, floor.repository(1), floor.clone_repo(), floor.queue()] {
+        floor.git_in(&repo, &["fsck", "--connectivity-only", "--no-dangling"]);
+    }
+}
+
+#[test]
+fn upkeep_that_is_killed_again_and_again_gets_through_and_drops_nothing() {
+    for (program, when) in gits().iter().flat_map(|program| [(program, "before"), (program, "after")]) {
+        let mut floor = Floor::new(program);
+        floor.prepare(1);
+        let names = untidy(&floor, 1);
+        let refs = floor.git_in(&floor.hub(), &["for-each-ref"]);
+        floor.intercept(FUSE);
+        Kill::EveryCall(when).again(&floor, || floor.workspace.keep_up(&floor.tidy(true)));
+        check_whole(&floor, &refs, &names);
+        assert_eq!(counted(&floor, &floor.hub()).0, 0, "{when}");
+    }
+}
+
 const HOME: &str = "SHOPFLOOR_TEST_FLOOR";
 
 /// Makes a tree, works in it and removes it, again and again, and says so at each step.
@@ -217,4 +259,64 @@ fn again<T>(mut call: impl FnMut() -> PortResult<T>) -> T {
         }
     }
     panic!("no end of it");
+}
+
+#[test]
+#[ignore = "run, and killed, by the next one"]
+fn a_process_that_keeps_up() {
+    let Some(home) = std::env::var_os(HOME) else { return };
+    let workspace = Floor::workspace_in(&gits()[0], Path::new(&home));
+    let project: ProjectName = "demo".parse().expect("name");
+    let order = Tidy { idle: true, ..tidy_order(&Default::default(), &project, Time(0)) };
+    println!("begun");
+    // A lock that the one before left may be in the way.
+    let _ = workspace.keep_up(&order);
+}
+
+#[test]
+fn upkeep_that_is_killed_at_any_moment_drops_nothing_and_is_done_later() {
+    let floor = Floor::new(&gits()[0]);
+    floor.prepare(1);
+    let mut names = Vec::new();
+    for round in 0..6 {
+        names.extend(untidy(&floor, round));
+        let refs = floor.git_in(&floor.hub(), &["for-each-ref"]);
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "crash::a_process_that_keeps_up", "--ignored", "--nocapture"])
+            .env(HOME, floor.home.path())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("started");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with("begun")));
+        // Spun, not slept: the point of the kill is to be anywhere within.
+        let until = Instant::now() + Duration::from_millis(u64::from(round) * 17);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        let group = format!("-{}", child.id());
+        // It may have ended by itself.
+        Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status().expect("kill");
+        child.wait().expect("dead");
+        check_whole(&floor, &refs, &names);
+    }
+    age_locks(&floor.hub());
+    floor.workspace.keep_up(&floor.tidy(true)).expect("kept up");
+    let refs = floor.git_in(&floor.hub(), &["for-each-ref"]);
+    check_whole(&floor, &refs, &names);
+    assert!(counted(&floor, &floor.hub()).0 <= 1_000);
+}
+
+/// As if every lock in there had been left long ago.
+fn age_locks(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("read").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            age_locks(&path);
+        } else if path.extension().is_some_and(|ext| ext == "lock") {
+            let lock = std::fs::File::options().write(true).open(&path).expect("a lock");
+            lock.set_modified(SystemTime::now() - Duration::from_secs(7200)).expect("aged");
+        }
+    }
 }

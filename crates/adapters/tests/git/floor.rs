@@ -3,10 +3,12 @@
 use shopfloor_adapters::git::origin::{self, Origin};
 use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, OriginState, Projects, repos};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_core::effect::ChainEntry;
+use shopfloor_core::effect::{ChainEntry, Tidy};
 use shopfloor_core::ids::{Assignment, EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::step::tidy_order;
+use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{
     BuildRequest, Built, Merger, NotPublished, PortResult, PublishRequest, Tree, Workspace,
 };
@@ -225,6 +227,11 @@ impl Floor {
     pub fn human_push_from_hub(&self, name: &str, content: &str) -> Sha {
         self.user(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
         self.human_push(name, content)
+    }
+
+    /// An order to tidy this project, which allows nothing to go.
+    pub fn tidy(&self, idle: bool) -> Tidy {
+        Tidy { idle, ..tidy_order(&Default::default(), &self.project.name, Time(0)) }
     }
 
     pub fn head(&self, dir: &Path, name: &str) -> Sha {

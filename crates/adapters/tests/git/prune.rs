@@ -1,24 +1,14 @@
 use crate::floor::{Floor, each, gits};
 use crate::rescue::{restored, snapshot};
 use shopfloor_core::effect::Tidy;
-use shopfloor_core::ids::Epoch;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Workspace;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 fn tidy(floor: &Floor, kept: u32, named: &[&str]) -> Tidy {
-    Tidy {
-        project: floor.project.name.clone(),
-        rescues_kept: kept,
-        rescues_before: Time(0),
-        rescues_named: named.iter().map(|name| (*name).to_owned()).collect(),
-        sessions: Vec::new(),
-        sessions_below: Epoch(0),
-        runs_kept: Vec::new(),
-        folders_before: Time(0),
-        idle: false,
-    }
+    let rescues_named = named.iter().map(|name| (*name).to_owned()).collect();
+    Tidy { rescues_kept: kept, rescues_named, ..floor.tidy(false) }
 }
 
 fn prune(floor: &Floor, tidy: &Tidy) -> u32 {
@@ -48,6 +38,8 @@ fn only_what_another_has_goes() {
         let of = |n: u64| format!("refs/rescue/dev-demo-1/{n}");
         assert_eq!(prune(floor, &tidy(floor, 3, &[])), 0, "within the count");
         assert_eq!(prune(floor, &tidy(floor, 1, &[&of(2), &of(3)])), 0, "a job names them");
+        assert_eq!(prune(floor, &Tidy { dry_run: true, ..all.clone() }), 2);
+        assert_eq!(refs(floor).len(), 3, "only counted");
         assert_eq!(prune(floor, &all), 2);
         assert_eq!(refs(floor), [of(4)]);
         let held: BTreeSet<OsString> = restored(floor, &newest).into_keys().collect();

@@ -1,6 +1,7 @@
 //! Upkeep: few files afterwards, nothing lost, and nobody who borrows notices.
 
 use crate::floor::{Floor, branch, each, gits};
+use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::PrNumber;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::Workspace;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// As many objects that nobody refers to as files, and refs.
-fn litter(floor: &Floor, dir: &Path, count: usize, word: &str) -> Vec<String> {
+pub fn litter(floor: &Floor, dir: &Path, count: usize, word: &str) -> Vec<String> {
     let paths: Vec<String> = (0..count)
         .map(|n| floor.write(floor.home.path(), format!("{word}{n}"), format!("{word} {n}")))
         .map(|p| p.display().to_string())
@@ -26,7 +27,7 @@ fn litter(floor: &Floor, dir: &Path, count: usize, word: &str) -> Vec<String> {
     String::from_utf8(output.stdout).expect("names").lines().map(str::to_owned).collect()
 }
 
-fn counted(floor: &Floor, dir: &Path) -> (usize, usize) {
+pub fn counted(floor: &Floor, dir: &Path) -> (usize, usize) {
     let text = floor.git_in(dir, &["count-objects", "-v"]);
     let number = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key));
@@ -36,7 +37,7 @@ fn counted(floor: &Floor, dir: &Path) -> (usize, usize) {
 }
 
 fn keep_up(floor: &Floor, idle: bool) {
-    floor.workspace.keep_up(&floor.project.name, idle).expect("kept up");
+    floor.workspace.keep_up(&floor.tidy(idle)).expect("kept up");
 }
 
 #[test]
@@ -55,6 +56,10 @@ fn the_hub_is_packed_and_drops_nothing() {
         keep_up(floor, false);
         assert!(counted(floor, &hub).0 > 1_000, "not while somebody works");
         let refs = floor.git_in(&hub, &["for-each-ref"]);
+        let dry_run = Tidy { dry_run: true, ..floor.tidy(true) };
+        let would = floor.workspace.keep_up(&dry_run).expect("counted");
+        assert!(would.objects > 1_100 && would.refs > 300, "{would:?}");
+        assert!(counted(floor, &hub).0 > 1_000 && hub.join("refs/pull/7/head").exists());
         keep_up(floor, true);
         assert_eq!(counted(floor, &hub), (0, 1));
         assert_eq!(floor.git_in(&hub, &["for-each-ref"]), refs);
@@ -111,7 +116,7 @@ fn what_a_killed_upkeep_left_is_swept_and_it_is_done_again() {
     floor.intercept(
         "case \"$*\" in *pack-objects*) : > \"$(dirname \"$0\")/a floor/projects/demo/hub.git/objects/pack/tmp_pack_abc\"; kill -9 $$;; esac",
     );
-    assert!(floor.workspace.keep_up(&floor.project.name, true).is_err());
+    assert!(floor.workspace.keep_up(&floor.tidy(true)).is_err());
     let half = hub.join("objects/pack/tmp_pack_abc");
     let lock = hub.join("objects/pack/multi-pack-index.lock");
     File::create(&lock).expect("a lock");

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// The lane in which a project is tidied.
+pub(crate) fn tidy_lane(project: &ProjectName) -> String {
+    format!("tidy:{project}")
+}
+
 impl Action {
     /// The lane the action queues in.
     pub fn lane(&self) -> String {
@@ -42,7 +47,7 @@ impl Action {
             Action::RetireBranch { project, branch, .. } => format!("branch:{project}/{branch}"),
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::FindMerged { project, .. } => format!("merged:{project}"),
-            Action::Tidy(tidy) => format!("tidy:{}", tidy.project),
+            Action::Tidy(tidy) => tidy_lane(&tidy.project),
             Action::CheckAgents { project } => format!("agents:{project}"),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {

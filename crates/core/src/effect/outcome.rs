@@ -269,11 +269,51 @@ pub struct Released {
     pub note: Option<String>,
 }
 
-/// How many rescue refs and folders were pruned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How much of something there was, and how large it was, as far as that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, other: Amount) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What was pruned and packed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tidied {
     pub rescues: u32,
-    pub folders: u32,
+    /// Folders of sessions, logs of checks, and records of the project's commands.
+    pub sessions: Amount,
+    pub logs: Amount,
+    pub notices: Amount,
+    /// Of the store: records of runs, entries of the journal, and tombstones.
+    pub kept: Pruned,
+    pub packed: Packed,
+}
+
+/// What went from the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pruned {
+    pub runs: u64,
+    /// Of ended jobs, which were on the shelf.
+    pub shelved: Amount,
+    pub entries: Amount,
+    pub tombstones: u64,
+}
+
+/// What was a file of its own and is in a pack now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Packed {
+    pub objects: u64,
+    pub refs: u64,
 }
 
 /// The commits that it would land as could not be signed. Signing may work later.

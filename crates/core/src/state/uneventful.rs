@@ -35,7 +35,7 @@ impl Floor {
             Action::TakeCheckout { .. } => Outcome::CheckoutTaken(CheckoutTaken { taken: Taken::Nothing }),
             Action::Publish { .. } => Outcome::Published,
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
-            Action::Tidy(_) => Outcome::Tidied(Tidied { rescues: 0, folders: 0 }),
+            Action::Tidy(_) => Outcome::Tidied(Tidied::default()),
             _ => Outcome::Done,
         }
     }

@@ -27,7 +27,7 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 
 pub use attention::{READ_FORGE, is_wanted, read_lane};
-pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap};
+pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use shelving::wanted;
 
@@ -178,6 +178,7 @@ impl<'a> Turn<'a> {
             Event::QueuePaused { project, target, why, below } => {
                 self.queue_paused(&QueueId::new(project, target.as_ref()), why.as_deref(), *below);
             }
+            Event::TidyAsked { project } => self.tidy_asked(project.as_ref()),
             Event::NumbersSeen { epoch, run } => {
                 self.number_from(|c| &mut c.epoch, epoch.0);
                 self.number_from(|c| &mut c.run, run.0);

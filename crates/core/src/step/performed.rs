@@ -140,8 +140,8 @@ impl Turn<'_> {
                 | Action::CreateIssue { .. }
                 | Action::CancelCi { .. },
                 Outcome::Done,
-            )
-            | (Action::Tidy(_), Outcome::Tidied(_)) => {}
+            ) => {}
+            (Action::Tidy(tidy), Outcome::Tidied(what)) => self.tidied(&tidy.project, Some(what)),
             (action, outcome) => self.impossible(action, &reasons::wrong_outcome(outcome)),
         }
     }
@@ -251,8 +251,11 @@ impl Turn<'_> {
             | Action::CancelCi { project, .. }
             | Action::VerifyLanded { project, .. }
             | Action::FindMerged { project, .. }
-            | Action::RetireBranch { project, .. }
-            | Action::Tidy(Tidy { project, .. }) => {
+            | Action::RetireBranch { project, .. } => {
+                self.note(NoteKind::Escalation, project, None, reason);
+            }
+            Action::Tidy(Tidy { project, .. }) => {
+                self.tidied(project, None);
                 self.note(NoteKind::Escalation, project, None, reason);
             }
             // Another is made later, and one at the session's end; but somebody should know.

@@ -4,7 +4,7 @@ use super::Turn;
 use crate::event::{NoteKind, Page};
 use crate::ids::ProjectName;
 use crate::policy::Policy;
-use crate::state::{Pause, Project, Trouble};
+use crate::state::{Pause, Project, Trouble, Upkeep};
 use crate::texts::escalations;
 use crate::time::Time;
 
@@ -17,6 +17,7 @@ impl Turn<'_> {
         let (cursor, reading, tidy_at) =
             known.map(|p| (p.cursor.clone(), p.reading, p.tidy_at)).unwrap_or_default();
         let troubles = known.map(|p| p.troubles.clone()).unwrap_or_default();
+        let upkeep = known.map(|p| p.upkeep.clone()).unwrap_or_default();
         let before = known.map(|p| p.policy.clone());
         let pause = known.map_or_else(|| self.floor_pause(), |known| known.pause.clone());
         self.floor.projects.put(
@@ -30,6 +31,7 @@ impl Turn<'_> {
                 paused: None,
                 pause,
                 tidy_at,
+                upkeep,
                 troubles,
             },
         );
@@ -60,11 +62,10 @@ impl Turn<'_> {
         std::mem::replace(&mut self.floor.projects.edit(Projects(()), project)?.pause, pause)
     }
 
-    /// When the project is next tidied.
-    pub(super) fn tidy_next(&mut self, project: &ProjectName, at: Time) {
-        if let Some(row) = self.floor.projects.edit(Projects(()), project) {
-            row.tidy_at = Some(at);
-        }
+    /// When the project is next tidied, and how far that is now.
+    pub(super) fn upkeep(&mut self, project: &ProjectName) -> Option<(&mut Option<Time>, &mut Upkeep)> {
+        let row = self.floor.projects.edit(Projects(()), project)?;
+        Some((&mut row.tidy_at, &mut row.upkeep))
     }
 
     /// What is failing now and being retried, for whoever reports it.

@@ -33,7 +33,7 @@ impl Turn<'_> {
             Due::Review(epoch) => self.review_due(epoch),
             Due::Checkpoint(job) => self.checkpoint_due(job),
             Due::Release(job) => self.release_due(job),
-            Due::Tidy(project) => self.tidy(&project),
+            Due::Tidy(project) => self.tidy(&project, false),
             Due::Job(job) => self.job_due(job),
             Due::Trouble(project) => self.troubles_due(&project),
             Due::Staff(project) => self.staff_due(&project),

@@ -1,4 +1,4 @@
-//! Pauses and resumes the agents of a project, or of the whole floor.
+//! Pauses and resumes the agents of a project, or of the whole floor; has them tidied.
 
 use crate::{Desk, Error, Result};
 use shopfloor_core::event::Event;
@@ -16,6 +16,11 @@ impl Desk {
 
     pub fn resume_work(&self, project: Option<&ProjectName>) -> Result<()> {
         self.submit(&Event::WorkResumed { project: project.cloned() }).map(drop)
+    }
+
+    /// What is old is removed, and what has grown is packed, without waiting for the day to end.
+    pub fn tidy(&self, project: Option<&ProjectName>) -> Result<()> {
+        self.submit(&Event::TidyAsked { project: project.cloned() }).map(drop)
     }
 
     /// The floor's project of that name.

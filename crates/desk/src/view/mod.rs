@@ -19,6 +19,7 @@ pub mod run;
 pub mod session;
 pub mod stats;
 pub mod status;
+pub mod tidied;
 pub mod timer;
 pub mod tries;
 pub mod trouble;

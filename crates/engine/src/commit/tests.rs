@@ -6,6 +6,7 @@ use shopfloor_core::forge::Cursor;
 use shopfloor_core::ids::{Epoch, MessageId, PrNumber, ProjectName};
 use shopfloor_core::policy::Policy;
 use shopfloor_store::memory::MemoryStore;
+use shopfloor_store::retention::{Batch, Expired, Stage};
 
 fn project() -> ProjectName {
     "p".parse().expect("a good name")
@@ -237,6 +238,12 @@ impl Store for Counting {
     fn verify(&mut self) -> StoreResult<()> {
         self.inner.verify()
     }
+    fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> StoreResult<Batch> {
+        self.inner.prune(expired, stage, dry_run)
+    }
+    fn compact(&mut self) -> StoreResult<u64> {
+        self.inner.compact()
+    }
     fn take_lease(&mut self) -> StoreResult<u64> {
         self.inner.take_lease()
     }
@@ -271,4 +278,33 @@ fn a_step_that_came_too_late_is_taken_back_and_only_what_changed_is_read() {
         stored.refresh().expect("readable");
         assert_eq!(format!("{:?}", two.floor()), format!("{:?}", stored.floor()));
     }
+}
+
+#[test]
+fn a_reader_that_was_away_for_long_learns_of_deletions_that_nobody_remembers() {
+    let mut store = MemoryStore::default();
+    let mut one = engine(store.clone(), Steps::default());
+    let mut two = engine(store.clone(), Steps::default());
+    one.submit(Time(2), &shown(1, 1)).expect("committed");
+    two.refresh().expect("readable");
+    assert_eq!(two.floor().pulls.len(), 1);
+    // As if the pull request's row had been deleted while the second was away, and the deletion forgotten.
+    let key = one.store().rows_of_kind("pull").expect("readable").remove(0).key;
+    let expected = one.position();
+    let entry = shopfloor_store::NewJournalEntry {
+        kind: shopfloor_store::EVENT.into(),
+        project: None,
+        issue: None,
+        text: String::new(),
+        body: "{}".into(),
+    };
+    let gone = Row { kind: "pull".into(), key, doc: None };
+    let commit =
+        Commit { expected, at: Time(3), entries: vec![entry], rows: vec![gone], ..Commit::default() };
+    store.commit(&commit).expect("committed");
+    let expired = Expired { tombstones_before: Time(9), ..Expired::default() };
+    assert_eq!(store.prune(&expired, Stage::Tombstones, false).expect("pruned").tombstones, 1);
+    two.refresh().expect("readable");
+    assert_eq!((two.floor().pulls.len(), two.position()), (0, Seq(expected.0 + 1)));
+    two.submit(Time(4), &shown(2, 2)).expect("committed");
 }

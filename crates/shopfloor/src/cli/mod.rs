@@ -16,6 +16,8 @@ mod error;
 mod escalate;
 mod events;
 mod explain;
+mod foreground;
+mod gc;
 mod held;
 mod hook;
 pub mod inbox;
@@ -103,6 +105,7 @@ enum Command {
     #[command(alias = "queue")]
     MergeQueue(merge_queue::MergeQueueArgs),
     Rescue(rescue::RescueArgs),
+    Gc(gc::GcArgs),
     Session(session::SessionArgs),
     Verify(verify::VerifyArgs),
     Marker(marker::MarkerArgs),
@@ -180,6 +183,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Escalate(args) => escalate::run(context, args),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, &args),
+        Command::Gc(args) => gc::run(context, &args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),

@@ -3,6 +3,7 @@
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
+use super::retention::JOURNAL_MIN;
 use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};
 use shopfloor_adapters::git::origin::checked_url;
@@ -16,9 +17,21 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 13] = [
-    "project", "forge", "ci", "agents", "review", "merge", "limits", "secrets", "sessions", "git",
-    "defaults", "rescue", "worktree",
+const TABLES: [&str; 14] = [
+    "project",
+    "forge",
+    "ci",
+    "agents",
+    "review",
+    "merge",
+    "limits",
+    "secrets",
+    "sessions",
+    "git",
+    "defaults",
+    "rescue",
+    "retention",
+    "worktree",
 ];
 
 /// The keys whose values are one word of a few.
@@ -211,6 +224,11 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
     }
     if let Some(max_jobs) = config.limits.max_jobs {
         count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
+    }
+    if config.retention.journal.span().is_some_and(|span| span < JOURNAL_MIN) {
+        let what =
+            format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);
+        return Err(source.at_key(&["retention", "journal"], what).hint("\"never\" keeps all of it"));
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])
 }

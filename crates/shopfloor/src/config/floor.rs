@@ -1,6 +1,7 @@
 //! The structure of `floor.toml`.
 
 use super::agents::Agents;
+use super::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct FloorConfig {
     pub sessions: Sessions,
     pub limits: FloorLimits,
+    pub retention: Retention,
     pub git: Git,
     pub defaults: Defaults,
     pub compat: Compat,

@@ -19,6 +19,7 @@ mod model;
 pub mod needs;
 mod policy;
 mod ports;
+mod retention;
 pub mod runtimes;
 pub mod schema;
 pub mod secrets;
@@ -40,6 +41,7 @@ pub use hand::*;
 pub use merge::*;
 pub use model::*;
 pub use ports::PortRange;
+pub use retention::{Keep, Retention};
 pub use sessions::ProjectSessions;
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
+use shopfloor_core::state::Floor;
 use shopfloor_desk::{Desk, Error, Exit, Result};
 use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
@@ -185,6 +186,17 @@ impl Drop for Daemon {
     }
 }
 
+/// The ports of a floor whose daemon this is not, for whoever only looks; and what the configuration says now that the
+/// floor does not know yet.
+pub fn ports_to_look(desk: &Desk, floor: &Floor) -> Result<(Ports, Vec<Event>)> {
+    let floor_config = config::load::floor(&desk.layout.config())?;
+    let git = config::load::git(&floor_config)?;
+    let (projects, _) = Projects::load(&floor_config, Catalogue::load(&desk.layout.runtimes())?, floor);
+    let tmux = Tmux::new(desk.layout.tmux_socket(), std::env::var_os("PATH").unwrap_or_default());
+    let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
+    Ok((ports(desk, &projects, &git, &tmux, phase_dir)?, projects.events(floor)))
+}
+
 fn ports(
     desk: &Desk,
     projects: &Projects,
@@ -213,6 +225,7 @@ fn ports(
             moment: shopfloor_desk::time::moment,
             redactor: projects.redactor_lookup(),
         }),
+        archive: Arc::new(desk.archive()?),
         notices: Arc::new(Commands { layout: layout.clone(), configs: projects.notice_lookup() }),
     })
 }

@@ -7,6 +7,7 @@
 use crate::projects::Projects;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
 use shopfloor_adapters::seed_files::SeedFiles;
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CiReport, CommitSource, Tidy};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, RunId};
@@ -188,7 +189,7 @@ impl Ci for SeedCi {
         Ok(report)
     }
 
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount> {
         self.inner.prune(tidy)
     }
 

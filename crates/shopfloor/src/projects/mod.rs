@@ -423,7 +423,11 @@ fn project_event(project: &Loaded, floor: &FloorConfig) -> Event {
     }
 }
 
-/// What the core decides by: the project's own settings and the floor's limit.
+/// What the core decides by: the project's own settings and the floor's.
 fn policy(project: &Loaded, floor: &FloorConfig) -> Policy {
-    Policy { floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize), ..project.config.policy() }
+    Policy {
+        floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize),
+        keep_journal: floor.retention.journal.span(),
+        ..project.config.policy()
+    }
 }

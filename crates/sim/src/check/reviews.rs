@@ -48,7 +48,9 @@ fn unapproved(world: &World, floor: &Floor, entry: &Entry) -> Option<String> {
     let same =
         |head: &Sha| *head == entry.head || (patch(head).is_some() && patch(head) == patch(&entry.head));
     let Some((newest, review)) = seen.iter().rfind(|(_, r)| same(&r.head)) else {
-        return Some("nobody reviewed its change".into());
+        // What was approved is in the primary branch already, and the head brings nothing else.
+        let brings_nothing = patch(&entry.head).is_some_and(|patch| patch.is_empty());
+        return (!brings_nothing).then(|| "nobody reviewed its change".into());
     };
     if review.verdict != Verdict::Approve {
         return Some(format!("the newest review of its change says {:?}", review.verdict));

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::together::is_own;
 use crate::world::{Mutation, Shared, World};
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
@@ -164,14 +165,15 @@ impl Agents for FakeAgents {
         })
     }
 
-    fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount> {
         self.0.call("prune_sessions", |world| {
-            let gone = |epoch: u64| tidy.sessions.contains(&Epoch(epoch)) || epoch < tidy.sessions_below.0;
+            let gone =
+                |epoch: u64| epoch <= tidy.sessions_upto.0 && !tidy.sessions_kept.contains(&Epoch(epoch));
             let alive = world.procs.iter().find(|(epoch, proc)| proc.alive && gone(epoch.0)).map(|(e, _)| *e);
             if let Some(epoch) = alive {
                 world.broken("2 no work is lost", format!("the folder of live session {epoch} is pruned"));
             }
-            Ok(0)
+            Ok(Amount::default())
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::git::commit_of;
 use crate::world::{GreenRun, Mutation, Shared};
+use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CiPurpose, CiReport, CiVerdict, Tidy};
 use shopfloor_core::ids::{ProjectName, RunId};
 use shopfloor_engine::ports::{Ci, CiRequest, PortResult};
@@ -74,8 +75,8 @@ impl Ci for FakeCi {
         })
     }
 
-    fn prune(&self, _tidy: &Tidy) -> PortResult<u32> {
-        self.0.call("prune_runs", |_| Ok(0))
+    fn prune(&self, _tidy: &Tidy) -> PortResult<Amount> {
+        self.0.call("prune_runs", |_| Ok(Amount::default()))
     }
 }
 

@@ -8,10 +8,14 @@ mod merger;
 mod workspace;
 
 use crate::world::{Mutation, Shared};
+use shopfloor_core::effect::outcome::{Amount, Pruned};
 use shopfloor_core::effect::{CommandEnd, Telling, Tidy};
 use shopfloor_engine::ports::{
-    Escalation, Escalations, Notices, Outfit, PortResult, Ports, Setup, SetupFailure, Tree,
+    Archive, Escalation, Escalations, Notices, Outfit, PortError, PortResult, Ports, Setup, SetupFailure,
+    Tree,
 };
+use shopfloor_store::Store;
+use shopfloor_store::retention::{Expired, Stage};
 use std::sync::Arc;
 
 /// All ports on one world.
@@ -25,6 +29,7 @@ pub fn ports(world: &Shared) -> Ports {
         agents: Arc::new(agents::FakeAgents(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
+        archive: Arc::new(FakeArchive(world.clone())),
     }
 }
 
@@ -60,8 +65,40 @@ impl Notices for FakeNotices {
         })
     }
 
-    fn prune(&self, _: &Tidy) -> PortResult<u32> {
-        self.0.call("prune_notices", |_| Ok(0))
+    fn prune(&self, _: &Tidy) -> PortResult<Amount> {
+        self.0.call("prune_notices", |_| Ok(Amount::default()))
+    }
+}
+
+/// The floor's own store, pruned as the real one is, while others read and write it.
+struct FakeArchive(Shared);
+
+impl Archive for FakeArchive {
+    fn prune(&self, tidy: &Tidy) -> PortResult<Pruned> {
+        self.0.call("prune_archive", |world| {
+            let mut pruned = Pruned::default();
+            let Some(mut store) = world.store.clone() else { return Ok(pruned) };
+            let expired = Expired::from(tidy);
+            let mut stage = Stage::FIRST;
+            while stage != Stage::Over {
+                world.crash_point("prune_archive", "crash inside a port call");
+                let batch = store.prune(&expired, stage, tidy.dry_run).map_err(PortError::transient)?;
+                pruned.shelved += batch.shelved;
+                pruned.entries += batch.entries;
+                pruned.tombstones += batch.tombstones;
+                stage = batch.next;
+            }
+            if pruned.entries.count > 0 {
+                world.saw("journal pruned");
+            }
+            if pruned.shelved.count > 0 {
+                world.saw("shelf pruned");
+            }
+            if pruned.tombstones > 0 {
+                world.saw("tombstones pruned");
+            }
+            Ok(pruned)
+        })
     }
 }
 

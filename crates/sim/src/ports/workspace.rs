@@ -2,6 +2,7 @@
 
 use crate::git::{Worktree, branch_of, commit_of, sha};
 use crate::world::{Mutation, Shared, World};
+use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
 use shopfloor_engine::ports::{
@@ -251,8 +252,8 @@ impl Workspace for FakeWorkspace {
         self.0.call("share", |_| Ok(()))
     }
 
-    fn keep_up(&self, _project: &ProjectName, _idle: bool) -> PortResult<()> {
-        self.0.call("keep_up", |_| Ok(()))
+    fn keep_up(&self, _: &Tidy) -> PortResult<Packed> {
+        self.0.call("keep_up", |_| Ok(Packed::default()))
     }
 
     fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32> {

@@ -94,6 +94,12 @@ impl Sim {
         self.cli.store().verify().expect("nothing is at hand and on the shelf");
         let whole = Engine::open(self.cli.store().clone()).and_then(Engine::whole_floor);
         let whole = whole.expect("the memory store reads");
+        // Whoever follows along, and whoever begins anew, know the same, whatever was pruned.
+        let anew = Engine::open(self.store.clone()).expect("the memory store opens");
+        if format!("{:?}", anew.floor()) != format!("{:?}", self.cli.floor()) {
+            let why = "what is stored is not what a reader that followed along knows";
+            self.worlds.first().lock().broken("4 commit, then act", why);
+        }
         let entries = self.cli.store().journal(quiet_from, usize::MAX).expect("the memory store reads");
         for (site, world) in self.sites.iter().zip(self.worlds.iter()) {
             let mut world = world.lock();

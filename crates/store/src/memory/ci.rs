@@ -82,4 +82,24 @@ impl CiRuns for MemoryCi {
     fn of_commit(&mut self, project: &ProjectName, prefix: &str, limit: usize) -> CiResult<Vec<CiRun>> {
         Ok(self.select(limit, |run| run.project == *project && run.commit.as_str().starts_with(prefix)))
     }
+
+    fn prune(
+        &mut self,
+        project: &ProjectName,
+        before: Time,
+        kept: &[RunId],
+        dry_run: bool,
+    ) -> CiResult<(u64, bool)> {
+        let goes = |run: &CiRun| {
+            let over = run.finished_at.unwrap_or(run.started_at) < before;
+            run.project == *project && over && !kept.contains(&run.run)
+        };
+        self.with(|runs| {
+            let gone = runs.values().filter(|run| goes(run)).count() as u64;
+            if !dry_run {
+                runs.retain(|_, run| !goes(run));
+            }
+            Ok((gone, false))
+        })
+    }
 }

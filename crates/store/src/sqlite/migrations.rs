@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Each migrates a store from the previous version to `version`.
-const MIGRATIONS: [(i64, &str); 7] = [
+const MIGRATIONS: [(i64, &str); 8] = [
     (1, include_str!("migrations/0001.sql")),
     (2, include_str!("migrations/0002.sql")),
     (3, include_str!("migrations/0003.sql")),
@@ -21,6 +21,7 @@ const MIGRATIONS: [(i64, &str); 7] = [
     (5, include_str!("migrations/0005.sql")),
     (6, include_str!("migrations/0006.sql")),
     (7, include_str!("migrations/0007.sql")),
+    (8, include_str!("migrations/0008.sql")),
 ];
 
 /// The schema this program reads and writes.

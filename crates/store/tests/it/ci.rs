@@ -92,3 +92,27 @@ fn a_run_that_never_began_is_an_error() {
         ));
     });
 }
+
+#[test]
+fn old_records_go_in_batches_but_for_those_in_use() {
+    each("old_records_go", |mut db| {
+        for run in 1..=600 {
+            db.started(&new(run), Time(run)).unwrap();
+        }
+        // Began long ago, and ended a moment ago.
+        db.finished(RunId(4), CiVerdict::Green, None, "logs/4", Time(9_000)).unwrap();
+        let other: ProjectName = "other".parse().unwrap();
+        db.started(&NewRun { project: other, ..new(700) }, Time(1)).unwrap();
+        let mut prune = |dry_run| db.prune(&app(), Time(590), &[RunId(2)], dry_run).unwrap();
+        assert_eq!(prune(true), (587, false));
+        let (mut gone, mut more) = (0, true);
+        while more {
+            let (some, rest) = prune(false);
+            (gone, more) = (gone + some, rest);
+        }
+        assert_eq!((gone, prune(true)), (587, (0, false)));
+        let left: Vec<u64> = db.list(&app(), 100).unwrap().iter().map(|run| run.run.0).collect();
+        assert_eq!(left, [600, 599, 598, 597, 596, 595, 594, 593, 592, 591, 590, 4, 2]);
+        assert!(db.get(RunId(700)).is_ok());
+    });
+}

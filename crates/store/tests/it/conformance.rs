@@ -4,6 +4,7 @@
 use crate::{entry, ring, row};
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
+use shopfloor_store::retention::{Expired, Stage};
 use shopfloor_store::{Commit, Host, NewJournalEntry, NoteFilter, ShelvedRow, Store, StoreError, backend};
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ conformance!(
     the_shelf_is_read_by_label_or_branch_and_never_with_the_rest,
     effects_are_of_their_host,
     notes_are_filtered,
+    old_entries_go_in_batches_and_positions_stay,
+    a_deletion_that_is_not_remembered_is_not_missed,
+    counting_removes_nothing,
 );
 
 fn commit_at(expected: u64, body: &str) -> Commit {
@@ -334,6 +338,12 @@ fn the_shelf_is_read_by_label_or_branch_and_never_with_the_rest<S: Store>(mut on
     assert_eq!(two.shelf("p/2").unwrap(), []);
     assert_eq!(two.shelf_of_kind("job").unwrap(), all[1..]);
     two.verify().unwrap();
+    // By what is old, a job goes for good, and an issue does not.
+    let old = Expired { journal_before: Time(1002), ..Expired::default() };
+    let counted = two.prune(&old, Stage::Shelf, true).unwrap();
+    assert_eq!((counted.shelved.count, counted.shelved.bytes, two.shelf("p/1").unwrap().len()), (1, 5, 2));
+    let young = Expired { journal_before: Time(1001), ..Expired::default() };
+    assert_eq!(two.prune(&young, Stage::Shelf, false).unwrap().shelved.count, 0);
     // Taken down, the row is at hand again; a commit that is refused takes nothing down.
     let back = Commit {
         rows: vec![row("job", "1", Some("again"))],
@@ -345,7 +355,12 @@ fn the_shelf_is_read_by_label_or_branch_and_never_with_the_rest<S: Store>(mut on
     two.commit(&Commit { expected: Seq(2), ..back }).unwrap();
     assert_eq!(one.shelf("p/1").unwrap(), all[..1]);
     assert_eq!(one.rows_since(Seq(0)).unwrap().0, [row("job", "1", Some("again"))]);
-    one.commit(&Commit { rows: vec![row("issue", "p/1", Some("1"))], ..commit_at(3, "d") }).unwrap();
+    let back = Commit { rows: vec![row("job", "1", None)], shelved: vec![shelved("job", "1", None)], ..commit_at(3, "d") };
+    one.commit(&back).unwrap();
+    let old = Expired { journal_before: Time(9999), ..Expired::default() };
+    assert_eq!(one.prune(&old, Stage::Shelf, false).unwrap().shelved.count, 1);
+    assert_eq!(two.shelf("p/1").unwrap(), all[..1]);
+    one.commit(&Commit { rows: vec![row("issue", "p/1", Some("1"))], ..commit_at(4, "e") }).unwrap();
     assert!(matches!(one.verify(), Err(StoreError::Corrupt(_))), "it is in both places");
 }
 
@@ -365,4 +380,81 @@ fn notes_are_filtered<S: Store>(mut one: S, mut two: S) {
     assert_eq!(kinds(&mut two, &NoteFilter { since: Time(1001), ..all.clone() }, 10), [""; 0]);
     assert_eq!(kinds(&mut two, &NoteFilter { project: Some("other".into()), ..all }, 10), [""; 0]);
     assert_eq!(two.position().unwrap(), Seq(4));
+}
+
+fn expired(journal: u64, tombstones: u64) -> Expired {
+    Expired {
+        journal_before: Time(journal),
+        notes_kept: [("app".to_owned(), 7)].into(),
+        tombstones_before: Time(tombstones),
+    }
+}
+
+/// Prunes until nothing is left to prune. Returns entries, tombstones and calls.
+fn prune_all<S: Store>(store: &mut S, expired: &Expired, dry_run: bool) -> (u64, u64, u32) {
+    let (mut stage, mut entries, mut tombstones, mut calls) = (Stage::FIRST, 0, 0, 0);
+    while stage != Stage::Over {
+        let batch = store.prune(expired, stage, dry_run).unwrap();
+        assert!(batch.entries.count <= 500 && (dry_run || batch.tombstones <= 500), "{batch:?}");
+        (entries, tombstones, calls) =
+            (entries + batch.entries.count, tombstones + batch.tombstones, calls + 1);
+        stage = batch.next;
+    }
+    (entries, tombstones, calls)
+}
+
+fn old_entries_go_in_batches_and_positions_stay<S: Store>(mut one: S, mut two: S) {
+    let of = |kind: &str, issue| NewJournalEntry { kind: kind.into(), issue, ..entry("12345") };
+    let kept = [of("merged", Some(7)), of("merged", Some(8)), of("said", None)];
+    let old = (0..1200).map(|_| of("event", Some(7))).chain(kept).collect();
+    one.commit(&Commit { entries: old, at: Time(10), ..commit_at(0, "") }).unwrap();
+    one.commit(&Commit { at: Time(99), ..commit_at(1203, "late") }).unwrap();
+    one.commit(&Commit { at: Time(100), ..commit_at(1204, "young") }).unwrap();
+    let before = one.prune(&expired(100, 0), Stage::FIRST, false).unwrap();
+    assert_eq!((before.entries.count, before.entries.bytes), (500, 2500));
+    let (entries, _, calls) = prune_all(&mut one, &expired(100, 0), false);
+    assert_eq!((entries, calls), (703, 3), "all events, and the notes about other issues");
+    let left: Vec<(u64, String)> =
+        two.journal(Seq(0), 10).unwrap().into_iter().map(|e| (e.seq.0, e.kind)).collect();
+    assert_eq!(left, [(1201, "merged".into()), (1205, "event".into())]);
+    assert_eq!(two.position().unwrap(), Seq(1205));
+    // However old it is, the newest stays: the next commit goes on from there.
+    assert_eq!(prune_all(&mut one, &expired(1000, 0), false).0, 0);
+    assert_eq!(two.commit(&commit_at(1205, "next")).unwrap().seq, Seq(1206));
+    one.verify().unwrap();
+}
+
+fn a_deletion_that_is_not_remembered_is_not_missed<S: Store>(mut one: S, mut two: S) {
+    let at = |time, rows, expected| Commit { at: Time(time), rows, ..commit_at(expected, "x") };
+    one.commit(&at(1, vec![row("job", "1", Some("a")), row("job", "2", Some("b"))], 0)).unwrap();
+    one.commit(&at(2, vec![row("job", "1", None)], 1)).unwrap();
+    one.commit(&at(3, vec![row("job", "2", None), row("job", "3", Some("c"))], 2)).unwrap();
+    assert_eq!(prune_all(&mut one, &expired(0, 3), false), (0, 1, 2), "the last is too young");
+    // Whoever read before that deletion has to begin anew; whoever read after it has missed nothing.
+    assert!(matches!(two.rows_since(Seq(1)), Err(StoreError::TooOld)));
+    assert_eq!(two.rows_since(Seq(2)).unwrap().0, [row("job", "2", None), row("job", "3", Some("c"))]);
+    assert_eq!(two.rows_since(Seq(0)).unwrap(), (vec![row("job", "3", Some("c"))], Seq(3)));
+    assert_eq!(prune_all(&mut one, &expired(0, 3), false).1, 0);
+    // A key that is used again is no tombstone.
+    one.commit(&at(4, vec![row("job", "2", Some("again"))], 3)).unwrap();
+    assert_eq!(prune_all(&mut one, &expired(0, 9), false).1, 0);
+    assert_eq!(two.rows_since(Seq(3)).unwrap().0, [row("job", "2", Some("again"))]);
+    // Many, in several calls.
+    let many = |doc| (0..1100).map(|n| row("agent", &n.to_string(), doc)).collect();
+    one.commit(&at(5, many(Some("a")), 4)).unwrap();
+    one.commit(&at(6, many(None), 5)).unwrap();
+    assert_eq!(prune_all(&mut one, &expired(0, 9), false).1, 1100);
+    assert!(matches!(two.rows_since(Seq(5)), Err(StoreError::TooOld)));
+    assert_eq!(two.rows_since(Seq(0)).unwrap().0.len(), 2);
+    one.compact().unwrap();
+    one.verify().unwrap();
+}
+
+fn counting_removes_nothing<S: Store>(mut one: S, mut two: S) {
+    one.commit(&Commit { rows: vec![row("job", "1", None)], at: Time(1), ..commit_at(0, "a") }).unwrap();
+    one.commit(&Commit { at: Time(2), ..commit_at(1, "b") }).unwrap();
+    let before = everything(&mut one);
+    let counted = prune_all(&mut two, &expired(9, 9), true);
+    assert_eq!((counted.0, counted.1, everything(&mut one)), (1, 1, before));
+    assert_eq!(one.rows_since(Seq(0)).unwrap().1, Seq(2));
 }

@@ -4,6 +4,8 @@ use crate::{entry, ring};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use shopfloor_core::ids::Seq;
+use shopfloor_core::time::Time;
+use shopfloor_store::retention::{Expired, Stage};
 use shopfloor_store::sqlite::{SqliteStore, backup_path};
 use shopfloor_store::{Commit, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
@@ -132,7 +134,7 @@ fn many_may_migrate_at_once() {
 fn reading_does_not_migrate() {
     let (_dir, path) = version_1();
     let error = SqliteStore::open_read_only(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Older { found: 1, known: 7 }), "{error:?}");
+    assert!(matches!(error, StoreError::Older { found: 1, known: 8 }), "{error:?}");
     assert!(!backup_path(&path, 1).exists());
 }
 
@@ -159,6 +161,8 @@ fn what_belongs_to_one_state_of_a_job_moves_into_it() {
     conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('job', '5', 1, NULL)", []).unwrap();
     conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('x', '1', 1, '{\"held\":1}')", []).unwrap();
     conn.execute_batch("DROP TABLE shelf").unwrap();
+    // What later steps add is not there yet.
+    conn.execute_batch("DROP INDEX state_gone; DELETE FROM meta WHERE key = 'tombstones_gone'").unwrap();
     conn.pragma_update(None, "user_version", 5).unwrap();
     drop(conn);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -174,4 +178,18 @@ fn what_belongs_to_one_state_of_a_job_moves_into_it() {
             Some(r#"{"held":1}"#),
         ]
     );
+}
+
+#[test]
+fn tombstones_of_an_older_store_go_as_those_of_a_new_one_do() {
+    let (_dir, path) = version_1();
+    let conn = Connection::open(&path).unwrap();
+    conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('job', 'gone', 2, NULL)", []).unwrap();
+    drop(conn);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let mut after = |seq| store.rows_since(Seq(seq)).map(|(_, newest)| newest);
+    assert_eq!(after(1).unwrap(), Seq(3), "nothing was pruned yet");
+    let expired = Expired { tombstones_before: Time(u64::MAX), ..Expired::default() };
+    assert!(store.prune(&expired, Stage::Tombstones, false).unwrap().tombstones > 0);
+    assert!(matches!(store.rows_since(Seq(1)), Err(StoreError::TooOld)));
 }

@@ -34,6 +34,7 @@ pub use pull_review::{NotReviewed, may_ask_for_review};
 pub(in crate::step) use recovery::OpenPulls;
 use scheduler::START_WITHIN;
 pub use scheduler::{Standings, Waiting};
+pub use tidy::tidy_order;
 
 use crate::ids::JobId;
 use crate::state::{Floor, Job};

@@ -354,6 +354,7 @@ impl Turn<'_> {
         let (head, target) = (entry.head.clone(), entry.target.clone());
         let merged = Merged { pr: entry.pr, head, commit: commit.clone(), target };
         let (project, branch, issue) = (entry.project.clone(), entry.branch.clone(), entry.issue);
+        self.leaves_something_behind(&project);
         self.act(Action::RetireBranch { project, branch, issue, merged });
     }
 }

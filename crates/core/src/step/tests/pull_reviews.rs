@@ -72,7 +72,6 @@ fn it_is_reviewed_once_and_nothing_else_is_touched() {
         }
         assert_eq!(scene.job().end(), Some(End::Reviewed));
         assert_eq!(scene.reason(), format!("REQUEST_CHANGES of {}", sha(1).short()));
-        scene.done("tidy");
         // What the forge shows of it starts nothing.
         scene.review_by("agent", 1, 1, Verdict::RequestChanges);
         scene.observe(shown(1)).wait(Duration::from_secs(86_400));

@@ -1,17 +1,10 @@
-//! `shopfloor merge-queue process`: the next change, in the foreground. Whoever holds the floor's lock does
-//! the work: this process, or the daemon, which is then only watched.
+//! `shopfloor merge-queue process`: the next change, in the foreground.
 
 use super::EntryView;
-use crate::cli::{CliError, CliResult, Context, Exit, output};
-use crate::daemon::Daemon;
-use crate::log::{self, Detail};
-use shopfloor_adapters::host::exit_watch::ExitWatcher;
-use shopfloor_adapters::host::{lock, process};
+use crate::cli::{CliError, CliResult, Context, Exit, foreground, output};
 use shopfloor_core::ids::EntryId;
 use shopfloor_core::state::{Entry, EntryState, Floor};
-use shopfloor_engine::{Stop, Until, is_decided};
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use shopfloor_engine::{Until, is_decided};
 
 pub fn run(context: &Context) -> CliResult<Exit> {
     let project = context.project()?.name;
@@ -56,77 +49,11 @@ pub fn run(context: &Context) -> CliResult<Exit> {
             });
         }
     }
-    let mut nobody = 0;
-    log::to_terminal(Detail::default());
-    loop {
-        match Daemon::take(context, Until::Decided(project.clone(), next)) {
-            Ok(mut daemon) => {
-                if daemon.runner.run()? == Stop::Asked {
-                    return Err(CliError::failed("stopped before the change had landed").hint(
-                        "nothing is lost: the next daemon, or `merge-queue process` again, continues",
-                    ));
-                }
-                break;
-            }
-            Err(error) if error.exit == Exit::Busy => {
-                match follow(context, &mut |floor| is_decided(floor, next))? {
-                    Followed::Decided => break,
-                    // Whoever it was, it is this process's turn now.
-                    Followed::Ended => nobody = 0,
-                    Followed::Nobody if nobody == TRIES_MAX => return Err(error),
-                    Followed::Nobody => nobody += 1,
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let until = Until::Decided(project, next);
+    let mut decided = |floor: &Floor| is_decided(floor, next);
+    foreground::carry_out(context, &until, &mut decided, "stopped before the change had landed")?;
     let engine = context.engine()?;
     report(context, engine.floor(), next)
-}
-
-enum News {
-    Written,
-    Ended,
-}
-
-/// Times in a row that the floor is held and nobody is seen to hold it.
-pub(super) const TRIES_MAX: u32 = 5;
-
-pub(super) enum Followed {
-    Decided,
-    Ended,
-    /// Whoever held the floor is gone already.
-    Nobody,
-}
-
-/// Sleeps until whoever holds the floor has brought it so far, or is gone.
-pub(super) fn follow(context: &Context, decided: &mut dyn FnMut(&Floor) -> bool) -> CliResult<Followed> {
-    let (written, news) = channel();
-    let ended = written.clone();
-    // Nobody listens any more once it is decided.
-    let exits = ExitWatcher::spawn(move |_| drop(ended.send(News::Ended)))?;
-    let mut watch = context.reader()?.watch()?;
-    std::thread::spawn(
-        move || while watch.wait(Duration::MAX).is_ok() && written.send(News::Written).is_ok() {},
-    );
-    let daemon = lock::holder(&context.layout.daemon_lock()).and_then(process::identify);
-    match daemon {
-        Some(daemon) => exits.watch(0, daemon)?,
-        None => return Ok(Followed::Nobody),
-    }
-    let mut engine = context.engine()?;
-    let mut ended = false;
-    loop {
-        engine.refresh()?;
-        if decided(engine.floor()) {
-            return Ok(Followed::Decided);
-        }
-        // Its last words were read just now.
-        if ended {
-            return Ok(Followed::Ended);
-        }
-        ended = !matches!(news.recv(), Ok(News::Written));
-    }
 }
 
 fn report(context: &Context, floor: &Floor, id: EntryId) -> CliResult<Exit> {

@@ -1,16 +1,12 @@
-//! `shopfloor merge-queue try`: would it land? Whoever holds the floor's lock does the work: this process, or the
-//! daemon, which is then only watched.
+//! `shopfloor merge-queue try`: would it land?
 
-use super::process::{self, Followed};
-use crate::cli::{CliError, CliResult, Context, Exit, output};
-use crate::daemon::Daemon;
-use crate::log::{self, Detail};
+use crate::cli::{CliError, CliResult, Context, Exit, foreground, output};
 use clap::Args;
 use shopfloor_core::ids::TryId;
 use shopfloor_core::state::Floor;
 use shopfloor_desk::command::Change;
 use shopfloor_desk::view::tries::TryView;
-use shopfloor_engine::{Stop, Until};
+use shopfloor_engine::Until;
 
 /// Check a branch as it would land, without landing it
 ///
@@ -49,7 +45,6 @@ pub fn run(context: &Context, args: &TryArgs) -> CliResult<Exit> {
 }
 
 fn wait(context: &Context, id: TryId) -> CliResult<()> {
-    let mut nobody = 0;
     let mut told = None;
     let mut ended = |floor: &Floor| {
         let Some(row) = floor.tries.get(&id) else { return true };
@@ -60,25 +55,8 @@ fn wait(context: &Context, id: TryId) -> CliResult<()> {
         !row.state.is_live()
     };
     ended(context.engine()?.floor());
-    log::to_terminal(Detail::default());
-    loop {
-        match Daemon::take(context, Until::Tried(id)) {
-            Ok(mut daemon) => {
-                if daemon.runner.run()? == Stop::Asked {
-                    return Err(CliError::failed("stopped before the result was known")
-                        .hint("nothing is lost: the next daemon continues, and so does the same command"));
-                }
-                return Ok(());
-            }
-            Err(error) if error.exit == Exit::Busy => match process::follow(context, &mut ended)? {
-                Followed::Decided => return Ok(()),
-                Followed::Ended => nobody = 0,
-                Followed::Nobody if nobody == process::TRIES_MAX => return Err(error),
-                Followed::Nobody => nobody += 1,
-            },
-            Err(error) => return Err(error),
-        }
-    }
+    foreground::carry_out(context, &Until::Tried(id), &mut ended, "stopped before the result was known")?;
+    Ok(())
 }
 
 /// Says how it is, and in the exit code what came of it.

@@ -54,6 +54,7 @@ fn every_key_reaches_its_place() {
             tells_not_landed: true,
             max_jobs: 7,
             floor_max_jobs: None,
+            keep_journal: Policy::default().keep_journal,
             ci_fixes_max: 0,
             review_rounds_max: 2,
             merge_rounds_max: 4,
@@ -101,6 +102,13 @@ fn what_is_shown_loads_again_to_the_same() {
 
     let floor = load::floor_from(Path::new("floor.toml"), "[limits]\nmax_jobs = 4").unwrap();
     assert_eq!(load::floor_from(Path::new("floor.toml"), &show::as_toml(&floor)).unwrap(), floor);
+    for (keep, days) in [("90d", Some(90)), ("7d", Some(7)), ("never", None)] {
+        let text = format!("[retention]\njournal = \"{keep}\"");
+        let floor = load::floor_from(Path::new("floor.toml"), &text).unwrap();
+        let span = floor.retention.journal.span().map(|span| span.as_secs() / 86_400);
+        assert_eq!(span, days);
+        assert_eq!(load::floor_from(Path::new("floor.toml"), &show::as_toml(&floor)).unwrap(), floor);
+    }
 }
 
 #[test]

@@ -347,6 +347,14 @@ floor.toml:2:1: `phase_dir` in [sessions] must be an absolute path
     | ^^^^^^^^^
   hint: agents find their phase file under it whatever folder they are in, for example "/tmp""#,
     );
+    check_floor(
+        "[retention]\njournal = \"6d\"\n",
+        r#"
+floor.toml:2:1: `journal` in [retention] is 144h: it must be at least 7d
+  2 | journal = "6d"
+    | ^^^^^^^
+  hint: "never" keeps all of it"#,
+    );
 }
 
 #[test]

@@ -10,5 +10,6 @@ CREATE TABLE shelf (
     PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
 
+CREATE INDEX shelf_seq ON shelf (seq);
 CREATE INDEX shelf_label ON shelf (label);
 CREATE INDEX shelf_branch ON shelf (branch, label) WHERE branch IS NOT NULL;
