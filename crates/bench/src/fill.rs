@@ -9,12 +9,15 @@ use shopfloor_core::effect::{Action, Outcome, ProcessId};
 use shopfloor_core::event::{Event, Observation, Page};
 use shopfloor_core::ids::{IssueNumber, ProjectName, Sha};
 use shopfloor_core::policy::Policy;
-use shopfloor_core::state::Floor;
+use shopfloor_core::state::{Floor, Kept};
 use shopfloor_core::step::step;
 use shopfloor_core::table::{Record, Table};
 use shopfloor_core::time::Time;
 use shopfloor_store::{Commit, NewJournalEntry, Row, Store};
 use std::time::Duration;
+
+/// Longer than anything is kept.
+const LONG: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Commits `count` ended jobs, each with its issue, its session and its identity, at once.
 /// All of them have ended: the daemon has nothing to do, and what is measured is their number.
@@ -60,6 +63,10 @@ fn past(project: &ProjectName, count: u64) -> Floor {
     }
     assert!(world.floor.jobs.iter().all(|job| !job.is_live()), "every job has ended");
     assert_eq!(world.floor.agents.len() as u64, count, "every issue had an agent");
+    // Worktrees of jobs that did not land are kept for a while; these are gone.
+    world.now = world.now + LONG;
+    world.tell(&Event::Tick);
+    assert!(world.floor.jobs.iter().all(|job| job.kept() == Kept::default()), "no worktree is left");
     world.floor
 }
 

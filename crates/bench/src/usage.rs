@@ -39,10 +39,51 @@ impl Spent {
     }
 }
 
-/// The seconds of CPU time that a floor has used: its daemon, its tmux server, and whatever either waited for.
-pub fn of_floor(floor: &BenchFloor, daemon: u32) -> Result<f64> {
-    let server = tmux_server(floor)?.map_or(Ok(0.0), |pid| Spent::of(pid).map(Spent::seconds))?;
-    Ok(Spent::of(daemon)?.seconds() + server)
+/// The seconds of CPU time that a floor has used, by whom.
+#[derive(Clone, Copy)]
+pub struct FloorUse {
+    daemon: f64,
+    /// What the daemon waited for: git, checks.
+    its_children: f64,
+    tmux: f64,
+    /// What the tmux server waited for: agents, and what they ran.
+    agents: f64,
+}
+
+impl FloorUse {
+    pub fn of(floor: &BenchFloor, daemon: u32) -> Result<FloorUse> {
+        let seconds = |ticks: u64| ticks as f64 / TICKS_A_SECOND;
+        let daemon = Spent::of(daemon)?;
+        let server = tmux_server(floor)?.map(Spent::of).transpose()?;
+        Ok(FloorUse {
+            daemon: seconds(daemon.own),
+            its_children: seconds(daemon.children),
+            tmux: seconds(server.map_or(0, |s| s.own)),
+            agents: seconds(server.map_or(0, |s| s.children)),
+        })
+    }
+
+    pub fn total(self) -> f64 {
+        self.daemon + self.its_children + self.tmux + self.agents
+    }
+
+    /// What was used since, divided by a number of things that were done.
+    pub fn each_since(self, before: FloorUse, count: f64) -> FloorUse {
+        let each = |now: f64, then: f64| (now - then) / count;
+        FloorUse {
+            daemon: each(self.daemon, before.daemon),
+            its_children: each(self.its_children, before.its_children),
+            tmux: each(self.tmux, before.tmux),
+            agents: each(self.agents, before.agents),
+        }
+    }
+
+    /// In milliseconds, for a note.
+    pub fn in_words(self) -> String {
+        let [daemon, children, tmux, agents] =
+            [self.daemon, self.its_children, self.tmux, self.agents].map(|seconds| 1000.0 * seconds);
+        format!("daemon {daemon:.0}, its children {children:.0}, tmux {tmux:.0}, agents {agents:.0}")
+    }
 }
 
 /// The seconds of CPU time of whatever this process started and waited for.

@@ -3,7 +3,7 @@
 use crate::Bench;
 use crate::floor::{BenchFloor, WORKER};
 use crate::report::Report;
-use crate::usage;
+use crate::usage::{self, FloorUse};
 use anyhow::{Result, bail};
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::End;
@@ -38,11 +38,13 @@ pub fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     floor.limit_jobs(1)?;
     let daemon = floor.up()?;
     work_through(&floor, WARM)?;
-    let before = usage::of_floor(&floor, daemon.pid())?;
+    let before = FloorUse::of(&floor, daemon.pid())?;
     work_through(&floor, rounds)?;
-    let ours = 1000.0 * (usage::of_floor(&floor, daemon.pid())? - before) / f64::from(rounds);
+    let each = FloorUse::of(&floor, daemon.pid())?.each_since(before, f64::from(rounds));
+    let ours = 1000.0 * each.total();
     let note = format!(
-        "all processes of the floor, the agent's included; mean of {rounds}; by hand in plain git {by_hand:.0} ms: {:.1} times",
+        "mean of {rounds}: {}; by hand in plain git {by_hand:.0} ms: {:.1} times",
+        each.in_words(),
         ours / by_hand
     );
     report.add("an issue, CPU", ours, "ms", note);

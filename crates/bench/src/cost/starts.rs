@@ -3,7 +3,7 @@
 use crate::Bench;
 use crate::floor::{BenchFloor, IDLE_AGENT};
 use crate::report::Report;
-use crate::usage;
+use crate::usage::FloorUse;
 use anyhow::Result;
 use shopfloor_core::state::SessionState;
 use std::time::Instant;
@@ -19,16 +19,18 @@ pub fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     let daemon = floor.up()?;
     // The first one finds everything new.
     start_one(&floor, 1)?;
-    let before = usage::of_floor(&floor, daemon.pid())?;
+    let before = FloorUse::of(&floor, daemon.pid())?;
     let begin = Instant::now();
     for number in 2..=ALONE + 1 {
         start_one(&floor, number)?;
     }
-    let each = |seconds: f64, count: u64| 1000.0 * seconds / count as f64;
-    let cpu = each(usage::of_floor(&floor, daemon.pid())? - before, ALONE);
-    let wall = each(begin.elapsed().as_secs_f64(), ALONE);
-    let note = format!("mean of {ALONE}, from the issue to a live session; {wall:.0} ms by the clock");
-    report.add("start of an agent, CPU", cpu, "ms", note);
+    let wall = 1000.0 * begin.elapsed().as_secs_f64() / ALONE as f64;
+    let each = FloorUse::of(&floor, daemon.pid())?.each_since(before, ALONE as f64);
+    let note = format!(
+        "mean of {ALONE}, from the issue to a live session: {}; {wall:.0} ms by the clock",
+        each.in_words()
+    );
+    report.add("start of an agent, CPU", 1000.0 * each.total(), "ms", note);
     drop(daemon);
 
     let floor = bench.floor(IDLE_AGENT)?;
@@ -40,7 +42,7 @@ pub fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     let daemon = floor.up()?;
     live(&floor, at_once)?;
     let wall = begin.elapsed().as_secs_f64();
-    let cpu = each(usage::of_floor(&floor, daemon.pid())?, at_once);
+    let cpu = 1000.0 * FloorUse::of(&floor, daemon.pid())?.total() / at_once as f64;
     let note = format!("from the start of the daemon until all are live; {cpu:.0} ms of CPU each");
     report.add(format!("start of {at_once} agents at once"), wall, "s", note);
     drop(daemon);

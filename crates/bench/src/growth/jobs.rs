@@ -4,7 +4,7 @@
 use crate::Bench;
 use crate::floor::{BenchFloor, Daemon, WORKER};
 use crate::report::Report;
-use crate::usage;
+use crate::usage::FloorUse;
 use anyhow::{Result, bail, ensure};
 use shopfloor_core::state::{End, Job};
 use shopfloor_engine::Engine;
@@ -58,7 +58,7 @@ pub fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
 fn tenths(floor: &BenchFloor, daemon: &Daemon, jobs: u64) -> Result<Vec<Part>> {
     let mut engine = Engine::open(floor.store()?)?;
     let mut parts = Vec::new();
-    let (mut begin, mut before) = (Instant::now(), usage::of_floor(floor, daemon.pid())?);
+    let (mut begin, mut before) = (Instant::now(), FloorUse::of(floor, daemon.pid())?.total());
     while (parts.len() as u64) < PARTS {
         engine.refresh()?;
         let ended: Vec<&Job> = engine.floor().jobs.iter().filter(|job| !job.is_live()).collect();
@@ -66,7 +66,7 @@ fn tenths(floor: &BenchFloor, daemon: &Daemon, jobs: u64) -> Result<Vec<Part>> {
             bail!("the job for issue {} ended otherwise: {:?}", job.number(), job.reason);
         }
         if ended.len() as u64 >= jobs * (parts.len() as u64 + 1) / PARTS {
-            let cpu = usage::of_floor(floor, daemon.pid())?;
+            let cpu = FloorUse::of(floor, daemon.pid())?.total();
             parts.push(Part { wall: begin.elapsed(), cpu: cpu - before });
             (begin, before) = (Instant::now(), cpu);
         }
