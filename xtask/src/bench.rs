@@ -4,8 +4,8 @@ use crate::install;
 use crate::sh::{self, Res, Steps, cargo};
 use std::process::Command;
 
-/// `part`: only that, as an option of the measuring program.
-pub fn run(quick: bool, part: Option<&str>) -> Res<()> {
+/// `parts`: only those, as options of the measuring program.
+pub fn run(quick: bool, parts: &[String]) -> Res<()> {
     let mut steps = Steps::default();
     steps.step("checking for git and tmux", || {
         install::ensure("git")?;
@@ -21,7 +21,7 @@ pub fn run(quick: bool, part: Option<&str>) -> Res<()> {
     if quick {
         bench.arg("--quick");
     }
-    bench.args(part);
+    bench.args(parts);
     steps.step("measuring", || sh::run(&mut bench))?;
     steps.print();
     Ok(())

@@ -28,13 +28,18 @@ Shopfloor's developer commands.
   cargo xtask test [--no-clients]        lint and every test; fetches agent clients with npm, once
   cargo xtask lint                       format, clippy, licences, unused dependencies, links of the documents
   cargo xtask book                       build the documentation into target/book; builds mdBook first, once
-  cargo xtask bench [--quick] [--queue | --forge]  measure; prints a table and writes bench.json
+  cargo xtask bench [--quick] [PART …]   measure; prints a table and writes bench.json
 
   --keep         keep the demo's scratch folder
   --jobs N       issues worked on at the same time in the demo (default 2)
   --no-clients   without the tests that run real agent clients; says which those are
   --quick        fewer rounds, for a first impression
-  --queue        only the merge queue
+
+Parts of the bench; without any, --queue, --forge and what else takes little time:
+  --queue        the merge queue
+  --forge        the first reading of a forge, and commands on a large backlog
+  --growth       what grows with what: --past --pulls --chain --refs --floors --files --jobs
+  --cost         what one of something costs: --issue --starts --clients --together
 ";
 
 fn main() -> ExitCode {
@@ -97,9 +102,8 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
         }
         "bench" => {
             let quick = flags.take("--quick");
-            let part = ["--queue", "--forge"].into_iter().find(|part| flags.take(part));
-            flags.none_left()?;
-            bench::run(quick, part)
+            // The measuring program knows its parts.
+            bench::run(quick, &flags.args)
         }
         "help" | "--help" | "-h" => {
             print!("{HELP}");

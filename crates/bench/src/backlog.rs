@@ -4,28 +4,51 @@ use crate::Scale;
 use crate::floor::BenchFloor;
 use crate::report::Report;
 use crate::stats::{ms, percentile};
+use crate::usage;
 use anyhow::{Context, Result};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+/// What people wait for, and how it is called.
+pub const COMMANDS: [(&str, &[&str]); 3] = [
+    ("status", &["status"]),
+    ("issue list", &["issue", "list"]),
+    ("issue add", &["issue", "add", "One more, with a body of a usual length"]),
+];
 /// Who commits at once, and how often each.
 const PROCESSES: usize = 50;
 const COMMITS: usize = 2;
 
-pub fn measure(floor: &BenchFloor, what: &str, scale: &Scale, report: &mut Report) -> Result<()> {
-    let add = ["issue", "add", "One more, with a body of a usual length"];
-    for (name, args) in [("status", &["status"][..]), ("issue list", &["issue", "list"]), ("issue add", &add)]
-    {
-        let mut samples = Vec::new();
-        for _ in 0..scale.command_runs {
-            let begin = Instant::now();
-            floor.must(floor.shopfloor().args(args))?;
-            samples.push(begin.elapsed());
-        }
-        let note = format!("p50 of {} runs, {} issues{what}, no daemon", scale.command_runs, scale.issues);
-        report.add(format!("{name}{what}"), ms(percentile(&samples, 50)), "ms", note);
+pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
+    for (name, args) in COMMANDS {
+        let used = used_by(floor, args, scale.command_runs)?;
+        let note = format!(
+            "p50 of {} runs, {} issues, no daemon; {:.1} ms of CPU",
+            scale.command_runs, scale.issues, used.cpu
+        );
+        report.add(name, used.wall, "ms", note);
     }
     Ok(())
+}
+
+/// What a run of a command takes, in milliseconds: by the clock, the median; of CPU time, the mean.
+pub struct Used {
+    pub wall: f64,
+    pub cpu: f64,
+}
+
+pub fn used_by(floor: &BenchFloor, args: &[&str], runs: u32) -> Result<Used> {
+    // Once before it counts: the file cache is warm, as it is when somebody looks again.
+    floor.must(floor.shopfloor().args(args))?;
+    let before = usage::of_children()?;
+    let mut samples = Vec::new();
+    for _ in 0..runs {
+        let begin = Instant::now();
+        floor.must(floor.shopfloor().args(args))?;
+        samples.push(begin.elapsed());
+    }
+    let cpu = 1000.0 * (usage::of_children()? - before) / f64::from(runs);
+    Ok(Used { wall: ms(percentile(&samples, 50)), cpu })
 }
 
 /// Several processes commit at once. None may fail: whoever is late computes its step again.

@@ -1,20 +1,35 @@
 //! A floor of the bench's own: a folder, a home, a project, and the release binary to run on it.
 
 use anyhow::{Context, Result, bail};
+use shopfloor_adapters::git::{Git, GitProject, GitWorkspace};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::label::Label;
 use shopfloor_core::state::Floor;
 use shopfloor_engine::Engine;
+use shopfloor_store::forge::{ForgeDb, NewIssue};
 use shopfloor_store::sqlite::SqliteStore;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub const PROJECT: &str = "bench";
 
 /// An agent that does nothing by itself.
 pub const IDLE_AGENT: &str = r#"["sh", "-c", "sleep 100000"]"#;
+
+/// An agent that makes a small change of its own, and has it checked and merged.
+pub const WORKER: &str = r#"["sh", "-euc", '''
+echo "made for $ISSUE" > "change-$ISSUE"
+git add --all
+git commit --quiet --message "Change $ISSUE"
+shopfloor phase awaiting_ci
+shopfloor inbox wait > inbox.log
+shopfloor phase awaiting_review
+exec sleep 100000
+''']"#;
 
 pub struct BenchFloor {
     pub dir: PathBuf,
@@ -43,6 +58,25 @@ impl BenchFloor {
         Ok(floor)
     }
 
+    /// So many jobs at a time.
+    pub fn limit_jobs(&self, max: u64) -> Result<()> {
+        let file = self.checkout().join("shopfloor.toml");
+        let text = std::fs::read_to_string(&file)?;
+        Ok(std::fs::write(file, format!("{text}\n[limits]\nmax_jobs = {max}\n"))?)
+    }
+
+    /// An issue that asks for work.
+    pub fn ask_for(&self, title: &str, body: &str) -> Result<IssueNumber> {
+        let new = NewIssue {
+            title: title.into(),
+            body: body.into(),
+            author: "bench".into(),
+            labels: vec![Label::Backlog.as_str().into()],
+            deps: Vec::new(),
+        };
+        Ok(ForgeDb::open(&self.layout.database())?.create_issue(&self.project(), &new)?)
+    }
+
     /// Another configuration of the project.
     pub fn write_config(&self, text: &str) -> Result<()> {
         Ok(std::fs::write(self.checkout().join("shopfloor.toml"), text)?)
@@ -62,6 +96,21 @@ impl BenchFloor {
         self.must(self.command("git").args(["add", "--all"]))?;
         self.must(self.command("git").args(["commit", "--quiet", "--message", "Many files"]))?;
         self.must(self.command("git").args(["push", "--quiet", "shopfloor", "main"]))
+    }
+
+    /// The floor's git, as the daemon uses it.
+    pub fn workspace(&self) -> GitWorkspace {
+        let project = GitProject {
+            name: self.project(),
+            primary_branch: "main".into(),
+            checkout: self.checkout(),
+            push_rescues: false,
+            signing: None,
+            targets: Vec::new(),
+            origin: None,
+        };
+        let lookup = Arc::new(move |name: &_| (*name == project.name).then(|| project.clone()));
+        GitWorkspace::new(Git::new("git", self.environment()), self.layout.clone(), lookup)
     }
 
     /// What git gets of this process's environment.
@@ -94,11 +143,16 @@ impl BenchFloor {
 
     /// Runs it to a good end, quietly.
     pub fn must(&self, command: &mut Command) -> Result<()> {
+        self.output(command).map(drop)
+    }
+
+    /// What it prints, on its way to a good end.
+    pub fn output(&self, command: &mut Command) -> Result<String> {
         let out = command.output().with_context(|| shown(command))?;
         if !out.status.success() {
             bail!("{} ended with {}: {}", shown(command), out.status, String::from_utf8_lossy(&out.stderr));
         }
-        Ok(())
+        Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
     pub fn store(&self) -> Result<SqliteStore> {
@@ -175,16 +229,16 @@ fn shown(command: &Command) -> String {
     words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// Looks every few milliseconds, for a minute at most.
+/// Looks every few milliseconds, for five minutes at most.
 pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(60) {
+    while begin.elapsed() < Duration::from_secs(300) {
         if let Some(found) = look()? {
             return Ok(found);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    bail!("waited a minute in vain: {what}")
+    bail!("waited five minutes in vain: {what}")
 }
 
 fn project_config(agent: &str) -> String {

@@ -6,80 +6,75 @@
 
 mod backlog;
 mod commits;
+mod cost;
 mod daemon;
 mod dialogs;
 mod fill;
 mod floor;
+mod growth;
 mod hook;
 mod landing;
 mod merges;
 mod phase;
 mod report;
 mod rescue;
+mod scale;
 mod sessions;
 mod stats;
 mod sync;
+mod usage;
 
 use anyhow::{Context, Result, bail};
 use floor::BenchFloor;
 use report::Report;
+use scale::Scale;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-/// How much is done of each thing.
-pub struct Scale {
-    pub commits: u32,
-    pub identities: u64,
-    pub command_runs: u32,
-    pub phase_rounds: u32,
-    pub hook_calls: u32,
-    pub sessions: u64,
-    pub kills: u32,
-    pub dialogs: u32,
-    pub sessions_watched: Duration,
-    pub snapshots: u32,
-    pub merges: u32,
-    pub issues: u64,
+/// What is measured, with what, and how much of it.
+pub struct Bench {
+    binary: PathBuf,
+    /// Where the folders are made that it works in.
+    base: PathBuf,
+    pub scale: Scale,
 }
 
-const FULL: Scale = Scale {
-    commits: 2000,
-    identities: 1000,
-    command_runs: 30,
-    phase_rounds: 1000,
-    hook_calls: 500,
-    sessions: 100,
-    kills: 20,
-    dialogs: 20,
-    sessions_watched: Duration::from_secs(60),
-    snapshots: 20,
-    merges: 1000,
-    issues: 10_000,
-};
-const QUICK: Scale = Scale {
-    commits: 200,
-    identities: 1000,
-    command_runs: 5,
-    phase_rounds: 50,
-    hook_calls: 100,
-    sessions: 20,
-    kills: 3,
-    dialogs: 5,
-    sessions_watched: Duration::from_secs(10),
-    snapshots: 5,
-    merges: 40,
-    issues: 1000,
-};
+impl Bench {
+    /// A floor of its own, with this command as its agent.
+    pub fn floor(&self, agent: &str) -> Result<BenchFloor> {
+        BenchFloor::make(scratch(&self.base)?, &self.binary, agent)
+    }
+}
+
+/// What can be measured by itself.
+type Part = fn(&Bench, &mut Report) -> Result<()>;
+
+/// Each with its option. Without any, all are measured but the long ones.
+const PARTS: [(&str, Part); 13] = [
+    ("--queue", queue),
+    ("--forge", first_reading),
+    ("--past", growth::past::measure),
+    ("--pulls", growth::pulls::measure),
+    ("--chain", growth::chain::measure),
+    ("--refs", growth::refs::measure),
+    ("--floors", growth::floors::measure),
+    ("--files", growth::files::measure),
+    ("--jobs", growth::jobs::measure),
+    ("--issue", cost::issue::measure),
+    ("--starts", cost::starts::measure),
+    ("--clients", cost::clients::measure),
+    ("--together", cost::together::measure),
+];
+/// What grows with what: `--growth`.
+const GROWTH: [&str; 7] = ["--past", "--pulls", "--chain", "--refs", "--floors", "--files", "--jobs"];
+/// What one of something costs: `--cost`.
+const COST: [&str; 4] = ["--issue", "--starts", "--clients", "--together"];
 
 struct Args {
-    binary: PathBuf,
+    bench: Bench,
     out: PathBuf,
     quick: bool,
-    /// Only the merge queue.
-    queue: bool,
-    /// Only the forge.
-    forge: bool,
+    parts: Vec<Part>,
 }
 
 fn main() -> ExitCode {
@@ -93,7 +88,7 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Args> {
-    let (mut binary, mut out, mut quick, mut queue, mut forge) = (None, None, false, false, false);
+    let (mut binary, mut out, mut quick, mut names) = (None, None, false, Vec::new());
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().map(PathBuf::from).context("a path is missing");
@@ -101,88 +96,87 @@ fn arguments() -> Result<Args> {
             Some("--binary") => binary = Some(value()?),
             Some("--out") => out = Some(value()?),
             Some("--quick") => quick = true,
-            Some("--queue") => queue = true,
-            Some("--forge") => forge = true,
-            _ => bail!("{word:?} is not known: use --binary FILE --out FILE [--quick] [--queue | --forge]"),
+            Some("--growth") => names.extend(GROWTH.map(str::to_owned)),
+            Some("--cost") => names.extend(COST.map(str::to_owned)),
+            Some(part) if PARTS.iter().any(|(name, _)| *name == part) => names.push(part.to_owned()),
+            _ => {
+                let parts = PARTS.map(|(name, _)| name).join(" ");
+                bail!(
+                    "{word:?} is not known: use --binary FILE --out FILE [--quick] [--growth] [--cost], or of {parts}"
+                )
+            }
         }
     }
-    let binary = binary.context("--binary FILE is missing: the shopfloor program to measure")?;
+    let binary = std::path::absolute(binary.context("--binary FILE is missing: the program to measure")?)?;
+    let base = binary.parent().and_then(Path::parent).context("the binary is in no folder")?.to_owned();
+    let chosen = PARTS.iter().filter(|(name, _)| names.iter().any(|wanted| wanted == name));
     Ok(Args {
-        binary: std::path::absolute(binary)?,
+        bench: Bench { binary, base, scale: if quick { scale::QUICK } else { scale::FULL } },
         out: out.context("--out FILE is missing: where the JSON goes")?,
         quick,
-        queue,
-        forge,
+        parts: if names.is_empty() { vec![queue, the_rest] } else { chosen.map(|(_, part)| *part).collect() },
     })
 }
 
 fn run(args: &Args) -> Result<()> {
-    let scale = if args.quick { QUICK } else { FULL };
     let mut report = Report::new(args.quick);
-    let base = args.binary.parent().and_then(Path::parent).context("the binary is in no folder")?;
-
-    if args.forge {
-        first_reading(args, base, &scale, &mut report)?;
-    } else {
-        eprintln!("clean merges …");
-        merges::measure(&scratch(base)?, &scale, &mut report)?;
-        landing::measure(&mut report);
-        if !args.queue {
-            the_rest(args, base, &scale, &mut report)?;
-        }
+    for part in &args.parts {
+        part(&args.bench, &mut report)?;
     }
     report.print();
     report.write(&args.out)
 }
 
-fn the_rest(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
+fn queue(bench: &Bench, report: &mut Report) -> Result<()> {
+    eprintln!("clean merges …");
+    merges::measure(&scratch(&bench.base)?, &bench.scale, report)?;
+    landing::measure(report);
+    Ok(())
+}
+
+fn the_rest(bench: &Bench, report: &mut Report) -> Result<()> {
+    let scale = &bench.scale;
     eprintln!("store commits …");
-    commits::measure(&scratch(base)?, scale, report)?;
+    commits::measure(&scratch(&bench.base)?, scale, report)?;
 
     eprintln!("commands and daemon with {} identities …", scale.identities);
-    let crowded = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let crowded = bench.floor(floor::IDLE_AGENT)?;
     fill::identities(&crowded, scale.identities)?;
     daemon::measure(&crowded, scale, report)?;
     drop(crowded);
 
-    first_reading(args, base, scale, report)?;
+    first_reading(bench, report)?;
 
     eprintln!("phase to reaction, {} rounds …", scale.phase_rounds);
-    let quiet = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let quiet = bench.floor(floor::IDLE_AGENT)?;
     phase::measure(&quiet, scale, report)?;
     eprintln!("hooks, {} calls each …", scale.hook_calls);
     hook::measure(&quiet, scale, report)?;
     drop(quiet);
 
     eprintln!("{} live sessions, {} s …", scale.sessions, scale.sessions_watched.as_secs());
-    let busy = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let busy = bench.floor(floor::IDLE_AGENT)?;
     sessions::measure(&busy, scale, report)?;
     drop(busy);
     eprintln!("{} dialogs …", scale.dialogs);
-    let asking = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let asking = bench.floor(floor::IDLE_AGENT)?;
     dialogs::measure(&asking, scale, report)?;
     drop(asking);
     eprintln!("rescue snapshots …");
-    let large = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let large = bench.floor(floor::IDLE_AGENT)?;
     rescue::measure(&large, scale, report)?;
     drop(large);
     Ok(())
 }
 
-fn first_reading(args: &Args, base: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
+fn first_reading(bench: &Bench, report: &mut Report) -> Result<()> {
+    let scale = &bench.scale;
     eprintln!("first reading of {} issues …", scale.issues);
-    let fresh = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
+    let fresh = bench.floor(floor::IDLE_AGENT)?;
     sync::measure(&fresh, scale, report)?;
     eprintln!("commands on {} issues …", scale.issues);
-    backlog::measure(&fresh, "", scale, report)?;
-    backlog::together(&fresh, scale, report)?;
-    drop(fresh);
-
-    eprintln!("a chain of {} issues, each of which waits for the one before …", scale.issues);
-    let chained = BenchFloor::make(scratch(base)?, &args.binary, floor::IDLE_AGENT)?;
-    sync::fill(&chained, scale, true)?;
-    backlog::measure(&chained, ", a chain", scale, report)?;
-    phase::measure_with(&chained, ", a chain", scale, report)
+    backlog::measure(&fresh, scale, report)?;
+    backlog::together(&fresh, scale, report)
 }
 
 /// A fresh folder on the disk the build is on: the temporary folder is often in memory, where

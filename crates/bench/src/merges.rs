@@ -59,7 +59,7 @@ pub fn measure(dir: &Path, scale: &Scale, report: &mut Report) -> Result<()> {
     report.add("clean merge, at the end", stats::ms(stats::percentile(last, 50)), "ms", note);
     let before = files(&hub)? + files(&queue)?;
     let begin = Instant::now();
-    workspace.keep_up(&name, true)?;
+    workspace.keep_up(&crate::fill::when_idle(&name))?;
     let note = format!("{before} files in hub and queue after {} landings before it", heads.len());
     report.add("upkeep", stats::ms(begin.elapsed()), "ms", note);
     let after = files(&hub)? + files(&queue)?;

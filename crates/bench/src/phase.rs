@@ -9,6 +9,7 @@ use crate::Scale;
 use crate::floor::BenchFloor;
 use crate::report::Report;
 use crate::stats::{ms, percentile};
+use crate::usage::Spent;
 use anyhow::{Result, bail};
 use shopfloor_core::event::NoteKind;
 use shopfloor_core::ids::Seq;
@@ -26,7 +27,13 @@ const POLL_EVERY: Duration = Duration::from_secs(30);
 
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
     floor.must(floor.shopfloor().args(["issue", "add", "Wait to be measured", "--label", "backlog"]))?;
-    measure_with(floor, "", scale, report)?;
+    let Rounds { times, cpu } = rounds(floor, scale.phase_rounds)?;
+    let note = format!(
+        "{} rounds, writing to seen in the journal; {cpu:.2} ms of the daemon's CPU a round",
+        scale.phase_rounds
+    );
+    report.add("phase to reaction, p50", ms(percentile(&times, 50)), "ms", note.clone());
+    report.add("phase to reaction, p99", ms(percentile(&times, 99)), "ms", note);
     let mean = ms(POLL_EVERY / 2);
     report.add(
         "  the same by polling, mean",
@@ -37,22 +44,26 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     Ok(())
 }
 
+/// How long each round took, and the daemon's CPU time a round, in milliseconds.
+pub struct Rounds {
+    pub times: Vec<Duration>,
+    pub cpu: f64,
+}
+
 /// On a floor that has an issue to work on.
-pub fn measure_with(floor: &BenchFloor, what: &str, scale: &Scale, report: &mut Report) -> Result<()> {
-    let _daemon = floor.up()?;
+pub fn rounds(floor: &BenchFloor, count: u32) -> Result<Rounds> {
+    let daemon = floor.up()?;
     let phase_file = floor.await_state("a session is live", |floor| {
         let live = floor.sessions.iter().find(|session| session.state == SessionState::Live)?;
         live.phase_file.clone()
     })?;
     let mut store = floor.store()?;
-    let mut samples = Vec::new();
-    for round in 0..scale.phase_rounds {
-        samples.push(one_round(&mut store, Path::new(&phase_file), round)?);
-    }
-    let rounds = format!("{} rounds, writing to seen in the journal", scale.phase_rounds);
-    report.add(format!("phase to reaction{what}, p50"), ms(percentile(&samples, 50)), "ms", rounds.clone());
-    report.add(format!("phase to reaction{what}, p99"), ms(percentile(&samples, 99)), "ms", rounds);
-    Ok(())
+    let before = Spent::of(daemon.pid())?.seconds();
+    let times = (0..count)
+        .map(|round| one_round(&mut store, Path::new(&phase_file), round))
+        .collect::<Result<Vec<_>>>()?;
+    let cpu = 1000.0 * (Spent::of(daemon.pid())?.seconds() - before) / f64::from(count);
+    Ok(Rounds { times, cpu })
 }
 
 fn one_round(store: &mut SqliteStore, phase_file: &Path, round: u32) -> Result<Duration> {

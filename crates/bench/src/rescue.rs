@@ -6,32 +6,18 @@ use crate::floor::BenchFloor;
 use crate::report::Report;
 use crate::stats::{ms, percentile};
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitProject, GitWorkspace};
 use shopfloor_core::ids::{Assignment, IssueNumber, Role, branch_for};
 use shopfloor_engine::ports::{Tree, Workspace};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const FILES: usize = 5_000;
 
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
     floor.fill_checkout(FILES)?;
-    let project = GitProject {
-        name: floor.project(),
-        primary_branch: "main".into(),
-        checkout: floor.checkout(),
-        push_rescues: false,
-        signing: None,
-        targets: Vec::new(),
-        origin: None,
-    };
-    let known = project.clone();
-    let git = Git::new("git", floor.environment());
-    let lookup = Arc::new(move |name: &_| (*name == known.name).then(|| known.clone()));
-    let workspace = GitWorkspace::new(git, floor.layout.clone(), lookup);
+    let workspace = floor.workspace();
     let issue = IssueNumber(1);
-    let tree = Tree::of_job(&project.name, Role::DEV, Assignment::Issue(issue));
+    let tree = Tree::of_job(&floor.project(), Role::DEV, Assignment::Issue(issue));
     let path = workspace.prepare(&tree, &branch_for(issue), None)?.path;
     let worktree = Path::new(&path);
     if workspace.snapshot(&tree)?.is_none() {

@@ -2,19 +2,17 @@
 //! by the daemon; and the same screens looked at as scripts do it, with a process for each look.
 
 use crate::Scale;
-use crate::floor::{BenchFloor, wait_until};
+use crate::floor::{BenchFloor, Daemon, wait_until};
 use crate::report::Report;
 use crate::stats::{ms, percentile};
+use crate::usage::{Spent, TICKS_A_SECOND, tmux_server};
 use anyhow::{Context, Result, ensure};
 use shopfloor_core::state::{Floor, MessageState, SessionState};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Scripts look this often; so do we, at an open turn.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// In all of Linux: what the times of `/proc/PID/stat` are counted in.
-const TICKS_A_SECOND: f64 = 100.0;
 
 /// The demo agent as a client in a terminal. It redraws its clock every second.
 const RUNTIME: &str = r#"
@@ -29,18 +27,8 @@ argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{ses
 
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
     let wanted = scale.sessions;
-    let runtimes = floor.layout.runtimes();
-    std::fs::create_dir_all(&runtimes)?;
-    std::fs::write(runtimes.join("claude.toml"), RUNTIME)?;
-    floor.write_config(&config(wanted))?;
-    for number in 1..=wanted {
-        let title = format!("Issue {number}");
-        let add = ["issue", "add", &title, "--body", "demo: sleep 10m", "--label", "backlog"];
-        floor.must(floor.shopfloor().args(add))?;
-    }
-    let daemon = floor.up()?;
-    floor.await_state("all agents work", |state| (at_work(state).len() == wanted as usize).then_some(()))?;
-    let server = tmux_server(floor)?;
+    let daemon = start(floor, wanted, "demo: sleep 10m")?;
+    let server = wait_until("the tmux server answers", || tmux_server(floor))?;
 
     let (before, server_before, begin) = (Spent::of(daemon.pid())?, Spent::of(server)?, Instant::now());
     // Nothing to wait for: this is the time that is measured.
@@ -65,6 +53,20 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
     let note = format!("of a core, under the daemon; {server_by_script:.1} % by forking; most is the clocks");
     report.add(format!("{what}: tmux server"), server_share, "% CPU", note);
     Ok(())
+}
+
+/// So many clients at work, each on an issue that tells it what to do.
+pub fn start(floor: &BenchFloor, wanted: u64, body: &str) -> Result<Daemon> {
+    let runtimes = floor.layout.runtimes();
+    std::fs::create_dir_all(&runtimes)?;
+    std::fs::write(runtimes.join("claude.toml"), RUNTIME)?;
+    floor.write_config(&config(wanted))?;
+    for number in 1..=wanted {
+        floor.ask_for(&format!("Issue {number}"), body)?;
+    }
+    let daemon = floor.up()?;
+    floor.await_state("all agents work", |state| (at_work(state).len() == wanted as usize).then_some(()))?;
+    Ok(daemon)
 }
 
 /// Clients are killed, one after the other: how long until a successor has its prompt.
@@ -124,40 +126,6 @@ fn by_forking(floor: &BenchFloor, names: &[String], server: u32, time: Duration)
     let (after, server_after) = (Spent::of(me)?, Spent::of(server)?);
     let own = share((after.own + after.children) - (before.own + before.children));
     Ok((f64::from(forks) / seconds, own, share(server_after.own - server_before.own)))
-}
-
-fn tmux_server(floor: &BenchFloor) -> Result<u32> {
-    wait_until("the tmux server answers", || {
-        let mut ask = Command::new("tmux");
-        ask.arg("-S").arg(floor.layout.tmux_socket()).args(["display-message", "-p", "#{pid}"]);
-        let answer = ask.stdin(Stdio::null()).output()?;
-        Ok(String::from_utf8_lossy(&answer.stdout).trim().parse().ok())
-    })
-}
-
-/// What a process has used, in ticks, and what the children it waited for have.
-struct Spent {
-    own: u64,
-    children: u64,
-    child_faults: u64,
-}
-
-impl Spent {
-    fn of(pid: u32) -> Result<Spent> {
-        let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))?;
-        // The name, in parentheses, may hold anything.
-        let (_, rest) = stat.rsplit_once(") ").context("an odd /proc/PID/stat")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
-        let number = |at: usize| -> Result<u64> {
-            // Counted from 1 and from the pid, as proc(5) does; the rest begins with the third.
-            Ok(fields.get(at - 3).context("a short /proc/PID/stat")?.parse()?)
-        };
-        Ok(Spent {
-            own: number(14)? + number(15)?,
-            children: number(16)? + number(17)?,
-            child_faults: number(11)? + number(13)?,
-        })
-    }
 }
 
 pub fn config(jobs: u64) -> String {

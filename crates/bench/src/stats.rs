@@ -14,6 +14,12 @@ pub fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1000.0
 }
 
+/// How something grows with its size: n to the power of this. 0: it does not; 1: in proportion.
+pub fn exponent(small: (f64, f64), large: (f64, f64)) -> f64 {
+    let ((few, little), (many, much)) = (small, large);
+    (much / little).ln() / (many / few).ln()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +35,16 @@ mod tests {
         check(100, 100);
         check(0, 1);
         assert_eq!(percentile(&[], 50), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_exponent_of_a_square_is_two() {
+        let check = |to: f64, expect: f64| {
+            let found = exponent((100.0, 3.0), (10_000.0, to));
+            assert!((found - expect).abs() < 1e-9, "{found}, not {expect}");
+        };
+        check(30_000.0, 2.0);
+        check(300.0, 1.0);
+        check(3.0, 0.0);
     }
 }

@@ -5,28 +5,38 @@ use crate::floor::BenchFloor;
 use crate::report::Report;
 use anyhow::{Result, bail};
 use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::label::Label;
 use shopfloor_engine::Engine;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
 use std::time::{Duration, Instant};
 
 /// Makes the issues. `chained`: each waits for the one before it, and asks for work.
-pub fn fill(floor: &BenchFloor, scale: &Scale, chained: bool) -> Result<()> {
+pub fn fill(floor: &BenchFloor, issues: u64, chained: bool) -> Result<()> {
     let mut forge = ForgeDb::open(&floor.layout.database())?;
-    for n in 1..=scale.issues {
-        let new = NewIssue {
-            title: format!("Issue number {n} of the bench"),
-            body: "What is wanted, in a few words.\n".repeat(20),
-            author: "bench".into(),
-            labels: if chained { vec!["backlog".into()] } else { Vec::new() },
-            deps: (chained && n > 1).then(|| IssueNumber(n - 1)).into_iter().collect(),
-        };
+    for n in 1..=issues {
+        let mut new = issue(n);
+        if chained {
+            new.labels.push(Label::Backlog.as_str().into());
+            new.deps.extend((n > 1).then(|| IssueNumber(n - 1)));
+        }
         forge.create_issue(&floor.project(), &new)?;
     }
     Ok(())
 }
 
+/// An issue of a usual size, without labels.
+pub fn issue(n: u64) -> NewIssue {
+    NewIssue {
+        title: format!("Issue number {n} of the bench"),
+        body: "What is wanted, in a few words.\n".repeat(20),
+        author: "bench".into(),
+        labels: Vec::new(),
+        deps: Vec::new(),
+    }
+}
+
 pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()> {
-    fill(floor, scale, false)?;
+    fill(floor, scale.issues, false)?;
     let mut engine = Engine::open(floor.store()?)?;
     let begin = Instant::now();
     let daemon = floor.up()?;

@@ -4,6 +4,8 @@
 //! returned it survives a crash of the process or the machine; the newest journal position is read under the
 //! write lock, so two writers can never both extend the same state.
 
+#[cfg(feature = "count")]
+pub mod count;
 mod migrations;
 mod open;
 mod retention;

@@ -9,6 +9,8 @@ mod ci;
 mod completions;
 mod config;
 mod context;
+#[cfg(test)]
+mod counted;
 mod deps;
 mod doctor;
 mod down;

@@ -121,9 +121,14 @@ impl Floor {
 
     /// A PATH with the real program behind one that keeps its arguments, and what it was run with so far.
     pub fn counting(&self, program: &str) -> (String, impl Fn() -> Vec<String> + use<>) {
+        self.counting_with(program, ":")
+    }
+
+    /// The same; a command of the shell is run first.
+    pub fn counting_with(&self, program: &str, first: &str) -> (String, impl Fn() -> Vec<String> + use<>) {
         let log = self.path(&format!("{program}.log"));
         let real = on_path(program);
-        let script = format!("echo \"$*\" >> {}\nexec {} \"$@\"", log.display(), real.display());
+        let script = format!("{first}\necho \"$*\" >> {}\nexec {} \"$@\"", log.display(), real.display());
         let path = self.stand_in(program, &script);
         let runs = move || {
             let text = std::fs::read_to_string(&log).unwrap_or_default();

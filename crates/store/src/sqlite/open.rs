@@ -61,8 +61,11 @@ fn open_existing(path: &Path, access: OpenFlags) -> StoreResult<(Connection, i64
     if size == 0 {
         return Err(StoreError::Corrupt(format!("{} is empty", path.display())));
     }
-    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    #[cfg_attr(not(feature = "count"), expect(unused_mut, reason = "it is changed to be counted"))]
+    let mut conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|e| with_path(path, e.into()))?;
+    #[cfg(feature = "count")]
+    super::count::follow(&mut conn)?;
     let version = configure(&conn, path).map_err(|e| with_path(path, e))?;
     Ok((conn, version))
 }

@@ -42,7 +42,8 @@ fn shelf(tx: &Transaction<'_>, expired: &Expired, dry_run: bool) -> StoreResult<
     let mut query = tx.prepare_cached(
         "SELECT kind, key, length(doc) FROM shelf WHERE seq <= ?1 AND kind <> ?2 ORDER BY seq LIMIT ?3",
     )?;
-    let rows = query.query_map((upto, LASTING_KIND, most), |row| Ok((row.get(0)?, row.get(1)?, from_sql(row, 2)?)))?;
+    let rows = query
+        .query_map((upto, LASTING_KIND, most), |row| Ok((row.get(0)?, row.get(1)?, from_sql(row, 2)?)))?;
     let going: Vec<(String, String, u64)> = rows.collect::<Result<_, _>>()?;
     let shelved = Amount { count: going.len() as u64, bytes: going.iter().map(|(.., bytes)| bytes).sum() };
     if dry_run {

@@ -355,7 +355,11 @@ fn the_shelf_is_read_by_label_or_branch_and_never_with_the_rest<S: Store>(mut on
     two.commit(&Commit { expected: Seq(2), ..back }).unwrap();
     assert_eq!(one.shelf("p/1").unwrap(), all[..1]);
     assert_eq!(one.rows_since(Seq(0)).unwrap().0, [row("job", "1", Some("again"))]);
-    let back = Commit { rows: vec![row("job", "1", None)], shelved: vec![shelved("job", "1", None)], ..commit_at(3, "d") };
+    let back = Commit {
+        rows: vec![row("job", "1", None)],
+        shelved: vec![shelved("job", "1", None)],
+        ..commit_at(3, "d")
+    };
     one.commit(&back).unwrap();
     let old = Expired { journal_before: Time(9999), ..Expired::default() };
     assert_eq!(one.prune(&old, Stage::Shelf, false).unwrap().shelved.count, 1);
