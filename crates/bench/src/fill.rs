@@ -18,8 +18,10 @@ use shopfloor_store::{Commit, NewJournalEntry, Row, Store};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+/// Long enough for all of it to be over by now.
+const LONG_AGO: Time = Time(1_000_000_000_000);
 /// Longer than a worktree is kept.
-const LONG: Duration = Duration::from_secs(5 * 24 * 3600);
+const LONG: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Commits `count` ended jobs, each with its issue, its session and its identity, at once.
 /// All of them have ended: the daemon has nothing to do, and what is measured is their number.
@@ -45,7 +47,7 @@ const BATCH: u64 = 100;
 
 /// The rows of a floor on which `count` issues were worked on and closed, but for the project: `init` has made that.
 fn past(project: &ProjectName, count: u64) -> Vec<Row> {
-    let mut world = World { floor: Floor::default(), now: Time(1_700_000_000_000) };
+    let mut world = World { floor: Floor::default(), now: LONG_AGO };
     world.tell(&Event::ProjectSet {
         project: project.clone(),
         checkout: String::new(),
