@@ -1,12 +1,13 @@
 //! A clean checkout of exactly one commit, for a CI run.
 
+use crate::git::refs::{self, Head};
 use crate::git::run::WITH_SUBMODULES;
 use crate::host::command::{self, Finished};
 use shopfloor_core::ids::Sha;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::ffi::OsStringExt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -28,26 +29,54 @@ impl Source<'_> {
         self.lent.unwrap_or(self.near)
     }
 
-    /// Clones it into `folder`, without checking out any file. The clone shares the objects, so a commit that
-    /// no ref names (a merge candidate) is found too.
-    pub(super) fn clone_into(&self, folder: &Path, path: &OsStr) -> io::Result<Result<(), String>> {
-        let mut clone = git(path);
-        clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(self.near).arg(folder);
-        if let Err(why) = finish("clone", command::run(&mut clone, GIT_TIMEOUT))? {
-            return Ok(Err(why));
+    /// Makes a repository at `git_dir`, with HEAD at the commit, and no file checked out. It borrows all objects, so
+    /// a commit that no ref names (a merge candidate) is found too. What `git clone` would write is written as
+    /// files: there are only a few, and every run needs them. It has no remote: checks have nothing to push and
+    /// nowhere to push to.
+    pub(super) fn borrow_into(&self, git_dir: &Path, commit: &Sha) -> io::Result<()> {
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            fs::create_dir_all(git_dir.join(folder))?;
         }
-        let git_dir = folder.join(".git");
-        if let Some(lent) = self.lent {
-            let mut line = lent.join("objects").into_os_string().into_vec();
-            line.push(b'\n');
-            let list = git_dir.join("objects/info/alternates");
-            fs::File::options().append(true).create(true).open(list)?.write_all(&line)?;
+        let mut alternates = Vec::new();
+        for repository in [Some(self.near), self.lent].into_iter().flatten() {
+            alternates.extend_from_slice(repository.join("objects").as_os_str().as_bytes());
+            alternates.push(b'\n');
         }
-        // Checks have nothing to push and nowhere to push to; origin's refs stay.
-        let mut remote = git(path);
-        remote.arg("--git-dir").arg(&git_dir).args(["config", "--remove-section", "remote.origin"]);
-        finish("config", command::run(&mut remote, GIT_TIMEOUT))
+        fs::write(git_dir.join("objects/info/alternates"), alternates)?;
+        let (version, format) = match commit.as_str().len() {
+            64 => (1, "[extensions]\n\tobjectformat = sha256\n"),
+            _ => (0, ""),
+        };
+        let config = format!(
+            "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n{format}"
+        );
+        fs::write(git_dir.join("config"), config)?;
+        fs::write(git_dir.join("packed-refs"), self.refs())?;
+        if let Some(Head::On(name)) = refs::head(self.near) {
+            let head = git_dir.join("refs/remotes/origin/HEAD");
+            fs::create_dir_all(head.parent().expect("a folder is above it"))?;
+            fs::write(head, format!("ref: {}\n", on_origin(&name)))?;
+        }
+        fs::write(git_dir.join("HEAD"), format!("{commit}\n"))
     }
+
+    /// Origin's branches and tags as a clone has them, and the branch that it would have checked out.
+    fn refs(&self) -> String {
+        let branches = refs::list(self.near, "refs/heads/");
+        let mut all = refs::list(self.near, "refs/tags/");
+        if let Some(Head::On(name)) = refs::head(self.near)
+            && let Some(commit) = branches.get(&name)
+        {
+            all.insert(name, commit.clone());
+        }
+        all.extend(branches.into_iter().map(|(name, commit)| (on_origin(&name), commit)));
+        all.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect()
+    }
+}
+
+/// What a clone calls origin's branch of that full name.
+fn on_origin(branch: &str) -> String {
+    branch.replacen("refs/heads/", "refs/remotes/origin/", 1)
 }
 
 /// Checks `commit` out into `tree`, which must not exist. `Ok(Err(why))`: git could not.
@@ -57,12 +86,12 @@ pub(super) fn checkout(
     tree: &Path,
     path: &OsStr,
 ) -> io::Result<Result<(), String>> {
-    if let Err(why) = source.clone_into(tree, path)? {
-        return Ok(Err(why));
-    }
-    let mut checkout = git(path);
-    checkout.arg("-C").arg(tree).args(["checkout", "--quiet", "--detach", commit.as_str()]);
-    finish("checkout", command::run(&mut checkout, GIT_TIMEOUT))
+    source.borrow_into(&tree.join(".git"), commit)?;
+    let mut reset = git(path);
+    finish(
+        "checkout",
+        command::run(reset.arg("-C").arg(tree).args(["reset", "--quiet", "--hard"]), GIT_TIMEOUT),
+    )
 }
 
 /// Whether the repository has the commit, as far as git can tell.

@@ -28,7 +28,7 @@ mod parts;
 mod prepare;
 mod prune;
 mod publish;
-mod refs;
+pub(crate) mod refs;
 pub mod repos;
 mod repository;
 mod rescue;

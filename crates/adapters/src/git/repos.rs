@@ -133,8 +133,10 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
     // A hooksPath in somebody's global configuration must not switch the hub's hook off. Branches have a log
     // of where they have been; a pinned ref has never been anywhere else, and its log would be one more file
     // for ever.
+    // Whoever pushes need not be told of every pull request there has been.
     let near_config = format!(
-        "{common}{serves}[core]\n\thooksPath = hooks\n\tlogAllRefUpdates = true\n[receive]\n\tautogc = false\n"
+        "{common}{serves}[core]\n\thooksPath = hooks\n\tlogAllRefUpdates = true\n\
+         [receive]\n\tautogc = false\n\thideRefs = refs/pull/\n"
     );
     let mut clone_config = common.clone().into_bytes();
     clone_config.extend_from_slice(b"[push]\n\tdefault = current\n[remote \"origin\"]\n\turl = ");

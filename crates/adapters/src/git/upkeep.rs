@@ -78,11 +78,11 @@ impl GitWorkspace {
         }
         sweep(near.path())?;
         sweep(keeper.path())?;
-        let many = packs(near.path()) > PACKS_MAX;
+        let grown = packs(near.path()) > PACKS_MAX || packed.refs > 0;
         if let Some(loose) = &of_near {
             pack(near, loose)?;
         }
-        if many || of_near.is_some() {
+        if grown || of_near.is_some() {
             index(near)?;
         }
         if of_queue.is_some() {

@@ -28,6 +28,8 @@ use std::time::Duration;
 const WEIGH_EVERY: Duration = Duration::from_secs(60);
 /// tmux reports a write by its second, and does not report further writes in that second.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
+/// How many times longer a screen that nothing was written to is left alone.
+const LOOKS_SKIPPED: u32 = 6;
 /// A session that makes progress is reported to the floor again after this long, even if nothing is new.
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
@@ -197,6 +199,8 @@ impl Attendant {
             (true, _) => timing.still(),
             (false, true) => timing.glance(),
             (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
+            // Tmux tells when something is written; this is in case it did not.
+            (false, false) if self.stirred.is_none() => timing.look() * LOOKS_SKIPPED,
             (false, false) => timing.look(),
         })
     }

@@ -447,7 +447,7 @@ fn a_rewound_or_deleted_primary_branch_is_an_alarm() {
     refused(&floor, &["merge-queue", "process"], 1, &["the merge queue stands still", "merge-queue resume"]);
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
     // Put back, it goes on by itself.
-    floor.git(&["fetch", "--quiet", "shopfloor"]);
+    floor.git_insists(&["fetch", "--quiet", "shopfloor"]);
     floor.hub(&["update-ref", "refs/heads/main", &landed]);
     wait_for("it landed", || history(&floor, "alice/two")["status"] == "merged");
     assert_eq!(floor.hub(&["rev-parse", "main~1"]), landed);
