@@ -77,13 +77,15 @@ impl ForgeDb {
         if let Some(label) = &filter.label {
             labels::require(&tx, project, label)?;
         }
-        let mut query = tx.prepare_cached(
+        // Two statements: one with a condition for both cases could not use the index of states.
+        let of_state = if filter.state.is_some() { "i.state = ?2" } else { "?2 IS NULL" };
+        let mut query = tx.prepare_cached(&format!(
             "SELECT number, title, state, created_at, updated_at FROM forge_issues i
-             WHERE project = ?1 AND (?2 IS NULL OR state = ?2)
+             WHERE project = ?1 AND {of_state}
                AND (?3 IS NULL OR EXISTS (SELECT 1 FROM forge_issue_labels l
                     WHERE l.project = i.project AND l.number = i.number AND l.label = ?3))
              ORDER BY number",
-        )?;
+        ))?;
         let args = params![project.as_str(), filter.state.map(IssueState::as_str), filter.label];
         let rows = query.query_map(args, |row| {
             Ok(IssueSummary {
@@ -96,7 +98,7 @@ impl ForgeDb {
             })
         })?;
         let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
-        let mut labels = labels::of_project(&tx, project)?;
+        let mut labels = labels::of_project(&tx, project, filter.state)?;
         for issue in &mut issues {
             issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
         }

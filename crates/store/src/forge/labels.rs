@@ -103,12 +103,21 @@ pub(super) fn of_issue(conn: &Connection, project: &ProjectName, number: u64) ->
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-/// The labels of every issue that has some: one query, however many there are.
-pub(super) fn of_project(conn: &Connection, project: &ProjectName) -> ForgeResult<HashMap<u64, Vec<String>>> {
-    let mut query = conn.prepare_cached(
-        "SELECT number, label FROM forge_issue_labels WHERE project = ?1 ORDER BY number, label",
-    )?;
-    let rows = query.query_map([project.as_str()], |row| Ok((from_sql(row, 0)?, row.get(1)?)))?;
+/// The labels of every issue that has some, or of every one in that state: one query, however many there are.
+pub(super) fn of_project(
+    conn: &Connection,
+    project: &ProjectName,
+    state: Option<IssueState>,
+) -> ForgeResult<HashMap<u64, Vec<String>>> {
+    let of_state = match state {
+        Some(_) => "number IN (SELECT number FROM forge_issues WHERE project = ?1 AND state = ?2)",
+        None => "?2 IS NULL",
+    };
+    let mut query = conn.prepare_cached(&format!(
+        "SELECT number, label FROM forge_issue_labels WHERE project = ?1 AND {of_state} ORDER BY number, label",
+    ))?;
+    let args = params![project.as_str(), state.map(IssueState::as_str)];
+    let rows = query.query_map(args, |row| Ok((from_sql(row, 0)?, row.get(1)?)))?;
     let mut labels: HashMap<u64, Vec<String>> = HashMap::new();
     for row in rows {
         let (number, label) = row?;

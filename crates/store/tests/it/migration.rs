@@ -160,7 +160,7 @@ fn what_belongs_to_one_state_of_a_job_moves_into_it() {
     // One that was removed, and one that is no job.
     conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('job', '5', 1, NULL)", []).unwrap();
     conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('x', '1', 1, '{\"held\":1}')", []).unwrap();
-    conn.execute_batch("DROP TABLE shelf").unwrap();
+    conn.execute_batch("DROP TABLE shelf; DROP INDEX forge_issues_state").unwrap();
     // What later steps add is not there yet.
     conn.execute_batch("DROP INDEX state_gone; DELETE FROM meta WHERE key = 'tombstones_gone'").unwrap();
     conn.pragma_update(None, "user_version", 5).unwrap();
