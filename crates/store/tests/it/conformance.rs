@@ -396,7 +396,7 @@ fn expired(journal: u64, tombstones: u64) -> Expired {
 
 /// Prunes until nothing is left to prune. Returns entries, tombstones and calls.
 fn prune_all<S: Store>(store: &mut S, expired: &Expired, dry_run: bool) -> (u64, u64, u32) {
-    let (mut stage, mut entries, mut tombstones, mut calls) = (Stage::FIRST, 0, 0, 0);
+    let (mut stage, mut entries, mut tombstones, mut calls) = (Stage::Journal(Seq(0)), 0, 0, 0);
     while stage != Stage::Over {
         let batch = store.prune(expired, stage, dry_run).unwrap();
         assert!(batch.entries.count <= 500 && (dry_run || batch.tombstones <= 500), "{batch:?}");
@@ -414,7 +414,7 @@ fn old_entries_go_in_batches_and_positions_stay<S: Store>(mut one: S, mut two: S
     one.commit(&Commit { entries: old, at: Time(10), ..commit_at(0, "") }).unwrap();
     one.commit(&Commit { at: Time(99), ..commit_at(1203, "late") }).unwrap();
     one.commit(&Commit { at: Time(100), ..commit_at(1204, "young") }).unwrap();
-    let before = one.prune(&expired(100, 0), Stage::FIRST, false).unwrap();
+    let before = one.prune(&expired(100, 0), Stage::Journal(Seq(0)), false).unwrap();
     assert_eq!((before.entries.count, before.entries.bytes), (500, 2500));
     let (entries, _, calls) = prune_all(&mut one, &expired(100, 0), false);
     assert_eq!((entries, calls), (703, 3), "all events, and the notes about other issues");
