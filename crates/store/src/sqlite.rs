@@ -75,12 +75,12 @@ impl Store for SqliteStore {
         }
         let rows = if seq == Seq(0) {
             // Whoever reads from the start has no rows to delete.
-            let sql = "SELECT kind, key, doc FROM state WHERE doc IS NOT NULL ORDER BY kind, key";
+            let sql = "SELECT kind, key, doc FROM state ORDER BY kind, key";
             collect_rows(&tx, sql, params![])?
         } else {
             // Names the index, or the planner may walk the whole table to avoid sorting a few rows.
-            let sql =
-                "SELECT kind, key, doc FROM state INDEXED BY state_seq WHERE seq > ?1 ORDER BY kind, key";
+            let sql = "SELECT kind, key, doc FROM state INDEXED BY state_seq WHERE seq > ?1
+                 UNION ALL SELECT kind, key, NULL FROM gone INDEXED BY gone_seq WHERE seq > ?1 ORDER BY 1, 2";
             collect_rows(&tx, sql, params![to_sql(seq.0)])?
         };
         Ok((rows, newest))
@@ -96,8 +96,7 @@ impl Store for SqliteStore {
     }
 
     fn rows_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
-        let mut query =
-            self.conn.prepare_cached("SELECT key, doc FROM state WHERE kind = ?1 AND doc IS NOT NULL")?;
+        let mut query = self.conn.prepare_cached("SELECT key, doc FROM state WHERE kind = ?1")?;
         let rows = query
             .query_map([kind], |row| Ok(Row { kind: kind.to_owned(), key: row.get(0)?, doc: row.get(1)? }))?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -314,8 +313,22 @@ fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
         "INSERT INTO state (kind, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (kind, key) DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
     )?;
+    let mut delete = tx.prepare_cached("DELETE FROM state WHERE kind = ?1 AND key = ?2")?;
+    let mut remember =
+        tx.prepare_cached("INSERT OR REPLACE INTO gone (kind, key, seq) VALUES (?1, ?2, ?3)")?;
+    let mut forget = tx.prepare_cached("DELETE FROM gone WHERE kind = ?1 AND key = ?2")?;
     for row in rows {
-        upsert.execute(params![row.kind, row.key, to_sql(seq.0), row.doc])?;
+        let (kind, key, seq) = (&row.kind, &row.key, to_sql(seq.0));
+        match &row.doc {
+            Some(doc) => {
+                upsert.execute(params![kind, key, seq, doc])?;
+                forget.execute([kind, key])?;
+            }
+            None => {
+                delete.execute([kind, key])?;
+                remember.execute(params![kind, key, seq])?;
+            }
+        }
     }
     Ok(())
 }

@@ -18,8 +18,8 @@ fn older(what: &str) -> impl Iterator<Item = (&str, &str)> {
     fields.filter(move |[of, ..]| *of == what).map(|[_, kind, doc]| (kind, doc))
 }
 
-/// What an order to tidy named for removal; today it names what stays.
-const DROPPED: [&str; 2] = ["sessions", "sessions_below"];
+/// What an order to tidy named for removal, and how it was counted; today it names what stays, and counts by kind.
+const DROPPED: [&str; 3] = ["sessions", "sessions_below", "folders"];
 
 /// Everything that is in `before` is in `after`, under the same name.
 #[track_caller]
@@ -28,9 +28,10 @@ fn keeps(before: &Value, after: &Value, path: &str) {
         (Value::Object(before), Value::Object(after)) => {
             for (key, value) in before {
                 let path = format!("{path}.{key}");
-                if before.get("action").is_some_and(|action| action == "tidy")
-                    && DROPPED.contains(&key.as_str())
-                {
+                let tidying = [("action", "tidy"), ("outcome", "tidied")];
+                let of_tidying =
+                    tidying.iter().any(|(tag, is)| before.get(*tag).is_some_and(|tag| tag == is));
+                if of_tidying && DROPPED.contains(&key.as_str()) {
                     continue;
                 }
                 keeps(value, after.get(key).unwrap_or_else(|| panic!("{path} is gone")), &path);

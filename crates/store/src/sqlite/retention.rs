@@ -82,19 +82,18 @@ fn journal(tx: &Transaction<'_>, expired: &Expired, after: Seq, dry_run: bool) -
 fn tombstones(tx: &Transaction<'_>, expired: &Expired, dry_run: bool) -> StoreResult<Batch> {
     let Some(upto) = newest_before(tx, expired.tombstones_before)? else { return Ok(Batch::default()) };
     if dry_run {
-        let count = "SELECT count(*) FROM state WHERE doc IS NULL AND seq <= ?1";
+        let count = "SELECT count(*) FROM gone WHERE seq <= ?1";
         let tombstones = tx.query_row(count, [upto], |row| from_sql(row, 0))?;
         return Ok(Batch { tombstones, ..Batch::default() });
     }
     // Oldest first: what is left after a crash is younger than the horizon.
-    let mut query = tx.prepare_cached(
-        "SELECT kind, key, seq FROM state WHERE doc IS NULL AND seq <= ?1 ORDER BY seq LIMIT ?2",
-    )?;
+    let mut query =
+        tx.prepare_cached("SELECT kind, key, seq FROM gone WHERE seq <= ?1 ORDER BY seq LIMIT ?2")?;
     let rows = query.query_map([upto, BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let going: Vec<(String, String, i64)> = rows.collect::<Result<_, _>>()?;
     let Some((_, _, last)) = going.last() else { return Ok(Batch::default()) };
     tx.execute("UPDATE meta SET value = max(value, ?1) WHERE key = 'tombstones_gone'", [last])?;
-    let mut delete = tx.prepare_cached("DELETE FROM state WHERE kind = ?1 AND key = ?2")?;
+    let mut delete = tx.prepare_cached("DELETE FROM gone WHERE kind = ?1 AND key = ?2")?;
     for (kind, key, _) in &going {
         delete.execute([kind, key])?;
     }

@@ -37,7 +37,7 @@ pub(super) fn read(conn: &Connection, label: &str) -> StoreResult<Vec<Row>> {
 
 /// A row that is at hand as well, if there is one.
 pub(super) fn also_at_hand(conn: &Connection) -> StoreResult<Option<(String, String)>> {
-    let sql = "SELECT kind, key FROM shelf JOIN state USING (kind, key) WHERE state.doc IS NOT NULL LIMIT 1";
+    let sql = "SELECT kind, key FROM shelf JOIN state USING (kind, key) LIMIT 1";
     Ok(conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 

@@ -49,7 +49,12 @@ fn check_same_rows(before: &Path, after: &Path) {
     let (before, after) = (Connection::open(before).unwrap(), Connection::open(after).unwrap());
     for table in tables(&before) {
         let columns = columns(&before, &table);
-        let had = rows(&before, &table, &columns);
+        let mut had = rows(&before, &table, &columns);
+        if table == "state" {
+            // What was deleted has a table of its own.
+            let gone = rows(&after, "gone", &columns[..3]);
+            had.retain(|row| row[3] != Value::Null || !gone.contains(&row[..3].to_vec()));
+        }
         assert!(!had.is_empty(), "the fixture has no row in {table}");
         if table != "meta" {
             assert_eq!(rows(&after, &table, &columns), had, "{table}");
@@ -162,7 +167,7 @@ fn what_belongs_to_one_state_of_a_job_moves_into_it() {
     conn.execute("INSERT INTO state (kind, key, seq, doc) VALUES ('x', '1', 1, '{\"held\":1}')", []).unwrap();
     conn.execute_batch("DROP TABLE shelf; DROP INDEX forge_issues_state").unwrap();
     // What later steps add is not there yet.
-    conn.execute_batch("DROP INDEX state_gone; DELETE FROM meta WHERE key = 'tombstones_gone'").unwrap();
+    conn.execute_batch("DROP TABLE gone; DELETE FROM meta WHERE key = 'tombstones_gone'").unwrap();
     conn.pragma_update(None, "user_version", 5).unwrap();
     drop(conn);
     let mut store = SqliteStore::open(&path).unwrap();
