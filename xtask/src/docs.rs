@@ -27,17 +27,6 @@ pub fn book() -> Res<()> {
     build(&mdbook)
 }
 
-/// The book, where an mdBook of our version is there already; building that takes longer than a test run may.
-pub fn book_if_cheap() -> Res<()> {
-    match find() {
-        Some(mdbook) => build(&mdbook),
-        None => {
-            say(format!("skipped: there is no mdBook {MDBOOK}; `cargo xtask book` builds it, once"));
-            Ok(())
-        }
-    }
-}
-
 fn build(mdbook: &Path) -> Res<()> {
     sh::output(Command::new(mdbook).arg("build").arg(sh::root().join("docs")))?;
     say(format!("the book is in {}", sh::root().join("target/book").display()));

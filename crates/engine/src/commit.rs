@@ -11,6 +11,7 @@ use shopfloor_core::time::Time;
 use shopfloor_store::{
     Commit, EVENT, Host, NewJournalEntry, OutboxEffect, Row, Store, StoreError, StoreResult,
 };
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The floor, and the store it is kept in.
@@ -142,13 +143,19 @@ impl<S: Store> Engine<S> {
 
     /// Takes down what an event is about, and remembers it as it was on the shelf.
     fn take_down(&mut self, event: &Event) -> StoreResult<Vec<Row>> {
-        let mut down = Vec::new();
-        for shelf in wanted(&self.floor, event) {
-            let rows = self.store.shelf(&shelf.to_string())?;
-            rows::take_down(&mut self.floor, &rows)?;
-            down.extend(rows);
+        let (mut down, mut looked) = (Vec::new(), BTreeSet::new());
+        loop {
+            let mut new = wanted(&self.floor, event);
+            new.retain(|shelf| looked.insert(shelf.clone()));
+            if new.is_empty() {
+                return Ok(down);
+            }
+            for shelf in new {
+                let rows = self.store.shelf(&shelf.to_string())?;
+                rows::take_down(&mut self.floor, &rows)?;
+                down.extend(rows);
+            }
         }
-        Ok(down)
     }
 
     /// Forgets what is in memory and loads the floor anew.

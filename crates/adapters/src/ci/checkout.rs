@@ -34,7 +34,7 @@ impl Source<'_> {
     /// files: there are only a few, and every run needs them. It has no remote: checks have nothing to push and
     /// nowhere to push to.
     pub(super) fn borrow_into(&self, git_dir: &Path, commit: &Sha) -> io::Result<()> {
-        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"] {
             fs::create_dir_all(git_dir.join(folder))?;
         }
         let mut alternates = Vec::new();

@@ -37,13 +37,21 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    pub(super) fn of(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
+    /// `anew`: whatever the times of its files say, git looks at them.
+    pub(super) fn of(
+        git: &Git,
+        site: &Site,
+        worktree: &Worktree,
+        head: Option<&Sha>,
+        anew: bool,
+    ) -> GitResult<Captured> {
         sweep(&worktree.git_dir);
         // Besides the files: what the index says of them. (What is ignored also depends on the user's own list, which
         // is not looked at: a change of it counts when something else changes.)
         let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
         let look = still::look(&worktree.path, &besides.each_ref().map(PathBuf::as_path));
-        if let Some(tree) = look.and_then(|look| git.stills.get(&worktree.git_dir, look, head)) {
+        let known = look.filter(|_| !anew).and_then(|look| git.stills.get(&worktree.git_dir, look, head));
+        if let Some(tree) = known {
             return Ok(Captured { tree, nested: Vec::new() });
         }
         let captured = Captured::by_asking(git, site, worktree, head)?;

@@ -58,7 +58,8 @@ impl Checkout<'_> {
     fn own_dir(&self) -> Option<PathBuf> {
         let dir = self.project.checkout.join(".git");
         let kept_elsewhere = || matches!(refs::head(&dir), Some(Head::On(name)) if name == REFS_ELSEWHERE);
-        (dir.is_dir() && !kept_elsewhere()).then_some(dir)
+        let whole = ["objects", "refs"].iter().all(|name| dir.join(name).is_dir());
+        (whole && !kept_elsewhere()).then_some(dir)
     }
 
     /// The commit that is checked out.
@@ -71,10 +72,16 @@ impl Checkout<'_> {
 
     /// The branch that is checked out; empty if there is none.
     fn on(&self, repo: &Repo) -> GitResult<String> {
-        match self.own_dir().and_then(|dir| refs::head(&dir)) {
-            Some(Head::On(name)) => return Ok(name),
-            Some(Head::Detached(_)) => return Ok(String::new()),
-            None => {}
+        // A branch that stands for another is left to git.
+        let leads_on = |dir: &Path, name: &str| {
+            std::fs::read_to_string(dir.join(name)).is_ok_and(|text| text.starts_with("ref:"))
+        };
+        if let Some(dir) = self.own_dir() {
+            match refs::head(&dir) {
+                Some(Head::On(name)) if !leads_on(&dir, &name) => return Ok(name),
+                Some(Head::Detached(_)) => return Ok(String::new()),
+                _ => {}
+            }
         }
         Ok(repo.call("symbolic-ref").args(["--quiet", "HEAD"]).ending(&[0, 1])?.text())
     }

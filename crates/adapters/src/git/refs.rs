@@ -85,8 +85,7 @@ pub(crate) fn files_of(dir: &Path, branch: &str) -> [PathBuf; 2] {
 
 /// All refs whose names begin with `prefix` (a folder, with its slash), by name.
 pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
-    let mut all = packed(dir);
-    all.retain(|name, _| name.starts_with(prefix));
+    let mut all = BTreeMap::new();
     let mut folders = vec![prefix.trim_end_matches('/').to_owned()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(dir.join(&folder)) else { continue };
@@ -102,6 +101,11 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
                 _ => {}
             }
         }
+    }
+    // After the files: what is packed meanwhile is in one or the other.
+    let packed = packed(dir).into_iter().filter(|(name, _)| name.starts_with(prefix));
+    for (name, commit) in packed {
+        all.entry(name).or_insert(commit);
     }
     all
 }

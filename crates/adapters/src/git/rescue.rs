@@ -43,8 +43,13 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn of(git: &Git, site: &Site, worktree: &Worktree) -> GitResult<Held> {
+        Held::looked_at(git, site, worktree, false)
+    }
+
+    /// `anew`: nothing that is remembered of an earlier look counts.
+    fn looked_at(git: &Git, site: &Site, worktree: &Worktree, anew: bool) -> GitResult<Held> {
         let head = worktree.head()?;
-        let Captured { tree, nested } = Captured::of(git, site, worktree, head.as_ref())?;
+        let Captured { tree, nested } = Captured::of(git, site, worktree, head.as_ref(), anew)?;
         let parts::Found { parts, mut stores } = parts::of(git, site, worktree, head.as_ref(), &nested)?;
         if !worktree.is_linked() {
             stores.insert(0, worktree.objects());
@@ -61,7 +66,8 @@ impl Held {
 /// Keeps what the tree holds under a rescue ref; returns the newest ref if that holds it already.
 pub(crate) fn keep(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree) -> GitResult<Snapshot> {
     let held = Held::of(git, site, worktree)?;
-    keep_held(site, worktree, tree, held)
+    // What an earlier look left in the keeper may be gone: the next one begins anew.
+    keep_held(site, worktree, tree, held).inspect_err(|_| git.stills.forget(&worktree.git_dir))
 }
 
 /// Keeps what a tree's repository holds although its folder is gone: HEAD's own files stand for the folder.
@@ -157,7 +163,7 @@ pub(crate) fn holds(
         return Ok(false);
     }
     let Some(worktree) = worktree else { return Ok(true) };
-    if held_by(&site.keeper, &snapshot.commit)? != Held::of(git, site, worktree)?.content {
+    if held_by(&site.keeper, &snapshot.commit)? != Held::looked_at(git, site, worktree, true)?.content {
         return Ok(false);
     }
     // Without the tree's own objects: fails if any object is missing.

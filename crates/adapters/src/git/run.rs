@@ -301,7 +301,9 @@ impl Repo {
         let loose = || match &self.place {
             Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) => {
                 let (folder, file) = commit.as_str().split_at(2);
-                dir.join("objects").join(folder).join(file).is_file()
+                let file = dir.join("objects").join(folder).join(file);
+                // An empty one is what a power failure left.
+                file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0)
             }
             Place::Tree(_) | Place::Folder { .. } | Place::Beside { .. } => false,
         };

@@ -3,7 +3,8 @@
 //!
 //! A file's change time is set by the kernel with every write, and nobody can set it back. So two equal looks mean
 //! that nothing was written in between, provided that everything in the first had changed before it began: what is
-//! written afterwards gets a later time. Where that cannot be told (something changed just now, times in whole
+//! written afterwards gets a later time. (Not so what a program writes into memory that it has mapped: whatever removes a
+//! worktree has git look at the files themselves.) Where that cannot be told (something changed just now, times in whole
 //! seconds, too much to look at, repositories inside), there is no look, and git has to be asked.
 
 use shopfloor_core::digest::Digest;
@@ -48,6 +49,10 @@ impl Stills {
             all.clear();
         }
         all.insert(git_dir.to_owned(), Still { look, head: head.cloned(), tree: tree.clone() });
+    }
+
+    pub(super) fn forget(&self, git_dir: &Path) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(git_dir);
     }
 }
 

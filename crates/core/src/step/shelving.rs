@@ -8,6 +8,7 @@
 //! - A job and all that belongs to it are shelved together.
 
 use super::Turn;
+use crate::effect::{Outcome, Taken};
 use crate::event::{Event, Observation};
 use crate::forge::Subject;
 use crate::ids::{EntryId, IssueNumber, JobId, ProjectName};
@@ -19,48 +20,82 @@ const OF_AN_ISSUE: usize = 10;
 
 type Number = (ProjectName, IssueNumber);
 
-/// The shelves that an event may be about, without those that are known to be empty.
+/// The shelves that an event may be about, without those that are known to be empty. What is taken down may lead to
+/// others: ask again until there is nothing new.
 pub fn wanted(floor: &Floor, event: &Event) -> BTreeSet<Shelf> {
-    let mut shelves = BTreeSet::new();
-    let mut number = |project: &ProjectName, number: IssueNumber| {
-        let there = floor.issues.get(&(project.clone(), number)).is_some();
-        if !there {
-            shelves.insert(Shelf::Number(project.clone(), number));
-        }
-    };
-    let branch = |project: &ProjectName, name: &String| Shelf::Branch(project.clone(), name.clone());
+    let mut wanted = Wanted { floor, shelves: BTreeSet::new() };
     match event {
         Event::Observed { project, page } => {
-            for observation in &page.seen.0 {
-                match observation {
-                    Observation::Issue { number: seen, deps, .. } => {
-                        number(project, *seen);
-                        deps.iter().for_each(|dep| number(project, *dep));
-                    }
-                    Observation::Comment { on: Subject::Issue(issue), .. } => number(project, *issue),
-                    Observation::Pr { number: pr, .. } => number(project, IssueNumber(pr.0)),
-                    Observation::Review { .. } | Observation::Comment { on: Subject::Pr(_), .. } => {}
-                }
-            }
-            for observation in &page.seen.0 {
-                if let Observation::Issue { hints, .. } = observation {
-                    shelves.extend(hints.after.iter().map(|name| branch(project, name)));
-                }
-            }
+            page.seen.0.iter().for_each(|observation| wanted.seen(project, observation));
         }
         Event::Taken { project, issue }
         | Event::HandedBack { project, issue }
         | Event::Answered { project, issue, .. }
         | Event::Cancelled { project, issue }
         | Event::MergeAsked { project, issue, .. }
-        | Event::MergeRefused { project, issue } => number(project, *issue),
-        Event::ReviewAsked { project, pr, .. } => number(project, IssueNumber(pr.0)),
+        | Event::MergeRefused { project, issue } => wanted.all_of(project, *issue),
+        Event::ReviewAsked { project, pr, branch, .. } => {
+            wanted.all_of(project, IssueNumber(pr.0));
+            wanted.branch(project, branch);
+        }
         Event::BranchAsked { project, ask } => {
-            shelves.extend(ask.after.iter().chain([&ask.branch]).map(|name| branch(project, name)));
+            ask.after.iter().chain([&ask.branch]).for_each(|name| wanted.branch(project, name));
+        }
+        // What was tried once is not tried again.
+        Event::Performed { action, outcome: Outcome::CheckoutTaken(taken) } => {
+            if let (Some(project), Taken::Parted { branch, .. }) = (action.project(), &taken.taken) {
+                wanted.branch(project, branch);
+            }
         }
         _ => {}
     }
-    shelves
+    wanted.shelves
+}
+
+struct Wanted<'a> {
+    floor: &'a Floor,
+    shelves: BTreeSet<Shelf>,
+}
+
+impl Wanted<'_> {
+    fn seen(&mut self, project: &ProjectName, observation: &Observation) {
+        match observation {
+            Observation::Issue { number, deps, hints, .. } => {
+                self.all_of(project, *number);
+                // What an agent found has to come before it holds for the same text.
+                let found = self.floor.issues.get(&(project.clone(), *number)).map(|issue| &issue.deps);
+                deps.iter().chain(found.into_iter().flatten()).for_each(|dep| self.issue(project, *dep));
+                hints.after.iter().for_each(|name| self.branch(project, name));
+            }
+            Observation::Comment { on: Subject::Issue(issue), .. } => self.issue(project, *issue),
+            Observation::Pr { number, open, branch, fixes, .. } => {
+                self.all_of(project, IssueNumber(number.0));
+                if *open {
+                    self.branch(project, branch);
+                    fixes.iter().for_each(|issue| self.issue(project, *issue));
+                }
+            }
+            Observation::Review { .. } | Observation::Comment { on: Subject::Pr(_), .. } => {}
+        }
+    }
+
+    /// The issue itself.
+    fn issue(&mut self, project: &ProjectName, number: IssueNumber) {
+        if self.floor.issues.get(&(project.clone(), number)).is_none() {
+            self.shelves.insert(Shelf::Number(project.clone(), number));
+        }
+    }
+
+    /// The issue and its jobs. Those of a closed issue may be on the shelf although it is at hand.
+    fn all_of(&mut self, project: &ProjectName, number: IssueNumber) {
+        if self.floor.issues.get(&(project.clone(), number)).is_none_or(|issue| !issue.open) {
+            self.shelves.insert(Shelf::Number(project.clone(), number));
+        }
+    }
+
+    fn branch(&mut self, project: &ProjectName, name: &str) {
+        self.shelves.insert(Shelf::Branch(project.clone(), name.to_owned()));
+    }
 }
 
 impl Turn<'_> {

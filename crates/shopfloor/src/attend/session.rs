@@ -200,7 +200,10 @@ impl Attendant {
             (false, true) => timing.glance(),
             (false, false) if doubt => Duration::from_millis(timing.idle_gap_ms).min(timing.look()),
             // Tmux tells when something is written; this is in case it did not.
-            (false, false) if self.stirred.is_none() => timing.look() * LOOKS_SKIPPED,
+            // Not for so long that what was seen is no longer believed.
+            (false, false) if self.stirred.is_none() => {
+                (timing.look() * LOOKS_SKIPPED).min(timing.fresh() / 2).max(timing.look())
+            }
             (false, false) => timing.look(),
         })
     }

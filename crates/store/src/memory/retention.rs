@@ -5,6 +5,7 @@ use crate::ShelvedRow;
 use crate::retention::{BATCH, Batch, Expired, LASTING_KIND, Stage, choose};
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::ids::Seq;
+use shopfloor_core::time::Time;
 
 impl Held {
     pub(super) fn prune(&mut self, expired: &Expired, stage: Stage, dry_run: bool) -> Batch {
@@ -18,9 +19,12 @@ impl Held {
 
     fn prune_shelf(&mut self, expired: &Expired, dry_run: bool) -> Batch {
         let next = Stage::Journal(Seq(0));
-        let old = self.journal.iter().rev().find(|entry| entry.at < expired.journal_before);
-        let Some(upto) = old.map(|entry| entry.seq) else { return Batch { next, ..Batch::default() } };
-        let old = self.shelf.values().filter(|(seq, row)| *seq <= upto && row.kind != LASTING_KIND);
+        if expired.journal_before == Time(0) {
+            return Batch { next, ..Batch::default() };
+        }
+        let first = self.journal.iter().find(|entry| entry.at >= expired.journal_before);
+        let old = |seq: Seq| first.is_none_or(|first| seq < first.seq);
+        let old = self.shelf.values().filter(|(seq, row)| old(*seq) && row.kind != LASTING_KIND);
         let going: Vec<&ShelvedRow> = old.map(|(_, row)| row).collect();
         let bytes = going.iter().map(|row| row.doc.len() as u64).sum();
         let shelved = Amount { count: going.len() as u64, bytes };

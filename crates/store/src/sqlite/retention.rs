@@ -35,7 +35,7 @@ pub(super) fn prune(
 
 fn shelf(tx: &Transaction<'_>, expired: &Expired, dry_run: bool) -> StoreResult<Batch> {
     let next = Stage::Journal(Seq(0));
-    let Some(upto) = newest_before(tx, expired.journal_before)? else {
+    let Some(upto) = all_before(tx, expired.journal_before)? else {
         return Ok(Batch { next, ..Batch::default() });
     };
     let most = if dry_run { i64::MAX } else { BATCH as i64 };
@@ -53,6 +53,16 @@ fn shelf(tx: &Transaction<'_>, expired: &Expired, dry_run: bool) -> StoreResult<
     super::shelf::write(tx, Seq(0), &taken, &[])?;
     let next = if taken.len() == BATCH { Stage::Shelf } else { next };
     Ok(Batch { shelved, next, ..Batch::default() })
+}
+
+/// The position up to which every entry is from before that time, also if a clock was wrong for a while.
+fn all_before(tx: &Transaction<'_>, time: Time) -> StoreResult<Option<i64>> {
+    if time == Time(0) {
+        return Ok(None);
+    }
+    let first_since = "SELECT seq FROM journal WHERE at >= ?1 ORDER BY seq LIMIT 1";
+    let first: Option<i64> = tx.query_row(first_since, [to_sql(time.0)], |row| row.get(0)).optional()?;
+    Ok(Some(first.unwrap_or(i64::MAX) - 1))
 }
 
 /// The newest position before that time: what the store keeps has no times but the journal's.

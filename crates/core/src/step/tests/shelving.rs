@@ -75,6 +75,16 @@ fn a_closed_issue_with_a_label_on_its_way_is_at_hand() {
 }
 
 #[test]
+fn what_an_agent_found_is_taken_down_with_the_issue_and_a_closed_issue_with_its_jobs() {
+    let mut scene = Scene::new(few());
+    scene.issue(1, &[], &[]);
+    alter(&mut scene.floor.issues, &key(1), |issue| issue.deps = vec![IssueNumber(3)]);
+    assert_eq!(scene.wants(&seen(1, &[], &[])), [shelf(3)]);
+    alter(&mut scene.floor.issues, &key(1), |issue| issue.open = false);
+    assert_eq!(scene.wants(&seen(1, &[], &[])), [shelf(1), shelf(3)]);
+}
+
+#[test]
 fn an_event_takes_down_what_it_is_about() {
     let mut scene = Scene::new(few());
     scene.issue(1, &[], &[]);
