@@ -26,6 +26,11 @@ pub(super) fn write(
 }
 
 pub(super) fn read(conn: &Connection, label: &str) -> StoreResult<Vec<Row>> {
+    let is_there = "SELECT EXISTS (SELECT 1 FROM shelf WHERE label = ?1 OR branch = ?1)";
+    // Mostly nothing is, and that is quickly said.
+    if !conn.prepare_cached(is_there)?.query_row([label], |row| row.get(0))? {
+        return Ok(Vec::new());
+    }
     let mut query = conn.prepare_cached(
         "SELECT kind, key, doc FROM shelf WHERE label = ?1
              OR label IN (SELECT label FROM shelf WHERE branch = ?1) ORDER BY kind, key",
