@@ -27,6 +27,12 @@ pub struct Hints {
     pub after: Vec<String>,
 }
 
+impl Hints {
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.pr.is_none() && self.after.is_empty()
+    }
+}
+
 /// How many branches one text can name.
 const AFTER_MAX: usize = 10;
 const AFTER: &str = "depends on branch ";

@@ -166,7 +166,8 @@ pub struct Trouble {
     pub ask_at: Option<Time>,
 }
 
-/// What the forge shows of an issue.
+/// What the forge shows of an issue. Tens of thousands may be open, and each is read by every command: what has its
+/// default is not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     pub project: ProjectName,
@@ -180,14 +181,14 @@ pub struct Issue {
     /// for claiming.
     pub edits_pending: u32,
     /// The labels as last observed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub seen: BTreeSet<String>,
     /// The forge refused one of our label changes, so the labels do not say what they should. Nothing is started
     /// until somebody changes them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     /// Issues that an agent found have to come before this one. They are among `deps`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub found_deps: BTreeSet<IssueNumber>,
     /// As in [`Observation::Issue`]. Anything older than this says nothing.
     #[serde(default)]
@@ -195,15 +196,15 @@ pub struct Issue {
     #[serde(default)]
     pub revision: u64,
     /// What else its text says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Hints::is_empty")]
     pub hints: Hints,
     /// When dependencies that look wrong are looked at again, and what people were told of them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deps_due: Option<Time>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub deps_told: String,
     /// What people said on it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Heard::is_empty")]
     pub heard: Heard,
 }
 record!(Issue, "issue", Mirror, (ProjectName, IssueNumber), |i| (i.project.clone(), i.number), |k| format!(

@@ -8,6 +8,7 @@
 pub mod count;
 mod migrations;
 mod open;
+mod outbox;
 mod retention;
 mod shelf;
 mod watch;
@@ -15,14 +16,13 @@ mod watch;
 pub use migrations::backup_path;
 pub(crate) use open::{connect, connect_read_only, in_memory};
 
+use self::outbox::Outbox;
 use crate::retention::{Batch, Expired, Stage};
 use crate::{
-    Commit, Committed, EFFECT_ERROR_BYTES_MAX, Host, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
+    Commit, Committed, EFFECT_ERROR_BYTES_MAX, JournalEntry, NoteFilter, OutboxEffect, Row, Store,
     StoreError, StoreResult, Watch,
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
-use serde::{Deserialize, Serialize};
-use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::text;
 use shopfloor_core::time::Time;
@@ -36,6 +36,7 @@ pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
     file: FileId,
+    outbox: Outbox,
 }
 
 impl SqliteStore {
@@ -52,7 +53,7 @@ impl SqliteStore {
 
     fn new(conn: Connection, path: &Path) -> StoreResult<Self> {
         let file = file_id(path)?;
-        Ok(SqliteStore { conn, path: path.to_owned(), file })
+        Ok(SqliteStore { conn, path: path.to_owned(), file, outbox: Outbox::default() })
     }
 
     /// Checks that the open file is still the one at the store's path. (It only looks: opening the file would
@@ -131,14 +132,14 @@ impl Store for SqliteStore {
         let seq = write_entries(&tx, newest, commit)?;
         write_rows(&tx, seq, &commit.rows)?;
         shelf::write(&tx, seq, &commit.taken_down, &commit.shelved)?;
-        let effects = write_effects(&tx, commit)?;
+        let effects = outbox::write(&tx, commit)?;
         tx.commit()?;
         watch::ring(&self.path);
         Ok(Committed { seq, effects })
     }
 
     fn outbox(&mut self) -> StoreResult<Vec<OutboxEffect>> {
-        read_outbox(&self.conn)
+        self.outbox.read(&mut self.conn)
     }
 
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
@@ -235,7 +236,7 @@ impl Store for SqliteStore {
         if let Some((kind, key)) = shelf::also_at_hand(&tx)? {
             return Err(crate::on_both(&kind, &key));
         }
-        read_outbox(&tx).map(drop)
+        outbox::check(&tx)
     }
 }
 
@@ -331,49 +332,6 @@ fn write_rows(tx: &Transaction<'_>, seq: Seq, rows: &[Row]) -> StoreResult<()> {
         }
     }
     Ok(())
-}
-
-/// An effect as it is stored: its action, and beside it the host that performs it.
-#[derive(Serialize, Deserialize)]
-struct KeptEffect<A> {
-    #[serde(default, skip_serializing_if = "Host::is_the_only_one")]
-    host: Host,
-    #[serde(flatten)]
-    action: A,
-}
-
-fn write_effects(tx: &Transaction<'_>, commit: &Commit) -> StoreResult<Vec<EffectId>> {
-    let mut insert = tx.prepare_cached("INSERT INTO outbox (action, created_at) VALUES (?1, ?2)")?;
-    let mut ids = Vec::with_capacity(commit.effects.len());
-    for action in &commit.effects {
-        let kept = KeptEffect { host: commit.host.clone(), action };
-        let json = serde_json::to_string(&kept).map_err(|e| StoreError::Io(e.to_string()))?;
-        let id = insert.insert(params![json, to_sql(commit.at.0)])?;
-        ids.push(EffectId(id as u64));
-    }
-    Ok(ids)
-}
-
-fn read_outbox(conn: &Connection) -> StoreResult<Vec<OutboxEffect>> {
-    let mut query =
-        conn.prepare_cached("SELECT id, action, attempts, not_before, last_error FROM outbox ORDER BY id")?;
-    let mut rows = query.query([])?;
-    let mut queued = Vec::new();
-    while let Some(row) = rows.next()? {
-        let id = EffectId(from_sql(row, 0)?);
-        let json: String = row.get(1)?;
-        let kept: KeptEffect<Action> = serde_json::from_str(&json)
-            .map_err(|e| StoreError::Corrupt(format!("effect {id} cannot be read: {e}")))?;
-        queued.push(OutboxEffect {
-            id,
-            host: kept.host,
-            action: kept.action,
-            attempts: row.get(2)?,
-            not_before: Time(from_sql(row, 3)?),
-            last_error: row.get(4)?,
-        });
-    }
-    Ok(queued)
 }
 
 /// SQLite's integers are signed; larger values of ours mean "never" and still do.

@@ -61,10 +61,13 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) {
         }
         text.trim_end().to_owned()
     };
-    line(render(header.to_vec()));
+    let mut text = render(header.to_vec());
     for row in rows {
-        line(render(row.iter().map(String::as_str).collect()));
+        text.push('\n');
+        text.push_str(&render(row.iter().map(String::as_str).collect()));
     }
+    // At once: a call of the kernel for each row of a long table takes longer than making it.
+    line(text);
 }
 
 /// `-` for nothing, in a table.

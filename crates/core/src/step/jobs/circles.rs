@@ -66,6 +66,10 @@ struct Search<'g, 'a> {
 
 impl<'g, 'a> Search<'g, 'a> {
     fn knots(open: &'g Graph<'a>) -> BTreeMap<IssueNumber, usize> {
+        // A circle leads up at least once. Most backlogs never do: nothing has to be searched.
+        if open.iter().all(|(issue, deps)| deps.iter().all(|dep| dep < issue)) {
+            return BTreeMap::new();
+        }
         let mut search = Search {
             open,
             seen: BTreeMap::new(),
