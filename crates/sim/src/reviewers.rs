@@ -100,6 +100,8 @@ impl World {
     fn write_result(&mut self, epoch: Epoch, proc: &Proc, result: Result<Review, String>) {
         let row = self.procs.get_mut(&epoch).expect("just seen");
         row.result = Some((proc.head.clone(), result));
+        // Whatever it had decided is no longer in the file.
+        row.decided = None;
         row.results += 1;
         self.notices.insert(epoch);
         self.say(format!("session {epoch} writes its result"));

@@ -82,6 +82,9 @@ impl Links<'_> {
         from.retain(|from| !git.is_ancestor(*from, onto));
         from.sort_unstable();
         from.dedup();
+        // As with git's merge bases: what the history of another has is none of its own.
+        let all_of_them = from.clone();
+        from.retain(|one| !all_of_them.iter().any(|other| other != one && git.is_ancestor(*one, *other)));
         let gone = git.reachable(self.removed.iter().map(commit_of));
         let commits: BTreeSet<u32> = all.difference(&gone).copied().collect();
         let left_out = (all.len() - commits.len()) as u32;
