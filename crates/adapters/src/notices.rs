@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CommandEnd, EntryEnd, Telling, Tidy};
 use shopfloor_core::ids::{ProjectName, Sha};
-use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::{Notices, PortError, PortResult};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -34,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// In the environment of the command: the folder of its log.
-const MARKER: &str = "SHOPFLOOR_TOLD";
+pub const MARKER: &str = "SHOPFLOOR_TOLD";
 const FOLDER: &str = "entry-";
 const LOG_BYTES_MAX: usize = 256 * 1024;
 const END_GRACE: Duration = Duration::from_secs(2);

@@ -7,6 +7,8 @@ mod ci;
 mod ci_crash;
 #[path = "host/ci_each.rs"]
 mod ci_each;
+#[path = "host/ci_poison.rs"]
+mod ci_poison;
 #[path = "host/client_settings.rs"]
 mod client_settings;
 #[path = "host/conformance.rs"]

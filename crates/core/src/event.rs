@@ -84,6 +84,8 @@ pub enum Event {
     Cancelled { project: ProjectName, issue: IssueNumber },
     /// Somebody, or some program, wants people to look at something.
     Escalated { project: ProjectName, text: String },
+    /// Something that the floor started asked for what only a person may have done. It was not done.
+    PersonNeeded { project: ProjectName, by: String, asked: String },
     /// A person wants an issue's change in the merge queue, again or sooner.
     MergeAsked {
         project: ProjectName,
@@ -385,6 +387,8 @@ pub enum NoteKind {
     /// A person has it, or no longer has it.
     Held,
     Escalation,
+    /// What only a person may do was asked for by something else, and not done.
+    Refused,
     /// An issue's text was changed while the issue is being worked on.
     IssueEdited,
     Checkout,
@@ -426,6 +430,7 @@ impl NoteKind {
             NoteKind::NeedsHuman => "NEEDS_HUMAN",
             NoteKind::Held => "HELD",
             NoteKind::Escalation => "ESCALATION",
+            NoteKind::Refused => "REFUSED",
             NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",

@@ -33,6 +33,7 @@ pub mod paths;
 pub mod phase;
 pub mod planner;
 pub mod policy;
+pub mod redact;
 pub mod refusal;
 pub mod runtime;
 pub mod state;

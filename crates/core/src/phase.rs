@@ -6,6 +6,7 @@
 //! the `Default: …` that is taken then.
 
 use crate::ids::Epoch;
+use crate::redact::Redactor;
 use crate::text::one_line;
 use crate::time::parse_span;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,15 @@ pub struct PhaseReport {
     /// How a question may be answered.
     #[serde(default)]
     pub ask: Ask,
+}
+
+impl PhaseReport {
+    /// With the secrets in what it says hidden. The phase itself holds none.
+    pub fn redacted(mut self, redactor: &Redactor) -> PhaseReport {
+        let texts = self.detail.iter_mut().chain(&mut self.ask.options).chain(&mut self.ask.default);
+        texts.for_each(|text| *text = redactor.redact(text));
+        self
+    }
 }
 
 /// What a question comes with, besides its text.

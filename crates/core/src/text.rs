@@ -2,8 +2,8 @@
 //! it has passed through here.
 
 /// Makes text safe to show and to type: escape sequences are removed whole, other control
-/// characters (and the invisible ones that reorder text) are dropped, line ends become `\n`.
-/// Tabs and newlines stay.
+/// characters and all invisible ones are dropped, line ends become `\n`. Tabs and newlines stay, and so do the
+/// joiners between pictures.
 pub fn neutralise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -17,6 +17,9 @@ pub fn neutralise(text: &str) -> String {
                 }
             }
             '\n' | '\t' => out.push(c),
+            JOINER if out.ends_with(is_picture) && chars.peek().copied().is_some_and(is_picture) => {
+                out.push(c);
+            }
             c if c.is_control() || is_invisible(c) => {}
             c => out.push(c),
         }
@@ -24,9 +27,24 @@ pub fn neutralise(text: &str) -> String {
     out
 }
 
-/// Characters that cannot be seen but change how the text around them reads.
+/// Characters that cannot be seen, but change how the text around them reads or carry a text of their own: Unicode's
+/// format characters, tags and variation selectors.
 pub fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+        | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// What joins two pictures into one.
+const JOINER: char = '\u{200d}';
+
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}'
+        | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
@@ -74,17 +92,6 @@ fn skip_csi(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Characters that show nothing and that clients drop from pasted text: joiners, variation selectors, soft hyphens
-/// and the like.
-pub fn is_ignorable(c: char) -> bool {
-    is_invisible(c)
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// Added below a text in which [`inert`] broke something up.
 const INERT_NOTE: &str =
     "(In this text `\\@` stands for a plain @: the backslash only keeps your client from attaching a file.)";
@@ -96,7 +103,7 @@ const INERT_NOTE: &str =
 /// Measured on Claude Code 2.1.325 and Codex 0.166.0: an `@` counts at the beginning, after white space and after
 /// some non-ASCII characters; characters that show nothing are dropped before that is examined.
 pub fn inert(text: &str, commands: &[String], mentions: &[char]) -> String {
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_ignorable(c));
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
     let mut out = String::with_capacity(text.len() + 8);
     if commands.iter().any(|command| text.starts_with(command.as_str())) {
         out.push('\\');
@@ -191,104 +198,6 @@ pub fn fence(text: &str) -> String {
     "`".repeat(longest + 1)
 }
 
-/// Replaces secrets. Holds the values of every secret that the configuration names, and knows the shape of common
-/// tokens, so that even a secret nobody configured is caught on its way out.
-#[derive(Clone, Default)]
-pub struct Redactor {
-    secrets: Vec<String>,
-}
-
-pub const REDACTED: &str = "[redacted]";
-
-/// Prefixes of well-known tokens; the token is what follows of `[A-Za-z0-9_-]` (at least 16).
-const TOKEN_PREFIXES: [&str; 12] = [
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "github_pat_",
-    "glpat-",
-    "sk-ant-",
-    "sk-proj-",
-    "sk-",
-    "xoxb-",
-    "syt_",
-    "AKIA",
-];
-
-impl Redactor {
-    /// Values shorter than four characters are left alone: they would redact ordinary words.
-    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|s| s.len() >= 4).collect();
-        secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
-        Redactor { secrets }
-    }
-
-    pub fn redact(&self, text: &str) -> String {
-        let mut out = text.to_owned();
-        for secret in &self.secrets {
-            if out.contains(secret.as_str()) {
-                out = out.replace(secret.as_str(), REDACTED);
-            }
-        }
-        redact_url_credentials(&redact_shapes(&out))
-    }
-}
-
-/// Never shows what it hides.
-impl std::fmt::Debug for Redactor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} secrets)", self.secrets.len())
-    }
-}
-
-fn redact_shapes(text: &str) -> String {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut previous = ' ';
-    while !rest.is_empty() {
-        let hit =
-            (!is_token(previous)).then(|| TOKEN_PREFIXES.iter().find(|p| rest.starts_with(**p))).flatten();
-        if let Some(prefix) = hit {
-            let len = rest.find(|c| !is_token(c)).unwrap_or(rest.len());
-            if len >= prefix.len() + 16 {
-                out.push_str(REDACTED);
-                previous = 'x';
-                rest = &rest[len..];
-                continue;
-            }
-        }
-        let c = rest.chars().next().expect("rest is not empty");
-        out.push(c);
-        previous = c;
-        rest = &rest[c.len_utf8()..];
-    }
-    out
-}
-
-/// `https://user:password@host` becomes `https://[redacted]@host`.
-fn redact_url_credentials(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        out.push_str(before);
-        let end = after
-            .find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '<' | '>'))
-            .unwrap_or(after.len());
-        rest = match after[..end].rfind('@') {
-            Some(sign) if after[..sign].contains(':') => {
-                out.push_str(REDACTED);
-                &after[sign..]
-            }
-            _ => after,
-        };
-    }
-    out.push_str(rest);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +215,14 @@ mod tests {
         check("a\0b\x07c\x7fd\u{9b}31me", "abcde");
         check("one\r\ntwo\rthree", "one\ntwo\nthree");
         check("abc\u{202e}def\u{200b}", "abcdef");
+        check(
+            "a\u{61c}b\u{2066}c\u{200c}d\u{200d}e\u{feff}f\u{e0041}\u{e007f}g\u{fe0f}h\u{e0101}",
+            "abcdefgh",
+        );
+        check(
+            "\u{1f469}\u{200d}\u{1f4bb} \u{2764}\u{fe0f}\u{200d}\u{1f525}",
+            "\u{1f469}\u{200d}\u{1f4bb} \u{2764}\u{200d}\u{1f525}",
+        );
         check("\x1b", "");
         check("\x1b[", "");
         check("\x1b]never ends", "");
@@ -354,19 +271,6 @@ mod tests {
         assert_eq!(tail("first\nsecond\n", 9), "[… 6 bytes before this left out]\nsecond\n");
         assert_eq!(one_line(" a\n b\x1b[2J ", 10), "a b");
         assert_eq!(one_line("abcdef", 4), "abc…");
-    }
-
-    #[test]
-    fn secrets_are_replaced_wherever_they_stand() {
-        let r = Redactor::new(["hunter22".to_owned(), "abc".to_owned()]);
-        assert_eq!(r.redact("pw=hunter22, abc"), "pw=[redacted], abc");
-        let token = format!("sk-ant-{}", "a1".repeat(12));
-        assert_eq!(r.redact(&format!("key {token}.")), "key [redacted].");
-        assert_eq!(r.redact("task-list and sk-short"), "task-list and sk-short");
-        assert_eq!(r.redact("risk-0123456789abcdefghij"), "risk-0123456789abcdefghij");
-        assert_eq!(r.redact("https://bob:pw@host/x"), "https://[redacted]@host/x");
-        assert_eq!(r.redact("https://host/a@b:c"), "https://host/a@b:c");
-        assert_eq!(format!("{r:?}"), "Redactor(1 secrets)");
     }
 
     #[test]

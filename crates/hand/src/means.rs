@@ -5,9 +5,10 @@ use shopfloor_adapters::git::origin::Origin;
 use shopfloor_adapters::git::{Git, GitWorkspace};
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_core::ids::{HandName, ProjectName};
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::state::Project;
-use shopfloor_core::text::{Redactor, neutralise};
+use shopfloor_core::text::neutralise;
 use shopfloor_desk::{Desk, Error, Exit, Result};
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr))]
 
+mod asker;
 pub mod attend;
 #[cfg_attr(not(test), expect(clippy::print_stderr, reason = "commands print"))]
 pub mod cli;

@@ -39,6 +39,8 @@ mod pane;
 mod people;
 #[path = "clients/plant.rs"]
 mod plant;
+#[path = "clients/reviewed.rs"]
+mod reviewed;
 #[path = "clients/staff.rs"]
 mod staff;
 #[path = "clients/trouble.rs"]

@@ -3,6 +3,8 @@
 
 #[path = "factory/accepted.rs"]
 mod accepted;
+#[path = "factory/attacks.rs"]
+mod attacks;
 #[path = "factory/book.rs"]
 mod book;
 #[path = "factory/boss.rs"]

@@ -95,6 +95,19 @@ pub fn parse_hook(bytes: &[u8]) -> Result<HookPayload, HookError> {
     })
 }
 
+/// Of a payload that is too large to be read, so that only its beginning is there: whether it may be a `PreToolUse`.
+/// If its name is not there, it may.
+pub fn may_ask_for_a_tool(beginning: &[u8]) -> bool {
+    const NAME: &[u8] = b"\"hook_event_name\"";
+    // Inside of a text the quotes have backslashes.
+    let named = beginning.windows(NAME.len()).enumerate().filter(|(_, found)| *found == NAME);
+    let mut names = named.filter_map(|(at, _)| {
+        let value = beginning[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?;
+        Some(value.trim_ascii_start().starts_with(b"\"PreToolUse\""))
+    });
+    names.next().is_none_or(|first| first || names.any(|is| is))
+}
+
 /// The command in a tool's input: as one text, or as words.
 fn command(input: &Value) -> Option<String> {
     match input.get("command").or_else(|| input.get("cmd"))? {
@@ -256,6 +269,15 @@ mod tests {
             assert!(error.contains(why) || bad == "[]", "{bad}: {error}");
         }
         assert_eq!(parse_hook(&vec![b' '; PAYLOAD_BYTES_MAX + 1]), Err(HookError::TooLarge));
+        for (beginning, may) in [
+            (r#"{"hook_event_name": "PreToolUse", "tool_input": {"command": "ls"#, true),
+            (r#"{"hook_event_name":"PostToolUse","tool_response":"x"#, false),
+            (r#"{"tool_input": {"command": "\"hook_event_name\": \"PostToolUse\" "#, true),
+            (r#"{"tool_input": {"hook_event_name": "Stop"}, "hook_event_name": "PreToolUse""#, true),
+            ("", true),
+        ] {
+            assert_eq!(may_ask_for_a_tool(beginning.as_bytes()), may, "{beginning}");
+        }
     }
 
     #[test]

@@ -71,7 +71,15 @@ impl Launcher<'_> {
     fn set_up_claude(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
         let (epoch, role) = (self.start.epoch, self.start.role);
         let folder = self.layout.session(epoch);
-        let (words, no_mcp) = mcp::claude(self.config.mcp, &self.config.checkout, self.cwd);
+        let home = client::variable(env, "HOME").map(PathBuf::from);
+        let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let (words, no_mcp) = match role.reviews() {
+            false => mcp::claude(self.config.mcp, &self.config.checkout, self.cwd),
+            true => {
+                let users = home.as_ref().map(|home| trust::claude_file(home, config.as_deref()));
+                (self.alone(users.as_deref()).map_err(PortError::transient)?, vec![])
+            }
+        };
         let result = result_file(self.layout, epoch);
         let files = rules::Files {
             phase: self.phase_file,
@@ -87,13 +95,19 @@ impl Launcher<'_> {
         if !words.is_empty() {
             values.insert("overrides".into(), words);
         }
-        let Some(home) = client::variable(env, "HOME").map(PathBuf::from) else { return Ok(()) };
-        let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let Some(home) = home else { return Ok(()) };
         let own = settings::Client::Claude.user_file(&home, config.as_deref());
         let skip = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
         trust::settle(env, self.cwd, skip).map_err(PortError::transient)?;
         env.extend(through::own_line(&own).map(|own| (through::STATUS_LINE.into(), own.into())));
         Ok(())
+    }
+
+    /// What keeps Claude Code from what the change that it reviews says to its settings, hooks and servers.
+    fn alone(&self, users: Option<&Path>) -> io::Result<Vec<String>> {
+        let copy = self.layout.session(self.start.epoch).join("mcp.json");
+        let servers = mcp::claude_reviewer(self.config.mcp, &self.config.checkout, users, &copy)?;
+        Ok(["--setting-sources".to_owned(), "user".to_owned()].into_iter().chain(servers).collect())
     }
 
     fn set_up_codex(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {

@@ -6,6 +6,9 @@
 
 use super::codex::Configuration;
 use super::{json_file, settings};
+use crate::host::atomic::write_atomic;
+use serde_json::json;
+use std::io;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,26 @@ pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<S
         }
         Mcp::User => (vec![], claude_servers(&worktree.join(CLAUDE_FILE))),
     }
+}
+
+/// The same for a reviewer: whatever the worktree has, now or at the next head, is not even looked at. The
+/// person's own servers (`users`: the file that has them) are copied to `copy`.
+pub fn claude_reviewer(
+    mcp: Mcp,
+    checkout: &Path,
+    users: Option<&Path>,
+    copy: &Path,
+) -> io::Result<Vec<String>> {
+    if mcp != Mcp::User {
+        return Ok(claude(mcp, checkout, checkout).0);
+    }
+    let mut words = vec!["--strict-mcp-config".to_owned()];
+    let file = users.and_then(|users| json_file::read(users).ok()).unwrap_or_default();
+    if let Some(servers) = file.get("mcpServers").filter(|servers| servers.is_object()) {
+        write_atomic(copy, json!({ "mcpServers": servers }).to_string().as_bytes(), 0o600)?;
+        words.extend(["--mcp-config".to_owned(), copy.display().to_string()]);
+    }
+    Ok(words)
 }
 
 /// An unreadable file has no servers that could be used.
@@ -80,6 +103,14 @@ mod tests {
         assert_eq!(claude(Mcp::Project, &checkout, &worktree), (project, vec![]));
         assert_eq!(claude(Mcp::Project, &worktree.join("none"), &worktree), (strict(), vec![]));
         assert_eq!(claude(Mcp::User, &checkout, &worktree), (vec![], vec!["theirs".to_owned()]));
+        // A reviewer is told the person's own by name, and finds none by itself.
+        let (users, copy) = (checkout.join(CLAUDE_FILE), folder.path().join("mcp.json"));
+        let reviewer = |mcp, users| claude_reviewer(mcp, &checkout, users, &copy).expect("written");
+        assert_eq!(reviewer(Mcp::None, Some(&*users)), strict());
+        assert_eq!((reviewer(Mcp::User, None), copy.exists()), (strict(), false));
+        let named = [strict(), vec!["--mcp-config".into(), copy.display().to_string()]].concat();
+        assert_eq!(reviewer(Mcp::User, Some(&*users)), named);
+        assert_eq!(claude_servers(&copy), ["ours"]);
     }
 
     #[test]

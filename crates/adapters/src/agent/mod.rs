@@ -36,8 +36,9 @@ use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
-use shopfloor_core::text::{Redactor, neutralise, tail};
+use shopfloor_core::text::{neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -86,7 +87,7 @@ const OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
 impl TmuxAgents {
     fn redactor(&self, project: &ProjectName, role: Role) -> Redactor {
-        (self.configs)(project, role).map(|c| c.redactor).unwrap_or_default()
+        (self.configs)(project, role).map_or_else(Redactor::blind, |c| c.redactor)
     }
 
     /// What is reported about a running session. Its prompt is read from its file, so it is the same after a

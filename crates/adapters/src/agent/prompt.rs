@@ -114,6 +114,7 @@ fn earlier(start: &StartSession, briefing: &Briefing, room: &mut usize) -> Strin
         true => texts::continue_pull(pull, &start.branch),
         false => texts::earlier_attempt(pull),
     };
+    part(&mut out, room, "Its title", &pull.text.title, NOTES_BYTES_MAX);
     part(&mut out, room, "What it changes", &pull.change, WORK_BYTES_MAX);
     part(&mut out, room, "Its checks", &pull.text.checks.join("\n"), NOTES_BYTES_MAX);
     part(&mut out, room, "Its latest reviews", &briefing.reviews.join("\n\n"), REVIEWS_BYTES_MAX);
@@ -188,10 +189,11 @@ pub fn protocol(
 /// What a person says about their change, and the issue it was opened for.
 fn pull_text(pull: &Earlier, briefing: &Briefing, room: &mut usize) -> String {
     let Earlier { number, text, .. } = pull;
-    let mut out = format!("## Pull request #{number}: {}\n\n", text.title);
+    let mut out = format!("## Pull request #{number}\n\n");
+    part(&mut out, room, "Its title", &text.title, BODY_BYTES_MAX);
     part(&mut out, room, &format!("Its text, as {} wrote it", text.author), &text.body, BODY_BYTES_MAX);
     part(&mut out, room, "Its checks", &text.checks.join("\n"), NOTES_BYTES_MAX);
-    part(&mut out, room, "Comments, oldest first", &text.comments.join("\n\n"), COMMENTS_BYTES_MAX);
+    comments(&mut out, room, &text.comments);
     if let Some(issue) = text.issue {
         out.push_str(&issue_text(issue, briefing, room));
     }
@@ -199,10 +201,21 @@ fn pull_text(pull: &Earlier, briefing: &Briefing, room: &mut usize) -> String {
 }
 
 fn issue_text(issue: IssueNumber, briefing: &Briefing, room: &mut usize) -> String {
-    let mut out = format!("## Issue #{issue}: {}\n\n", briefing.issue.title);
+    let mut out = format!("## Issue #{issue}\n\n");
+    part(&mut out, room, "Its title", &briefing.issue.title, BODY_BYTES_MAX);
     part(&mut out, room, "The issue's text, as somebody wrote it", &briefing.issue.body, BODY_BYTES_MAX);
-    part(&mut out, room, "Comments, oldest first", &briefing.issue.comments.join("\n\n"), COMMENTS_BYTES_MAX);
+    comments(&mut out, room, &briefing.issue.comments);
     out
+}
+
+/// Each between fences of its own, oldest first, as far as there is room for all of them.
+fn comments(out: &mut String, room: &mut usize, comments: &[String]) {
+    let mut left = COMMENTS_BYTES_MAX.min(*room);
+    for (at, comment) in comments.iter().enumerate() {
+        let before = left;
+        part(out, &mut left, &format!("Comment {} of {}", at + 1, comments.len()), comment, before);
+        *room = room.saturating_sub(before - left);
+    }
 }
 
 /// A part from outside, between fences that it cannot close itself, as far as there is room. An empty part

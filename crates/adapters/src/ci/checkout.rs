@@ -129,10 +129,11 @@ pub(super) fn changed(
     Ok(whole.map(|list| list.split_terminator('\0').map(str::to_owned).collect()))
 }
 
-/// The commit's subject, if git can tell.
-pub(super) fn subject(tree: &Path, commit: &Sha, path: &OsStr) -> Option<String> {
+/// The commit's subject, if git can tell. Asked of a repository that checks have not had: what they wrote into the
+/// configuration of theirs would be obeyed.
+pub(super) fn subject(repository: &Path, commit: &Sha, path: &OsStr) -> Option<String> {
     let mut log = git(path);
-    log.arg("-C").arg(tree).args(["log", "-1", "--format=%s", commit.as_str(), "--"]);
+    log.arg("--git-dir").arg(repository).args(["log", "-1", "--format=%s", commit.as_str(), "--"]);
     let finished = command::run(&mut log, GIT_TIMEOUT).ok()?;
     finished.status.success().then_some(finished.stdout)
 }

@@ -24,19 +24,20 @@ use shopfloor_core::ci::{SkipPaths, infra_reason};
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, Tidy};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha, Target};
-use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::{Ci, CiRequest, PortError, PortResult};
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// In the environment of a run's processes; its value is the run's folder.
-const MARKER: &str = "SHOPFLOOR_CI_RUN";
+pub const MARKER: &str = "SHOPFLOOR_CI_RUN";
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// 128 + SIGKILL, as a shell reports it.
 const KILLED: i32 = 137;
@@ -199,7 +200,7 @@ impl LocalCi {
             self.run_steps(&place, tree, &request, run, config, log, report)?;
             checked |= report.verdict == CiVerdict::Green;
             if !matches!(report.verdict, CiVerdict::Green | CiVerdict::Skipped) {
-                report.at = (*commit != run.commit).then(|| named(tree.path(), commit, config));
+                report.at = (*commit != run.commit).then(|| named(&self.holder(&request), commit, config));
                 return Ok(());
             }
         }
@@ -311,6 +312,14 @@ impl LocalCi {
 }
 
 impl LocalCi {
+    /// The repository that has the commit.
+    fn holder(&self, request: &CiRequest<'_>) -> PathBuf {
+        match request.source {
+            CommitSource::Hub => origin::near(&self.layout, request.project),
+            CommitSource::Queue => self.layout.queue_repo(request.project),
+        }
+    }
+
     /// The checks that count where the commit is to land: a target may have its own.
     fn accepted(&self, request: &CiRequest<'_>, config: &CiConfig, path: &OsStr) -> io::Result<Vec<CiStep>> {
         let (Some(target), Some(own)) = (&request.about.target, &config.own) else {
@@ -380,8 +389,8 @@ fn search_path(config: &CiConfig) -> &OsStr {
 }
 
 /// The commit as people know it: candidates are made anew, so the hash alone means nothing to the author.
-fn named(tree: &Path, commit: &Sha, config: &CiConfig) -> String {
-    let subject = checkout::subject(tree, commit, search_path(config)).unwrap_or_default();
+fn named(repository: &Path, commit: &Sha, config: &CiConfig) -> String {
+    let subject = checkout::subject(repository, commit, search_path(config)).unwrap_or_default();
     format!("{} ({})", commit.short(), one_line(&config.redactor.redact(&subject), 100))
 }
 

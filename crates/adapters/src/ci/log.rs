@@ -6,7 +6,8 @@
 //! - The file never has much more than `bytes_max` bytes: the beginning is written as it arrives, the end is
 //!   kept in memory and written last, and what lies between is counted.
 
-use shopfloor_core::text::{Redactor, neutralise};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::neutralise;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

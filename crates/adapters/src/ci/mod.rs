@@ -1,6 +1,7 @@
 //! Continuous integration: running a project's checks on one commit.
 
 mod checkout;
+mod clean;
 pub mod local;
 pub(crate) mod log;
 pub mod own;

@@ -1,19 +1,21 @@
 //! Checkouts that are reused, so that a run of the checks does not begin by rewriting every file of the
 //! project.
 //!
-//! A tree belongs to one run at a time. The next run gets it only if git says that it is exactly the commit
-//! and nothing else; if there is any doubt, it is made anew. What checks may have done to the tree's `.git`
-//! does not matter: it is made anew each time, and the index put into it is a copy from before they ran.
+//! A tree belongs to one run at a time. Of what the run before left in it, nothing is believed: `.git` with its index,
+//! configuration and hooks is made anew, what is no file of the commit is removed ([`clean`]), and every file is
+//! hashed, whatever its size and time say. What differs is written anew. If that fails, the whole checkout is.
 
-use super::checkout::{self, Source, checkout, finish, git};
+use super::checkout::{Source, checkout, finish, git};
+use super::clean::{self, Files};
 use crate::host::atomic::write_atomic;
 use crate::host::command;
 use crate::host::lock::FileLock;
 use shopfloor_core::ids::Sha;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -21,6 +23,10 @@ use std::time::Duration;
 /// More than can be in use at once.
 const TREES_MAX: u32 = 256;
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
+/// Contents are compared as they are. Otherwise a file that only differs in what git would convert counts as the same.
+const AS_IT_IS: &str = "* -text -ident !working-tree-encoding !filter\n";
+/// Files with one of these are not in a checkout as they are in the commit, and are always written anew.
+const CONVERTED: [&str; 3] = ["eol", "ident", "working-tree-encoding"];
 
 /// A tree that belongs to this run until the value is dropped.
 pub(super) struct TestTree {
@@ -55,48 +61,64 @@ impl TestTree {
         commit: &Sha,
         path: &OsStr,
     ) -> io::Result<Result<(), String>> {
-        let index = self.place.with_extension("index");
-        let reusable = index.is_file() && fs::symlink_metadata(&self.place).is_ok_and(|meta| meta.is_dir());
-        if !(reusable && matches!(self.use_again(source, commit, path, &index), Ok(true))) {
-            checkout::remove(&self.place)?;
-            if let Err(why) = checkout(source, commit, &self.place, path)? {
-                return Ok(Err(why));
-            }
+        // Earlier builds believed what they kept here.
+        clean::remove_any(&self.place.with_extension("index"))?;
+        let reusable = fs::symlink_metadata(&self.place).is_ok_and(|meta| meta.is_dir());
+        if reusable && matches!(self.use_again(source, commit, path), Ok(true)) {
+            return Ok(Ok(()));
         }
-        // Without a usable index, the checkout is made anew next time.
-        let _ = fs::remove_file(&index);
-        copy_index(&self.place.join(".git/index"), &index)?;
-        Ok(Ok(()))
+        clean::remove_any(&self.place)?;
+        checkout(source, commit, &self.place, path)
     }
 
-    /// True if it is clean and at the commit.
-    fn use_again(&self, source: &Source<'_>, commit: &Sha, path: &OsStr, index: &Path) -> io::Result<bool> {
+    /// True if it is the commit now, and nothing else.
+    fn use_again(&self, source: &Source<'_>, commit: &Sha, path: &OsStr) -> io::Result<bool> {
         let inside = self.place.join(".git");
-        match fs::symlink_metadata(&inside) {
-            Ok(meta) if meta.is_dir() => checkout::remove(&inside)?,
-            Ok(_) => fs::remove_file(&inside)?,
-            Err(_) => {}
-        }
+        fs::set_permissions(&self.place, Permissions::from_mode(0o700))?;
+        clean::remove_any(&inside)?;
         source.borrow_into(&inside, commit)?;
-        copy_index(index, &inside.join("index"))?;
         let here = |args: &[&str]| -> Command {
             let mut git = git(path);
             git.arg("-C").arg(&self.place).args(args);
             git
         };
-        for args in [&["reset", "--quiet", "--hard"][..], &["clean", "--quiet", "-ffdx"]] {
-            if finish(args[0], command::run(&mut here(args), GIT_TIMEOUT))?.is_err() {
-                return Ok(false);
-            }
+        let done = |args: &[&str]| -> io::Result<bool> {
+            Ok(finish(args[0], command::run(&mut here(args), GIT_TIMEOUT))?.is_ok())
+        };
+        if !done(&["read-tree", commit.as_str()])? {
+            return Ok(false);
         }
-        let status = here(&["status", "--porcelain", "--ignored", "--untracked-files=all"]).output()?;
-        Ok(status.status.success() && status.stdout.is_empty())
+        let listed = here(&["ls-files", "--stage", "-z"]).output()?;
+        let Some(files) = Files::parse(&listed.stdout).filter(|_| listed.status.success()) else {
+            return Ok(false);
+        };
+        clean::clean(&self.place, &files)?;
+        if files.has_named(".gitattributes") && !self.remove_converted(&files, path)? {
+            return Ok(false);
+        }
+        let attributes = inside.join("info/attributes");
+        fs::write(&attributes, AS_IT_IS)?;
+        // It fails if a file differs, too.
+        command::run(&mut here(&["update-index", "-q", "--really-refresh"]), GIT_TIMEOUT)?;
+        fs::remove_file(&attributes)?;
+        done(&["reset", "--quiet", "--hard"])
     }
-}
 
-/// Keeps the modification time: git assumes that a file younger than the index may have changed, even if it
-/// looks the same.
-fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    fs::File::options().write(true).open(to)?.set_modified(fs::metadata(from)?.modified()?)
+    /// False if git does not say which those are.
+    fn remove_converted(&self, files: &Files, path: &OsStr) -> io::Result<bool> {
+        let list = self.place.join(".git/files");
+        fs::write(&list, files.list())?;
+        let mut ask = git(path);
+        ask.arg("-C").arg(&self.place).args(["check-attr", "--cached", "--stdin", "-z"]).args(CONVERTED);
+        let said = ask.stdin(File::open(&list)?).output()?;
+        fs::remove_file(&list)?;
+        if !said.status.success() {
+            return Ok(false);
+        }
+        let words: Vec<&[u8]> = said.stdout.split(|byte| *byte == 0).collect();
+        for answer in words.chunks_exact(3).filter(|answer| answer[2] != b"unspecified") {
+            clean::remove_any(&self.place.join(OsStr::from_bytes(answer[0])))?;
+        }
+        Ok(true)
+    }
 }

@@ -25,7 +25,8 @@ use crate::layout::Layout;
 use shopfloor_core::ci::infra_reason;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::{Assignment, ProjectName};
-use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::{Outfit, PortError, PortResult, Setup, SetupFailure, Tree};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -38,7 +39,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// In the environment of the commands: the folder of their log. The hub's hook knows this variable, too.
-const MARKER: &str = "SHOPFLOOR_SETUP";
+pub const MARKER: &str = "SHOPFLOOR_SETUP";
 /// In a worktree's git directory: a digest of what it was set up for.
 const DONE: &str = "shopfloor-setup";
 const LOG_BYTES_MAX: usize = 1024 * 1024;

@@ -5,7 +5,7 @@ use shopfloor_adapters::setup::{SetupConfig, WorktreeSetup};
 use shopfloor_conformance::git::{GitWorld, PRIMARY};
 use shopfloor_conformance::setup::SetupWorld;
 use shopfloor_core::ids::{ProjectName, Sha};
-use shopfloor_core::text::Redactor;
+use shopfloor_core::redact::Redactor;
 use shopfloor_engine::ports::{Merger, Setup, Tree, Workspace};
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::floor::{Floor, each, gits};
 use shopfloor_adapters::setup::{SetupConfig, WorktreeSetup};
-use shopfloor_core::text::Redactor;
+use shopfloor_core::redact::Redactor;
 use shopfloor_engine::ports::{Outfit, PortError, Setup, SetupFailure, Workspace};
 use std::ffi::OsString;
 use std::fs;

@@ -6,7 +6,7 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::{Commands, NoticeConfig};
 use shopfloor_core::effect::{CommandEnd, EntryEnd, ProcessId, Telling};
 use shopfloor_core::ids::{EntryId, RunId, Sha};
-use shopfloor_core::text::Redactor;
+use shopfloor_core::redact::Redactor;
 use shopfloor_engine::ports::Notices;
 use std::fs;
 use std::path::PathBuf;

@@ -15,7 +15,7 @@ pub use answer::{Press, is_same_dialog, plan, submits};
 pub use pane::{Pane, is_ours, same_prompt};
 
 use crate::runtime::{Composer, Submit};
-use crate::text::{neutralise, one_line};
+use crate::text::{inert, neutralise, one_line};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -184,7 +184,27 @@ pub struct Delivery {
 impl Delivery {
     /// A message in the queue. Its text is made safe to type.
     pub fn new(text: &str, recipe: Recipe, now: Time) -> Result<Delivery, Refused> {
-        let text = neutralise(text).trim().to_owned();
+        Delivery::safe(&neutralise(text), recipe, now)
+    }
+
+    /// A message made of other people's words (issues, reviews, logs): nothing in it is a command to the client.
+    pub fn of_others(
+        text: &str,
+        submit: Option<&Submit>,
+        deadline: Duration,
+        now: Time,
+    ) -> Result<Delivery, Refused> {
+        let text = neutralise(text);
+        let text = match submit {
+            // The last thing done to it: what breaks a mention up is itself a character that shows nothing.
+            Some(submit) => inert(&text, &submit.command_prefixes, &submit.mentions),
+            None => text,
+        };
+        Delivery::safe(&text, Recipe::new(submit, deadline), now)
+    }
+
+    fn safe(text: &str, recipe: Recipe, now: Time) -> Result<Delivery, Refused> {
+        let text = text.trim().to_owned();
         if text.is_empty() {
             return Err(Refused::Empty);
         }

@@ -1,7 +1,7 @@
 //! A pane as delivery needs to see it, and whose text is in it.
 
 use crate::runtime::{Composer, DialogKind, Meaning, Reading};
-use crate::text::is_ignorable;
+use crate::text::is_invisible;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl Pane {
 /// Without white space: clients wrap, indent and expand tabs as they like. And without invisible characters: some
 /// clients drop them.
 pub(super) fn squeeze(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace() && !is_ignorable(*c)).collect()
+    text.chars().filter(|c| !c.is_whitespace() && !is_invisible(*c)).collect()
 }
 
 /// Whether a prompt the client took is the text that was typed.

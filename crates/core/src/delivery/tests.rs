@@ -195,6 +195,26 @@ fn an_act_nobody_reports_is_looked_for() {
 }
 
 #[test]
+fn what_keeps_a_word_from_being_a_mention_reaches_the_client() {
+    let submit = Submit {
+        bracketed: true,
+        pause_ms: 300,
+        key: "Enter".into(),
+        confirm: crate::runtime::Confirm::UserPromptSubmit,
+        confirm_ms: 5_000,
+        resend_max: 3,
+        command_prefixes: vec!["/".into()],
+        mentions: vec!['@', '$'],
+    };
+    let typed = |text: &str| {
+        Delivery::of_others(text, Some(&submit), Duration::from_secs(60), Time(0))
+            .map(|d| d.text().to_owned())
+    };
+    assert_eq!(typed("use $skill\u{200c}-creator"), Ok("use $\u{200c}skill-creator".into()));
+    assert_eq!(typed("/clear"), Ok("\\/clear".into()));
+}
+
+#[test]
 fn what_could_never_be_confirmed_is_refused() {
     let new = |text: &str| Delivery::new(text, recipe(), Time(0)).map(|d| d.text().to_owned());
     assert_eq!(new(" \n\u{1b}[2J"), Err(Refused::Empty));

@@ -154,6 +154,9 @@ impl<'a> Turn<'a> {
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());
             }
+            Event::PersonNeeded { project, by, asked } => {
+                self.note(NoteKind::Refused, project, None, crate::texts::reasons::needs_a_person(by, asked));
+            }
             Event::MergeAsked { project, issue, urgent, alone } => {
                 self.merge_asked(project, *issue, *urgent, *alone);
             }

@@ -14,6 +14,13 @@ fn message(first: FirstLine, text: &str) -> String {
     format!("{first}\n{text}")
 }
 
+/// What others wrote, at the end of a message: between fences that it cannot close, so that nothing in it reads as a
+/// word of the factory.
+fn quoted(text: &str) -> String {
+    let (text, fence) = (text.trim_end(), fence(text));
+    if text.is_empty() { String::new() } else { format!("\n\n{fence}\n{text}\n{fence}") }
+}
+
 // ---- checks --------------------------------------------------------------------------------------
 
 pub fn ci_passed(head: &Sha) -> String {
@@ -47,10 +54,10 @@ pub fn ci_failed(report: &CiReport, commit: &Sha, runs: u32) -> String {
         n => format!(", in each of {n} runs of this commit"),
     };
     let text = format!(
-        "Commit {commit}: {}{again}. Fix it, commit and signal awaiting_ci again.\nThe whole log: {}\n\n{}",
+        "Commit {commit}: {}{again}. Fix it, commit and signal awaiting_ci again.\nThe whole log: {}{}",
         describe(report),
         report.log,
-        report.excerpt
+        quoted(&report.excerpt)
     );
     message(first, &text)
 }
@@ -94,7 +101,8 @@ pub fn merge_failed(branch: &str, on: &Sha, reason: &str, report: Option<&CiRepo
         true => "This project lands every commit of a branch, and each has to pass; you cannot change what you pushed. Signal needs_human, and say that the branch has to be squashed into one commit, or merged another way.".to_owned(),
     };
     let text = format!(
-        "On top of {branch} (at {on}) your change fails, and failed again on a second try: {reason}. {next}\nThe whole log: {log}\n\n{excerpt}"
+        "On top of {branch} (at {on}) your change fails, and failed again on a second try: {reason}. {next}\nThe whole log: {log}{}",
+        quoted(excerpt)
     );
     message(FirstLine::MergeFailed, &text)
 }
@@ -106,10 +114,9 @@ pub fn base_unknown(why: &str) -> String {
 
 pub fn merge_conflict(onto: &str, with: &Sha, files: &[String], hunks: &str) -> String {
     let list = files.iter().take(100).map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n");
-    let fence = fence(hunks);
     let shown = match hunks.is_empty() {
         true => String::new(),
-        false => format!("\n\nWhere they conflict:\n\n{fence}\n{}\n{fence}", hunks.trim_end()),
+        false => format!("\n\nWhere they conflict:{}", quoted(hunks)),
     };
     let text = format!(
         "Your branch conflicts with {onto} at {with} in these files:\n{list}\nMerge that commit into your branch (do not rebase: what you pushed stays), resolve the conflicts, commit and signal awaiting_ci again.{shown}"
@@ -151,8 +158,10 @@ pub fn approved(author: &str, of: &Sha, head: &Sha, review: &str) -> String {
         true => String::new(),
         false => format!("; commit {head} makes the same change"),
     };
-    let text =
-        format!("{author} approved commit {of}{same}. The merge queue takes over; signal done.\n\n{review}");
+    let text = format!(
+        "{author} approved commit {of}{same}. The merge queue takes over; signal done.{}",
+        quoted(review)
+    );
     message(FirstLine::Review(Verdict::Approve), &text)
 }
 
@@ -164,7 +173,8 @@ pub fn refused(verdict: Verdict, author: &str, head: &Sha, review: &str) -> Stri
         Verdict::Approve | Verdict::RequestChanges => "Address this",
     };
     let text = format!(
-        "{author} reviewed commit {head}. {ask}, commit and signal awaiting_review again. If a person has to decide, signal needs_human.\n\n{review}"
+        "{author} reviewed commit {head}. {ask}, commit and signal awaiting_review again. If a person has to decide, signal needs_human.{}",
+        quoted(review)
     );
     message(FirstLine::Review(verdict), &text)
 }
@@ -172,7 +182,8 @@ pub fn refused(verdict: Verdict, author: &str, head: &Sha, review: &str) -> Stri
 /// The agent asks for a review of what was refused.
 pub fn refused_already(verdict: Verdict, author: &str, head: &Sha, review: &str) -> String {
     let text = format!(
-        "Nothing has changed since {author} reviewed commit {head}. Address the review, commit and signal awaiting_review again.\n\n{review}"
+        "Nothing has changed since {author} reviewed commit {head}. Address the review, commit and signal awaiting_review again.{}",
+        quoted(review)
     );
     message(FirstLine::Review(verdict), &text)
 }
@@ -266,6 +277,11 @@ pub fn branch_moved(head: &Sha) -> String {
 }
 
 // ---- the guard -----------------------------------------------------------------------------------
+
+/// A command that the guard cannot look at.
+pub fn command_too_large() -> &'static str {
+    "This call is larger than 4 MiB, too large to be looked at, and is not run. Write large content to a file in several steps, and keep commands short. (shopfloor: too-large)"
+}
 
 /// Why a command is not run.
 pub fn command_refused(rule: Rule, ask: &Ask<'_>) -> String {

@@ -67,6 +67,11 @@ pub fn none_given() -> &'static str {
     "no reason given"
 }
 
+/// What only people do was asked for by something that the floor started.
+pub fn needs_a_person(by: &str, asked: &str) -> String {
+    format!("{by} asked for what needs a person, and was refused: {asked}")
+}
+
 pub fn none_known() -> &'static str {
     "no reason is known"
 }

@@ -276,6 +276,7 @@ fn to_agents() {
         default_answer("A"),
         issue_edited(IssueNumber(3)),
         branch_moved(&a()),
+        command_too_large(),
         command_refused(Rule::ForcePush, &guarded()),
         command_refused(Rule::PushPrimary, &guarded()),
         command_refused(Rule::PushOther, &guarded()),

@@ -8,16 +8,11 @@ use shopfloor_core::state::{Floor, Job, Project, Shelf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Who speaks: an agent in its session, or a person.
-pub struct Author {
-    pub name: String,
-    pub is_agent: bool,
-}
-
 /// Somebody asks for something about a project's branches.
 pub struct Asking<'a> {
     pub project: Project,
-    pub by: Author,
+    /// The person's name.
+    pub by: String,
     /// Where the branches live. How to get there is configured, and looked up only if needed.
     pub origin: Box<dyn Fn() -> Result<Arc<dyn Origin>> + 'a>,
 }

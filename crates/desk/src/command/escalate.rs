@@ -6,7 +6,8 @@ use serde::Serialize;
 use shopfloor_adapters::escalations::{self, Line};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
-use shopfloor_core::text::{Redactor, one_line};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::one_line;
 
 #[derive(Serialize)]
 pub struct Escalated {

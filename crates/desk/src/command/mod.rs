@@ -14,7 +14,7 @@ mod work;
 
 pub use answer::{Answered, FreeText, Meant};
 pub use approval::{Approve, CommitName};
-pub use asking::{Asking, Author, Change, target_named};
+pub use asking::{Asking, Change, target_named};
 pub use branch::Wish;
 pub use escalate::Escalated;
 pub use queue::{HoldView, Queued};

@@ -76,7 +76,7 @@ impl Desk {
         if verdict != Verdict::Approve && text.trim().is_empty() {
             return Err(Error::usage("say what should change").hint("pass --body or --body-file"));
         }
-        let (project, author) = (&asking.project.name, &asking.by.name);
+        let (project, author) = (&asking.project.name, &asking.by);
         if verdict == Verdict::Approve && *author == pr.author {
             return Err(Error::failed(format!("pull request #{} is by {author}, who cannot approve it", pr.number))
                 .hint("somebody else has to review it; `shopfloor merge-queue add BRANCH --approve` queues your own branch in your name"));

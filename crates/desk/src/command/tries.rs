@@ -77,6 +77,6 @@ fn ask(asking: &Asking<'_>, floor: &Floor, name: &str, on: Option<&str>, of_agen
         issue: job.map(|job| job.number()),
         pr: pull.map(|pull| pull.number).or(job.and_then(|job| job.pr)),
         of_agent,
-        by: asking.by.name.clone(),
+        by: asking.by.clone(),
     })
 }

@@ -5,11 +5,10 @@ use super::session::Brief;
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_adapters::terminal::tmux::{Tmux, TmuxError, TmuxResult};
-use shopfloor_core::delivery::{Delivery, DeliveryEvent, Next, Pane, Recipe, Stage, Transition};
+use shopfloor_core::delivery::{Delivery, DeliveryEvent, Next, Pane, Stage, Transition};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, MessageId};
 use shopfloor_core::runtime::RuntimeSpec;
-use shopfloor_core::text::{inert, neutralise};
 use shopfloor_core::time::Time;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,13 +56,7 @@ impl Courier {
         let now = (way.now)();
         // The floor knows by itself that it was queued.
         let (before, held) = (due.receipts.saturating_sub(1), due.held.clone());
-        let recipe = Recipe::new(way.spec.submit.as_ref(), NO_DEADLINE);
-        // Issues, reviews and logs are other people's words: nothing in them may be a command to the client.
-        let text = match &way.spec.submit {
-            Some(submit) => inert(&neutralise(&due.text), &submit.command_prefixes, &submit.mentions),
-            None => due.text.clone(),
-        };
-        match Delivery::new(&text, recipe, now) {
+        match Delivery::of_others(&due.text, way.spec.submit.as_ref(), NO_DEADLINE, now) {
             Ok(delivery) => Ok(Courier { message: due.message, delivery, before, told: 1, held }),
             Err(refused) => {
                 Err(Transition { to: Stage::Undelivered, at: now, evidence: refused.to_string() })

@@ -2,7 +2,6 @@
 
 use super::{CliError, CliResult};
 use clap::Args;
-use shopfloor_core::text;
 use shopfloor_store::forge::BODY_BYTES_MAX;
 use std::fs::File;
 use std::io::{self, Read};
@@ -48,19 +47,4 @@ pub fn read_file(file: &Path) -> CliResult<String> {
         CliError::usage(format!("{} is not UTF-8 text", file.display()))
             .hint("convert it, such as with iconv")
     })
-}
-
-/// Who says it: the agent if this is its session, else the person at the terminal.
-pub fn author() -> String {
-    let named = match session() {
-        Some(session) => format!("agent {session}"),
-        None => std::env::var("USER").unwrap_or_default(),
-    };
-    let name = text::one_line(&named, 80);
-    if name.is_empty() { "human".to_owned() } else { name }
-}
-
-/// The agent's session this runs in.
-pub fn session() -> Option<String> {
-    std::env::var("SHOPFLOOR_SESSION").ok().filter(|s| !s.is_empty())
 }

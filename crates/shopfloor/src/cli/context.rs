@@ -1,8 +1,8 @@
 //! What every command needs: the desk of the floor that is meant, and the project. The only place that
 //! reads the environment for them.
 
-use super::body;
 use super::error::{CliError, CliResult};
+use crate::asker;
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::projects::Projects;
@@ -10,10 +10,12 @@ use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::state::Project;
-use shopfloor_core::text::Redactor;
+use shopfloor_core::text::one_line;
 use shopfloor_desk::Desk;
-use shopfloor_desk::command::{Asking, Author};
+use shopfloor_desk::command::Asking;
+use std::cell::OnceCell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +25,7 @@ pub struct Context {
     pub desk: Desk,
     pub json: bool,
     project: Option<String>,
+    inside: OnceCell<Option<String>>,
 }
 
 impl Deref for Context {
@@ -38,7 +41,7 @@ impl Context {
             Some(home) => std::path::absolute(home)?,
             None => default_home()?,
         };
-        Ok(Context { desk: Desk::new(Layout::new(home)), json, project })
+        Ok(Context { desk: Desk::new(Layout::new(home)), json, project, inside: OnceCell::new() })
     }
 
     /// The runtimes, with what the user puts over them.
@@ -61,9 +64,32 @@ impl Context {
 
     /// What is asked of a project's branches from here.
     pub fn asking(&self, project: Project) -> Asking<'_> {
-        let by = Author { name: body::author(), is_agent: body::session().is_some() };
+        let by = self.author();
         let name = project.name.clone();
         Asking { project, by, origin: Box::new(move || self.origin(&name)) }
+    }
+
+    /// What of the floor's own is asking; `None`: a person. A variable can only make less of somebody.
+    pub fn inside(&self) -> Option<&str> {
+        let find = || match asker::inside(std::process::id(), self.layout.root()) {
+            Ok(None) => {
+                let session = std::env::var("SHOPFLOOR_SESSION").ok().filter(|session| !session.is_empty());
+                session.map(|session| format!("agent {}", one_line(&session, 80)))
+            }
+            Ok(inside) => inside,
+            Err(_) => Some("a process whose parents are not to be known".to_owned()),
+        };
+        self.inside.get_or_init(find).as_deref()
+    }
+
+    /// Who says it: the agent if this is its session, else the person at the terminal.
+    pub fn author(&self) -> String {
+        let named = match self.inside() {
+            Some(inside) => inside.to_owned(),
+            None => std::env::var("USER").unwrap_or_default(),
+        };
+        let name = one_line(&named, 80);
+        if name.is_empty() { "human".to_owned() } else { name }
     }
 
     /// The project named by `--project` or, in an agent's session, by `PROJECT_NAME`; else the one
@@ -103,10 +129,10 @@ impl Context {
         if self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
     }
 
-    /// Hides the project's secrets in what is about to be published.
+    /// Hides the project's secrets in what is about to be published. Without them nothing is published.
     pub fn redactor(&self) -> CliResult<Redactor> {
         let checkout = self.project()?.checkout;
-        Ok(Projects::redactor(&self.floor_config()?, Path::new(&checkout)))
+        Projects::redactor(&self.floor_config()?, Path::new(&checkout))
     }
 
     pub fn names_a_project(&self) -> bool {

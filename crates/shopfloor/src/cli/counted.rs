@@ -44,6 +44,8 @@ impl Counted {
         let home = tempfile::tempdir().unwrap();
         let desk = Desk::new(Layout::new(home.path()));
         let mut engine = desk.new_engine().unwrap();
+        let config = "[project]\nname = \"sample\"\n[ci]\nno_checks = true\n";
+        std::fs::write(home.path().join("shopfloor.toml"), config).unwrap();
         let checkout = home.path().display().to_string();
         // Worktrees of jobs that did not merge are removed at once.
         let policy = Policy { jobs_at_hand: AT_HAND, keep_worktrees: Duration::ZERO, ..Policy::default() };

@@ -21,7 +21,7 @@ pub fn run(context: &Context, args: EscalateArgs) -> CliResult<Exit> {
     let project = context.project()?.name;
     let redactor = context.redactor()?;
     let given = if args.context == "-" { body::read_file(Path::new("-"))? } else { args.context };
-    let escalated = context.escalate(project, &args.trigger, &given, body::author(), &redactor)?;
+    let escalated = context.escalate(project, &args.trigger, &given, context.author(), &redactor)?;
     if context.json {
         output::json(&escalated);
     } else {

@@ -1,6 +1,6 @@
 //! `shopfloor marker`: a note that somebody orchestrates the project's stories, and how far it is.
 
-use super::{CliResult, Context, Exit, body, now, output};
+use super::{CliResult, Context, Exit, now, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shopfloor_core::text::one_line;
@@ -51,7 +51,7 @@ pub fn run(context: &Context, args: MarkerArgs) -> CliResult<Exit> {
     let file = context.layout.marker(&context.project()?.name);
     let marker = match args.command {
         MarkerCommand::Create { epic, story, remaining } => {
-            Some(Marker::set(&file, now(), &epic, &story, remaining, body::author())?)
+            Some(Marker::set(&file, now(), &epic, &story, remaining, context.author())?)
         }
         MarkerCommand::Check => Marker::read(&file)?,
         MarkerCommand::Remove => return remove(context, &file),

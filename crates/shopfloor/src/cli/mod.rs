@@ -3,6 +3,7 @@
 mod agents;
 mod answer;
 mod attach;
+mod authority;
 mod body;
 mod cancel;
 mod ci;
@@ -20,7 +21,6 @@ mod events;
 mod explain;
 mod foreground;
 mod gc;
-mod held;
 mod hook;
 pub mod inbox;
 mod init;
@@ -137,8 +137,9 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.json;
-    let result = Context::from_environment(cli.home, cli.project, cli.json)
-        .and_then(|context| run(&context, cli.command));
+    let result = Context::from_environment(cli.home, cli.project, cli.json).and_then(|context| {
+        authority::check(&context, &cli.command).and_then(|()| run(&context, cli.command))
+    });
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -2,7 +2,6 @@
 
 use super::{ProjectConfig, SecretRef};
 use rustix::fs::OFlags;
-use shopfloor_core::text::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;
@@ -14,8 +13,6 @@ use std::path::{Path, PathBuf};
 const BYTES_MAX: u64 = 64 * 1024;
 /// The redactor leaves shorter values alone, so they could not be hidden.
 const CHARS_MIN: usize = 4;
-/// A line of a many-line secret that is this long is hidden also where it stands alone.
-const LINE_MIN: usize = 12;
 
 /// The values of a project's secrets, by name.
 #[derive(Clone, Default)]
@@ -38,14 +35,6 @@ impl Secrets {
     /// Names and values, for a process that is to have them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
-    /// Hides every value, and of values of many lines (keys, certificates) every long line, since
-    /// tools print them line by line.
-    pub fn redactor(&self) -> Redactor {
-        let lines = self.values.values().flat_map(|value| value.lines());
-        let lines = lines.map(str::trim).filter(|line| line.len() >= LINE_MIN);
-        Redactor::new(self.values.values().map(String::as_str).chain(lines).map(str::to_owned))
     }
 }
 
@@ -161,7 +150,8 @@ mod tests {
         assert_eq!(secrets.iter().count(), 2);
         assert_eq!(format!("{secrets:?}"), r#"{"KEY", "TOKEN"}"#);
         assert_eq!(
-            secrets.redactor().redact("log: hunter22 and abcdefghijklmnop"),
+            shopfloor_core::redact::Redactor::new(secrets.values.values().cloned())
+                .redact("log: hunter22 and abcdefghijklmnop"),
             "log: [redacted] and [redacted]"
         );
     }

@@ -1,7 +1,8 @@
 //! A parsed file that still knows where everything stands, so that every error can point at it.
 
 use super::error::{ConfigError, Place};
-use shopfloor_core::text::{Redactor, neutralise, one_line};
+use shopfloor_core::redact::Redactor;
+use shopfloor_core::text::{neutralise, one_line};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;

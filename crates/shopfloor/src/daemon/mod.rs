@@ -1,7 +1,6 @@
 //! The daemon: everything that keeps a floor going. `up` runs it in the foreground or detached; a floor has
 //! one, and everything it knows is in the store.
 
-mod caller;
 mod checkouts;
 mod mending;
 mod numbers;
@@ -152,7 +151,7 @@ impl Daemon {
             })
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&desk.layout.daemon_socket(), runner.handle(), projects)?;
+        let socket = Socket::listen(&desk.layout, runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
 }

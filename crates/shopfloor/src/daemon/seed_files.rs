@@ -158,6 +158,8 @@ impl Shared {
     }
 
     fn answer(&self, id: QuestionId, project: &ProjectName, issue: IssueNumber) {
+        // It waits until it is known what is to be hidden in it.
+        let Some(redactor) = self.configs.get(project).map(|p| p.redactor) else { return };
         let text = match self.seeds.answer(id) {
             Ok(Some(text)) => text,
             Ok(None) => return,
@@ -166,7 +168,6 @@ impl Shared {
                 return;
             }
         };
-        let redactor = self.configs.get(project).map(|p| p.redactor).unwrap_or_default();
         let (project, text) = (project.clone(), redactor.redact(&text));
         self.handle.send(Input::Event(Event::Answered { project, issue, text, question: Some(id) }));
     }

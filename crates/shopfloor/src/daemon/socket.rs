@@ -1,11 +1,13 @@
 //! The daemon's door: a Unix socket, for the user alone. One line comes in, one line goes out.
 
-use super::{Projects, caller};
+use super::Projects;
+use crate::asker;
+use shopfloor_adapters::layout::Layout;
 use shopfloor_engine::{Handle, Input};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Variables and their values make the largest of all requests.
@@ -22,24 +24,25 @@ pub struct Socket {
 
 impl Socket {
     /// The caller holds the floor's lock, so an existing socket is a dead daemon's.
-    pub fn listen(path: &Path, handle: Handle, projects: Projects) -> std::io::Result<Socket> {
-        match std::fs::remove_file(path) {
+    pub fn listen(layout: &Layout, handle: Handle, projects: Projects) -> std::io::Result<Socket> {
+        let (path, layout) = (layout.daemon_socket(), layout.clone());
+        match std::fs::remove_file(&path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         // The folder is 0700, so nobody can connect before the mode is set.
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (handle, projects) = (handle.clone(), projects.clone());
+                let (handle, projects, layout) = (handle.clone(), projects.clone(), layout.clone());
                 std::thread::spawn(move || {
                     // A client that went away has nothing to be told.
-                    let _ = serve(stream, &handle, &projects);
+                    let _ = serve(stream, &layout, &handle, &projects);
                 });
             }
         });
-        Ok(Socket { path: path.to_owned() })
+        Ok(Socket { path })
     }
 }
 
@@ -49,16 +52,17 @@ impl Drop for Socket {
     }
 }
 
-fn serve(stream: UnixStream, handle: &Handle, projects: &Projects) -> std::io::Result<()> {
+fn serve(stream: UnixStream, layout: &Layout, handle: &Handle, projects: &Projects) -> std::io::Result<()> {
     let timeout = Some(Duration::from_secs(10));
     stream.set_read_timeout(timeout)?;
     stream.set_write_timeout(timeout)?;
     let mut request = String::new();
     BufReader::new((&stream).take(REQUEST_BYTES_MAX)).read_line(&mut request)?;
     let answer = match request.trim_end() {
-        asked if asked.starts_with(VARIABLES) => {
-            variables(&stream, handle, projects, &asked[VARIABLES.len()..])
+        asked if (asked == "stop" || asked.starts_with(VARIABLES)) && !is_person(&stream, layout) => {
+            "error: this needs a person".to_owned()
         }
+        asked if asked.starts_with(VARIABLES) => variables(handle, projects, &asked[VARIABLES.len()..]),
         "ping" => format!("pong {}", std::process::id()),
         "poke" => told(handle, Input::Poke),
         "stop" => told(handle, Input::Stop),
@@ -69,7 +73,7 @@ fn serve(stream: UnixStream, handle: &Handle, projects: &Projects) -> std::io::R
         _ => "error: unknown request".to_owned(),
     };
     (&stream).write_all(format!("{answer}\n").as_bytes())?;
-    if request.trim_end() == "stop" {
+    if request.trim_end() == "stop" && answer == "ok" {
         // Whoever asked waits for the connection to close: the kernel closes it when the daemon ends.
         std::mem::forget(stream);
     }
@@ -80,15 +84,17 @@ fn told(handle: &Handle, input: Input) -> String {
     if handle.send(input) { "ok".into() } else { "error: the daemon is ending".into() }
 }
 
-/// New values of variables for agents, as a JSON object. Agents may not do this: the kernel says who is
-/// calling.
-fn variables(stream: &UnixStream, handle: &Handle, projects: &Projects, told: &str) -> String {
-    let caller =
-        rustix::net::sockopt::socket_peercred(stream).map(|caller| caller.pid.as_raw_nonzero().get());
-    match caller.map(|pid| caller::is_in_a_session(pid.unsigned_abs())) {
-        Ok(Ok(false)) => {}
-        _ => return "error: an agent cannot change the environment of agents".into(),
-    }
+/// The kernel says who is calling.
+fn is_person(stream: &UnixStream, layout: &Layout) -> bool {
+    let caller = rustix::net::sockopt::socket_peercred(stream);
+    caller.is_ok_and(|caller| {
+        let pid = caller.pid.as_raw_nonzero().get().unsigned_abs();
+        matches!(asker::inside(pid, layout.root()), Ok(None))
+    })
+}
+
+/// New values of variables for agents, as a JSON object.
+fn variables(handle: &Handle, projects: &Projects, told: &str) -> String {
     // Not even the error message may show a value.
     let Ok(told) = serde_json::from_str(told) else { return "error: not understood".into() };
     let (changed, events) = projects.told(told);

@@ -22,6 +22,7 @@ use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName, Sha, agent_name, branch_for};
 use shopfloor_core::phase::PhaseReport;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::state::{About, Floor, Project, Session, SessionState};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::mirror::Mirror;
@@ -554,14 +555,16 @@ impl Shared {
         };
         let epoch = watched.epoch;
         // Reasons and questions end up in the journal, in comments and on screens.
-        let redactor = self.configs.get(&watched.project).map(|p| p.redactor).unwrap_or_default();
-        let content = redactor.redact(&content);
+        let redactor = self.configs.get(&watched.project).map_or_else(Redactor::blind, |p| p.redactor);
         self.put(key, Key::Phase(watched));
         match PhaseReport::parse(&content) {
-            Ok(Some(report)) => self.send(Event::PhaseWritten { epoch, stamp, report }),
+            Ok(Some(report)) => {
+                let report = report.redacted(&redactor);
+                self.send(Event::PhaseWritten { epoch, stamp, report });
+            }
             Ok(None) => {}
             Err(_) => {
-                let first_line = one_line(content.lines().next().unwrap_or(""), 80);
+                let first_line = one_line(&redactor.redact(content.lines().next().unwrap_or("")), 80);
                 self.send(Event::PhaseUnreadable { epoch, stamp, first_line });
             }
         }

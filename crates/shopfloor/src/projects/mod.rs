@@ -21,9 +21,9 @@ use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::policy::Policy;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::Values;
 use shopfloor_core::state::Floor;
-use shopfloor_core::text::Redactor;
 use shopfloor_desk::Error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -173,11 +173,10 @@ impl Projects {
         all.insert(project.clone(), checkout.to_owned());
     }
 
-    /// What hides a project's secrets, as far as they are known here. Without a configuration only
-    /// the shapes of tokens are.
-    pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Redactor {
+    /// What hides a project's secrets. An error if they are not known here: then nothing can be hidden.
+    pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Result<Redactor, Error> {
         let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
-        projects.read(checkout).map(|project| project.redactor).unwrap_or_default()
+        Ok(projects.read(checkout)?.redactor)
     }
 
     fn put(&self, project: Loaded) {
@@ -294,7 +293,7 @@ impl Projects {
 
     pub fn redactor_lookup(&self) -> Arc<dyn Fn(&ProjectName) -> Redactor + Send + Sync> {
         let projects = self.clone();
-        Arc::new(move |name| projects.get(name).map(|p| p.redactor).unwrap_or_default())
+        Arc::new(move |name| projects.get(name).map_or_else(Redactor::blind, |p| p.redactor))
     }
 
     pub fn ci_lookup(&self) -> CiConfigs {

@@ -41,6 +41,7 @@ fn before_there_is_a_floor_nothing_is_wrong() {
 #[test]
 fn projects_and_their_agents_are_checked() {
     let floor = TestFloor::new();
+    std::fs::remove_file(floor.root().join("code/demo/shopfloor.toml")).unwrap();
     let missing = report(&floor, 1);
     assert_eq!(find(&missing, "project demo")["status"], "fail");
 

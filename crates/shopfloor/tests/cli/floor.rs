@@ -55,6 +55,8 @@ impl TestFloor {
         std::fs::create_dir_all(self.home()).unwrap();
         let checkout = self.dir.path().join("code").join(project);
         std::fs::create_dir_all(&checkout).unwrap();
+        let config = format!("[project]\nname = \"{project}\"\n[ci]\nno_checks = true\n");
+        std::fs::write(checkout.join("shopfloor.toml"), config).unwrap();
         let project = name(project);
         let checkout = checkout.to_str().unwrap().to_owned();
         let policy = Policy { review_agent: false, ..Policy::default() };

@@ -139,6 +139,20 @@ fn what_goes_wrong_is_noted_and_troubles_nobody() {
 }
 
 #[test]
+fn a_command_too_large_to_be_looked_at_is_refused() {
+    let session = Session::new();
+    let mut huge =
+        br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push -f # "#
+            .to_vec();
+    huge.resize(5 * 1024 * 1024, b'x');
+    huge.extend_from_slice(b"\"}}");
+    let ran = session.call(&["hook"], &huge);
+    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "{answer}");
+    assert_eq!(ran.code, 0);
+}
+
+#[test]
 fn the_protocol_is_told_again_after_it_was_forgotten() {
     let session = Session::new();
     let start = |source: &str| {

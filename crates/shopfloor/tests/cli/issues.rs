@@ -175,3 +175,26 @@ fn in_an_agents_session_the_agent_is_the_author() {
     let issue: serde_json::Value = serde_json::from_str(&ran(&mut command).fine().stdout).unwrap();
     assert_eq!(issue["author"], "agent 7");
 }
+
+#[test]
+fn what_cannot_be_hidden_is_not_published() {
+    let floor = TestFloor::new();
+    let file = floor.root().join("code/demo/shopfloor.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{config}[secrets]\nTOKEN = {{ env = \"A_TOKEN_OF_DEMO\" }}\n")).unwrap();
+    let add = |token: Option<&str>| {
+        let mut command = floor.command(&["issue", "add", "It says hunter22", "--body", "aHVudGVyMjI="]);
+        command.env_remove("A_TOKEN_OF_DEMO").envs(token.map(|token| ("A_TOKEN_OF_DEMO", token)));
+        command.output().unwrap()
+    };
+    // As in a session, where the variable is not set.
+    let refused = add(None);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("secret `TOKEN`: the environment variable A_TOKEN_OF_DEMO is not set"), "{said}");
+    assert_eq!(floor.run(&["issue", "show", "1"]).code, 4);
+    // Where it is known, it is hidden, in base64 too.
+    assert!(add(Some("hunter22")).status.success());
+    let shown = floor.run(&["issue", "show", "1"]).fine().stdout;
+    assert!(shown.contains("It says [redacted]") && !shown.contains("aHVudGVy"), "{shown}");
+}

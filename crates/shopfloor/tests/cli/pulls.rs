@@ -75,7 +75,7 @@ fn an_agent_cannot_approve_its_own_work_this_way() {
     let floor = with_pr();
     let mut command = floor.command(&["pr", "review", "2", "--approve"]);
     let got = ran(command.env("SHOPFLOOR_SESSION", "7").env("PROJECT_NAME", "demo"));
-    assert_eq!(got.code, 2);
+    assert_eq!(got.code, 6);
     assert!(got.stderr.contains("SHOPFLOOR_RESULT_FILE"), "{}", got.stderr);
     // Nor by another name that is the author's own.
     let got = ran(floor.command(&["pr", "review", "2", "--approve"]).env("USER", "shopfloor-dev"));

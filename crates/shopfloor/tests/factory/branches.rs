@@ -185,7 +185,7 @@ fn what_makes_no_sense_is_refused_in_plain_words() {
         .env("PROJECT_NAME", "sample")
         .output();
     let agent = agent.expect("it runs");
-    assert_eq!(agent.status.code(), Some(2), "an agent approves nothing");
+    assert_eq!(agent.status.code(), Some(6), "an agent approves nothing");
 }
 
 #[test]

@@ -20,19 +20,21 @@ const CONFIG: &str = r#"
 runtime = "claude"
 [agents.review]
 runtime = "claude"
-# What keeps others out is an option of the real client's.
-mcp = "user"
 [limits]
 max_jobs = 2
 respawn_backoff = "10ms"
 "#;
 
-/// What it is started by.
+/// What it is started by. What keeps settings and servers of others out are options of the real client's.
 const RUNTIME: &str = r#"
 [launch]
 argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+[launch.options]
+overrides = []
 [resume]
 argv = ["shopfloor", "demo-agent", "{role}", "--terminal", "--session-id", "{session_id}"]
+[resume.options]
+overrides = []
 [version]
 argv = ["shopfloor", "--version"]
 minimum = "0.0.1"

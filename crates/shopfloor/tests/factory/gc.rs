@@ -83,5 +83,5 @@ fn it_is_for_people() {
     let floor = floor(PEOPLE);
     let refused = floor.command(&["gc"]).env("SHOPFLOOR_SESSION", "1").output().expect("it runs");
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("for people"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a person"));
 }

@@ -78,7 +78,8 @@ fn a_pull_request_that_was_given_up_is_told_and_a_new_one_is_written_from_the_is
     let prompt = floor.home().join(format!("sessions/e{session}/prompt.md"));
     let prompt = std::fs::read_to_string(prompt).expect("a prompt");
     for expect in [
-        &format!("Pull request #{old} (Half of it, commit "),
+        &format!("Pull request #{old} (commit "),
+        "Half of it",
         "was closed without being merged",
         "bad.txt | 1 +",
         "Not like this.",

@@ -41,9 +41,10 @@ fn a_pull_request_from_before_is_told_within_the_budget() {
         render(&start(None), &briefing, "main", DeliveryMode::Inbox, &Templates::default()).unwrap().whole()
     };
     let (open, closed) = (render(true), render(false));
-    assert!(open.contains("Pull request #9 (Half) is open, and fix/issue-3 is its branch"), "{open}");
+    assert!(open.contains("Pull request #9 is open, and fix/issue-3 is its branch"), "{open}");
     assert!(closed.contains("was closed without being merged"), "{closed}");
     for prompt in [open, closed] {
+        assert!(prompt.contains("### Its title\n\n```\nHalf\n```\n"), "{prompt}");
         assert!(prompt.contains("ci: failure") && prompt.contains("do it so"), "{prompt}");
         assert!(prompt.contains("AGENTS.md"), "{prompt}");
         assert!(prompt.len() < 32 * 1024, "{}", prompt.len());

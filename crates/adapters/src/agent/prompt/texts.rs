@@ -31,16 +31,16 @@ pub fn worktree_first(notes: &str) -> String {
 }
 
 pub fn continue_pull(pull: &Earlier, branch: &str) -> String {
-    let (number, title) = (pull.number, &pull.text.title);
+    let number = pull.number;
     format!(
-        "## There is a pull request already\n\nPull request #{number} ({title}) is open, and {branch} is its branch: continue it. Do what its reviews and its checks ask for.\n\n"
+        "## There is a pull request already\n\nPull request #{number} is open, and {branch} is its branch: continue it. Do what its reviews and its checks ask for.\n\n"
     )
 }
 
 pub fn earlier_attempt(pull: &Earlier) -> String {
-    let (number, title) = (pull.number, &pull.text.title);
+    let number = pull.number;
     format!(
-        "## An earlier attempt\n\nPull request #{number} ({title}, commit {}) was closed without being merged. Learn from it; repeat nothing that was objected to.\n\n",
+        "## An earlier attempt\n\nPull request #{number} (commit {}) was closed without being merged. Learn from it; repeat nothing that was objected to.\n\n",
         pull.text.head.short()
     )
 }

@@ -1,16 +1,19 @@
 //! A client's call: its event goes to the session's spool, and sometimes there is an answer.
 //!
 //! Invariants: it never fails the agent (whatever goes wrong, it says nothing and the exit code is
-//! 0), it never blocks it (input is bounded in size and time; there is no database, no daemon and
+//! 0; only a command too large to be looked at is refused), it never blocks it (input is bounded in size and time; there is no database, no daemon and
 //! no configuration), and outside of our sessions it does nothing.
 
 use super::session::OwnSession;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
-use shopfloor_adapters::agent::hooks::{HookPayload, PAYLOAD_BYTES_MAX, parse_hook, parse_notify};
+use shopfloor_adapters::agent::hooks::{
+    self, HookError, HookPayload, PAYLOAD_BYTES_MAX, parse_hook, parse_notify,
+};
 use shopfloor_adapters::agent::spool::{self, HookReport};
 use shopfloor_adapters::agent::through;
 use shopfloor_core::liveness::{HookEvent, StartSource};
+use shopfloor_core::texts::agents;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +28,16 @@ const DRAIN_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub fn hook() {
     in_session(|session| {
         let Some(bytes) = read_input()? else { return Ok(()) };
-        let payload = parse_hook(&bytes).map_err(|e| format!("a payload was not understood: {e}"))?;
+        let payload = match parse_hook(&bytes) {
+            Ok(payload) => payload,
+            Err(why) => {
+                // What the guard cannot read it does not let through.
+                if why == HookError::TooLarge && hooks::may_ask_for_a_tool(&bytes) {
+                    let _ = writeln!(io::stdout(), "{}", deny(agents::command_too_large()));
+                }
+                return Err(format!("a payload was not understood: {why}"));
+            }
+        };
         let answer = answer(session, &payload);
         // What is answered here asks nobody.
         if matches!(payload.event, HookEvent::PermissionRequest { .. }) && answer.is_some() {
@@ -97,11 +109,7 @@ fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Val
         }
         HookEvent::PreToolUse { .. } => {
             let refusal = session.refusal(payload.command.as_deref()?, payload.cwd.as_deref())?;
-            Some(json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": refusal.why,
-            }}))
+            Some(deny(&refusal.why))
         }
         HookEvent::PermissionRequest { .. } if session.allows(payload.command.as_deref()?) => {
             Some(json!({"hookSpecificOutput": {
@@ -111,6 +119,15 @@ fn answer(session: &OwnSession, payload: &HookPayload) -> Option<serde_json::Val
         }
         _ => None,
     }
+}
+
+/// The client does not run the tool, and tells its model why.
+fn deny(why: &str) -> serde_json::Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": why,
+    }})
 }
 
 /// Standard input to its end. `None`: there is nobody to write it.

@@ -8,6 +8,7 @@ mod session;
 pub use call::read_input;
 pub use session::OwnSession;
 
+use super::authority::ELSEWHERE;
 use super::{CliResult, Context, Exit, statusline};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -20,6 +21,13 @@ use std::process::ExitCode;
 pub struct HookArgs {
     #[command(subcommand)]
     command: Option<HookCommand>,
+}
+
+impl HookArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        let changes = matches!(self.command, Some(HookCommand::Install(_) | HookCommand::Remove(_)));
+        changes.then_some(ELSEWHERE)
+    }
 }
 
 #[derive(Subcommand)]

@@ -1,6 +1,6 @@
 //! `shopfloor issue add`.
 
-use super::super::body::{self, BodyArgs};
+use super::super::body::BodyArgs;
 use super::super::{CliResult, Context, Exit, output};
 use super::{labels, show};
 use clap::Args;
@@ -19,7 +19,7 @@ pub struct AddArgs {
     body: BodyArgs,
     /// A label of the project, such as backlog (asks for work) or priority
     #[arg(long = "label", value_name = "LABEL")]
-    labels: Vec<String>,
+    pub(super) labels: Vec<String>,
     /// An issue that must be closed first
     #[arg(long = "depends-on", value_name = "N")]
     depends_on: Vec<IssueNumber>,
@@ -38,7 +38,7 @@ pub fn run(context: &Context, args: AddArgs) -> CliResult<Exit> {
     let title = redactor.redact(&args.title);
     let body = redactor.redact(&args.body.read()?.unwrap_or_default());
     let made = forge.create_issue(&NewIssue {
-        by: By::Person(&body::author()),
+        by: By::Person(&context.author()),
         marker: None,
         title: &title,
         body: &body,

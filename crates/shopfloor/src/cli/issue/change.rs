@@ -47,7 +47,7 @@ pub struct CommentArgs {
     body_file: Option<PathBuf>,
     /// Change the comment with that id instead, as `issue show --json` tells it
     #[arg(long, value_name = "ID")]
-    edit: Option<u64>,
+    pub(super) edit: Option<u64>,
 }
 
 #[derive(Args)]
@@ -86,13 +86,9 @@ pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
     let text = context.redactor()?.redact(&text);
     let on = Subject::Issue(args.number);
     if let Some(id) = args.edit {
-        if body::session().is_some() {
-            return Err(CliError::usage("an agent's session cannot change what was said")
-                .hint("it may comment again, without --edit"));
-        }
         return apply(context, args.number, "comment changed", |forge| forge.edit_comment(on, id, &text));
     }
-    let author = body::author();
+    let author = context.author();
     let new = NewComment { by: By::Person(&author), marker: None, body: &text };
     apply(context, args.number, "commented", |forge| forge.comment(on, &new))
 }

@@ -16,6 +16,25 @@ pub struct IssueArgs {
     command: IssueCommand,
 }
 
+impl IssueArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        match &self.command {
+            IssueCommand::List(_) | IssueCommand::Show(_) => None,
+            // What has no label starts nothing.
+            IssueCommand::Add(args) if args.labels.is_empty() => None,
+            IssueCommand::Add(_) => {
+                Some("an agent may add it without a label; a person decides about the work")
+            }
+            IssueCommand::Comment(args) if args.edit.is_none() => None,
+            IssueCommand::Comment(_) => Some("an agent may comment again, without --edit"),
+            IssueCommand::Edit(_)
+            | IssueCommand::Label(_)
+            | IssueCommand::Close(_)
+            | IssueCommand::Reopen(_) => Some("an agent may comment on the issue, and signals a phase"),
+        }
+    }
+}
+
 #[derive(Subcommand)]
 enum IssueCommand {
     Add(add::AddArgs),

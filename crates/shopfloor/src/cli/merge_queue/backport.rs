@@ -2,7 +2,7 @@
 
 use super::entry::name;
 use super::landed::{LandedArgs, LandedChange};
-use crate::cli::{CliError, CliResult, Context, Exit, body};
+use crate::cli::{CliError, CliResult, Context, Exit};
 use clap::Args;
 use shopfloor_adapters::git::carry::{Carried, CarryProblem, Landed, Way};
 use shopfloor_core::ids::{Target, in_words};
@@ -24,10 +24,6 @@ pub struct BackportArgs {
 }
 
 pub fn run(context: &Context, args: &BackportArgs) -> CliResult<Exit> {
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot back-port what has landed")
-            .hint("a person does; an agent works in its own branch"));
-    }
     let asking = context.asking(context.project()?);
     let project = &asking.project;
     let target = target_named(&project.policy, Some(&args.to))?;

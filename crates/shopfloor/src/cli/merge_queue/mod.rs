@@ -14,7 +14,8 @@ mod try_branch;
 pub use shopfloor_desk::view::entry::{self, EntryView};
 pub use shopfloor_desk::view::tries::TryView;
 
-use super::{CliResult, Context, Exit, held};
+use super::authority::ELSEWHERE;
+use super::{CliResult, Context, Exit};
 use clap::{Args, Subcommand};
 
 /// Show the merge queue, and change what is in it
@@ -46,11 +47,27 @@ enum MergeQueueCommand {
     Stats(stats::StatsArgs),
 }
 
-pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
-    use MergeQueueCommand::{Pause, Process, Remove, Resume, Retry, Try};
-    if matches!(args.command, Pause(_) | Process | Remove(_) | Resume(_) | Retry(_) | Try(_)) {
-        held::only_people()?;
+impl MergeQueueArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        match &self.command {
+            MergeQueueCommand::List(_)
+            | MergeQueueCommand::Status
+            | MergeQueueCommand::History(_)
+            | MergeQueueCommand::Stats(_) => None,
+            MergeQueueCommand::Add(_) => Some("a person approves, or a reviewing agent in its result file"),
+            MergeQueueCommand::Revert(_) => Some("an agent reverts in its own branch"),
+            MergeQueueCommand::Backport(_) => Some("an agent works in its own branch"),
+            MergeQueueCommand::Remove(_)
+            | MergeQueueCommand::Process
+            | MergeQueueCommand::Pause(_)
+            | MergeQueueCommand::Resume(_)
+            | MergeQueueCommand::Retry(_)
+            | MergeQueueCommand::Try(_) => Some(ELSEWHERE),
+        }
     }
+}
+
+pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
     match args.command {
         MergeQueueCommand::List(args) => list::run(context, &args),
         MergeQueueCommand::Add(args) => change::add(context, &args),

@@ -2,7 +2,7 @@
 
 use super::entry::name;
 use super::landed::{LandedArgs, LandedChange};
-use crate::cli::{CliError, CliResult, Context, Exit, body};
+use crate::cli::{CliError, CliResult, Context, Exit};
 use clap::Args;
 use shopfloor_adapters::git::carry::{Carried, CarryProblem, Landed, Way};
 use shopfloor_core::text::one_line;
@@ -19,10 +19,6 @@ pub struct RevertArgs {
 }
 
 pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot undo what has landed")
-            .hint("a person does; an agent reverts in its own branch"));
-    }
     let asking = context.asking(context.project()?);
     let project = &asking.project;
     let floor = context.history()?;

@@ -1,8 +1,8 @@
 //! `shopfloor pr create`: a pull request for a person's branch.
 
 use super::present;
-use crate::cli::body::{self, BodyArgs};
-use crate::cli::{CliError, CliResult, Context, Exit, output};
+use crate::cli::body::BodyArgs;
+use crate::cli::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::Project;
@@ -28,16 +28,12 @@ pub struct CreateArgs {
 }
 
 pub fn run(context: &Context, project: &Project, args: CreateArgs) -> CliResult<Exit> {
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot open a pull request")
-            .hint("a job has one as soon as there is something to check: signal awaiting_ci"));
-    }
     let name = args.branch.strip_prefix("refs/heads/").unwrap_or(&args.branch);
     let asking = context.asking(project.clone());
     let found = context.may_open_pull(&asking, name)?;
     let redactor = context.redactor()?;
     let new = NewPr {
-        by: By::Person(&asking.by.name),
+        by: By::Person(&asking.by),
         title: &redactor.redact(&args.title.unwrap_or(found.subject)),
         body: &redactor.redact(&args.body.read()?.unwrap_or_default()),
         branch: name,

@@ -3,8 +3,7 @@
 mod create;
 mod review;
 
-use super::body;
-use super::{CliError, CliResult, Context, Exit, output};
+use super::{CliResult, Context, Exit, output};
 use clap::{Args, Subcommand, ValueEnum};
 use shopfloor_core::forge::PrState;
 use shopfloor_core::ids::PrNumber;
@@ -20,6 +19,21 @@ use shopfloor_engine::ports::Forge;
 pub struct PrArgs {
     #[command(subcommand)]
     command: PrCommand,
+}
+
+impl PrArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        match &self.command {
+            PrCommand::List { .. } | PrCommand::Show { .. } => None,
+            PrCommand::Create(_) => {
+                Some("a job has one as soon as there is something to check: signal awaiting_ci")
+            }
+            // An agent's word is no evidence, least of all on its own work.
+            PrCommand::Review(_) => Some("a reviewing agent writes its verdict to $SHOPFLOOR_RESULT_FILE"),
+            // It withdraws what somebody has approved.
+            PrCommand::Close { .. } => Some("an agent that gives up signals failed"),
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -149,11 +163,6 @@ fn print_human(Seen { pr, diff }: &Seen) {
 }
 
 fn close(context: &Context, project: &Project, number: PrNumber) -> CliResult<Exit> {
-    // It withdraws what somebody has approved.
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot close a pull request")
-            .hint("an agent that gives up signals failed"));
-    }
     context.close_pull(&project.name, number)?;
     if context.json {
         return present(context, project, number);

@@ -1,8 +1,8 @@
 //! `shopfloor pr review`: a person's word on a pull request, or their wish for an agent's.
 
 use super::present;
-use crate::cli::body::{self, BodyArgs};
-use crate::cli::{CliError, CliResult, Context, Exit, output};
+use crate::cli::body::BodyArgs;
+use crate::cli::{CliResult, Context, Exit, output};
 use clap::{ArgGroup, Args};
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::forge::PrSummary;
@@ -33,11 +33,6 @@ pub struct ReviewArgs {
 }
 
 pub fn run(context: &Context, project: &Project, args: ReviewArgs) -> CliResult<Exit> {
-    // An agent's word is no evidence, least of all on its own work: reviewers leave a result file.
-    if body::session().is_some() {
-        return Err(CliError::usage("an agent's session cannot post a review this way")
-            .hint("a reviewing agent writes its verdict to $SHOPFLOOR_RESULT_FILE"));
-    }
     let asking = context.asking(project.clone());
     let pr = context.to_review(&asking, args.number)?;
     if args.ask {

@@ -5,6 +5,7 @@ mod list;
 mod restore;
 mod show;
 
+use super::authority::ELSEWHERE;
 use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -21,6 +22,12 @@ use std::sync::Arc;
 pub struct RescueArgs {
     #[command(subcommand)]
     command: RescueCommand,
+}
+
+impl RescueArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        matches!(self.command, RescueCommand::Restore(_)).then_some(ELSEWHERE)
+    }
 }
 
 #[derive(Subcommand)]

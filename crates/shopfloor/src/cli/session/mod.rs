@@ -20,6 +20,7 @@ mod state_file;
 
 pub use state_file::StateFile;
 
+use super::authority::ELSEWHERE;
 use super::{CliError, CliResult, Context, Exit};
 use crate::config::{self, ProjectConfig, runtimes};
 use crate::projects::Projects;
@@ -29,9 +30,9 @@ use shopfloor_adapters::git::{Git, GitWorkspace};
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::RuntimeSpec;
 use shopfloor_core::state::Project;
-use shopfloor_core::text::Redactor;
 use shopfloor_desk::Desk;
 use shopfloor_hand::name::Parts;
 use shopfloor_hand::{HandSessions, Means};
@@ -45,6 +46,27 @@ use std::sync::Arc;
 pub struct SessionArgs {
     #[command(subcommand)]
     command: SessionCommand,
+}
+
+impl SessionArgs {
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        match &self.command {
+            SessionCommand::Spawn(_)
+            | SessionCommand::Kill(_)
+            | SessionCommand::KillAll(_)
+            | SessionCommand::Attach(_)
+            | SessionCommand::Send(_)
+            | SessionCommand::Fork(_)
+            | SessionCommand::Finish(_) => Some(ELSEWHERE),
+            SessionCommand::Name(_)
+            | SessionCommand::BuildCmd(_)
+            | SessionCommand::List(_)
+            | SessionCommand::Capture(_)
+            | SessionCommand::Monitor(_)
+            | SessionCommand::Check(_)
+            | SessionCommand::Lead(_) => None,
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -119,12 +141,14 @@ pub(super) fn project_config(context: &Context, project: &Project) -> CliResult<
 
 /// What hides the secrets of a session's project in what is shown of it.
 pub(super) fn redactor(context: &Context, project: Option<&ProjectName>) -> Redactor {
+    // A session of no project has no secrets of one.
+    let Some(project) = project else { return Redactor::default() };
     let known = || {
         let engine = context.engine().ok()?;
-        let project = engine.floor().projects.get(project?)?.checkout.clone();
-        Some(Projects::redactor(&context.floor_config().ok()?, Path::new(&project)))
+        let checkout = engine.floor().projects.get(project)?.checkout.clone();
+        Projects::redactor(&context.floor_config().ok()?, Path::new(&checkout)).ok()
     };
-    known().unwrap_or_default()
+    known().unwrap_or_else(Redactor::blind)
 }
 
 fn projects(context: &Context) -> CliResult<Projects> {

@@ -121,6 +121,7 @@ fn worth_a_line(kind: NoteKind) -> bool {
             | NoteKind::MessageUndelivered
             | NoteKind::NeedsHuman
             | NoteKind::Escalation
+            | NoteKind::Refused
             | NoteKind::IssueEdited
             | NoteKind::Checkout
     )

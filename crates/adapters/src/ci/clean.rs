@@ -1,0 +1,135 @@
+//! What an earlier run left in a checkout, removed: everything that is not a file of the commit, and every file that
+//! a fresh checkout would not have made in the same way. Whether the contents are the commit's is git's to say, by
+//! hashing them.
+//!
+//! Invariants:
+//! - No link is followed.
+//! - Nothing that is there is believed: not an index, not an ignore file, not a time.
+
+use super::checkout;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Program,
+    Link,
+    /// A folder that is empty in a checkout.
+    Submodule,
+}
+
+/// The files of a commit, by their paths.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    files: HashMap<PathBuf, Kind>,
+    folders: HashSet<PathBuf>,
+}
+
+impl Files {
+    /// Reads the output of `git ls-files --stage -z`; `None`: it is not that.
+    pub(super) fn parse(listed: &[u8]) -> Option<Files> {
+        let mut files = Files::default();
+        for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            let kind = match entry.get(..6)? {
+                b"100644" => Kind::Plain,
+                b"100755" => Kind::Program,
+                b"120000" => Kind::Link,
+                b"160000" => Kind::Submodule,
+                _ => return None,
+            };
+            let path = PathBuf::from(OsStr::from_bytes(&entry[tab + 1..]));
+            for above in path.ancestors().skip(1) {
+                if !files.folders.insert(above.to_owned()) {
+                    break;
+                }
+            }
+            files.files.insert(path, kind);
+        }
+        Some(files)
+    }
+
+    /// The paths, as git reads them.
+    pub(super) fn list(&self) -> Vec<u8> {
+        let paths = self.files.keys().map(|path| path.as_os_str().as_bytes());
+        paths.flat_map(|path| path.iter().copied().chain([0])).collect()
+    }
+
+    /// Whether a file of that name is somewhere.
+    pub(super) fn has_named(&self, name: &str) -> bool {
+        self.files.keys().any(|path| path.file_name() == Some(OsStr::new(name)))
+    }
+}
+
+/// Removes what is not one of the files, or is not as it would have been made. `.git` in the root is left alone.
+pub(super) fn clean(root: &Path, files: &Files) -> io::Result<()> {
+    // What we make now has the mode that a checkout gives.
+    let probe = root.with_extension("probe");
+    remove_any(&probe)?;
+    fs::create_dir(&probe)?;
+    let mode = fs::symlink_metadata(&probe)?.mode() & 0o7777;
+    fs::remove_dir(&probe)?;
+    Cleaner { files, mode }.folder(root, Path::new(""))
+}
+
+struct Cleaner<'a> {
+    files: &'a Files,
+    /// Of a folder; a program has it too, and a file has it without the right to be run.
+    mode: u32,
+}
+
+impl Cleaner<'_> {
+    fn folder(&self, at: &Path, inside: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(at)?.mode() & 0o7777 != self.mode {
+            fs::set_permissions(at, Permissions::from_mode(self.mode))?;
+        }
+        for entry in fs::read_dir(at)? {
+            let (name, at) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+            if inside.as_os_str().is_empty() && name == ".git" {
+                continue;
+            }
+            let path = inside.join(&name);
+            let meta = fs::symlink_metadata(&at)?;
+            let is_above = self.files.folders.contains(&path);
+            let is_submodule = self.files.files.get(&path) == Some(&Kind::Submodule);
+            if meta.is_dir() && (is_above || is_submodule) {
+                self.folder(&at, &path)?;
+            } else if !self.is_as_made(&path, &meta) {
+                remove(&at, &meta)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_as_made(&self, path: &Path, meta: &Metadata) -> bool {
+        // Another name of the file would be a way to write to it later.
+        let alone = meta.nlink() == 1;
+        let mode = meta.mode() & 0o7777;
+        alone
+            && match self.files.files.get(path) {
+                Some(Kind::Plain) => meta.is_file() && mode == self.mode & 0o666,
+                Some(Kind::Program) => meta.is_file() && mode == self.mode & 0o777,
+                Some(Kind::Link) => meta.is_symlink(),
+                Some(Kind::Submodule) | None => false,
+            }
+    }
+}
+
+fn remove(at: &Path, meta: &Metadata) -> io::Result<()> {
+    if meta.is_dir() { checkout::remove(at) } else { fs::remove_file(at) }
+}
+
+/// Removes a file or folder of that name, if there is one.
+pub(super) fn remove_any(at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(meta) => remove(at, &meta),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}

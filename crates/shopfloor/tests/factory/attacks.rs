@@ -1,0 +1,83 @@
+//! What an agent or a check tries that only a person may do. Whatever variables it removes or sets, it is refused with
+//! exit code 6, and the journal says who asked for what.
+
+use crate::floor::Floor;
+
+/// Each as a process that has nothing of its session's environment, on the floor by another name.
+const TRIES: &str = r#"
+OUT="$SHOPFLOOR_HOME/out"; mkdir "$OUT"
+ln -sfn "$SHOPFLOOR_HOME" "$OUT/alias"
+person() { env -i HOME="$HOME" PATH="$PATH" USER=boss SHOPFLOOR_HOME="$OUT/alias" shopfloor --project sample "$@" < /dev/null; echo "$? $*" >> "$OUT/codes"; }
+person pr review 2 --approve
+person pr close 2
+person pr create fix/issue-1
+person answer q1 yes
+person merge-queue add fix/issue-1 --approve
+person merge-queue pause
+person merge-queue remove 1
+person cancel 1
+person take 1
+person pause
+person issue close 1
+person issue label 1 --add priority
+person issue add More --label backlog
+person issue edit 1 --title Other
+person session spawn dev 1 1.1 --command true
+person rescue restore 1
+person up
+person gc
+person down
+tmux -S "$SHOPFLOOR_HOME/tmux.sock" run-shell "SHOPFLOOR_HOME='$OUT/alias' PATH='$PATH' shopfloor --project sample issue close 1; echo \$? from-tmux >> '$OUT/codes'" || true
+"#;
+const ATTEMPTS: usize = 20;
+
+fn all_refused(floor: &Floor, who: &str) {
+    let codes = std::fs::read_to_string(floor.home().join("out/codes")).expect("it tried");
+    let tried: Vec<&str> = codes.lines().collect();
+    assert_eq!(tried.len(), ATTEMPTS, "{codes}");
+    for line in tried {
+        assert!(line.starts_with("6 "), "{line}: {codes}");
+    }
+    let events = floor.ok(&["events", "--json"]);
+    let refused = events.lines().filter(|line| line.contains("REFUSED"));
+    assert_eq!(refused.clone().count(), ATTEMPTS, "{events}");
+    assert!(
+        refused.clone().any(|line| line.contains(&format!("{who} asked")) && line.contains("pr review 2"))
+    );
+    let issue = floor.json(&["issue", "show", "1"]).1;
+    assert_eq!((&issue["title"], &issue["state"]), (&"Attack".into(), &"open".into()), "{issue}");
+    assert_eq!(floor.run(&["issue", "show", "3"]).status.code(), Some(4), "no issue was added");
+}
+
+#[test]
+fn an_agent_is_no_person_whatever_it_does_to_its_environment() {
+    let floor = Floor::new(&format!(
+        "[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{TRIES}\nshopfloor phase failed --detail enough''']\n"
+    ));
+    let before = floor.hub(&["rev-parse", "main"]);
+    floor.issue("Attack", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    all_refused(&floor, "agent 1");
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+}
+
+#[test]
+fn a_check_is_no_person() {
+    let floor = Floor::new(crate::floor::DEMO);
+    floor.configure(|config| {
+        config.replace(
+            "run = \"./check.sh\"",
+            &format!("run = '''SHOPFLOOR_HOME={}{TRIES}exit 1'''", floor.home().display()),
+        )
+    });
+    let before = floor.hub(&["rev-parse", "main"]);
+    floor.issue("Attack", "demo: write a.txt <<a");
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("the check has tried", || {
+        std::fs::read_to_string(floor.home().join("out/codes")).is_ok_and(|codes| codes.contains("from-tmux"))
+    });
+    all_refused(&floor, "a check");
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+    floor.ok(&["down"]);
+}
