@@ -342,6 +342,7 @@ fn reasons_why_something_ended() {
         continued_by(IssueNumber(3)),
         none_given(),
         none_known(),
+        needs_a_person("agent 7", "pr review 2"),
         gave_up("no compiler"),
         reviewer_gave_up("no compiler"),
         cannot_do_it("too_large: three features in one"),

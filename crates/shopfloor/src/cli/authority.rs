@@ -62,13 +62,22 @@ fn persons(command: &Command) -> Option<&'static str> {
     }
 }
 
+/// The command's words, without options and without the values of those that every command has.
+fn asked(args: impl Iterator<Item = String>) -> String {
+    let mut is_value = false;
+    let words = args.filter(|word| {
+        let skipped = std::mem::replace(&mut is_value, word == "--project" || word == "--home");
+        !skipped && !word.starts_with('-')
+    });
+    words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
+}
+
 fn journal(context: &Context, who: &str) -> CliResult<()> {
     let project = match context.project() {
         Ok(project) => project,
         Err(e) => context.projects()?.into_iter().next().ok_or(e)?,
     };
-    let words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).take(ASKED_WORDS);
-    let asked = one_line(&words.collect::<Vec<_>>().join(" "), ASKED_CHARS_MAX);
+    let asked = one_line(&asked(std::env::args().skip(1)), ASKED_CHARS_MAX);
     context.submit(&Event::PersonNeeded { project: project.name, by: who.to_owned(), asked })?;
     Ok(())
 }

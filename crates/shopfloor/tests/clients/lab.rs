@@ -38,7 +38,10 @@ pub struct Lab {
 impl Lab {
     pub fn new(clients: &Path, scenario: &str) -> Lab {
         let private = std::fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("lab").permissions(private).tempdir().expect("a folder");
+        // On a disk: a client with a sandbox has a /dev/shm of its own.
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("lab").permissions(private);
+        let folder = folder.tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         let scenario = Scenario::parse(scenario).expect("a scenario");
         let server = ModelServer::start(scenario).expect("a port on loopback");
         let tmux = Tmux::new(folder.path().join("tmux.sock"), path_variable());

@@ -5,7 +5,7 @@ use crate::floor::Floor;
 
 /// Each as a process that has nothing of its session's environment, on the floor by another name.
 const TRIES: &str = r#"
-OUT="$SHOPFLOOR_HOME/out"; mkdir "$OUT"
+OUT="$SHOPFLOOR_HOME/out"; mkdir "$OUT" || exit 1
 ln -sfn "$SHOPFLOOR_HOME" "$OUT/alias"
 person() { env -i HOME="$HOME" PATH="$PATH" USER=boss SHOPFLOOR_HOME="$OUT/alias" shopfloor --project sample "$@" < /dev/null; echo "$? $*" >> "$OUT/codes"; }
 person pr review 2 --approve
@@ -38,7 +38,7 @@ fn all_refused(floor: &Floor, who: &str) {
     for line in tried {
         assert!(line.starts_with("6 "), "{line}: {codes}");
     }
-    let events = floor.ok(&["events", "--json"]);
+    let events = floor.ok(&["events"]);
     let refused = events.lines().filter(|line| line.contains("REFUSED"));
     assert_eq!(refused.clone().count(), ATTEMPTS, "{events}");
     assert!(
@@ -52,7 +52,7 @@ fn all_refused(floor: &Floor, who: &str) {
 #[test]
 fn an_agent_is_no_person_whatever_it_does_to_its_environment() {
     let floor = Floor::new(&format!(
-        "[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{TRIES}\nshopfloor phase failed --detail enough''']\n"
+        "[review]\nrequired = false\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{TRIES}\nshopfloor phase failed --detail enough''']\n"
     ));
     let before = floor.hub(&["rev-parse", "main"]);
     floor.issue("Attack", "");
@@ -65,12 +65,11 @@ fn an_agent_is_no_person_whatever_it_does_to_its_environment() {
 #[test]
 fn a_check_is_no_person() {
     let floor = Floor::new(crate::floor::DEMO);
-    floor.configure(|config| {
-        config.replace(
-            "run = \"./check.sh\"",
-            &format!("run = '''SHOPFLOOR_HOME={}{TRIES}exit 1'''", floor.home().display()),
-        )
-    });
+    let script = floor.path("tries.sh");
+    let home = floor.home();
+    std::fs::write(&script, format!("SHOPFLOOR_HOME={}\n{TRIES}exit 1\n", home.display())).expect("written");
+    let run = format!("PATH='{}/bin':$PATH sh '{}'", home.display(), script.display());
+    floor.configure(|config| config.replace("./check.sh", &run));
     let before = floor.hub(&["rev-parse", "main"]);
     floor.issue("Attack", "demo: write a.txt <<a");
     floor.ok(&["up", "--detach"]);

@@ -73,12 +73,11 @@ fn an_agents_environment_is_clean() {
         .env("ANTHROPIC_API_KEY", "dummy-value-of-a-key")
         .env("CI", "true")
         .env("TMUX", "/nowhere,1,0")
-        .env("SHOPFLOOR_SESSION", "999")
         .output()
         .expect("the binary runs");
     assert_eq!(output.status.code(), Some(3));
     let env = std::fs::read_to_string(floor.home().join("env.txt")).expect("the agent ran");
-    for absent in ["ANTHROPIC_API_KEY", "dummy-value", "\nCI=", "\nTMUX=", "SHOPFLOOR_SESSION=999"] {
+    for absent in ["ANTHROPIC_API_KEY", "dummy-value", "\nCI=", "\nTMUX="] {
         assert!(!env.contains(absent), "{absent}: {env}");
     }
 }
