@@ -219,10 +219,35 @@ impl Layout {
         self.root.join("sessions")
     }
 
-    /// One session's folder: prompt, inbox bell, result file, process record.
+    /// One session's folder: prompt, settings, inbox bell, and what the daemon keeps about it.
     pub fn session(&self, epoch: Epoch) -> PathBuf {
         self.sessions().join(format!("e{epoch}"))
     }
+
+    /// Made at its start, before anything is written there.
+    pub fn session_own(&self, epoch: Epoch) -> PathBuf {
+        self.session(epoch).join(OWN)
+    }
+
+    /// Where the door is at which sessions, checks and setup commands ask: shown to them as a folder, since each daemon
+    /// makes the socket anew.
+    pub fn door(&self) -> PathBuf {
+        self.root.join("door")
+    }
+
+    pub fn door_socket(&self) -> PathBuf {
+        self.door().join("sock")
+    }
+}
+
+/// See [`own_part`].
+const OWN: &str = "own";
+
+/// The part of a session's folder that the session itself writes: its phase, its result, what its hooks say. Nothing in
+/// it is believed. Sessions of earlier builds have one folder for everything.
+pub fn own_part(session: &Path) -> PathBuf {
+    let own = session.join(OWN);
+    if own.is_dir() { own } else { session.to_owned() }
 }
 
 #[cfg(test)]

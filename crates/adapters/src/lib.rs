@@ -21,6 +21,7 @@ pub mod escalations;
 pub mod forge;
 pub mod git;
 pub mod host;
+pub mod jail;
 pub mod layout;
 pub mod notices;
 pub mod phase_file;

@@ -16,6 +16,7 @@
 )]
 
 pub mod allow;
+pub mod capability;
 pub mod ci;
 pub mod delivery;
 pub mod deps;

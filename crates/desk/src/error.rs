@@ -20,6 +20,23 @@ pub enum Exit {
     NeedsPerson = 6,
 }
 
+impl Exit {
+    const ALL: [Exit; 7] = [
+        Exit::Fine,
+        Exit::Failed,
+        Exit::Usage,
+        Exit::Unfinished,
+        Exit::NoSuchThing,
+        Exit::Busy,
+        Exit::NeedsPerson,
+    ];
+
+    /// What a program's exit code says.
+    pub fn of(code: u8) -> Exit {
+        Exit::ALL.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Exit::Failed)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)

@@ -9,43 +9,107 @@
 //!
 //! A process that removes its variables and gets itself adopted by the system is not detected: that takes isolation.
 
+use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::{ci, notices, setup, terminal};
+use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::text::one_line;
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 /// A person has no longer chain of parents.
 const PARENTS_MAX: usize = 64;
 /// A parent may end while it is looked at.
 const LOOKS_MAX: usize = 3;
+const NAME_CHARS_MAX: usize = 80;
 
 /// What marks the processes that a floor starts, and what they are then. Each value is a path in the floor's home.
-const MARKERS: [(&str, &str); 4] = [
-    (terminal::tmux::MARKER, "a session"),
-    (ci::local::MARKER, "a check"),
-    (setup::MARKER, "a setup"),
-    (notices::MARKER, "a notice"),
+const MARKERS: [(&str, Kind); 4] = [
+    (terminal::tmux::MARKER, Kind::Session),
+    (ci::local::MARKER, Kind::Check),
+    (setup::MARKER, Kind::Setup),
+    (notices::MARKER, Kind::Notice),
 ];
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Session,
+    Check,
+    Setup,
+    Notice,
+}
+
+/// What of a floor's own is asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    pub who: Who,
+    /// The project it is for, if that can be seen.
+    pub project: Option<ProjectName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    Agent(Epoch),
+    /// A hand session, by its name.
+    Hand(String),
+    Check,
+    Setup,
+    Notice,
+    /// Something else, that may do nothing.
+    Other(&'static str),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Agent(epoch) => write!(f, "agent {epoch}"),
+            Who::Hand(name) => write!(f, "session {name}"),
+            Who::Check => f.write_str("a check"),
+            Who::Setup => f.write_str("a setup"),
+            Who::Notice => f.write_str("a notice"),
+            Who::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Inside {
+    pub fn agent(layout: &Layout, epoch: Epoch) -> Inside {
+        Inside { who: Who::Agent(epoch), project: Grant::of(layout, epoch).map(|grant| grant.project) }
+    }
+
+    pub fn other(what: &'static str) -> Inside {
+        Inside { who: Who::Other(what), project: None }
+    }
+}
+
 /// What the floor in that folder started that this process belongs to; `None`: nothing, so a person is asking.
-pub fn inside(pid: u32, root: &Path) -> io::Result<Option<String>> {
+pub fn inside(pid: u32, layout: &Layout) -> io::Result<Option<Inside>> {
     let mut look = 1;
     loop {
-        match ancestors(pid, root) {
+        match ancestors(pid, layout) {
             Err(e) if look < LOOKS_MAX && e.kind() == io::ErrorKind::NotFound => look += 1,
             known => return known,
         }
     }
 }
 
-fn ancestors(mut pid: u32, root: &Path) -> io::Result<Option<String>> {
+/// The same of whoever is at the other end.
+pub fn at(stream: &UnixStream, layout: &Layout) -> io::Result<Option<Inside>> {
+    let caller = rustix::net::sockopt::socket_peercred(stream)?;
+    inside(caller.pid.as_raw_nonzero().get().unsigned_abs(), layout)
+}
+
+fn ancestors(mut pid: u32, layout: &Layout) -> io::Result<Option<Inside>> {
     for _ in 0..PARENTS_MAX {
         match std::fs::read(format!("/proc/{pid}/environ")) {
             Ok(environment) => {
-                if let Some(what) = marked(&environment, root) {
-                    return Ok(Some(what));
+                if let Some(inside) = marked(&environment, layout) {
+                    return Ok(Some(inside));
                 }
             }
             // Somebody else's, such as the system's first; its parents may still be ours.
@@ -61,34 +125,50 @@ fn ancestors(mut pid: u32, root: &Path) -> io::Result<Option<String>> {
             _ => return Ok(None),
         }
     }
-    Ok(Some("a process with too many parents".to_owned()))
+    Ok(Some(Inside::other("a process with too many parents")))
 }
 
-fn marked(environment: &[u8], root: &Path) -> Option<String> {
+fn marked(environment: &[u8], layout: &Layout) -> Option<Inside> {
     environment.split(|byte| *byte == 0).find_map(|entry| {
         let at = entry.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&entry[..at], &entry[at + 1..]);
-        let (_, what) = MARKERS.iter().find(|(marker, _)| marker.as_bytes() == name)?;
-        if !is_in(Path::new(OsStr::from_bytes(value)), root) {
-            return None;
-        }
-        // A session's is `SOCKET:NAME`, and an agent's name ends in its number.
-        let value = String::from_utf8_lossy(value);
-        let session = value.rsplit_once(':').filter(|_| name == terminal::tmux::MARKER.as_bytes());
-        Some(match session.map(|(_, name)| (name, name.rsplit_once("-e"))) {
-            Some((_, Some((_, epoch)))) if epoch.parse::<u64>().is_ok() => format!("agent {epoch}"),
-            Some((name, _)) => format!("session {name}"),
-            None => (*what).to_owned(),
-        })
+        let (_, kind) = MARKERS.iter().find(|(marker, _)| marker.as_bytes() == name)?;
+        let below = below(Path::new(OsStr::from_bytes(value)), layout.root())?;
+        let who = match kind {
+            Kind::Session => return Some(session(&below, layout)),
+            Kind::Check => Who::Check,
+            Kind::Setup => Who::Setup,
+            Kind::Notice => Who::Notice,
+        };
+        let mut parts = below.iter().map(OsStr::to_str);
+        let project = match (parts.next(), parts.next()) {
+            (Some(Some("projects")), Some(Some(name))) => name.parse().ok(),
+            _ => None,
+        };
+        Some(Inside { who, project })
     })
 }
 
-/// Whether it is below that folder, by whatever name.
-fn is_in(path: &Path, root: &Path) -> bool {
-    let Ok(root) = std::fs::metadata(root) else { return false };
-    path.ancestors().skip(1).any(|above| {
+/// A session's mark is `SOCKET:NAME`, and an agent's name ends in its number.
+fn session(below: &Path, layout: &Layout) -> Inside {
+    let below = below.to_string_lossy();
+    let name = below.rsplit_once(':').map_or("", |(_, name)| name);
+    match name.rsplit_once("-e").map(|(_, epoch)| epoch.parse()) {
+        Some(Ok(epoch)) => Inside::agent(layout, epoch),
+        _ if name.starts_with("hand-") => {
+            Inside { who: Who::Hand(one_line(name, NAME_CHARS_MAX)), project: None }
+        }
+        _ => Inside::other("the floor's tmux"),
+    }
+}
+
+/// Where it is below that folder, by whatever name.
+fn below(path: &Path, root: &Path) -> Option<PathBuf> {
+    let root = std::fs::metadata(root).ok()?;
+    let above = path.ancestors().skip(1).find(|above| {
         std::fs::metadata(above).is_ok_and(|above| (above.dev(), above.ino()) == (root.dev(), root.ino()))
-    })
+    })?;
+    path.strip_prefix(above).ok().map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -98,7 +178,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     /// What a process is found to be that a shell with that mark started, without it.
-    fn found(mark: Option<(&str, &str)>, root: &Path) -> Option<String> {
+    fn found(mark: Option<(&str, &str)>, root: &Path) -> Option<(String, Option<String>)> {
         let mut shell = Command::new("sh");
         shell
             .args(["-c", "env -i sh -c 'echo $$; exec cat'; true"])
@@ -110,11 +190,11 @@ mod tests {
         let mut out = std::io::BufReader::new(shell.stdout.take().expect("piped"));
         let mut line = String::new();
         std::io::BufRead::read_line(&mut out, &mut line).expect("its number");
-        let inside = inside(line.trim().parse().expect("a number"), root).expect("known");
+        let inside = inside(line.trim().parse().expect("a number"), &Layout::new(root)).expect("known");
         drop(shell.stdin.take());
         out.read_to_string(&mut line).expect("its end");
         shell.wait().expect("it ends");
-        inside
+        inside.map(|inside| (inside.who.to_string(), inside.project.map(|project| project.to_string())))
     }
 
     #[test]
@@ -131,15 +211,18 @@ mod tests {
         let by_hand = at("tmux.sock:hand-sample-dev-1-2-h3");
         let check = at("projects/sample/ci/run-1");
         assert_eq!(found(None, &root), None);
-        for (mark, value, who) in [
-            (terminal::tmux::MARKER, &session, "agent 7"),
-            (terminal::tmux::MARKER, &by_hand, "session hand-sample-dev-1-2-h3"),
-            (ci::local::MARKER, &check, "a check"),
-            (setup::MARKER, &check, "a setup"),
-            (notices::MARKER, &check, "a notice"),
+        let tmux = at("tmux.sock:tmux");
+        for (mark, value, who, project) in [
+            (terminal::tmux::MARKER, &session, "agent 7", None),
+            (terminal::tmux::MARKER, &by_hand, "session hand-sample-dev-1-2-h3", None),
+            (terminal::tmux::MARKER, &tmux, "the floor's tmux", None),
+            (ci::local::MARKER, &check, "a check", Some("sample")),
+            (setup::MARKER, &check, "a setup", Some("sample")),
+            (notices::MARKER, &check, "a notice", Some("sample")),
         ] {
-            assert_eq!(found(Some((mark, value)), &root).as_deref(), Some(who));
-            assert_eq!(found(Some((mark, value)), &link).as_deref(), Some(who), "by another path");
+            let expected = Some((who.to_owned(), project.map(str::to_owned)));
+            assert_eq!(found(Some((mark, value)), &root), expected);
+            assert_eq!(found(Some((mark, value)), &link), expected, "by another path");
             assert_eq!(found(Some((mark, value)), &other), None, "of another floor");
         }
     }

@@ -3,7 +3,7 @@
 
 use super::codex::Configuration;
 use super::settings::ClaudeRules;
-use super::writable::git_folders;
+use crate::git::writable::git_folders;
 use super::{
     AgentConfig, client, codex, mcp, prompt_file, result_file, rules, scratch, settings, through, trust,
 };
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-type Environment = Vec<(OsString, OsString)>;
+pub(super) type Environment = Vec<(OsString, OsString)>;
 
 pub struct Launcher<'a> {
     pub layout: &'a Layout,
@@ -84,7 +84,7 @@ impl Launcher<'_> {
         let files = rules::Files {
             phase: self.phase_file,
             prompt: &prompt_file(&folder),
-            scratch: &scratch(&folder),
+            scratch: &scratch(self.layout, epoch),
             result: role.reviews().then_some(&result),
         };
         let rules = ClaudeRules { allow: rules::claude(role, &self.config.allow, &files), no_mcp };
@@ -98,7 +98,9 @@ impl Launcher<'_> {
         let Some(home) = home else { return Ok(()) };
         let own = settings::Client::Claude.user_file(&home, config.as_deref());
         let skip = values.get("permission_mode").is_some_and(|mode| mode == &["bypassPermissions"]);
-        trust::settle(env, self.cwd, skip).map_err(PortError::transient)?;
+        if !self.config.isolation.is_on() {
+            trust::settle(env, self.cwd, skip).map_err(PortError::transient)?;
+        }
         env.extend(through::own_line(&own).map(|own| (through::STATUS_LINE.into(), own.into())));
         Ok(())
     }
@@ -122,7 +124,11 @@ impl Launcher<'_> {
             .extend(git_folders(self.layout, &self.start.project, self.cwd).map_err(PortError::transient)?);
         folders.extend(self.phase_file.parent().map(Path::to_owned));
         folders.push(session.clone());
-        overrides.extend(settings::codex_writable(&folders));
+        match self.config.isolation.is_on() {
+            // A sandbox in a jail would only be in the way of its own folders.
+            true => overrides.extend(settings::codex_unconfined()),
+            false => overrides.extend(settings::codex_writable(&folders)),
+        }
         values.insert("overrides".into(), overrides);
         let allowed: Vec<String> = self.config.allow.commands().collect();
         for (name, words) in [(through::NOTIFY, own.notify()), (through::ALLOW, Some(allowed))] {

@@ -6,7 +6,9 @@
 mod check;
 pub mod client;
 pub mod codex;
+mod grant;
 pub mod hooks;
+mod jailed;
 mod json_file;
 mod key;
 mod launch;
@@ -20,15 +22,17 @@ pub mod templates;
 pub mod through;
 pub mod transcript;
 pub mod trust;
-mod writable;
+
 
 pub use check::files as mending_files;
+pub use grant::Grant;
 pub use key::{KeyCommand, known as known_keys};
 pub use mcp::Mcp;
 
 use crate::host::atomic::write_atomic;
+use crate::jail::{Isolation, Jail};
 use crate::host::prune;
-use crate::layout::Layout;
+use crate::layout::{Layout, own_part};
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
@@ -69,6 +73,7 @@ pub struct AgentConfig {
     pub key: Option<KeyCommand>,
     /// Variables that the configuration passes on but that are not set.
     pub unset: Vec<String>,
+    pub isolation: Arc<Isolation>,
 }
 
 pub type AgentConfigs = Arc<dyn Fn(&ProjectName, Role) -> Option<AgentConfig> + Send + Sync>;
@@ -120,9 +125,11 @@ impl TmuxAgents {
     /// The path that the protocol names, or one of the floor's own if another floor has that. Once chosen, it
     /// stays.
     fn phase_file(&self, start: &StartSession) -> PathBuf {
-        let own = self.layout.session(start.epoch).join("phase");
+        let own = own_part(&self.layout.session(start.epoch)).join("phase");
+        // In a jail there is no other folder that a file could be replaced in.
+        let jailed = (self.configs)(&start.project, start.role).is_some_and(|c| c.isolation.is_on());
         let path = phase_file::path(&self.phase_dir, start.role, &start.project, start.assignment);
-        if own.exists() || !phase_file::claim(&path, self.layout.root()) { own } else { path }
+        if jailed || own.exists() || !phase_file::claim(&path, self.layout.root()) { own } else { path }
     }
 
     /// Agents call `shopfloor`, so it is on their PATH, whatever else is.
@@ -144,12 +151,16 @@ impl TmuxAgents {
     ) -> Vec<(OsString, OsString)> {
         let folder = self.layout.session(start.epoch);
         let mut env = config.env.clone();
+        if config.isolation.is_on() {
+            Jail::adjust(&mut env);
+        }
         let mut set = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
         set("PATH", self.path(config));
         set("SHOPFLOOR_HOME", self.layout.root().into());
+        set("SHOPFLOOR_DOOR", self.layout.door_socket().into());
         set("SHOPFLOOR_SESSION", start.epoch.to_string().into());
         set("SHOPFLOOR_ROLE", start.role.as_str().into());
         set("SHOPFLOOR_BRANCH", (&start.branch).into());
@@ -158,7 +169,7 @@ impl TmuxAgents {
         set("SHOPFLOOR_WORKTREE", (&briefing.worktree).into());
         if config.spec.capabilities.hooks {
             // For files that may be deleted without asking: see the guard.
-            set("TMPDIR", scratch(&folder).into());
+            set("TMPDIR", scratch(&self.layout, start.epoch).into());
         }
         // The names that the scripts of the seeds' agents use.
         set("PRIMARY_BRANCH", (&config.primary_branch).into());
@@ -184,8 +195,19 @@ impl TmuxAgents {
     }
 }
 
-fn scratch(folder: &Path) -> PathBuf {
-    folder.join("tmp")
+impl TmuxAgents {
+    /// What the session can reach besides its tree: its folder, to read, and the part of it that it writes.
+    fn jail<'c>(&self, start: &StartSession, config: &'c AgentConfig) -> PortResult<Jail<'c>> {
+        let tree = Tree::of_job(&start.project, start.role, start.assignment);
+        let jail = Jail::of_tree(&config.isolation, &self.layout, &tree).map_err(PortError::transient)?;
+        let home = jail.home();
+        let own = self.layout.session_own(start.epoch);
+        Ok(jail.read(self.layout.session(start.epoch)).write(own).write(home))
+    }
+}
+
+fn scratch(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session_own(epoch).join("tmp")
 }
 
 fn prompt_file(folder: &Path) -> PathBuf {
@@ -194,7 +216,7 @@ fn prompt_file(folder: &Path) -> PathBuf {
 
 /// Where a reviewer leaves its verdict.
 pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
-    layout.session(epoch).join("result.json")
+    own_part(&layout.session(epoch)).join("result.json")
 }
 
 /// Written whenever a message waits; its content does not matter.
@@ -240,9 +262,11 @@ impl Agents for TmuxAgents {
         }
         let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
         let folder = self.layout.session(start.epoch);
+        make_folder(&scratch(&self.layout, start.epoch)).map_err(PortError::transient)?;
+        Grant::give(&self.layout, start.epoch, &start.project, start.role, start.assignment)
+            .map_err(PortError::transient)?;
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
-        make_folder(&scratch(&folder)).map_err(PortError::transient)?;
         // Numbers restart with a new store: what an earlier session of this number left is not this one's
         // result.
         remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
@@ -255,6 +279,9 @@ impl Agents for TmuxAgents {
         let launch =
             Launcher { layout: &self.layout, start, config: &config, cwd: &cwd, phase_file: &phase_file };
         let argv = launch.prepare(&mut env)?;
+        let jail = self.jail(start, &config)?;
+        let jail = jailed::move_in(jail, config.spec.setup, &cwd, &mut env).map_err(PortError::transient)?;
+        let argv = jail.wrap(&cwd, argv).map_err(PortError::transient)?;
         let templates = self.templates(&config);
         let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
         let prompt = prompt::render(start, briefing, primary, delivery, &templates)
@@ -293,6 +320,7 @@ impl Agents for TmuxAgents {
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
         self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
+        Grant::take_back(&self.layout, epoch).map_err(PortError::transient)?;
         // Nobody is left to write it, and a successor begins with an empty one. Another floor with a project
         // of that name may have taken its place. A file that cannot be removed is in nobody's way.
         if let Owner::Agent { role, assignment } = tree.owner {

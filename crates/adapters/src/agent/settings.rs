@@ -152,6 +152,11 @@ pub fn codex_writable(folders: &[PathBuf]) -> [String; 2] {
     ["-c".to_owned(), format!("sandbox_workspace_write.writable_roots={}", toml(&Value::Array(folders)))]
 }
 
+/// For Codex's command line: no sandbox of its own, since it is in ours.
+pub fn codex_unconfined() -> [String; 2] {
+    ["-c".to_owned(), "sandbox_mode=\"danger-full-access\"".to_owned()]
+}
+
 /// For Codex's command line: a server that must not be used. A name that cannot appear in a dotted path
 /// cannot be switched off there; such names are never passed in.
 pub fn codex_without_mcp(server: &str) -> [String; 2] {

@@ -1,5 +1,5 @@
-//! The way from an agent's client to the daemon, whether the daemon runs or not: files in the session's
-//! folder. `hooks.jsonl` holds every reported event, one per line, in order; `statusline.json` holds the
+//! The way from an agent's client to the daemon, whether the daemon runs or not: files in the part of the session's
+//! folder that is its own to write. `hooks.jsonl` holds every reported event, one per line, in order; `statusline.json` holds the
 //! newest status line; `hook-errors.log` what went wrong in a hook, which must not trouble the agent. In the
 //! other direction goes `protocol.md`: what a client is told again when it has forgotten it.
 //!
@@ -17,6 +17,7 @@
 //! grown past the old offset by then.
 
 use crate::host::atomic::write_replacing;
+use crate::layout::own_part;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, open};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -88,11 +89,11 @@ pub struct Batch {
 }
 
 pub fn hooks_file(dir: &Path) -> PathBuf {
-    dir.join("hooks.jsonl")
+    own_part(dir).join("hooks.jsonl")
 }
 
 pub fn statusline_file(dir: &Path) -> PathBuf {
-    dir.join("statusline.json")
+    own_part(dir).join("statusline.json")
 }
 
 /// Appends an event in one write. The folder must exist.
@@ -188,7 +189,7 @@ pub fn read_line(dir: &Path) -> io::Result<Option<Line>> {
 /// Notes what went wrong in a hook, if possible.
 pub fn complain(dir: &Path, at: Time, what: &str) {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-    let Ok(mut file) = open_regular(&dir.join("hook-errors.log"), flags) else { return };
+    let Ok(mut file) = open_regular(&own_part(dir).join("hook-errors.log"), flags) else { return };
     if file.metadata().is_ok_and(|meta| meta.len() < ERRORS_BYTES_MAX) {
         let _ = file.write(format!("{} {}\n", at.0, one_line(what, NAME_CHARS_MAX)).as_bytes());
     }

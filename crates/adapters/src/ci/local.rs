@@ -11,12 +11,14 @@
 //! - A run that was cancelled says so; it is neither green nor red.
 
 use super::checkout::{self, Source};
+use super::clean;
 use super::log::RunLog;
 use super::own::OwnSteps;
 use super::record;
 use super::step::{self, StepEnd, StepPlace};
 use super::trees::TestTree;
 use crate::git::origin;
+use crate::jail::{Isolation, Jail};
 use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
 use crate::layout::Layout;
@@ -69,6 +71,9 @@ pub struct CiConfig {
     pub primary_branch: String,
     /// The checks that a commit itself brings along.
     pub own: Option<OwnSteps>,
+    pub isolation: Arc<Isolation>,
+    /// Whether they may have a network where isolation takes it away.
+    pub network: bool,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.
@@ -161,7 +166,10 @@ impl LocalCi {
             if let Some(before) = before {
                 end_run(&before)?;
             }
-            self.run_commits(folder, &tree, request, &run, config, &mut log, &mut report)?;
+            let ran = self.run_commits(folder, &tree, request, &run, config, &mut log, &mut report);
+            // What they wrote into the folders that stood for the home and `/tmp` is nobody's.
+            clean::remove_any(&private(folder))?;
+            ran?;
         }
         log.finish()?;
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -196,7 +204,8 @@ impl LocalCi {
             }
             let request = CiRequest { commit, ..*request };
             let env = step_env(config, folder, &request);
-            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes() };
+            let jail = self.jail(folder, tree, &request, config);
+            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes(), jail: Some(&jail) };
             self.run_steps(&place, tree, &request, run, config, log, report)?;
             checked |= report.verdict == CiVerdict::Green;
             if !matches!(report.verdict, CiVerdict::Green | CiVerdict::Skipped) {
@@ -311,7 +320,27 @@ impl LocalCi {
     }
 }
 
+/// The run's folders that stand for the home and `/tmp`.
+fn private(folder: &Path) -> PathBuf {
+    folder.join("private")
+}
+
 impl LocalCi {
+    /// The checks see their checkout, what it borrows, and the door, at which they are told that they have nothing to ask.
+    fn jail<'c>(
+        &self,
+        folder: &Path,
+        tree: &TestTree,
+        request: &CiRequest<'_>,
+        config: &'c CiConfig,
+    ) -> Jail<'c> {
+        let jail = Jail::new(&config.isolation, self.layout.root(), &private(folder)).network(config.network);
+        jail.with_door(&self.layout)
+            .read(origin::near(&self.layout, request.project))
+            .read(self.holder(request))
+            .write(tree.path())
+    }
+
     /// The repository that has the commit.
     fn holder(&self, request: &CiRequest<'_>) -> PathBuf {
         match request.source {

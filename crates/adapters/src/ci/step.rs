@@ -5,6 +5,7 @@ use super::local::CiStep;
 use super::log::RunLog;
 use super::record;
 use crate::host::command;
+use crate::jail::Jail;
 use crate::host::process::{self, end_marked_tree, timespec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -43,12 +44,21 @@ pub(crate) struct StepPlace<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
     /// In the environment of every process of the run, and only there.
     pub(crate) marker: &'a [u8],
+    /// What it can reach; `None`: whatever the user can.
+    pub(crate) jail: Option<&'a Jail<'a>>,
 }
 
 pub(crate) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io::Result<StepEnd> {
     let path = place.env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path);
-    let mut shell = command::named("sh", path);
-    shell.args(["-euc", &step.run]);
+    let words = ["sh", "-euc", &step.run];
+    let shell = match place.jail.filter(|jail| jail.is_on()) {
+        Some(jail) => jail.command(place.tree, words)?,
+        None => {
+            let mut shell = command::named(words[0], path);
+            shell.args(&words[1..]);
+            shell
+        }
+    };
     run_command(place, shell, step.timeout, log)
 }
 

@@ -42,6 +42,7 @@ mod still;
 mod transfer;
 mod upkeep;
 mod workspace;
+pub(crate) mod writable;
 pub(crate) mod worktree;
 
 pub use kept::Rescued;

@@ -20,6 +20,7 @@ use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::git::Git;
 use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
+use crate::jail::{Isolation, Jail};
 use crate::host::process::{self, end_marked_tree};
 use crate::layout::Layout;
 use shopfloor_core::ci::infra_reason;
@@ -60,6 +61,9 @@ pub struct SetupConfig {
     pub redactor: Redactor,
     /// The user's own checkout.
     pub checkout: PathBuf,
+    pub isolation: Arc<Isolation>,
+    /// Whether the commands may have a network where isolation takes it away.
+    pub network: bool,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.
@@ -117,6 +121,13 @@ impl WorktreeSetup {
         config.env.iter().cloned().chain(ours).collect()
     }
 
+    /// The commands share their home with the agent that works in the worktree after them, and may read the user's
+    /// checkout.
+    fn jail<'c>(&self, tree: &Tree, config: &'c SetupConfig) -> io::Result<Jail<'c>> {
+        let jail = Jail::of_tree(&config.isolation, &self.layout, tree)?;
+        Ok(jail.network(config.network).read(&config.checkout))
+    }
+
     /// Runs the commands up to the first that fails, or all of them.
     fn run(
         &self,
@@ -131,7 +142,9 @@ impl WorktreeSetup {
         let path = self.layout.tree(tree);
         let env = self.environment(tree, config, port);
         let marker = process::marker(MARKER, &folder);
-        let place = StepPlace { folder: &folder, tree: &path, env: &env, marker: marker.as_encoded_bytes() };
+        let jail = self.jail(tree, config)?;
+        let marker = marker.as_encoded_bytes();
+        let place = StepPlace { folder: &folder, tree: &path, env: &env, marker, jail: Some(&jail) };
         let began = Instant::now();
         let mut failed = None;
         for command in commands {

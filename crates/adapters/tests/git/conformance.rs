@@ -74,6 +74,8 @@ fn fitted(story: impl Fn(&Fitted<'_>)) {
             env: env.map(|(name, value)| (OsString::from(name), value)).to_vec(),
             redactor: Redactor::default(),
             checkout: floor.project.checkout.clone(),
+            isolation: Arc::default(),
+            network: false,
         };
         let configs = Arc::new(move |_: &ProjectName| Some(config.clone()));
         let setup = WorktreeSetup::new(floor.git.clone(), floor.layout.clone(), configs);

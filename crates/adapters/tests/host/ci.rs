@@ -80,6 +80,8 @@ impl Floor {
             skip: SkipPaths::new(&["docs/**".to_owned(), "*.md".to_owned()]).expect("patterns"),
             primary_branch: "main".to_owned(),
             own: Some(own()),
+            isolation: Arc::default(),
+            network: false,
         };
         let progress = Arc::clone(&self.progress);
         let observer = move |event: &CiProgress| {

@@ -151,6 +151,7 @@ fn staffed(story: impl Fn(&Staffed)) {
         prompt: None,
         key: None,
         unset: Vec::new(),
+        isolation: Arc::default(),
     };
     let agents = TmuxAgents {
         layout: Layout::new(folder.join("floor")),

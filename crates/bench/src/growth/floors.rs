@@ -100,6 +100,8 @@ fn ci(floor: &BenchFloor, steps: Arc<Mutex<Vec<Duration>>>) -> Result<LocalCi> {
         skip: SkipPaths::new(&[]).map_err(anyhow::Error::msg)?,
         primary_branch: "main".into(),
         own: None,
+        isolation: Arc::default(),
+        network: false,
     };
     let project = floor.project();
     let configs = move |name: &ProjectName| (*name == project).then(|| config.clone());

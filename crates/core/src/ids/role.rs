@@ -1,6 +1,7 @@
 //! Roles: a validated name, and what the core asks of whoever has it.
 
 use super::InvalidName;
+use crate::capability::Capability;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,17 +42,28 @@ pub struct Profile {
     pub prompt: &'static str,
     /// It has the user's own MCP servers, unless the project says otherwise.
     pub users_servers: bool,
+    pub may: &'static [Capability],
 }
 
 /// People look for the worktree of an issue, so it is named after that.
 const DEVELOPERS_TREE: &str = "issue";
 
-const DEVELOPER: Profile =
-    Profile { duty: Duty::Develop, checkout: Checkout::Branch, prompt: "dev", users_servers: true };
+const DEVELOPER: Profile = Profile {
+    duty: Duty::Develop,
+    checkout: Checkout::Branch,
+    prompt: "dev",
+    users_servers: true,
+    may: &[Capability::Inbox, Capability::Look, Capability::Comment, Capability::Propose],
+};
 
 /// It looks at others' work, and gets no servers unless somebody says so.
-const REVIEWER: Profile =
-    Profile { duty: Duty::Review, checkout: Checkout::Commit, prompt: "review", users_servers: false };
+const REVIEWER: Profile = Profile {
+    duty: Duty::Review,
+    checkout: Checkout::Commit,
+    prompt: "review",
+    users_servers: false,
+    may: &[Capability::Inbox, Capability::Look, Capability::Comment],
+};
 
 impl Role {
     pub const RULE: &'static str =

@@ -1,8 +1,14 @@
-//! What is a person's to do. Everything else a command does is for anybody who may use the floor: to look, and what
-//! an agent says of its own work. Each command names its own cases; here they are enforced, in one place.
+//! What is a person's to do, and what an agent may by its role. Each command names its own cases; here they are
+//! enforced, in one place, whatever way a command came.
+//!
+//! Invariant: what no capability covers, and no agent's own word is, needs a person.
 
 use super::{CliError, CliResult, Command, Context, Exit};
+use crate::asker::{Inside, Who};
+use shopfloor_adapters::agent::Grant;
+use shopfloor_core::capability::Capability;
 use shopfloor_core::event::Event;
+use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::text::one_line;
 
 /// What to do instead, where no command has more to say.
@@ -11,13 +17,72 @@ pub(super) const ELSEWHERE: &str = "run it outside of what the factory started";
 const ASKED_WORDS: usize = 3;
 const ASKED_CHARS_MAX: usize = 80;
 
-/// Refuses what only a person may do to anybody else, and journals who asked.
+/// What a command that is not only for people takes.
+pub(super) enum Needed {
+    /// It is the session's own word, or tells nothing of the floor.
+    Nothing,
+    Capability(Capability),
+    /// On that issue.
+    On(Capability, IssueNumber),
+    /// To run sessions by hand: for people, and the programs they do it with.
+    Orchestrating,
+}
+
+/// Refuses what only a person may do to anybody else, and an agent what its role may not; and journals who asked.
 pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
-    let Some(instead) = persons(command) else { return Ok(()) };
-    let Some(who) = context.inside() else { return Ok(()) };
+    let Some(inside) = context.inside() else { return Ok(()) };
+    let instead = match persons(command) {
+        Some(instead) => instead,
+        None if may(context, inside, &needed(command)) => return Ok(()),
+        None => ELSEWHERE,
+    };
     // Whether it can be journaled or not, it is not done.
-    let _ = journal(context, who);
-    Err(CliError::new(Exit::NeedsPerson, format!("this needs a person, and {who} asks")).hint(instead))
+    let _ = journal(context, inside);
+    Err(CliError::new(Exit::NeedsPerson, format!("this needs a person, and {} asks", inside.who)).hint(instead))
+}
+
+fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
+    let (capability, about) = match needed {
+        Needed::Nothing => return true,
+        Needed::Capability(capability) => (*capability, None),
+        Needed::On(capability, issue) => (*capability, Some(*issue)),
+        Needed::Orchestrating => return matches!(inside.who, Who::Hand(_)),
+    };
+    match &inside.who {
+        Who::Agent(epoch) => {
+            let elsewhere = context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
+            let grant = Grant::of(&context.layout, *epoch);
+            !elsewhere && grant.is_some_and(|grant| grant.may(capability, about))
+        }
+        Who::Hand(_) => true,
+        Who::Notice => capability == Capability::Look,
+        Who::Check | Who::Setup | Who::Other(_) => false,
+    }
+}
+
+fn needed(command: &Command) -> Needed {
+    match command {
+        Command::Phase(_)
+        | Command::Hook(_)
+        | Command::Statusline
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::DemoAgent(_) => Needed::Nothing,
+        Command::Inbox(_) => Needed::Capability(Capability::Inbox),
+        Command::Issue(args) => args.needed(),
+        Command::Pr(_)
+        | Command::Status(_)
+        | Command::Explain(_)
+        | Command::Questions(_)
+        | Command::Agents(_)
+        | Command::Next(_)
+        | Command::Events(_)
+        | Command::Prompt(_)
+        | Command::Ci(_)
+        | Command::MergeQueue(_) => Needed::Capability(Capability::Look),
+        // The others are for people, or for the programs that people run sessions with.
+        _ => Needed::Orchestrating,
+    }
 }
 
 /// What to do instead, if it is only for people.
@@ -72,12 +137,17 @@ fn asked(args: impl Iterator<Item = String>) -> String {
     words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
 }
 
-fn journal(context: &Context, who: &str) -> CliResult<()> {
-    let project = match context.project() {
-        Ok(project) => project,
-        Err(e) => context.projects()?.into_iter().next().ok_or(e)?,
+fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
+    let project = match (&inside.project, context.project()) {
+        (Some(project), _) => project.clone(),
+        (None, Ok(project)) => project.name,
+        (None, Err(e)) => context.projects()?.into_iter().next().ok_or(e)?.name,
     };
-    let asked = one_line(&asked(std::env::args().skip(1)), ASKED_CHARS_MAX);
-    context.submit(&Event::PersonNeeded { project: project.name, by: who.to_owned(), asked })?;
+    context.submit(&refused(project, &inside.who, std::env::args().skip(1)))?;
     Ok(())
+}
+
+/// What is put on record of it.
+pub(crate) fn refused(project: ProjectName, who: &Who, args: impl Iterator<Item = String>) -> Event {
+    Event::PersonNeeded { project, by: who.to_string(), asked: one_line(&asked(args), ASKED_CHARS_MAX) }
 }

@@ -18,6 +18,10 @@ pub struct BodyArgs {
 }
 
 impl BodyArgs {
+    pub fn file(&self) -> Option<&Path> {
+        self.body_file.as_deref()
+    }
+
     pub fn read(self) -> CliResult<Option<String>> {
         match self.body_file {
             Some(file) => read_file(&file).map(Some),

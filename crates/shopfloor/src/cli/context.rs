@@ -2,14 +2,15 @@
 //! reads the environment for them.
 
 use super::error::{CliError, CliResult};
-use crate::asker;
+use crate::asker::{self, Inside, Who};
+use crate::daemon::ASKER;
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::state::Project;
 use shopfloor_core::text::one_line;
@@ -25,7 +26,7 @@ pub struct Context {
     pub desk: Desk,
     pub json: bool,
     project: Option<String>,
-    inside: OnceCell<Option<String>>,
+    inside: OnceCell<Option<Inside>>,
 }
 
 impl Deref for Context {
@@ -70,22 +71,35 @@ impl Context {
     }
 
     /// What of the floor's own is asking; `None`: a person. A variable can only make less of somebody.
-    pub fn inside(&self) -> Option<&str> {
-        let find = || match asker::inside(std::process::id(), self.layout.root()) {
+    pub fn inside(&self) -> Option<&Inside> {
+        let find = || match asker::inside(std::process::id(), &self.layout) {
             Ok(None) => {
-                let session = std::env::var("SHOPFLOOR_SESSION").ok().filter(|session| !session.is_empty());
-                session.map(|session| format!("agent {}", one_line(&session, 80)))
+                let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+                let named = variable(ASKER).or_else(|| variable("SHOPFLOOR_SESSION"))?;
+                Some(match named.parse() {
+                    Ok(epoch) => Inside::agent(&self.layout, epoch),
+                    Err(_) => Inside::other("a process with a session's variables"),
+                })
             }
             Ok(inside) => inside,
-            Err(_) => Some("a process whose parents are not to be known".to_owned()),
+            Err(_) => Some(Inside::other("a process whose parents are not to be known")),
         };
-        self.inside.get_or_init(find).as_deref()
+        self.inside.get_or_init(find).as_ref()
+    }
+
+    /// The agent's session that is asking.
+    pub fn session(&self) -> CliResult<Epoch> {
+        match self.inside().map(|inside| &inside.who) {
+            Some(Who::Agent(epoch)) => Ok(*epoch),
+            _ => Err(CliError::usage("this is not an agent's session")
+                .hint("the factory gives messages to the agents it starts")),
+        }
     }
 
     /// Who says it: the agent if this is its session, else the person at the terminal.
     pub fn author(&self) -> String {
         let named = match self.inside() {
-            Some(inside) => inside.to_owned(),
+            Some(inside) => inside.who.to_string(),
             None => std::env::var("USER").unwrap_or_default(),
         };
         let name = one_line(&named, 80);
@@ -96,9 +110,12 @@ impl Context {
     /// of this folder; else the only one.
     pub fn project(&self) -> CliResult<Project> {
         let projects = self.projects()?;
-        // An agent's session says which project it is for.
-        let session = std::env::var_os("SHOPFLOOR_SESSION").and_then(|_| std::env::var("PROJECT_NAME").ok());
-        let named = self.project.clone().or(session);
+        // An agent's session is for one project; what a hand session's variables say is its person's own.
+        let session = self.inside().map(|inside| match &inside.project {
+            Some(project) => Some(project.to_string()),
+            None => std::env::var("PROJECT_NAME").ok(),
+        });
+        let named = self.project.clone().or(session.flatten());
         if let Some(name) = named {
             let name: ProjectName = name.parse()?;
             let known = || projects.iter().map(|p| p.name.to_string()).collect::<Vec<_>>().join(", ");
@@ -133,6 +150,11 @@ impl Context {
     pub fn redactor(&self) -> CliResult<Redactor> {
         let checkout = self.project()?.checkout;
         Projects::redactor(&self.floor_config()?, Path::new(&checkout))
+    }
+
+    /// The project given with `--project`.
+    pub fn named(&self) -> Option<&str> {
+        self.project.as_deref()
     }
 
     pub fn names_a_project(&self) -> bool {

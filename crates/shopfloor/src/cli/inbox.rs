@@ -3,12 +3,14 @@
 use super::{CliError, CliResult, Context, Exit, output};
 use crate::config::Span;
 use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
 use shopfloor_adapters::agent::bell_file;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::{Message, SessionState};
 use std::io::Write;
+use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
@@ -31,8 +33,15 @@ enum InboxCommand {
     Peek,
 }
 
+/// A message as programs get it.
+#[derive(Serialize, Deserialize)]
+struct MessageView {
+    id: u64,
+    text: String,
+}
+
 pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
-    let epoch = session()?;
+    let epoch = context.session()?;
     // One writer to a session: what is typed must not be taken here as well.
     if context.engine()?.floor().sessions.get(&epoch).is_some_and(|s| s.client.typed) {
         return Err(CliError::failed("messages to this session are typed into it")
@@ -55,16 +64,20 @@ pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The session this process runs in.
-pub fn session() -> CliResult<Epoch> {
-    std::env::var("SHOPFLOOR_SESSION").ok().and_then(|s| s.parse().ok()).ok_or_else(|| {
-        CliError::usage("SHOPFLOOR_SESSION is not set: this is not an agent's session")
-            .hint("the factory sets it for the agents it starts")
-    })
+/// The next message, taken as an agent takes it: by asking this program, which finds its way to the floor.
+pub fn next() -> CliResult<String> {
+    let asked = Command::new(std::env::current_exe()?).args(["--json", "inbox", "wait"]).output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if !asked.status.success() {
+        return Err(CliError::failed(text(&asked.stderr)));
+    }
+    let message: MessageView = serde_json::from_slice(&asked.stdout)
+        .map_err(|e| CliError::failed(format!("the inbox answered what is no message: {e}")))?;
+    Ok(message.text)
 }
 
 /// Blocks until a message for the session waits.
-pub fn wait(context: &Context, epoch: Epoch, timeout: Option<Span>) -> CliResult<Message> {
+fn wait(context: &Context, epoch: Epoch, timeout: Option<Span>) -> CliResult<Message> {
     let (ring, rung) = channel();
     let watcher = FileWatcher::spawn(move |_| {
         // Nobody listens any more: there is nothing left to wait for.
@@ -103,7 +116,7 @@ pub fn wait(context: &Context, epoch: Epoch, timeout: Option<Span>) -> CliResult
 
 fn show(context: &Context, message: &Message) -> CliResult<()> {
     if context.json {
-        output::json(&serde_json::json!({ "id": message.id.0, "text": message.text }));
+        output::json(&MessageView { id: message.id.0, text: message.text.clone() });
     } else {
         output::line(message.text.trim_end());
     }

@@ -14,6 +14,7 @@ mod context;
 mod counted;
 mod deps;
 mod doctor;
+mod door;
 mod down;
 mod error;
 mod escalate;
@@ -45,10 +46,12 @@ mod troubles;
 mod up;
 mod verify;
 
+pub(crate) use authority::refused;
 pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
 pub use shopfloor_desk::now;
 
+use crate::daemon::ASKER;
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -137,9 +140,13 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.json;
-    let result = Context::from_environment(cli.home, cli.project, cli.json).and_then(|context| {
-        authority::check(&context, &cli.command).and_then(|()| run(&context, cli.command))
-    });
+    if std::env::var_os(ASKER).is_some() && !door::end_with_the_daemon() {
+        return Exit::Busy.into();
+    }
+    let result = match door::of(&cli) {
+        Some(door) => door::ask(&door, &cli),
+        None => here(cli),
+    };
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -147,6 +154,12 @@ pub fn main() -> ExitCode {
             error.exit.into()
         }
     }
+}
+
+fn here(cli: Cli) -> CliResult<Exit> {
+    let context = Context::from_environment(cli.home, cli.project, cli.json)?;
+    authority::check(&context, &cli.command)?;
+    run(&context, cli.command)
 }
 
 /// What is not understood, or only asks for help. Nobody but the words themselves says whether a program
@@ -179,7 +192,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Ci(args) => ci::run(context, args),
         Command::Completions(args) => completions::completions(args),
         Command::Config(args) => config::run(context, args),
-        Command::DemoAgent(args) => demo_agent::run(context, &args),
+        Command::DemoAgent(args) => demo_agent::run(&args),
         Command::Deps(args) => deps::run(context, &args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Down => down::run(context),

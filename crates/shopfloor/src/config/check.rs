@@ -3,6 +3,7 @@
 use super::duration::Span;
 use super::error::ConfigError;
 use super::load::{choose, kind};
+use super::isolation::is_usable;
 use super::retention::JOURNAL_MIN;
 use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};
@@ -17,7 +18,7 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "project",
     "forge",
     "ci",
@@ -31,11 +32,12 @@ const TABLES: [&str; 14] = [
     "defaults",
     "rescue",
     "retention",
+    "isolation",
     "worktree",
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 6] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp"];
+const WORDS: [&str; 7] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp", "level"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
@@ -229,6 +231,13 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
         let what =
             format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);
         return Err(source.at_key(&["retention", "journal"], what).hint("\"never\" keeps all of it"));
+    }
+    let isolation = &config.isolation;
+    for (key, paths) in [("read", &isolation.read), ("caches", &isolation.caches)] {
+        if let Some(path) = paths.iter().find(|path| !is_usable(path)) {
+            let what = format!("{path:?} of `{key}` in [isolation] is not an absolute path");
+            return Err(source.at_key(&["isolation", key], what).hint("begin it with / or with ~/"));
+        }
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])
 }

@@ -19,6 +19,9 @@ pub struct Ci {
     pub timeout: Span,
     /// Names of environment variables that the checks may see, besides a minimal set.
     pub pass_env: Vec<String>,
+    /// Whether the checks and the setup of worktrees have a network at isolation level "network". At every other
+    /// level they do.
+    pub network: bool,
     /// Bytes of output kept of a run; what comes after is dropped.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub log_max: u64,
@@ -61,6 +64,7 @@ settings!(Ci {
 } and {
     steps: Vec::new(),
     pass_env: Vec::new(),
+    network: false,
     log_max: 4 * 1024 * 1024,
     skip_paths: Vec::new(),
     infra: Vec::new(),

@@ -1,6 +1,7 @@
 //! The structure of `floor.toml`.
 
 use super::agents::Agents;
+use super::isolation::Isolation;
 use super::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ pub struct FloorConfig {
     pub sessions: Sessions,
     pub limits: FloorLimits,
     pub retention: Retention,
+    pub isolation: Isolation,
     pub git: Git,
     pub defaults: Defaults,
     pub compat: Compat,

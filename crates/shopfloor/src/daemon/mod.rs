@@ -2,6 +2,7 @@
 //! one, and everything it knows is in the store.
 
 mod checkouts;
+mod door;
 mod mending;
 mod numbers;
 mod origins;
@@ -13,6 +14,7 @@ mod signs;
 mod socket;
 mod watches;
 
+pub use door::{ASKER, Door, Reply, Request};
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
@@ -26,6 +28,7 @@ use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, branches, origin, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
+use shopfloor_adapters::jail::Isolation;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::Commands;
 use shopfloor_adapters::seed_files::SeedFiles;
@@ -38,6 +41,7 @@ use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::Store;
 use shopfloor_store::ci::{CiRuns, CiStep, NewRun};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -69,6 +73,7 @@ pub struct Daemon {
     /// Held until the daemon ends, in whatever way.
     _lock: FileLock,
     _socket: Socket,
+    _door: Door,
 }
 
 impl Daemon {
@@ -93,7 +98,9 @@ impl Daemon {
             repos::ensure(&git, &desk.layout, &project)
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
-        let (projects, refused) = projects.with_accepted(accepted(&git, &desk.layout));
+        let isolation = isolation(&floor_config)?;
+        tracing::info!("isolation: {}", isolation.note());
+        let (projects, refused) = projects.isolated(isolation).with_accepted(accepted(&git, &desk.layout));
         unusable.extend(refused);
         for Unusable { project, error } in &unusable {
             tracing::warn!("nothing new is started in {project}: {}", error.message);
@@ -121,7 +128,7 @@ impl Daemon {
         let tmux = Tmux::new(desk.layout.tmux_socket(), path)
             .connect(panes.callback())
             .map_err(|e| Error::failed(e.to_string()))?;
-        let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
+        let phase_dir = PathBuf::from(&floor_config.sessions.phase_dir);
         let seeds =
             floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), desk.layout.root()));
         let mut ports = ports(desk, &projects, &git, &tmux, phase_dir)?;
@@ -151,9 +158,18 @@ impl Daemon {
             })
         })?;
         stop_on_signals(runner.handle())?;
-        let socket = Socket::listen(&desk.layout, runner.handle(), projects)?;
-        Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
+        let socket = Socket::listen(&desk.layout, runner.handle(), projects.clone())?;
+        let door = Door::open(&desk.layout, runner.handle(), projects)?;
+        Ok(Daemon { runner, tmux, _lock: lock, _socket: socket, _door: door })
     }
+}
+
+/// What can be had here of the isolation that the floor asks for.
+pub fn isolation(floor: &config::FloorConfig) -> Result<Isolation> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Isolation::find(floor.isolation.wanted(&home.unwrap_or_default(), path))
+        .map_err(|e| Error::usage(e.to_string()).hint("set `level` in [isolation] of floor.toml to \"auto\" or \"none\" to go without"))
 }
 
 /// Takes the floor, or says who has it. A holder that does not answer is dying or just starting, and is
@@ -191,8 +207,9 @@ pub fn ports_to_look(desk: &Desk, floor: &Floor) -> Result<(Ports, Vec<Event>)> 
     let floor_config = config::load::floor(&desk.layout.config())?;
     let git = config::load::git(&floor_config)?;
     let (projects, _) = Projects::load(&floor_config, Catalogue::load(&desk.layout.runtimes())?, floor);
+    let projects = projects.isolated(isolation(&floor_config)?);
     let tmux = Tmux::new(desk.layout.tmux_socket(), std::env::var_os("PATH").unwrap_or_default());
-    let phase_dir = std::path::PathBuf::from(&floor_config.sessions.phase_dir);
+    let phase_dir = PathBuf::from(&floor_config.sessions.phase_dir);
     Ok((ports(desk, &projects, &git, &tmux, phase_dir)?, projects.events(floor)))
 }
 
@@ -201,7 +218,7 @@ fn ports(
     projects: &Projects,
     git: &shopfloor_adapters::git::Git,
     tmux: &Tmux,
-    phase_dir: std::path::PathBuf,
+    phase_dir: PathBuf,
 ) -> Result<Ports> {
     let layout = &desk.layout;
     let lookup = projects.git_lookup();

@@ -1,7 +1,6 @@
 //! What the scripted agent is played through: its own plain output and inbox, or a terminal client.
 
-use crate::cli::{CliResult, Context, inbox};
-use shopfloor_core::event::Event;
+use crate::cli::{CliResult, inbox};
 use std::io::Write;
 
 /// What a person is asked.
@@ -35,14 +34,13 @@ pub trait Client {
 }
 
 /// Lines on standard output, messages from the inbox.
-pub struct Plain<'a> {
-    pub context: &'a Context,
+pub struct Plain {
     pub prompt: String,
     /// Takes no message, ever.
     pub deaf: bool,
 }
 
-impl Client for Plain<'_> {
+impl Client for Plain {
     fn say(&self, line: &str) {
         println!("{line}");
     }
@@ -52,13 +50,10 @@ impl Client for Plain<'_> {
     }
 
     fn next_message(&self) -> CliResult<String> {
-        let epoch = inbox::session()?;
         if self.deaf {
             self.freeze();
         }
-        let message = inbox::wait(self.context, epoch, None)?;
-        self.context.submit(&Event::MessageTaken { message: message.id, epoch })?;
-        Ok(message.text)
+        inbox::next()
     }
 
     fn before(&self, command: &str) {

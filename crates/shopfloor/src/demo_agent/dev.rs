@@ -168,7 +168,8 @@ impl Dev<'_> {
             && !self.script.has("no-push")
         {
             hold::at(self.script, "committed")?;
-            git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)])?;
+            // In a jail it cannot: then the factory takes the commits from here.
+            let _ = git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)]);
         }
         Ok(())
     }

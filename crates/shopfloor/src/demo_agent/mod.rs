@@ -15,7 +15,7 @@ mod script;
 mod terminal;
 mod trouble;
 
-use crate::cli::{CliError, CliResult, Context, Exit};
+use crate::cli::{CliError, CliResult, Exit};
 use clap::Args;
 use client::{Client, Plain};
 use script::Script;
@@ -36,7 +36,7 @@ pub struct DemoArgs {
     name: String,
 }
 
-pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
+pub fn run(args: &DemoArgs) -> CliResult<Exit> {
     let prompt_file = variable("SHOPFLOOR_PROMPT_FILE")?;
     let prompt = std::fs::read_to_string(&prompt_file)
         .map_err(|e| CliError::failed(format!("the prompt {prompt_file} cannot be read: {e}")))?;
@@ -50,7 +50,7 @@ pub fn run(context: &Context, args: &DemoArgs) -> CliResult<Exit> {
         let habits = args.role.develops().then_some(&script);
         Box::new(terminal::Terminal::start(&args.session_id, &args.name, habits)?)
     } else {
-        Box::new(Plain { context, prompt: prompt.clone(), deaf: script.has("deaf") })
+        Box::new(Plain { prompt: prompt.clone(), deaf: script.has("deaf") })
     };
     client.say(&format!("demo agent, session {}", variable("SHOPFLOOR_SESSION")?));
     for line in not_understood {

@@ -14,6 +14,7 @@ use shopfloor_adapters::git::branches::OriginFile;
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
+use shopfloor_adapters::jail::Isolation;
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_core::allow::Allowed;
@@ -26,6 +27,7 @@ use shopfloor_core::runtime::Values;
 use shopfloor_core::state::Floor;
 use shopfloor_desk::Error;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use surroundings::Surroundings;
@@ -83,6 +85,8 @@ pub struct Projects {
     floor: Arc<FloorConfig>,
     runtimes: Arc<Catalogue>,
     around: Surroundings,
+    /// What whatever is started can reach.
+    isolation: Arc<Isolation>,
     /// How to get at what is accepted; none for whoever only looks.
     accepted: Option<Accepted>,
     /// Where each is, also of those that cannot be read.
@@ -122,6 +126,20 @@ impl Projects {
             Some(last) if projects.all().is_empty() => Err(last.error),
             _ => Ok(projects),
         }
+    }
+
+    /// From now on that is what agents, checks and setup commands can reach. Nothing is started before.
+    pub fn isolated(self, isolation: Isolation) -> Self {
+        Projects { isolation: Arc::new(isolation), ..self }
+    }
+
+    /// What whatever is started gets its variables from.
+    pub fn surroundings(&self) -> BTreeMap<OsString, OsString> {
+        self.around.all()
+    }
+
+    pub fn isolation(&self) -> &Isolation {
+        &self.isolation
     }
 
     /// From now on the checks are those that the primary branch has. The projects that have none there that can be
@@ -312,6 +330,8 @@ impl Projects {
                 skip: SkipPaths::new(&ci.skip_paths).unwrap_or_default(),
                 primary_branch: project.config.project.primary_branch.clone(),
                 own: Some(projects.own_steps()),
+                isolation: projects.isolation.clone(),
+                network: ci.network,
             })
         })
     }
@@ -340,6 +360,8 @@ impl Projects {
                 env: clean_env(projects.around.all(), &project.config.ci.pass_env),
                 redactor: project.redactor,
                 checkout: project.checkout,
+                isolation: projects.isolation.clone(),
+                network: project.config.ci.network,
             })
         })
     }
@@ -386,6 +408,7 @@ impl Projects {
                     .zip(agent.key_variable())
                     .map(|(argv, variable)| KeyCommand { argv, variable: variable.to_owned() }),
                 unset: unset(&project.config, role, &|name| projects.around.is_set(name)),
+                isolation: projects.isolation.clone(),
             })
         })
     }

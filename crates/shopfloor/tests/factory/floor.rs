@@ -43,6 +43,10 @@ max_jobs = 2
 respawn_backoff = "10ms"
 "#;
 
+/// The level of isolation for tests that are about something else. Many of them have agents and checks that look at
+/// what a test left outside, so it is "none" unless somebody wants to know.
+const LEVEL: &str = "SHOPFLOOR_TEST_ISOLATION";
+
 impl Floor {
     /// A registered project whose configuration ends with `config`.
     pub fn new(config: &str) -> Floor {
@@ -61,7 +65,16 @@ impl Floor {
         std::fs::write(floor.path("repo/shopfloor.toml"), format!("{CONFIG}{config}")).expect("written");
         let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", floor.path("phases").display());
         std::fs::write(floor.home().join("floor.toml"), sessions).expect("written");
+        floor.isolate(&std::env::var(LEVEL).unwrap_or_else(|_| "none".into()));
         floor
+    }
+
+    /// From now on, that is the level of isolation.
+    pub fn isolate(&self, level: &str) {
+        let file = self.home().join("floor.toml");
+        let text = std::fs::read_to_string(&file).expect("it is there");
+        let kept = text.split("[isolation]").next().unwrap_or_default();
+        std::fs::write(file, format!("{kept}[isolation]\nlevel = \"{level}\"\n")).expect("written");
     }
 
     /// Changes the project's configuration.

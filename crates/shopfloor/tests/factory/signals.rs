@@ -62,7 +62,8 @@ fn another_floor_of_the_same_name_gets_the_protocols_path_when_the_first_is_done
     let dev = r#"echo "$PHASE_FILE" > "$SHOPFLOOR_HOME/seen"; shopfloor phase failed --detail enough"#;
     let [one, two] = [config(dev, "exit 0"), config(dev, "exit 0")].map(|config| Floor::new(&config));
     let phases = one.path("phases");
-    let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", phases.display());
+    let sessions =
+        format!("[sessions]\nphase_dir = \"{}\"\n[isolation]\nlevel = \"none\"\n", phases.display());
     std::fs::write(two.home().join("floor.toml"), sessions).expect("written");
     for floor in [&one, &two] {
         let issue = floor.issue("Say where", "");

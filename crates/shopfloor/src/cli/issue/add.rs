@@ -16,7 +16,7 @@ pub struct AddArgs {
     /// One line that says what is wanted
     title: String,
     #[command(flatten)]
-    body: BodyArgs,
+    pub(super) body: BodyArgs,
     /// A label of the project, such as backlog (asks for work) or priority
     #[arg(long = "label", value_name = "LABEL")]
     pub(super) labels: Vec<String>,

@@ -39,12 +39,12 @@ pub struct LabelArgs {
 #[derive(Args)]
 pub struct CommentArgs {
     #[arg(value_name = "ISSUE")]
-    number: IssueNumber,
+    pub(super) number: IssueNumber,
     #[arg(required_unless_present = "body_file", conflicts_with = "body_file")]
     text: Option<String>,
     /// A file with the text; `-` is standard input
     #[arg(long, value_name = "FILE")]
-    body_file: Option<PathBuf>,
+    pub(super) body_file: Option<PathBuf>,
     /// Change the comment with that id instead, as `issue show --json` tells it
     #[arg(long, value_name = "ID")]
     pub(super) edit: Option<u64>,

@@ -6,8 +6,11 @@ mod labels;
 mod list;
 mod show;
 
+use super::authority::Needed;
 use super::{CliResult, Context, Exit};
 use clap::{Args, Subcommand};
+use shopfloor_core::capability::Capability;
+use std::path::Path;
 
 /// Add, show and change issues
 #[derive(Args)]
@@ -20,7 +23,6 @@ impl IssueArgs {
     pub(super) fn persons(&self) -> Option<&'static str> {
         match &self.command {
             IssueCommand::List(_) | IssueCommand::Show(_) => None,
-            // What has no label starts nothing.
             IssueCommand::Add(args) if args.labels.is_empty() => None,
             IssueCommand::Add(_) => {
                 Some("an agent may add it without a label; a person decides about the work")
@@ -31,6 +33,26 @@ impl IssueArgs {
             | IssueCommand::Label(_)
             | IssueCommand::Close(_)
             | IssueCommand::Reopen(_) => Some("an agent may comment on the issue, and signals a phase"),
+        }
+    }
+}
+
+impl IssueArgs {
+    pub(super) fn needed(&self) -> Needed {
+        match &self.command {
+            // What has no label starts nothing.
+            IssueCommand::Add(_) => Needed::Capability(Capability::Propose),
+            IssueCommand::Comment(args) => Needed::On(Capability::Comment, args.number),
+            _ => Needed::Capability(Capability::Look),
+        }
+    }
+
+    /// A file that a text is read from.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.command {
+            IssueCommand::Add(args) => args.body.file(),
+            IssueCommand::Comment(args) => args.body_file.as_deref(),
+            _ => None,
         }
     }
 }

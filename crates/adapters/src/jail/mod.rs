@@ -1,0 +1,334 @@
+//! What a program that the factory starts can reach: an agent's client, a check, a setup command.
+//!
+//! In a jail the machine is there to read, but for the person's home, `/tmp`, `/run` and the floor's home, which are
+//! empty but for what is named. Only what is named can be written. Processes see none but their own, and end with the
+//! first of them. The jail is built by bubblewrap. Where that does not work, a program runs as it is, and
+//! [`Isolation::note`] says so.
+//!
+//! Invariants:
+//! - What can be reached is decided outside, from what the floor knows; nothing that a repository says widens it.
+//! - What is shown read-only of the floor is never a folder that somebody else works in.
+//! - Folders are shown, not files, wherever somebody replaces a file: a file's place is taken by its mount.
+
+mod probe;
+
+pub use probe::Means;
+
+use crate::host::command;
+use crate::git::writable::git_folders;
+use crate::git::origin;
+use crate::layout::Layout;
+use shopfloor_engine::ports::Tree;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How much is kept from what the factory starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// The most that works here, short of the network.
+    #[default]
+    Auto,
+    None,
+    Sandbox,
+    /// And no network but through a proxy that knows whom to let through.
+    Network,
+}
+
+/// What of the person's home holds tools, not secrets: it is shown read-only. Configuration names more.
+const TOOLS: [&str; 17] = [
+    ".cargo/bin",
+    ".cargo/config.toml",
+    ".rustup",
+    ".nvm",
+    ".volta",
+    ".asdf",
+    ".pyenv",
+    ".rbenv",
+    ".sdkman",
+    ".bun",
+    ".deno",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/mise",
+    ".npm-global",
+    ".gitconfig",
+    ".config/git",
+];
+
+/// Everybody's homes. The person's own may be elsewhere.
+const HOMES: [&str; 2] = ["/home", "/root"];
+/// Where names of hosts are looked up, though it is in `/run`.
+const RESOLVERS: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
+
+/// What `[isolation]` and this machine come to. By itself: nothing is isolated, since nobody asks for it.
+#[derive(Clone, Debug)]
+pub struct Isolation {
+    means: Means,
+    level: Level,
+    /// The person's home.
+    home: PathBuf,
+    /// Where programs are looked up.
+    path: OsString,
+    read: Vec<PathBuf>,
+    caches: Vec<PathBuf>,
+}
+
+impl Default for Isolation {
+    fn default() -> Self {
+        Isolation::of(Wanted { level: Level::None, ..Wanted::default() }, Means::Nothing { why: None })
+    }
+}
+
+/// What the floor's configuration asks for. Paths are absolute.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub level: Level,
+    pub home: PathBuf,
+    pub path: OsString,
+    /// Shown read-only, though it is in a home.
+    pub read: Vec<PathBuf>,
+    /// Shared by all that run, and writable.
+    pub caches: Vec<PathBuf>,
+}
+
+/// A level that was asked for and cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("isolation level `{level}` does not work here: {why}")]
+pub struct Unavailable {
+    pub level: &'static str,
+    pub why: String,
+}
+
+impl Isolation {
+    /// What works here of what is wanted, by trying it.
+    pub fn find(wanted: Wanted) -> Result<Isolation, Unavailable> {
+        let means = match wanted.level {
+            Level::None => Means::Nothing { why: None },
+            Level::Auto | Level::Sandbox | Level::Network => Means::probe(&wanted.path),
+        };
+        let level = match wanted.level {
+            Level::Sandbox => Some("sandbox"),
+            Level::Network => Some("network"),
+            Level::Auto | Level::None => None,
+        };
+        match (level, &means) {
+            (Some(level), Means::Nothing { why: Some(why) }) => Err(Unavailable { level, why: why.clone() }),
+            _ => Ok(Isolation::of(wanted, means)),
+        }
+    }
+
+    fn of(wanted: Wanted, means: Means) -> Isolation {
+        let Wanted { level, home, path, read, caches } = wanted;
+        Isolation { means, level, home, path, read, caches }
+    }
+
+    pub fn is_on(&self) -> bool {
+        !matches!(self.means, Means::Nothing { .. })
+    }
+
+    /// What people should know: the level in force, and why it is no higher.
+    pub fn note(&self) -> String {
+        match &self.means {
+            Means::Bubblewrap(_) if self.level == Level::Network => "network (bubblewrap)".to_owned(),
+            Means::Bubblewrap(_) => "sandbox (bubblewrap)".to_owned(),
+            Means::Nothing { why: None } => {
+                "none: agents and checks can read and write whatever you can, as configured".to_owned()
+            }
+            Means::Nothing { why: Some(why) } => {
+                format!("NONE: agents and checks can read and write whatever you can, because {why}")
+            }
+        }
+    }
+}
+
+/// What one program can reach besides what all can. Made for each start.
+#[derive(Clone, Debug)]
+pub struct Jail<'a> {
+    isolation: &'a Isolation,
+    /// The floor's home, of which nothing is seen but what is named.
+    floor: PathBuf,
+    /// Has the folders that stand for the home and `/tmp`.
+    private: PathBuf,
+    mounts: Vec<Mount>,
+    network: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mount {
+    from: PathBuf,
+    at: PathBuf,
+    writable: bool,
+}
+
+impl<'a> Jail<'a> {
+    /// `private`: a folder of the jail's own, which outlives what runs in it.
+    pub fn new(isolation: &'a Isolation, floor: &Path, private: &Path) -> Jail<'a> {
+        let (floor, private) = (floor.to_owned(), private.to_owned());
+        Jail { isolation, floor, private, mounts: Vec::new(), network: true }
+    }
+
+    /// For whoever works in a tree: its files and its repository, and to read, what that borrows.
+    pub fn of_tree(isolation: &'a Isolation, layout: &Layout, tree: &Tree) -> io::Result<Jail<'a>> {
+        let jail = Jail::new(isolation, layout.root(), &layout.setup(tree)).with_door(layout);
+        if !jail.is_on() {
+            return Ok(jail);
+        }
+        let worktree = layout.tree(tree);
+        let folders = git_folders(layout, &tree.project, &worktree)?;
+        let jail = jail.read(origin::near(layout, &tree.project)).write(worktree);
+        Ok(folders.into_iter().fold(jail, Jail::write))
+    }
+
+    /// With `shopfloor`, and the place where it asks.
+    pub fn with_door(self, layout: &Layout) -> Self {
+        self.program(layout.bin().join("shopfloor")).read(layout.bin()).read(layout.door())
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.isolation.is_on()
+    }
+
+    /// The folder that stands for the person's home.
+    pub fn home(&self) -> PathBuf {
+        self.private.join("home")
+    }
+
+    /// Shown if it exists, at its own place.
+    pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.mounts.push(Mount { from: path.clone(), at: path, writable: false });
+        self
+    }
+
+    pub fn write(mut self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.mounts.push(Mount { from: path.clone(), at: path, writable: true });
+        self
+    }
+
+    /// A program by any name, and what it is really.
+    pub fn program(self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let real = std::fs::canonicalize(&path).unwrap_or(path);
+        self.read(real)
+    }
+
+    /// Shown at another place.
+    pub fn show(mut self, from: impl Into<PathBuf>, at: impl Into<PathBuf>, writable: bool) -> Self {
+        self.mounts.push(Mount { from: from.into(), at: at.into(), writable });
+        self
+    }
+
+    /// Without a network at the level that has none but by permission.
+    pub fn network(mut self, wanted: bool) -> Self {
+        self.network = wanted || self.isolation.level != Level::Network;
+        self
+    }
+
+    /// Takes out of an environment what leads to places that a jail does not have.
+    pub fn adjust(env: &mut Vec<(OsString, OsString)>) {
+        env.retain(|(name, _)| name != "TMPDIR" && name != "XDG_RUNTIME_DIR");
+    }
+
+    /// The words that start `argv` in the jail, in `cwd`. Outside of any, they are as they were.
+    pub fn wrap(&self, cwd: &Path, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
+        match &self.isolation.means {
+            Means::Nothing { .. } => Ok(argv),
+            Means::Bubblewrap(program) => self.bubblewrap(program, cwd, argv),
+        }
+    }
+
+    /// The same to be run, with no environment set.
+    pub fn command<W: AsRef<OsStr>>(&self, cwd: &Path, argv: impl IntoIterator<Item = W>) -> io::Result<Command> {
+        let argv = argv.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let words = self.wrap(cwd, argv)?;
+        let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(words);
+        Ok(command)
+    }
+
+    fn bubblewrap(&self, program: &Path, cwd: &Path, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
+        let mut words = Words(vec![program.into()]);
+        words.all(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
+        words.all(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+        if !self.network {
+            words.all(["--unshare-net"]);
+        }
+        words.all(["--tmpfs", "/run"]);
+        for resolver in RESOLVERS {
+            words.all(["--ro-bind-try", resolver, resolver]);
+        }
+        let (home, tmp) = (self.home(), self.private.join("tmp"));
+        for folder in [&home, &tmp] {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        for at in ["/tmp", "/var/tmp"] {
+            words.bind(&tmp, Path::new(at), true);
+        }
+        for homes in HOMES.iter().map(Path::new).filter(|homes| homes.is_dir()) {
+            words.all(["--tmpfs".as_ref(), homes.as_os_str()]);
+        }
+        words.bind(&home, &self.isolation.home, true);
+        for shown in self.shown(&argv) {
+            words.bind(&shown, &shown, false);
+        }
+        for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
+            words.bind(cache, cache, true);
+        }
+        words.all(["--tmpfs".as_ref(), self.floor.as_os_str()]);
+        // A folder before what is shown inside of it.
+        let mut mounts: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.from.exists()).collect();
+        mounts.sort_by_key(|mount| mount.at.components().count());
+        for mount in mounts {
+            words.bind(&mount.from, &mount.at, mount.writable);
+        }
+        words.all(["--chdir".as_ref(), cwd.as_os_str(), "--".as_ref()]);
+        words.0.extend(argv);
+        Ok(words.0)
+    }
+
+    /// What is in a hidden home and needed all the same: tools, what the PATH leads to, the program itself.
+    fn shown(&self, argv: &[OsString]) -> BTreeSet<PathBuf> {
+        let home = &self.isolation.home;
+        let tools = TOOLS.iter().map(|tool| home.join(tool));
+        let path = std::env::split_paths(&self.isolation.path);
+        let program = argv.first().and_then(|program| self.folder_of(program));
+        let all = tools.chain(path).chain(program).chain(self.isolation.read.iter().cloned());
+        all.filter(|path| self.is_hidden(path) && path.exists()).collect()
+    }
+
+    /// The folder that a program's files are in, wherever its name on the PATH leads.
+    fn folder_of(&self, program: &OsStr) -> Option<PathBuf> {
+        let named = Path::new(program);
+        let file = if named.is_absolute() { named.to_owned() } else { command::on_path(named, &self.isolation.path)? };
+        let real = std::fs::canonicalize(file).ok()?;
+        // A package of Node's needs what lies beside it.
+        let modules = real.ancestors().filter(|above| above.file_name() == Some(OsStr::new("node_modules")));
+        modules.last().or(real.parent()).map(Path::to_owned)
+    }
+
+    fn is_hidden(&self, path: &Path) -> bool {
+        let homes = HOMES.iter().map(Path::new).chain([self.isolation.home.as_path()]);
+        // All of a home is never shown.
+        homes.into_iter().any(|home| path.starts_with(home)) && !self.isolation.home.starts_with(path)
+    }
+}
+
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn all<W: AsRef<OsStr>>(&mut self, words: impl IntoIterator<Item = W>) {
+        self.0.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+    }
+
+    fn bind(&mut self, from: &Path, at: &Path, writable: bool) {
+        let how = if writable { "--bind" } else { "--ro-bind" };
+        self.all([OsStr::new(how), from.as_os_str(), at.as_os_str()]);
+    }
+}

@@ -1,0 +1,119 @@
+//! A command in a jail: the floor is not there to be read, so the daemon is asked at its door to run it.
+
+use super::{Cli, CliError, CliResult, Command, Exit};
+use crate::daemon::{Reply, Request};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::host::file_watch::FileWatcher;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::ids::Epoch;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+
+/// Where the door is: set for whatever the factory starts.
+const DOOR: &str = "SHOPFLOOR_DOOR";
+/// The option of commands that read a text from a file.
+const FILE: &str = "--body-file";
+
+/// Where to ask, if this is in a jail and the command is about the floor.
+pub(super) fn of(cli: &Cli) -> Option<PathBuf> {
+    let local = matches!(
+        cli.command,
+        Command::Phase(_)
+            | Command::Hook(_)
+            | Command::Statusline
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::DemoAgent(_)
+    );
+    let door = std::env::var_os(DOOR).map(PathBuf::from).filter(|door| door.is_absolute())?;
+    let floor = door.parent()?.parent()?;
+    (!local && !Layout::new(floor).database().exists()).then_some(door)
+}
+
+/// Has the command run at the door.
+pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let file = match &cli.command {
+        Command::Issue(issue) => issue.file().filter(|file| *file != Path::new("-")),
+        _ => None,
+    };
+    // The command reads no file outside, so it gets this one as its input.
+    let file = file.map(|file| open(file, &mut args)).transpose()?;
+    let request = serde_json::to_string(&Request { token: token(door), args }).unwrap_or_default() + "\n";
+    let patient = matches!(cli.command, Command::Inbox(_));
+    let (ring, rung) = channel();
+    let watcher = FileWatcher::spawn(move |_| {
+        // Nobody listens any more once there is an answer.
+        let _ = ring.send(());
+    })?;
+    // Watched before it is tried, so nothing falls in between.
+    watcher.watch(0, door.to_owned())?;
+    loop {
+        let reply = UnixStream::connect(door).and_then(|stream| exchange(&stream, &request, file.as_ref()));
+        match reply {
+            Ok(Reply { exit, error: None }) => return Ok(Exit::of(exit)),
+            Ok(Reply { exit, error: Some(why) }) => {
+                return Err(CliError::new(Exit::of(exit), why).hint(super::authority::ELSEWHERE));
+            }
+            // The next daemon opens it again.
+            Err(_) if patient => {
+                rung.recv().map_err(|_| CliError::failed("the factory's door cannot be watched"))?;
+            }
+            Err(e) => {
+                return Err(CliError::new(Exit::Busy, format!("the factory does not answer: {e}"))
+                    .hint("it does not run just now; signalling a phase works all the same"));
+            }
+        }
+    }
+}
+
+fn open(file: &Path, args: &mut [String]) -> CliResult<File> {
+    let opened = File::open(file)
+        .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))?;
+    let named = file.to_str().unwrap_or_default();
+    let joined = format!("{FILE}={named}");
+    for at in 0..args.len() {
+        if args[at] == joined {
+            args[at] = format!("{FILE}=-");
+        } else if args[at] == FILE && args.get(at + 1).is_some_and(|value| value == named) {
+            args[at + 1] = "-".to_owned();
+        }
+    }
+    Ok(opened)
+}
+
+/// This session's, if it is one.
+fn token(door: &Path) -> Option<String> {
+    let epoch: Epoch = std::env::var("SHOPFLOOR_SESSION").ok()?.parse().ok()?;
+    let grant = Grant::of(&Layout::new(door.parent()?.parent()?), epoch)?;
+    Some(grant.token().to_owned())
+}
+
+fn exchange(stream: &UnixStream, request: &str, input: Option<&File>) -> io::Result<Reply> {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let input = input.map_or(stdin.as_fd(), AsFd::as_fd);
+    let streams: [BorrowedFd<'_>; 3] = [input, stdout.as_fd(), stderr.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&streams));
+    let sent = sendmsg(stream, &[IoSlice::new(request.as_bytes())], &mut control, SendFlags::empty())?;
+    (&*stream).write_all(&request.as_bytes()[sent..])?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    serde_json::from_str(&line).map_err(|_| io::ErrorKind::ConnectionAborted.into())
+}
+
+/// For a command that is run at the door: it ends with the daemon. Its output is another's, who asks again.
+pub(super) fn end_with_the_daemon() -> bool {
+    let before = getppid();
+    let bound = set_parent_process_death_signal(Some(Signal::TERM)).is_ok();
+    // It may have died before that.
+    bound && before.is_some() && getppid() == before
+}

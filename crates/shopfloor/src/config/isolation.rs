@@ -1,0 +1,59 @@
+//! `[isolation]` of `floor.toml`: what agents, checks and setup commands can reach. It is the floor's to say, so that no
+//! repository can.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shopfloor_adapters::jail::{Level, Wanted};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What agents, checks and setup commands can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Isolation {
+    /// "sandbox" hides your home, `/tmp`, `/run` and the floor, and lets nothing be written but the worktree; "network"
+    /// takes the network away as well, but from agents what `hosts` names; "none" keeps nothing back. "auto" is
+    /// "sandbox" where that works, and else "none", said loudly.
+    pub level: IsolationLevel,
+    /// Files and folders in your home that may be read all the same, besides the usual places of compilers and other
+    /// tools. `~` is your home.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// Folders that all agents and checks share and may write, such as "~/.cargo/registry". What one of them leaves there
+    /// reaches the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IsolationLevel {
+    #[default]
+    Auto,
+    None,
+    Sandbox,
+    Network,
+}
+
+impl Isolation {
+    /// For a person with that home, whose programs are found on `path`.
+    pub fn wanted(&self, home: &Path, path: OsString) -> Wanted {
+        let level = match self.level {
+            IsolationLevel::Auto => Level::Auto,
+            IsolationLevel::None => Level::None,
+            IsolationLevel::Sandbox => Level::Sandbox,
+            IsolationLevel::Network => Level::Network,
+        };
+        let paths = |named: &[String]| named.iter().map(|named| expand(named, home)).collect();
+        Wanted { level, home: home.to_owned(), path, read: paths(&self.read), caches: paths(&self.caches) }
+    }
+}
+
+/// Absolute, or in the home.
+pub(super) fn is_usable(path: &str) -> bool {
+    path.starts_with("~/") || Path::new(path).is_absolute()
+}
+
+fn expand(path: &str, home: &Path) -> PathBuf {
+    path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |below| home.join(below))
+}

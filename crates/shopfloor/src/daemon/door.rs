@@ -1,0 +1,273 @@
+//! The door at which sessions, checks and setup commands ask: all that they see of the floor in a jail. Whoever shows a
+//! session's token, and is that session as far as the kernel knows, has its command run for it outside of the jail, with
+//! its own input and output. The command then decides by the session's role what it does ([`crate::cli`]).
+//!
+//! Invariants:
+//! - A token alone opens nothing, and neither does being a session's process: it takes both.
+//! - What is run is this program, on this floor, and reads no file that the asker names.
+//! - A command ends with whoever asked for it, and with the daemon.
+
+use super::Projects;
+use crate::asker::{self, Who};
+use crate::cli::{Exit, refused};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::{Deserialize, Serialize};
+use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::layout::Layout;
+use shopfloor_core::ids::Epoch;
+use shopfloor_engine::{Handle, Input};
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// In the environment of a command that is run at the door: the session it is run for.
+pub const ASKER: &str = "SHOPFLOOR_ASKER";
+const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);
+/// At once, for one session: more is a mistake, or an attack.
+const COMMANDS_MAX: usize = 16;
+/// Standard input, output and error.
+const STREAMS: usize = 3;
+
+/// One line of JSON, with the asker's standard streams.
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub token: Option<String>,
+    pub args: Vec<String>,
+}
+
+/// One line of JSON.
+#[derive(Serialize, Deserialize)]
+pub struct Reply {
+    pub exit: u8,
+    /// Why nothing was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Reply {
+    fn no(exit: Exit, error: impl Into<String>) -> Reply {
+        Reply { exit: exit as u8, error: Some(error.into()) }
+    }
+}
+
+/// Open for as long as it lives.
+pub struct Door {
+    path: PathBuf,
+}
+
+#[derive(Clone)]
+struct Keeper {
+    layout: Layout,
+    handle: Handle,
+    projects: Projects,
+    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
+}
+
+impl Door {
+    /// The caller holds the floor's lock, so an existing socket is a dead daemon's.
+    pub fn open(layout: &Layout, handle: Handle, projects: Projects) -> io::Result<Door> {
+        DirBuilder::new().recursive(true).mode(0o700).create(layout.door())?;
+        let path = layout.door_socket();
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let keeper = Keeper { layout: layout.clone(), handle, projects, busy: Arc::default() };
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let keeper = keeper.clone();
+                std::thread::spawn(move || {
+                    // Whoever went away has nothing to be told.
+                    let _ = keeper.serve(&stream);
+                });
+            }
+        });
+        Ok(Door { path })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Keeper {
+    fn serve(&self, mut stream: &UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(REQUEST_WITHIN))?;
+        stream.set_write_timeout(Some(REQUEST_WITHIN))?;
+        let (text, streams) = receive(stream)?;
+        let reply = match serde_json::from_slice::<Request>(&text) {
+            Ok(request) => self.answer(stream, &request, streams),
+            Err(_) => Reply::no(Exit::Usage, "that is no request"),
+        };
+        stream.write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())
+    }
+
+    fn answer(&self, stream: &UnixStream, request: &Request, streams: Vec<OwnedFd>) -> Reply {
+        let epoch = match self.identify(stream, request) {
+            Ok(epoch) => epoch,
+            Err(reply) => return reply,
+        };
+        // The floor is this one, whatever is asked for.
+        if request.args.iter().any(|arg| arg == "--home" || arg.starts_with("--home=")) {
+            return Reply::no(Exit::Usage, "a session has one floor: leave --home out");
+        }
+        let Some(_place) = Place::take(&self.busy, epoch) else {
+            return Reply::no(Exit::Busy, "this session waits for too many commands");
+        };
+        match self.run(stream, epoch, request, streams) {
+            Ok(exit) => Reply { exit, error: None },
+            Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
+        }
+    }
+
+    /// The session that asks, if it is one.
+    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<Epoch, Reply> {
+        let inside = asker::at(stream, &self.layout).map_err(|e| {
+            Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}"))
+        })?;
+        let Some(inside) = inside else {
+            return Err(Reply::no(Exit::Usage, "this door is for what the factory started"));
+        };
+        let shown = request.token.as_deref().and_then(|token| Grant::shown(&self.layout, token));
+        match (&inside.who, shown) {
+            (Who::Agent(epoch), Some((named, _))) if *epoch == named => Ok(named),
+            (who, _) => {
+                let project = inside.project.clone().or_else(|| {
+                    self.projects.all().into_iter().next().map(|project| project.config.project.name)
+                });
+                if let Some(project) = project {
+                    self.handle.send(Input::Event(refused(project, who, request.args.iter().cloned())));
+                }
+                Err(Reply::no(Exit::NeedsPerson, format!("this needs a person, and {who} asks")))
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        stream: &UnixStream,
+        epoch: Epoch,
+        request: &Request,
+        streams: Vec<OwnedFd>,
+    ) -> io::Result<u8> {
+        let Ok([input, output, errors]) = <[OwnedFd; STREAMS]>::try_from(streams) else {
+            return Err(io::Error::other("it has no input and output"));
+        };
+        // What the projects' secrets are is known here, so that they can be hidden in what is published.
+        let around = self.projects.surroundings().into_iter().filter(|(name, _)| {
+            name.to_str().is_some_and(|name| !name.starts_with("SHOPFLOOR_") && name != "PROJECT_NAME")
+        });
+        let mut child = Command::new(self.layout.bin().join("shopfloor"))
+            .arg("--home")
+            .arg(self.layout.root())
+            .args(&request.args)
+            .env_clear()
+            .envs(around)
+            .env("NO_COLOR", "1")
+            .env(ASKER, epoch.to_string())
+            .current_dir("/")
+            .stdin(input)
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()?;
+        let ended = wait(&mut child, stream);
+        if !matches!(ended, Ok(true)) {
+            // Not reaped, so the pid is still its own.
+            let _ = child.kill();
+        }
+        let status = child.wait()?;
+        Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Failed as u8))
+    }
+}
+
+/// Until the command has ended: true; or whoever asked is gone.
+fn wait(child: &mut Child, stream: &UnixStream) -> io::Result<bool> {
+    let exit = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    loop {
+        let mut polled =
+            [PollFd::new(&exit, PollFlags::IN), PollFd::new(stream, PollFlags::IN | PollFlags::RDHUP)];
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(e) => return Err(e.into()),
+        }
+        if !polled[0].revents().is_empty() {
+            return Ok(true);
+        }
+        if !polled[1].revents().is_empty() {
+            return Ok(false);
+        }
+    }
+}
+
+/// The request's line, and the streams that came with it.
+fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut first = vec![0; 64 * 1024];
+    let got = recvmsg(stream, &mut [IoSliceMut::new(&mut first)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    first.truncate(got.bytes);
+    let streams = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let streams: Vec<OwnedFd> = streams.flatten().collect();
+    let mut rest = stream.take(REQUEST_BYTES_MAX);
+    while !first.ends_with(b"\n") && first.len() < REQUEST_BYTES_MAX as usize {
+        let mut part = [0; 16 * 1024];
+        match rest.read(&mut part)? {
+            0 => break,
+            read => first.extend_from_slice(&part[..read]),
+        }
+    }
+    Ok((first, streams))
+}
+
+/// A session's place among those that wait for a command.
+struct Place {
+    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
+    epoch: Epoch,
+}
+
+impl Place {
+    fn take(busy: &Arc<Mutex<BTreeMap<Epoch, usize>>>, epoch: Epoch) -> Option<Place> {
+        let mut all = busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = all.entry(epoch).or_default();
+        if *own >= COMMANDS_MAX {
+            return None;
+        }
+        *own += 1;
+        Some(Place { busy: busy.clone(), epoch })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = all.get_mut(&self.epoch) {
+            *own -= 1;
+            if *own == 0 {
+                all.remove(&self.epoch);
+            }
+        }
+    }
+}
