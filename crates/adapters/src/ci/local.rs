@@ -203,7 +203,11 @@ impl LocalCi {
                 log.note(&format!("== commit {commit}, {number} of {} ==", commits.len()))?;
             }
             let request = CiRequest { commit, ..*request };
-            let env = step_env(config, folder, &request);
+            let mut env = step_env(config, folder, &request);
+            if config.isolation.is_on() {
+                Jail::adjust(&mut env);
+                env.push(("SHOPFLOOR_DOOR".into(), self.layout.door_socket().into()));
+            }
             let jail = self.jail(folder, tree, &request, config);
             let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes(), jail: Some(&jail) };
             self.run_steps(&place, tree, &request, run, config, log, report)?;

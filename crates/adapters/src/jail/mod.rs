@@ -60,6 +60,9 @@ const TOOLS: [&str; 17] = [
     ".config/git",
 ];
 
+/// Variables that lead to places that a jail does not have.
+const ELSEWHERE: [&str; 5] = ["TMPDIR", "TMP", "TEMP", "CLAUDE_CODE_TMPDIR", "XDG_RUNTIME_DIR"];
+
 /// Everybody's homes. The person's own may be elsewhere.
 const HOMES: [&str; 2] = ["/home", "/root"];
 /// Where names of hosts are looked up, though it is in `/run`.
@@ -232,7 +235,7 @@ impl<'a> Jail<'a> {
 
     /// Takes out of an environment what leads to places that a jail does not have.
     pub fn adjust(env: &mut Vec<(OsString, OsString)>) {
-        env.retain(|(name, _)| name != "TMPDIR" && name != "XDG_RUNTIME_DIR");
+        env.retain(|(name, _)| !ELSEWHERE.iter().any(|elsewhere| name == elsewhere));
     }
 
     /// The words that start `argv` in the jail, in `cwd`. Outside of any, they are as they were.
@@ -288,6 +291,7 @@ impl<'a> Jail<'a> {
         for mount in mounts {
             words.bind(&mount.from, &mount.at, mount.writable);
         }
+        words.all(["--remount-ro".as_ref(), self.floor.as_os_str()]);
         words.all(["--chdir".as_ref(), cwd.as_os_str(), "--".as_ref()]);
         words.0.extend(argv);
         Ok(words.0)

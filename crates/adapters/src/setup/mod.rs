@@ -140,7 +140,10 @@ impl WorktreeSetup {
     ) -> Ran {
         let folder = self.folder(tree);
         let path = self.layout.tree(tree);
-        let env = self.environment(tree, config, port);
+        let mut env = self.environment(tree, config, port);
+        if config.isolation.is_on() {
+            Jail::adjust(&mut env);
+        }
         let marker = process::marker(MARKER, &folder);
         let jail = self.jail(tree, config)?;
         let marker = marker.as_encoded_bytes();

@@ -39,6 +39,7 @@ then = [
 
 fn an_issue_is_merged(client: Client, clients: &std::path::Path) {
     let plant = Plant::new(clients, &Setup::with_reviews(client, format!("{WORK}{GOES_ON}")));
+    plant.isolate("sandbox");
     plant.begin();
     plant.ends_well(ISSUE);
     assert_eq!(plant.landed("more.txt"), "more");
@@ -93,6 +94,7 @@ fn codex_brings_an_issue_to_the_primary_branch() {
 /// A person's own pull request, reviewed when they ask: no issue, no developer, nothing typed elsewhere.
 fn a_person_is_advised(client: Client, clients: &std::path::Path) {
     let plant = Plant::new(clients, &Setup::with_reviews(client, GOES_ON.to_owned()));
+    plant.isolate("sandbox");
     plant.ok(&["up", "--detach"]);
     plant.git(&["checkout", "--quiet", "-b", "alice/fix"]);
     std::fs::write(plant.path("repo/hello.txt"), "hello\n").expect("written");

@@ -125,7 +125,7 @@ impl Floor {
     }
 
     fn told(&self, epoch: u64) -> Vec<Value> {
-        let file = self.home().join(format!("sessions/e{epoch}/hooks.jsonl"));
+        let file = self.home().join(format!("sessions/e{epoch}/own/hooks.jsonl"));
         let text = std::fs::read_to_string(file).unwrap_or_default();
         text.lines()
             .filter(|line| !line.is_empty())
@@ -172,7 +172,7 @@ impl Floor {
 
     /// Waits until the client has drawn its status line so often: time passes for it.
     pub fn beats(&self, epoch: u64, times: usize) {
-        let file = self.home().join(format!("sessions/e{epoch}/statusline.json"));
+        let file = self.home().join(format!("sessions/e{epoch}/own/statusline.json"));
         let mut last = std::fs::read(&file).unwrap_or_default();
         for _ in 0..times {
             last = wait_for("the status line moves", || std::fs::read(&file).ok().filter(|now| *now != last));

@@ -121,7 +121,7 @@ fn nothing_is_typed_into_a_dialog() {
     // It stays so for as long as the dialogs are up.
     floor.beats(up[0].1, 3);
     for (issue, epoch, tmux) in &up {
-        let record = floor.home().join(format!("sessions/e{epoch}/typed-into-dialog"));
+        let record = floor.home().join(format!("sessions/e{epoch}/own/typed-into-dialog"));
         assert!(!record.exists(), "{:?}", std::fs::read_to_string(&record));
         assert_eq!(floor.prompts(*epoch).len(), 1, "only the first prompt");
         floor.send_keys(tmux, "1");

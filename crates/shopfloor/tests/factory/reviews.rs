@@ -45,7 +45,7 @@ fn the_same_session_reviews_again_what_it_asked_for() {
     assert_eq!(prompts[1..], ["Review again"]);
     // What it was shown: the whole change first, then only what is new.
     assert!(prompt(&floor, reviewer).contains("+FIXME polished"), "the change is in its prompt");
-    let folder = floor.home().join(format!("sessions/e{}", reviewer.epoch));
+    let folder = floor.home().join(format!("sessions/e{}/own", reviewer.epoch));
     let told = std::fs::read_to_string(folder.join("hooks.jsonl")).expect("what it was told");
     assert!(told.contains("-FIXME polished\\n+polished"), "{told}");
     // The first result was put away, and is not the second.

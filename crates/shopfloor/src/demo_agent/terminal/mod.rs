@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
 use screen::Screen;
 use serde_json::json;
+use shopfloor_adapters::layout::own_part;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ impl Terminal {
             .map_err(|e| CliError::usage(format!("--terminal needs a terminal on standard input: {e}")))?;
         raw.make_raw();
         tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map_err(std::io::Error::from)?;
-        let record = folder.join("typed-into-dialog");
+        let record = own_part(&folder).join("typed-into-dialog");
         let shared = Arc::new(Shared { hooks, state: Mutex::new(state), answered: Condvar::new(), record });
         put(SET_UP.as_bytes());
         shared.draw(&mut shared.lock());
