@@ -238,6 +238,11 @@ impl Layout {
     pub fn door_socket(&self) -> PathBuf {
         self.door().join("sock")
     }
+
+    /// Where the way to the network begins, for sessions that have no other.
+    pub fn proxy_socket(&self) -> PathBuf {
+        self.door().join("net")
+    }
 }
 
 /// See [`own_part`].

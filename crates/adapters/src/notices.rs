@@ -130,7 +130,8 @@ impl Commands {
         let mut log = RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())?;
         let env = self.environment(folder, telling, config);
         let (tree, marker) = (folder.join("work"), process::marker(MARKER, folder));
-        let place = StepPlace { folder, tree: &tree, env: &env, marker: marker.as_encoded_bytes(), jail: None };
+        let place =
+            StepPlace { folder, tree: &tree, env: &env, marker: marker.as_encoded_bytes(), jail: None };
         let mut command = Command::new(program);
         command.args(args);
         let ended = step::run_command(&place, command, config.timeout, &mut log)?;

@@ -54,7 +54,10 @@ impl BenchFloor {
         floor.must(floor.shopfloor().args(["init", "--name", PROJECT]))?;
         std::fs::write(checkout.join("shopfloor.toml"), project_config(agent))?;
         let phases = phases.to_str().context("the bench's folder has an odd name")?;
-        std::fs::write(floor.layout.config(), format!("[sessions]\nphase_dir = {phases:?}\n[isolation]\nlevel = \"none\"\n"))?;
+        std::fs::write(
+            floor.layout.config(),
+            format!("[sessions]\nphase_dir = {phases:?}\n[isolation]\nlevel = \"none\"\n"),
+        )?;
         Ok(floor)
     }
 

@@ -29,6 +29,9 @@ pub struct DaemonView {
     pub running: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// What keeps agents and checks from everything else: the level in force, and why it is no higher.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
 }
 
 impl Desk {
@@ -162,10 +165,12 @@ impl Desk {
     }
 
     pub fn daemon(&self) -> Result<DaemonView> {
-        // `pong PID`
+        // `pong PID ISOLATION`
         let answer = self.ask_daemon("ping")?.unwrap_or_default();
-        let mut words = answer.split_whitespace();
+        let mut words = answer.splitn(3, ' ');
         let running = words.next() == Some("pong");
-        Ok(DaemonView { running, pid: words.next().filter(|_| running).and_then(|pid| pid.parse().ok()) })
+        let pid = words.next().filter(|_| running).and_then(|pid| pid.parse().ok());
+        let isolation = words.next().filter(|note| running && !note.is_empty()).map(str::to_owned);
+        Ok(DaemonView { running, pid, isolation })
     }
 }

@@ -50,7 +50,9 @@ impl Grant {
 
     /// What the session has; `None`: it has ended, or a build started it that granted nothing.
     pub fn of(layout: &Layout, epoch: Epoch) -> Option<Grant> {
-        let fd = open(file(layout, epoch), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let fd =
+            open(file(layout, epoch), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+                .ok()?;
         let mut text = String::new();
         File::from(fd).take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()

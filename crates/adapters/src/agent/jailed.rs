@@ -76,7 +76,8 @@ pub(super) fn move_in<'j>(
     if matches!(setup, Setup::Claude) {
         introduce(&trust::claude_file(&home, named.as_deref()), &folder, cwd, env)?;
     }
-    let shown = own.settings.iter().fold(jail, |jail, name| jail.show(theirs.join(name), folder.join(name), false));
+    let shown =
+        own.settings.iter().fold(jail, |jail, name| jail.show(theirs.join(name), folder.join(name), false));
     Ok(shown.show(theirs.join(own.login), folder.join(own.login), true))
 }
 

@@ -3,10 +3,10 @@
 
 use super::codex::Configuration;
 use super::settings::ClaudeRules;
-use crate::git::writable::git_folders;
 use super::{
     AgentConfig, client, codex, mcp, prompt_file, result_file, rules, scratch, settings, through, trust,
 };
+use crate::git::writable::git_folders;
 use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;

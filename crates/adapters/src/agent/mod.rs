@@ -23,15 +23,14 @@ pub mod through;
 pub mod transcript;
 pub mod trust;
 
-
 pub use check::files as mending_files;
 pub use grant::Grant;
 pub use key::{KeyCommand, known as known_keys};
 pub use mcp::Mcp;
 
 use crate::host::atomic::write_atomic;
-use crate::jail::{Isolation, Jail};
 use crate::host::prune;
+use crate::jail::{Isolation, Jail, Network};
 use crate::layout::{Layout, own_part};
 use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
@@ -202,7 +201,7 @@ impl TmuxAgents {
         let jail = Jail::of_tree(&config.isolation, &self.layout, &tree).map_err(PortError::transient)?;
         let home = jail.home();
         let own = self.layout.session_own(start.epoch);
-        Ok(jail.read(self.layout.session(start.epoch)).write(own).write(home))
+        Ok(jail.network(Network::Hosts).read(self.layout.session(start.epoch)).write(own).write(home))
     }
 }
 

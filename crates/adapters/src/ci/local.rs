@@ -18,9 +18,9 @@ use super::record;
 use super::step::{self, StepEnd, StepPlace};
 use super::trees::TestTree;
 use crate::git::origin;
-use crate::jail::{Isolation, Jail};
 use crate::host::process::{self, end_marked_tree};
 use crate::host::prune;
+use crate::jail::{Isolation, Jail, Network};
 use crate::layout::Layout;
 use shopfloor_core::ci::{SkipPaths, infra_reason};
 use shopfloor_core::effect::outcome::Amount;
@@ -72,8 +72,8 @@ pub struct CiConfig {
     /// The checks that a commit itself brings along.
     pub own: Option<OwnSteps>,
     pub isolation: Arc<Isolation>,
-    /// Whether they may have a network where isolation takes it away.
-    pub network: bool,
+    /// What they have of it where isolation takes it away.
+    pub network: Network,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.
@@ -209,7 +209,13 @@ impl LocalCi {
                 env.push(("SHOPFLOOR_DOOR".into(), self.layout.door_socket().into()));
             }
             let jail = self.jail(folder, tree, &request, config);
-            let place = StepPlace { folder, tree: tree.path(), env: &env, marker: marker.as_bytes(), jail: Some(&jail) };
+            let place = StepPlace {
+                folder,
+                tree: tree.path(),
+                env: &env,
+                marker: marker.as_bytes(),
+                jail: Some(&jail),
+            };
             self.run_steps(&place, tree, &request, run, config, log, report)?;
             checked |= report.verdict == CiVerdict::Green;
             if !matches!(report.verdict, CiVerdict::Green | CiVerdict::Skipped) {
@@ -338,8 +344,8 @@ impl LocalCi {
         request: &CiRequest<'_>,
         config: &'c CiConfig,
     ) -> Jail<'c> {
-        let jail = Jail::new(&config.isolation, self.layout.root(), &private(folder)).network(config.network);
-        jail.with_door(&self.layout)
+        Jail::new(&config.isolation, &self.layout, &private(folder))
+            .network(config.network)
             .read(origin::near(&self.layout, request.project))
             .read(self.holder(request))
             .write(tree.path())

@@ -42,8 +42,8 @@ mod still;
 mod transfer;
 mod upkeep;
 mod workspace;
-pub(crate) mod writable;
 pub(crate) mod worktree;
+pub(crate) mod writable;
 
 pub use kept::Rescued;
 pub use merger::GitMerger;

@@ -2,21 +2,28 @@
 //!
 //! In a jail the machine is there to read, but for the person's home, `/tmp`, `/run` and the floor's home, which are
 //! empty but for what is named. Only what is named can be written. Processes see none but their own, and end with the
-//! first of them. The jail is built by bubblewrap. Where that does not work, a program runs as it is, and
-//! [`Isolation::note`] says so.
+//! first of them. The jail is built by bubblewrap ([`bubblewrap`]). Where that does not work, the kernel's rules about
+//! files have to do ([`ruled`]); where those do not either, a program runs as it is. [`Isolation::note`] says which.
 //!
 //! Invariants:
 //! - What can be reached is decided outside, from what the floor knows; nothing that a repository says widens it.
 //! - What is shown read-only of the floor is never a folder that somebody else works in.
 //! - Folders are shown, not files, wherever somebody replaces a file: a file's place is taken by its mount.
 
+mod bubblewrap;
+pub mod confine;
+pub mod network;
 mod probe;
+mod ruled;
 
 pub use probe::Means;
 
-use crate::host::command;
-use crate::git::writable::git_folders;
+use confine::{Confinement, Limits};
+use network::Hosts;
+
 use crate::git::origin;
+use crate::git::writable::git_folders;
+use crate::host::command;
 use crate::layout::Layout;
 use shopfloor_engine::ports::Tree;
 use std::collections::BTreeSet;
@@ -79,6 +86,8 @@ pub struct Isolation {
     path: OsString,
     read: Vec<PathBuf>,
     caches: Vec<PathBuf>,
+    hosts: Hosts,
+    limits: Limits,
 }
 
 impl Default for Isolation {
@@ -97,6 +106,9 @@ pub struct Wanted {
     pub read: Vec<PathBuf>,
     /// Shared by all that run, and writable.
     pub caches: Vec<PathBuf>,
+    /// What agents reach of the network at the level that has none but by permission.
+    pub hosts: Hosts,
+    pub limits: Limits,
 }
 
 /// A level that was asked for and cannot be had.
@@ -111,23 +123,26 @@ impl Isolation {
     /// What works here of what is wanted, by trying it.
     pub fn find(wanted: Wanted) -> Result<Isolation, Unavailable> {
         let means = match wanted.level {
+            _ if !wanted.home.is_absolute() && wanted.level != Level::None => {
+                Means::Nothing { why: Some("HOME is not set, so what is yours is not known".to_owned()) }
+            }
             Level::None => Means::Nothing { why: None },
             Level::Auto | Level::Sandbox | Level::Network => Means::probe(&wanted.path),
         };
-        let level = match wanted.level {
-            Level::Sandbox => Some("sandbox"),
-            Level::Network => Some("network"),
-            Level::Auto | Level::None => None,
-        };
-        match (level, &means) {
-            (Some(level), Means::Nothing { why: Some(why) }) => Err(Unavailable { level, why: why.clone() }),
+        match (wanted.level, &means) {
+            (Level::Sandbox, Means::Nothing { why: Some(why) }) => {
+                Err(Unavailable { level: "sandbox", why: why.clone() })
+            }
+            (Level::Network, Means::Nothing { why: Some(why) } | Means::Rules { why }) => {
+                Err(Unavailable { level: "network", why: why.clone() })
+            }
             _ => Ok(Isolation::of(wanted, means)),
         }
     }
 
     fn of(wanted: Wanted, means: Means) -> Isolation {
-        let Wanted { level, home, path, read, caches } = wanted;
-        Isolation { means, level, home, path, read, caches }
+        let Wanted { level, home, path, read, caches, hosts, limits } = wanted;
+        Isolation { means, level, home, path, read, caches, hosts, limits }
     }
 
     pub fn is_on(&self) -> bool {
@@ -136,15 +151,38 @@ impl Isolation {
 
     /// What people should know: the level in force, and why it is no higher.
     pub fn note(&self) -> String {
+        const OPEN: &str = "agents and checks can read and write whatever you can";
         match &self.means {
-            Means::Bubblewrap(_) if self.level == Level::Network => "network (bubblewrap)".to_owned(),
-            Means::Bubblewrap(_) => "sandbox (bubblewrap)".to_owned(),
-            Means::Nothing { why: None } => {
-                "none: agents and checks can read and write whatever you can, as configured".to_owned()
+            Means::Bubblewrap(_) if self.level == Level::Network => {
+                "network: bubblewrap, and no network but by permission".to_owned()
             }
-            Means::Nothing { why: Some(why) } => {
-                format!("NONE: agents and checks can read and write whatever you can, because {why}")
+            Means::Bubblewrap(_) => "sandbox: bubblewrap".to_owned(),
+            Means::Rules { why } => {
+                format!(
+                    "sandbox of files only (Landlock): your sockets and processes stay within reach, because {why}"
+                )
             }
+            Means::Nothing { why: None } => format!("none, as configured: {OPEN}"),
+            Means::Nothing { why: Some(why) } => format!("NONE: {OPEN}, because {why}"),
+        }
+    }
+
+    /// Whether agents have no network but those hosts.
+    pub fn has_hosts(&self) -> bool {
+        self.is_on() && self.level == Level::Network
+    }
+
+    /// What agents may connect to if they have no network of their own.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Why less is isolated than could be, though nobody asked for that.
+    pub fn missing(&self) -> Option<&str> {
+        match &self.means {
+            Means::Nothing { why } => why.as_deref(),
+            Means::Rules { why } => Some(why),
+            Means::Bubblewrap(_) => None,
         }
     }
 }
@@ -158,7 +196,19 @@ pub struct Jail<'a> {
     /// Has the folders that stand for the home and `/tmp`.
     private: PathBuf,
     mounts: Vec<Mount>,
-    network: bool,
+    network: Network,
+    /// The floor's link to the program that confines.
+    shopfloor: PathBuf,
+    /// Where the daemon's proxy is.
+    proxy: PathBuf,
+}
+
+/// What can be reached of the network at the level that has none but by permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    All,
+    Hosts,
+    Nothing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,14 +220,24 @@ struct Mount {
 
 impl<'a> Jail<'a> {
     /// `private`: a folder of the jail's own, which outlives what runs in it.
-    pub fn new(isolation: &'a Isolation, floor: &Path, private: &Path) -> Jail<'a> {
-        let (floor, private) = (floor.to_owned(), private.to_owned());
-        Jail { isolation, floor, private, mounts: Vec::new(), network: true }
+    pub fn new(isolation: &'a Isolation, layout: &Layout, private: &Path) -> Jail<'a> {
+        let shopfloor = layout.bin().join("shopfloor");
+        let jail = Jail {
+            isolation,
+            floor: layout.root().to_owned(),
+            private: private.to_owned(),
+            mounts: Vec::new(),
+            network: Network::All,
+            proxy: layout.proxy_socket(),
+            shopfloor: shopfloor.clone(),
+        };
+        // What it is for has `shopfloor`, and the place where it asks.
+        jail.program(shopfloor).read(layout.bin()).read(layout.door())
     }
 
     /// For whoever works in a tree: its files and its repository, and to read, what that borrows.
     pub fn of_tree(isolation: &'a Isolation, layout: &Layout, tree: &Tree) -> io::Result<Jail<'a>> {
-        let jail = Jail::new(isolation, layout.root(), &layout.setup(tree)).with_door(layout);
+        let jail = Jail::new(isolation, layout, &layout.setup(tree));
         if !jail.is_on() {
             return Ok(jail);
         }
@@ -185,11 +245,6 @@ impl<'a> Jail<'a> {
         let folders = git_folders(layout, &tree.project, &worktree)?;
         let jail = jail.read(origin::near(layout, &tree.project)).write(worktree);
         Ok(folders.into_iter().fold(jail, Jail::write))
-    }
-
-    /// With `shopfloor`, and the place where it asks.
-    pub fn with_door(self, layout: &Layout) -> Self {
-        self.program(layout.bin().join("shopfloor")).read(layout.bin()).read(layout.door())
     }
 
     pub fn is_on(&self) -> bool {
@@ -227,9 +282,9 @@ impl<'a> Jail<'a> {
         self
     }
 
-    /// Without a network at the level that has none but by permission.
-    pub fn network(mut self, wanted: bool) -> Self {
-        self.network = wanted || self.isolation.level != Level::Network;
+    /// Counts at the level that has no network but by permission.
+    pub fn network(mut self, wanted: Network) -> Self {
+        self.network = if self.isolation.level == Level::Network { wanted } else { Network::All };
         self
     }
 
@@ -243,11 +298,16 @@ impl<'a> Jail<'a> {
         match &self.isolation.means {
             Means::Nothing { .. } => Ok(argv),
             Means::Bubblewrap(program) => self.bubblewrap(program, cwd, argv),
+            Means::Rules { .. } => self.ruled(argv),
         }
     }
 
     /// The same to be run, with no environment set.
-    pub fn command<W: AsRef<OsStr>>(&self, cwd: &Path, argv: impl IntoIterator<Item = W>) -> io::Result<Command> {
+    pub fn command<W: AsRef<OsStr>>(
+        &self,
+        cwd: &Path,
+        argv: impl IntoIterator<Item = W>,
+    ) -> io::Result<Command> {
         let argv = argv.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let words = self.wrap(cwd, argv)?;
         let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -256,45 +316,25 @@ impl<'a> Jail<'a> {
         Ok(command)
     }
 
-    fn bubblewrap(&self, program: &Path, cwd: &Path, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
-        let mut words = Words(vec![program.into()]);
-        words.all(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
-        words.all(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-        if !self.network {
-            words.all(["--unshare-net"]);
-        }
-        words.all(["--tmpfs", "/run"]);
-        for resolver in RESOLVERS {
-            words.all(["--ro-bind-try", resolver, resolver]);
-        }
+    /// The folders that stand for the home and `/tmp`.
+    fn make_private(&self) -> io::Result<(PathBuf, PathBuf)> {
         let (home, tmp) = (self.home(), self.private.join("tmp"));
         for folder in [&home, &tmp] {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        for at in ["/tmp", "/var/tmp"] {
-            words.bind(&tmp, Path::new(at), true);
-        }
-        for homes in HOMES.iter().map(Path::new).filter(|homes| homes.is_dir()) {
-            words.all(["--tmpfs".as_ref(), homes.as_os_str()]);
-        }
-        words.bind(&home, &self.isolation.home, true);
-        for shown in self.shown(&argv) {
-            words.bind(&shown, &shown, false);
-        }
-        for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
-            words.bind(cache, cache, true);
-        }
-        words.all(["--tmpfs".as_ref(), self.floor.as_os_str()]);
-        // A folder before what is shown inside of it.
+        Ok((home, tmp))
+    }
+
+    fn confinement(&self) -> Confinement {
+        let proxy = (self.network == Network::Hosts).then(|| self.proxy.clone());
+        Confinement { limits: self.isolation.limits, proxy, ..Confinement::default() }
+    }
+
+    /// What is shown of what exists, a folder before what is inside of it.
+    fn mounts(&self) -> Vec<&Mount> {
         let mut mounts: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.from.exists()).collect();
         mounts.sort_by_key(|mount| mount.at.components().count());
-        for mount in mounts {
-            words.bind(&mount.from, &mount.at, mount.writable);
-        }
-        words.all(["--remount-ro".as_ref(), self.floor.as_os_str()]);
-        words.all(["--chdir".as_ref(), cwd.as_os_str(), "--".as_ref()]);
-        words.0.extend(argv);
-        Ok(words.0)
+        mounts
     }
 
     /// What is in a hidden home and needed all the same: tools, what the PATH leads to, the program itself.
@@ -310,7 +350,11 @@ impl<'a> Jail<'a> {
     /// The folder that a program's files are in, wherever its name on the PATH leads.
     fn folder_of(&self, program: &OsStr) -> Option<PathBuf> {
         let named = Path::new(program);
-        let file = if named.is_absolute() { named.to_owned() } else { command::on_path(named, &self.isolation.path)? };
+        let file = if named.is_absolute() {
+            named.to_owned()
+        } else {
+            command::on_path(named, &self.isolation.path)?
+        };
         let real = std::fs::canonicalize(file).ok()?;
         // A package of Node's needs what lies beside it.
         let modules = real.ancestors().filter(|above| above.file_name() == Some(OsStr::new("node_modules")));
@@ -321,18 +365,5 @@ impl<'a> Jail<'a> {
         let homes = HOMES.iter().map(Path::new).chain([self.isolation.home.as_path()]);
         // All of a home is never shown.
         homes.into_iter().any(|home| path.starts_with(home)) && !self.isolation.home.starts_with(path)
-    }
-}
-
-struct Words(Vec<OsString>);
-
-impl Words {
-    fn all<W: AsRef<OsStr>>(&mut self, words: impl IntoIterator<Item = W>) {
-        self.0.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
-    }
-
-    fn bind(&mut self, from: &Path, at: &Path, writable: bool) {
-        let how = if writable { "--bind" } else { "--ro-bind" };
-        self.all([OsStr::new(how), from.as_os_str(), at.as_os_str()]);
     }
 }

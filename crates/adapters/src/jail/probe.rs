@@ -1,5 +1,6 @@
 //! What this machine can isolate with: tried, not guessed.
 
+use super::confine;
 use crate::host::command;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -11,15 +12,24 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Means {
     /// Not at all: nobody wants one, or the reason why none works.
-    Nothing { why: Option<String> },
+    Nothing {
+        why: Option<String>,
+    },
     Bubblewrap(PathBuf),
+    /// Only the kernel's rules about files, and why nothing better works.
+    Rules {
+        why: String,
+    },
 }
 
 impl Means {
     pub(super) fn probe(path: &OsStr) -> Means {
         match bubblewrap(path) {
             Ok(program) => Means::Bubblewrap(program),
-            Err(why) => Means::Nothing { why: Some(why) },
+            Err(why) => match confine::works() {
+                Ok(()) => Means::Rules { why },
+                Err(rules) => Means::Nothing { why: Some(format!("{why}; and {rules}")) },
+            },
         }
     }
 }

@@ -20,8 +20,8 @@ use crate::ci::step::{self, StepEnd, StepPlace};
 use crate::git::Git;
 use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
-use crate::jail::{Isolation, Jail};
 use crate::host::process::{self, end_marked_tree};
+use crate::jail::{Isolation, Jail, Network};
 use crate::layout::Layout;
 use shopfloor_core::ci::infra_reason;
 use shopfloor_core::digest::Digest;
@@ -62,8 +62,8 @@ pub struct SetupConfig {
     /// The user's own checkout.
     pub checkout: PathBuf,
     pub isolation: Arc<Isolation>,
-    /// Whether the commands may have a network where isolation takes it away.
-    pub network: bool,
+    /// What the commands have of it where isolation takes it away.
+    pub network: Network,
 }
 
 /// A project's configuration, or `None` for a project this floor does not have.

@@ -75,7 +75,7 @@ fn fitted(story: impl Fn(&Fitted<'_>)) {
             redactor: Redactor::default(),
             checkout: floor.project.checkout.clone(),
             isolation: Arc::default(),
-            network: false,
+            network: shopfloor_adapters::jail::Network::All,
         };
         let configs = Arc::new(move |_: &ProjectName| Some(config.clone()));
         let setup = WorktreeSetup::new(floor.git.clone(), floor.layout.clone(), configs);

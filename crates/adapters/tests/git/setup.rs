@@ -24,8 +24,8 @@ fn config(floor: &Floor) -> SetupConfig {
         env: env.map(|(name, value)| (OsString::from(name), value)).to_vec(),
         redactor: Redactor::new(["correct-horse".to_owned()]),
         checkout: floor.project.checkout.clone(),
-            isolation: Arc::default(),
-            network: false,
+        isolation: Arc::default(),
+        network: shopfloor_adapters::jail::Network::All,
     }
 }
 

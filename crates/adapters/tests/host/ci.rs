@@ -81,7 +81,7 @@ impl Floor {
             primary_branch: "main".to_owned(),
             own: Some(own()),
             isolation: Arc::default(),
-            network: false,
+            network: shopfloor_adapters::jail::Network::All,
         };
         let progress = Arc::clone(&self.progress);
         let observer = move |event: &CiProgress| {

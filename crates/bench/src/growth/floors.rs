@@ -101,7 +101,7 @@ fn ci(floor: &BenchFloor, steps: Arc<Mutex<Vec<Duration>>>) -> Result<LocalCi> {
         primary_branch: "main".into(),
         own: None,
         isolation: Arc::default(),
-        network: false,
+        network: shopfloor_adapters::jail::Network::All,
     };
     let project = floor.project();
     let configs = move |name: &ProjectName| (*name == project).then(|| config.clone());

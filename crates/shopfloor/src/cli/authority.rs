@@ -38,7 +38,8 @@ pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
     };
     // Whether it can be journaled or not, it is not done.
     let _ = journal(context, inside);
-    Err(CliError::new(Exit::NeedsPerson, format!("this needs a person, and {} asks", inside.who)).hint(instead))
+    Err(CliError::new(Exit::NeedsPerson, format!("this needs a person, and {} asks", inside.who))
+        .hint(instead))
 }
 
 fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
@@ -50,7 +51,9 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
     };
     match &inside.who {
         Who::Agent(epoch) => {
-            let elsewhere = context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
+            let elsewhere = context
+                .named()
+                .is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
             let grant = Grant::of(&context.layout, *epoch);
             !elsewhere && grant.is_some_and(|grant| grant.may(capability, about))
         }
@@ -60,7 +63,7 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
     }
 }
 
-fn needed(command: &Command) -> Needed {
+pub(super) fn needed(command: &Command) -> Needed {
     match command {
         Command::Phase(_)
         | Command::Hook(_)

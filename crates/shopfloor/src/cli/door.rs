@@ -1,5 +1,6 @@
 //! A command in a jail: the floor is not there to be read, so the daemon is asked at its door to run it.
 
+use super::authority::{self, ELSEWHERE, Needed};
 use super::{Cli, CliError, CliResult, Command, Exit};
 use crate::daemon::{Reply, Request};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -23,18 +24,11 @@ const FILE: &str = "--body-file";
 
 /// Where to ask, if this is in a jail and the command is about the floor.
 pub(super) fn of(cli: &Cli) -> Option<PathBuf> {
-    let local = matches!(
-        cli.command,
-        Command::Phase(_)
-            | Command::Hook(_)
-            | Command::Statusline
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::DemoAgent(_)
-    );
+    let local = matches!(authority::needed(&cli.command), Needed::Nothing);
     let door = std::env::var_os(DOOR).map(PathBuf::from).filter(|door| door.is_absolute())?;
     let floor = door.parent()?.parent()?;
-    (!local && !Layout::new(floor).database().exists()).then_some(door)
+    // It may be seen and not be read.
+    (!local && File::open(Layout::new(floor).database()).is_err()).then_some(door)
 }
 
 /// Has the command run at the door.
@@ -60,7 +54,7 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
         match reply {
             Ok(Reply { exit, error: None }) => return Ok(Exit::of(exit)),
             Ok(Reply { exit, error: Some(why) }) => {
-                return Err(CliError::new(Exit::of(exit), why).hint(super::authority::ELSEWHERE));
+                return Err(CliError::new(Exit::of(exit), why).hint(ELSEWHERE));
             }
             // The next daemon opens it again.
             Err(_) if patient => {
@@ -75,8 +69,8 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
 }
 
 fn open(file: &Path, args: &mut [String]) -> CliResult<File> {
-    let opened = File::open(file)
-        .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))?;
+    let opened =
+        File::open(file).map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))?;
     let named = file.to_str().unwrap_or_default();
     let joined = format!("{FILE}={named}");
     for at in 0..args.len() {

@@ -9,6 +9,7 @@ mod cancel;
 mod ci;
 mod completions;
 mod config;
+mod confine;
 mod context;
 #[cfg(test)]
 mod counted;
@@ -133,6 +134,9 @@ enum Command {
 pub fn main() -> ExitCode {
     // Clients wait for these at every tool they use: no time for the whole command line.
     if let Some(exit) = hook::at_once(std::env::args_os().skip(1)) {
+        return exit;
+    }
+    if let Some(exit) = confine::at_once(std::env::args_os().skip(1)) {
         return exit;
     }
     let cli = match Cli::try_parse() {

@@ -61,6 +61,9 @@ fn print_human(
         (true, None) => "daemon  runs".to_owned(),
         (false, _) => "daemon  does not run: `shopfloor up` starts it".to_owned(),
     });
+    if let Some(isolation) = &daemon.isolation {
+        output::line(format!("agents  {isolation}"));
+    }
     for project in floor.projects.iter() {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
         for trouble in ProjectView::new(floor, project).troubles() {

@@ -2,8 +2,8 @@
 
 use super::duration::Span;
 use super::error::ConfigError;
-use super::load::{choose, kind};
 use super::isolation::is_usable;
+use super::load::{choose, kind};
 use super::retention::JOURNAL_MIN;
 use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};

@@ -3,12 +3,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shopfloor_adapters::jail::confine::Limits;
+use shopfloor_adapters::jail::network::Hosts;
 use shopfloor_adapters::jail::{Level, Wanted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What agents, checks and setup commands can reach.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Isolation {
     /// "sandbox" hides your home, `/tmp`, `/run` and the floor, and lets nothing be written but the worktree; "network"
@@ -23,6 +25,46 @@ pub struct Isolation {
     /// reaches the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<String>,
+    /// What agents may connect to at level "network", through a proxy that their variables name: a name, `*.` for all
+    /// below it, and `:port` unless it is 80 or 443.
+    pub hosts: Vec<String>,
+    /// The most data that one process may hold, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 64))]
+    pub memory: Option<u64>,
+    /// The most processes and threads at once, of an agent, a check or a setup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16))]
+    pub processes: Option<u64>,
+    /// How much sooner everything else is served than agents and checks, from 0 to 19.
+    #[schemars(range(max = 19))]
+    pub nice: i32,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+/// Where the clients' models and logins are.
+const HOSTS: [&str; 6] = [
+    "api.anthropic.com",
+    "console.anthropic.com",
+    "platform.claude.com",
+    "api.openai.com",
+    "auth.openai.com",
+    "chatgpt.com",
+];
+
+impl Default for Isolation {
+    fn default() -> Self {
+        Isolation {
+            level: IsolationLevel::Auto,
+            read: Vec::new(),
+            caches: Vec::new(),
+            hosts: HOSTS.map(str::to_owned).to_vec(),
+            memory: None,
+            processes: None,
+            nice: 0,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +87,19 @@ impl Isolation {
             IsolationLevel::Network => Level::Network,
         };
         let paths = |named: &[String]| named.iter().map(|named| expand(named, home)).collect();
-        Wanted { level, home: home.to_owned(), path, read: paths(&self.read), caches: paths(&self.caches) }
+        Wanted {
+            level,
+            home: home.to_owned(),
+            path,
+            read: paths(&self.read),
+            caches: paths(&self.caches),
+            hosts: Hosts(self.hosts.clone()),
+            limits: Limits {
+                memory: self.memory.map(|mib| mib.saturating_mul(MIB)),
+                processes: self.processes,
+                nice: self.nice.clamp(0, 19),
+            },
+        }
     }
 }
 

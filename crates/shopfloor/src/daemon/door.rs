@@ -140,9 +140,8 @@ impl Keeper {
 
     /// The session that asks, if it is one.
     fn identify(&self, stream: &UnixStream, request: &Request) -> Result<Epoch, Reply> {
-        let inside = asker::at(stream, &self.layout).map_err(|e| {
-            Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}"))
-        })?;
+        let inside = asker::at(stream, &self.layout)
+            .map_err(|e| Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}")))?;
         let Some(inside) = inside else {
             return Err(Reply::no(Exit::Usage, "this door is for what the factory started"));
         };

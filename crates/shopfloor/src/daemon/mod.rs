@@ -9,6 +9,7 @@ mod origins;
 mod orphans;
 mod panes;
 mod people;
+mod proxy;
 mod seed_files;
 mod signs;
 mod socket;
@@ -22,6 +23,7 @@ use crate::config::runtimes::Catalogue;
 use crate::config::{self, FILE_NAME};
 use crate::projects::{Accepted, Projects, Unusable};
 use panes::PaneListener;
+use proxy::Proxy;
 use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
@@ -74,6 +76,7 @@ pub struct Daemon {
     _lock: FileLock,
     _socket: Socket,
     _door: Door,
+    _proxy: Option<Proxy>,
 }
 
 impl Daemon {
@@ -99,7 +102,10 @@ impl Daemon {
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         let isolation = isolation(&floor_config)?;
-        tracing::info!("isolation: {}", isolation.note());
+        match isolation.missing() {
+            Some(_) => tracing::warn!("isolation: {}", isolation.note()),
+            None => tracing::info!("isolation: {}", isolation.note()),
+        }
         let (projects, refused) = projects.isolated(isolation).with_accepted(accepted(&git, &desk.layout));
         unusable.extend(refused);
         for Unusable { project, error } in &unusable {
@@ -159,8 +165,10 @@ impl Daemon {
         })?;
         stop_on_signals(runner.handle())?;
         let socket = Socket::listen(&desk.layout, runner.handle(), projects.clone())?;
-        let door = Door::open(&desk.layout, runner.handle(), projects)?;
-        Ok(Daemon { runner, tmux, _lock: lock, _socket: socket, _door: door })
+        let door = Door::open(&desk.layout, runner.handle(), projects.clone())?;
+        let proxy = projects.isolation().has_hosts();
+        let proxy = proxy.then(|| Proxy::open(&desk.layout, runner.handle(), projects)).transpose()?;
+        Ok(Daemon { runner, tmux, _lock: lock, _socket: socket, _door: door, _proxy: proxy })
     }
 }
 
@@ -168,8 +176,10 @@ impl Daemon {
 pub fn isolation(floor: &config::FloorConfig) -> Result<Isolation> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let path = std::env::var_os("PATH").unwrap_or_default();
-    Isolation::find(floor.isolation.wanted(&home.unwrap_or_default(), path))
-        .map_err(|e| Error::usage(e.to_string()).hint("set `level` in [isolation] of floor.toml to \"auto\" or \"none\" to go without"))
+    Isolation::find(floor.isolation.wanted(&home.unwrap_or_default(), path)).map_err(|e| {
+        Error::usage(e.to_string())
+            .hint("set `level` in [isolation] of floor.toml to \"auto\" or \"none\" to go without")
+    })
 }
 
 /// Takes the floor, or says who has it. A holder that does not answer is dying or just starting, and is

@@ -63,7 +63,7 @@ fn serve(stream: UnixStream, layout: &Layout, handle: &Handle, projects: &Projec
             "error: this needs a person".to_owned()
         }
         asked if asked.starts_with(VARIABLES) => variables(handle, projects, &asked[VARIABLES.len()..]),
-        "ping" => format!("pong {}", std::process::id()),
+        "ping" => format!("pong {} {}", std::process::id(), projects.isolation().note()),
         "poke" => told(handle, Input::Poke),
         "stop" => told(handle, Input::Stop),
         asked if asked.starts_with(LOOK) => match asked[LOOK.len()..].parse() {

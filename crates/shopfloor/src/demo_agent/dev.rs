@@ -169,7 +169,8 @@ impl Dev<'_> {
         {
             hold::at(self.script, "committed")?;
             // In a jail it cannot: then the factory takes the commits from here.
-            let _ = git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)]);
+            let _ =
+                git(self.client, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{}", self.branch)]);
         }
         Ok(())
     }

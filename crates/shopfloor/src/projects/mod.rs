@@ -14,7 +14,7 @@ use shopfloor_adapters::git::branches::OriginFile;
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
 use shopfloor_adapters::git::{self, GitProject};
 use shopfloor_adapters::host::env::clean_env;
-use shopfloor_adapters::jail::Isolation;
+use shopfloor_adapters::jail::{Isolation, Network};
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_core::allow::Allowed;
@@ -331,7 +331,7 @@ impl Projects {
                 primary_branch: project.config.project.primary_branch.clone(),
                 own: Some(projects.own_steps()),
                 isolation: projects.isolation.clone(),
-                network: ci.network,
+                network: network(ci.network),
             })
         })
     }
@@ -361,7 +361,7 @@ impl Projects {
                 redactor: project.redactor,
                 checkout: project.checkout,
                 isolation: projects.isolation.clone(),
-                network: project.config.ci.network,
+                network: network(project.config.ci.network),
             })
         })
     }
@@ -412,6 +412,11 @@ impl Projects {
             })
         })
     }
+}
+
+/// What checks and setup commands have where nobody has a network but by permission.
+fn network(wanted: bool) -> Network {
+    if wanted { Network::All } else { Network::Nothing }
 }
 
 fn mcp(chosen: Option<McpServers>, role: Role) -> Mcp {

@@ -2,7 +2,9 @@
 //! It gets nowhere, whatever it knows: every path, every number and every command is told to it.
 
 use crate::floor::Floor;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 
 /// Puts together what a hostile agent knows and what it tries. What worked is named in `worked`, in its worktree.
 fn script(floor: &Floor, daemon: &str) -> String {
@@ -126,11 +128,8 @@ fn prepare(floor: &Floor) {
 
 /// The daemon, with a secret in its environment.
 fn daemon(floor: &Floor) -> String {
-    let output = floor
-        .command(&["--json", "up", "--detach"])
-        .env("A_SECRET", "hunter22")
-        .output()
-        .expect("it runs");
+    let output =
+        floor.command(&["--json", "up", "--detach"]).env("A_SECRET", "hunter22").output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     told["pid"].to_string()
@@ -149,33 +148,50 @@ fn nothing_happened(floor: &Floor, before: &str) {
     floor.hub(&["fsck", "--strict", "--no-progress"]);
 }
 
-#[test]
-fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
+/// A floor whose agent runs the script that is in the floor's `bin`, which it can read.
+fn site(level: &str) -> Floor {
     let site = Floor::new("");
     prepare(&site);
-    let file = site.path("repo/attack.sh");
-    std::fs::write(site.path("repo/shopfloor.toml"), site_config(&site)).expect("written");
-    // Its program is in the repository, as a project's own agent would be.
-    std::fs::write(&file, "sleep 1000\n").expect("written");
-    site.git_insists(&["add", "attack.sh"]);
-    site.git_insists(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "agent"]);
-    site.git_insists(&["push", "--quiet", "shopfloor", "main"]);
-    let before = site.hub(&["rev-parse", "main"]);
-    let daemon = daemon(&site);
-    std::fs::write(site.home().join("bin/attack"), "").expect("written");
-    let tries = format!("{}{ALLOWED}\nshopfloor phase failed --detail enough\nsleep 1000\n", script(&site, &daemon));
-    std::fs::write(site.home().join("bin/attack"), tries).expect("written");
+    site.isolate(level);
+    let known = std::fs::read_to_string(site.path("repo/shopfloor.toml")).expect("read");
+    let config = format!("{known}{}", config(&program(&site).display().to_string()));
+    std::fs::write(site.path("repo/shopfloor.toml"), config).expect("written");
+    site
+}
+
+fn program(site: &Floor) -> PathBuf {
+    site.home().join("bin/attack")
+}
+
+/// Has the agent do that, and give up: what it wrote to `worked`.
+fn attack(site: &Floor, script: &str) -> String {
+    let script = format!("{script}\nshopfloor phase failed --detail enough\nsleep 1000\n");
+    std::fs::write(program(site), script).expect("written");
     site.ok(&["issue", "add", "Attack", "--label", "backlog"]);
-    let worked = site.home().join("projects/sample/worktrees/issue-1/worked");
     crate::floor::wait_for("the agent has tried", || {
         site.ok(&["events"]).contains("the agent gave up: enough")
     });
-    assert_eq!(text(&worked), "", "what an agent can");
+    text(&site.home().join("projects/sample/worktrees/issue-1/worked"))
+}
+
+#[test]
+fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
+    let site = site("sandbox");
+    let before = site.hub(&["rev-parse", "main"]);
+    let daemon = daemon(&site);
+    let worked = attack(&site, &format!("{}{ALLOWED}", script(&site, &daemon)));
+    assert_eq!(worked, "", "what an agent can");
     nothing_happened(&site, &before);
     let events = site.ok(&["events"]);
-    for asked in
-        ["pr review 2", "answer q1 yes", "merge-queue add", "issue add More", "issue close 1", "down", "session spawn dev"]
-    {
+    for asked in [
+        "pr review 2",
+        "answer q1 yes",
+        "merge-queue add",
+        "issue add More",
+        "issue close 1",
+        "down",
+        "session spawn dev",
+    ] {
         let named = events.lines().any(|line| line.contains("REFUSED") && line.contains(asked));
         assert!(named, "{asked}: {events}");
     }
@@ -183,14 +199,83 @@ fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
     assert!(comments.contains("I was here.") && comments.contains("From a file."), "{comments}");
 }
 
-fn text(file: &Path) -> String {
-    std::fs::read_to_string(file).expect("it tried")
+/// Where no jail can be built, the kernel's rules about files hold what they can. What they cannot is what `status`,
+/// `doctor` and the documents say: names and modes of files, sockets of the same user, and what the system shows of
+/// processes.
+#[test]
+fn an_agent_under_rules_about_files_gets_no_further_than_is_said() {
+    let mut site = site("sandbox");
+    let path = site.stand_in("bwrap", "echo 'no namespaces here' >&2; exit 1");
+    site.env.push(("PATH".into(), path.into()));
+    let before = site.hub(&["rev-parse", "main"]);
+    let daemon = daemon(&site);
+    // Another's temporary folders and home are not there to be written to.
+    let allowed = ALLOWED.replace("touch /tmp/mine /var/tmp/mine", "touch");
+    let worked = attack(&site, &format!("{}{allowed}", script(&site, &daemon)));
+    let seen = ["store", "daemon-socket", "configuration", "environ", "any-environ", "kill-all"];
+    let reached = ["hook-off", "tmux"];
+    let known = [&seen[..], &reached[..]].concat();
+    let further: Vec<&str> = worked.lines().filter(|line| !known.contains(line)).collect();
+    assert_eq!(further, [""; 0], "what an agent can");
+    let status = site.ok(&["status"]);
+    assert!(status.contains("Landlock") && status.contains("no namespaces here"), "{status}");
+    // Its mode can be changed, which keeps nobody from anything: nobody in a jail can push.
+    nothing_happened(&site, &before);
 }
 
-/// The agent runs what is in the floor's `bin`, which it can read.
-fn site_config(floor: &Floor) -> String {
-    let known = std::fs::read_to_string(floor.path("repo/shopfloor.toml")).expect("read");
-    format!("{known}{}", config(&floor.home().join("bin/attack").display().to_string()))
+const CALLS: &str = r#"
+: > worked
+/usr/bin/python3 - >> worked <<'P'
+import os, socket, urllib.request
+def through(url):
+    proxies = urllib.request.ProxyHandler({"http": os.environ["HTTP_PROXY"], "https": os.environ["HTTPS_PROXY"]})
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ""
+    try:
+        print("proxy", urllib.request.build_opener(proxies).open(url, timeout=20).status)
+    except Exception as e:
+        print("proxy", getattr(e, "code", e))
+through("http://127.0.0.1:PORT/")
+through("http://127.0.0.1:1/")
+through("https://evil.example/")
+try:
+    socket.create_connection(("127.0.0.1", PORT), 5)
+    print("direct")
+except OSError:
+    print("not direct")
+P
+"#;
+
+#[test]
+fn an_agent_without_a_network_reaches_what_is_on_the_list() {
+    let site = site("network");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = server.local_addr().expect("bound").port();
+    let file = site.home().join("floor.toml");
+    let config = format!("{}hosts = [\"127.0.0.1:{port}\"]\n", text(&file));
+    std::fs::write(&file, config).expect("written");
+    let serves = std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().expect("somebody calls");
+        let mut head = [0; 1024];
+        let read = stream.read(&mut head).expect("its request");
+        assert!(head[..read].starts_with(b"GET / HTTP/1.1\r\n"));
+        stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").expect("told");
+    });
+    daemon(&site);
+    let worked = attack(&site, &CALLS.replace("PORT", &port.to_string()));
+    assert_eq!(
+        worked,
+        "proxy 200\nproxy 403\nproxy <urlopen error Tunnel connection failed: 403 Forbidden>\nnot direct\n"
+    );
+    serves.join().expect("it was called");
+    let events = site.ok(&["events"]);
+    assert!(
+        events.contains("the network: 127.0.0.1:1") && events.contains("the network: evil.example:443"),
+        "{events}"
+    );
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).expect("it tried")
 }
 
 #[test]
@@ -198,20 +283,28 @@ fn a_check_in_a_jail_gets_nowhere() {
     let floor = Floor::new(crate::floor::DEMO);
     prepare(&floor);
     let before = floor.hub(&["rev-parse", "main"]);
-    let daemon_script = floor.home().join("bin/attack");
+    let attack = program(&floor);
     floor.configure(|config| {
-        config.replace("./check.sh", &format!("sh {}; cat worked; false", daemon_script.display()))
+        config.replace("./check.sh", &format!("sh {}; cat worked; false", attack.display()))
     });
     let daemon = daemon(&floor);
-    std::fs::write(&daemon_script, script(&floor, &daemon)).expect("written");
+    std::fs::write(&attack, script(&floor, &daemon)).expect("written");
     floor.ok(&["issue", "add", "Attack", "--body", "demo: write a.txt <<a", "--label", "backlog"]);
     crate::floor::wait_for("the checks have failed", || {
         floor.ok(&["events"]).contains("step \"check\" failed")
     });
     let log = floor.ok(&["ci", "logs", "1"]);
     let (_, worked) = log.split_once("== check ==").unwrap_or(("", &log));
-    assert!(!worked.lines().any(|line| TRIES.contains(&format!("can {line} ")) || TRIES.contains(&format!("has {line} "))), "{log}");
+    assert!(
+        !worked
+            .lines()
+            .any(|line| TRIES.contains(&format!("can {line} ")) || TRIES.contains(&format!("has {line} "))),
+        "{log}"
+    );
     nothing_happened(&floor, &before);
     let events = floor.ok(&["events"]);
-    assert!(events.lines().any(|line| line.contains("REFUSED") && line.contains("a check asked")), "{events}");
+    assert!(
+        events.lines().any(|line| line.contains("REFUSED") && line.contains("a check asked")),
+        "{events}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::super::{CliError, Context};
 use super::Check;
+use crate::daemon;
 use shopfloor_adapters::host::resources;
 use shopfloor_engine::Engine;
 use shopfloor_store::Store;
@@ -79,6 +80,18 @@ pub fn sockets(context: &Context) -> Check {
         Check::fail("sockets", detail).hint("set SHOPFLOOR_HOME to a shorter path")
     } else {
         Check::ok("sockets", detail)
+    }
+}
+
+/// What agents and checks are kept from, found out anew.
+pub fn isolation(context: &Context) -> Check {
+    let name = "isolation";
+    let found = context.floor_config().and_then(|config| daemon::isolation(&config));
+    match found {
+        Ok(isolation) if isolation.is_on() => Check::ok(name, isolation.note()),
+        Ok(isolation) => Check::warn(name, isolation.note())
+            .hint("run it as a user, or on a machine, that can afford to lose everything: docs/security.md"),
+        Err(e) => Check::fail(name, e.message).hint(e.hint.unwrap_or_default()),
     }
 }
 

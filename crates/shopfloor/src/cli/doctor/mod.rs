@@ -81,6 +81,7 @@ pub fn run(context: &Context, args: DoctorArgs) -> CliResult<Exit> {
     checks.push(checks::disk(context));
     checks.push(checks::memory());
     checks.push(checks::sockets(context));
+    checks.push(checks::isolation(context));
     let (store, engine) = checks::store(context);
     checks.extend(store);
     checks.push(checks::daemon(context));

@@ -88,8 +88,8 @@ fn warn(context: &Context) -> CliResult<()> {
 /// A daemon that runs takes over what agents' variables are here, and tries again what it could not begin.
 /// `None`: there is none.
 fn tell(context: &Context) -> CliResult<Option<Exit>> {
-    let Some(pong) = context.ask_daemon("ping")? else { return Ok(None) };
-    let pid = pong.strip_prefix("pong ").unwrap_or_default();
+    let daemon = context.daemon()?;
+    let Some(pid) = daemon.pid.filter(|_| daemon.running) else { return Ok(None) };
     let floor_config = context.floor_config()?;
     let engine = context.engine()?;
     let checkouts = engine.floor().projects.iter().map(|p| Path::new(&p.checkout));
@@ -112,9 +112,7 @@ fn tell(context: &Context) -> CliResult<Option<Exit>> {
             .hint("`shopfloor status` shows what it does, `shopfloor down` ends it"));
     }
     if context.json {
-        output::json(
-            &serde_json::json!({ "running": true, "pid": pid.parse::<u32>().ok(), "changed": changed }),
-        );
+        output::json(&serde_json::json!({ "running": true, "pid": pid, "changed": changed }));
     } else {
         output::line(format!(
             "the daemon (pid {pid}) has the new values of {}: the next sessions get them",
@@ -145,7 +143,7 @@ fn detach(context: &Context, detail: Detail) -> CliResult<Exit> {
     let deadline = Instant::now() + START_WITHIN;
     loop {
         match wait.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(News::Socket) if context.ask_daemon("ping")? == Some(format!("pong {}", child.id())) => {
+            Ok(News::Socket) if context.daemon()?.pid == Some(child.id()) => {
                 if context.json {
                     let log = log_path.display().to_string();
                     output::json(&serde_json::json!({ "running": true, "pid": child.id(), "log": log }));

@@ -1,0 +1,71 @@
+//! A jail built by bubblewrap: namespaces, and mounts that show what may be seen.
+
+use super::{HOMES, Jail, Network, RESOLVERS};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+
+impl Jail<'_> {
+    pub(super) fn bubblewrap(
+        &self,
+        program: &Path,
+        cwd: &Path,
+        argv: Vec<OsString>,
+    ) -> io::Result<Vec<OsString>> {
+        let mut words = Words(vec![program.into()]);
+        words.all([
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+        ]);
+        words.all(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+        if self.network != Network::All {
+            words.all(["--unshare-net"]);
+        }
+        words.all(["--tmpfs", "/run"]);
+        for resolver in RESOLVERS {
+            words.all(["--ro-bind-try", resolver, resolver]);
+        }
+        let (home, tmp) = self.make_private()?;
+        for at in ["/tmp", "/var/tmp"] {
+            words.bind(&tmp, Path::new(at), true);
+        }
+        for homes in HOMES.iter().map(Path::new).filter(|homes| homes.is_dir()) {
+            words.all(["--tmpfs".as_ref(), homes.as_os_str()]);
+        }
+        words.bind(&home, &self.isolation.home, true);
+        for shown in self.shown(&argv) {
+            words.bind(&shown, &shown, false);
+        }
+        for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
+            words.bind(cache, cache, true);
+        }
+        words.all(["--tmpfs".as_ref(), self.floor.as_os_str()]);
+        for mount in self.mounts() {
+            words.bind(&mount.from, &mount.at, mount.writable);
+        }
+        words.all(["--remount-ro".as_ref(), self.floor.as_os_str()]);
+        words.all(["--chdir".as_ref(), cwd.as_os_str(), "--".as_ref()]);
+        let confinement = self.confinement();
+        if confinement.is_needed() {
+            words.0.extend(confinement.words(&self.shopfloor)?);
+        }
+        words.0.extend(argv);
+        Ok(words.0)
+    }
+}
+
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn all<W: AsRef<OsStr>>(&mut self, words: impl IntoIterator<Item = W>) {
+        self.0.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+    }
+
+    fn bind(&mut self, from: &Path, at: &Path, writable: bool) {
+        let how = if writable { "--bind" } else { "--ro-bind" };
+        self.all([OsStr::new(how), from.as_os_str(), at.as_os_str()]);
+    }
+}
