@@ -1,7 +1,7 @@
 //! A floor of the bench's own: a folder, a home, a project, and the release binary to run on it.
 
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitProject, GitWorkspace};
+use shopfloor_adapters::git::{Caps, Git, GitProject, GitWorkspace};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::label::Label;
@@ -105,6 +105,7 @@ impl BenchFloor {
             primary_branch: "main".into(),
             checkout: self.checkout(),
             push_rescues: false,
+            caps: Caps::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,

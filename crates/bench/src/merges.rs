@@ -5,7 +5,7 @@ use crate::Scale;
 use crate::report::Report;
 use crate::stats;
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, Projects, repos};
+use shopfloor_adapters::git::{Caps, Git, GitMerger, GitProject, GitWorkspace, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Sha};
@@ -131,6 +131,7 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         primary_branch: "main".into(),
         checkout,
         push_rescues: false,
+        caps: Caps::default(),
         signing: None,
         targets: Vec::new(),
         origin: None,

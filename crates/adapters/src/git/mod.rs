@@ -4,6 +4,7 @@
 
 pub mod abandon;
 mod attributes;
+mod bounds;
 pub mod branches;
 mod call;
 mod capture;
@@ -44,6 +45,7 @@ mod upkeep;
 mod workspace;
 pub(crate) mod worktree;
 
+pub use bounds::{Caps, Left};
 pub use kept::Rescued;
 pub use merger::GitMerger;
 pub use parts::{Part, PartKind};

@@ -152,7 +152,7 @@ impl GitWorkspace {
         }
         if !worktree.is_ready() {
             // No agent has been in it since. All the same, nothing is deleted unrescued.
-            self.keep(site, &worktree, tree)?;
+            self.keep_all(site, &worktree, tree)?;
             if worktree.is_linked() {
                 linked::discard(&site.keeper, &worktree.path)?;
                 return Ok(None);

@@ -15,6 +15,7 @@
 //! factory's settings are in a file of their own that the repository's `config` includes: it is rewritten
 //! when it differs, and settings made by others stay.
 
+use super::bounds::Caps;
 use super::origin::{self, Move, Push};
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
 use super::sign::Signing;
@@ -39,6 +40,8 @@ pub struct GitProject {
     pub checkout: PathBuf,
     /// Whether snapshots are sent to origin as well.
     pub push_rescues: bool,
+    /// How much a snapshot takes in.
+    pub caps: Caps,
     /// How the commits that land are signed.
     pub signing: Option<Signing>,
     /// The URL of the remote where a new project's branches are to live.

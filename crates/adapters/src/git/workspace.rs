@@ -98,6 +98,13 @@ impl GitWorkspace {
         })
     }
 
+    /// Keeps what the tree holds before it is overwritten or removed: all of it, or it stays as it is.
+    pub(super) fn keep_all(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
+        let snapshot = self.keep(site, worktree, tree)?;
+        nothing_left_out(site, worktree, &snapshot)?;
+        Ok(snapshot)
+    }
+
     pub(super) fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
         rescue::keep(&self.git, site, worktree, tree).map_err(moving)
     }
@@ -294,6 +301,9 @@ impl Workspace for GitWorkspace {
             let path = worktree.path.display();
             return Err(PortError::transient(format!("{path} changed after it was rescued, so it is kept")));
         }
+        if let Some(snapshot) = proof.snapshot() {
+            nothing_left_out(&site, &worktree, snapshot)?;
+        }
         self.discard(&site, &worktree)
     }
 
@@ -393,6 +403,27 @@ pub fn branch_file(layout: &Layout, tree: &Tree, branch: &str) -> PathBuf {
     // A worktree of the clone, as earlier builds made them, has its branches in the clone.
     let repository = if own.exists() { own } else { layout.clone_repo(&tree.project) };
     repository.join("refs/heads").join(branch)
+}
+
+/// A worktree whose snapshot left something out is not removed: those files are nowhere else.
+fn nothing_left_out(site: &Site, worktree: &Worktree, snapshot: &Snapshot) -> PortResult<()> {
+    const SHOWN: usize = 5;
+    let left = rescue::held_by(&site.keeper, &snapshot.commit)?.left;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> =
+        left.iter().take(SHOWN).map(|left| format!("{} ({})", left.path, text::size(left.bytes))).collect();
+    let more = left.len().checked_sub(SHOWN + 1).map_or(String::new(), |more| format!(" and {} more", more + 1));
+    let path = worktree.path.display();
+    let files = shown.join(", ");
+    Err(PortError::permanent(
+        Final::InTheWay,
+        format!(
+            "{path} is kept: {files}{more} is too large for a snapshot ([rescue] max_file_mib, max_total_mib) and \
+             nowhere else: move away what you want to keep, and delete the folder; its commits are kept"
+        ),
+    ))
 }
 
 /// A live agent may delete a file while git reads it: whatever failed is worth another try.

@@ -65,6 +65,7 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.to_owned(),
         push_rescues: config.rescue.push,
+        caps: config.rescue.caps(),
         signing: None,
         targets: config.merge.targets().into_iter().map(|target| target.branch).collect(),
         origin: config.project.origin.clone(),

@@ -8,7 +8,7 @@ use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, template};
 use clap::Args;
 use shopfloor_adapters::git::repos::{self, CheckoutProblem, OriginState, RegisterError};
-use shopfloor_adapters::git::{Git, GitError, GitProject};
+use shopfloor_adapters::git::{Caps, Git, GitError, GitProject};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
@@ -62,6 +62,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.clone(),
         push_rescues: false,
+        caps: Caps::default(),
         signing: None,
         targets: Vec::new(),
         origin: config.project.origin.clone(),
