@@ -26,6 +26,8 @@ mod merger;
 mod origin;
 #[path = "git/own.rs"]
 mod own;
+#[path = "git/planted.rs"]
+mod planted;
 #[path = "git/prune.rs"]
 mod prune;
 #[path = "git/publish.rs"]

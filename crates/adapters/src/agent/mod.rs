@@ -35,7 +35,7 @@ use launch::Launcher;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
+use shopfloor_core::ids::{Assignment, Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{neutralise, tail};
@@ -182,53 +182,8 @@ impl TmuxAgents {
         }
         env
     }
-}
 
-fn scratch(folder: &Path) -> PathBuf {
-    folder.join("tmp")
-}
-
-fn prompt_file(folder: &Path) -> PathBuf {
-    folder.join("prompt.md")
-}
-
-/// Where a reviewer leaves its verdict.
-pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
-    layout.session(epoch).join("result.json")
-}
-
-/// Written whenever a message waits; its content does not matter.
-pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
-    layout.session(epoch).join("bell")
-}
-
-impl Agents for TmuxAgents {
-    fn trouble(&self, project: &ProjectName, role: Role) -> PortResult<Option<String>> {
-        let Some(config) = (self.configs)(project, role) else { return Ok(None) };
-        let mut env = config.env.clone();
-        env.retain(|(name, _)| name != "PATH");
-        env.push(("PATH".into(), self.path(&config)));
-        Ok(check::trouble(&config, &env))
-    }
-
-    fn unset(&self, project: &ProjectName) -> Vec<String> {
-        let roles = Role::STAFF.into_iter();
-        let unset = roles.filter_map(|role| (self.configs)(project, role)).flat_map(|config| config.unset);
-        unset.collect::<BTreeSet<String>>().into_iter().collect()
-    }
-
-    fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
-        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
-        let process = match self.tmux.probe(&name).map_err(port_error)? {
-            Probe::Alive(process) => process,
-            // Known to be gone: whoever watches this process learns that at once.
-            Probe::Dead { .. } => ProcessId { pid: 0, start: 0 },
-            Probe::Absent => return Ok(None),
-        };
-        self.started(start, name, process).map(Some)
-    }
-
-    fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
+    fn launch(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
         let mut config = (self.configs)(&start.project, start.role).ok_or_else(|| {
             PortError::permanent(
                 Final::Config,
@@ -281,6 +236,67 @@ impl Agents for TmuxAgents {
         self.started(start, name, process)
     }
 
+    /// Leaves nothing in the folder that others use. A file that cannot be removed is in nobody's way.
+    fn give_up_phase_file(&self, role: Role, project: &ProjectName, assignment: Assignment) {
+        let path = phase_file::path(&self.phase_dir, role, project, assignment);
+        let _ = phase_file::release(&path, self.layout.root());
+    }
+}
+
+fn scratch(folder: &Path) -> PathBuf {
+    folder.join("tmp")
+}
+
+fn prompt_file(folder: &Path) -> PathBuf {
+    folder.join("prompt.md")
+}
+
+/// Where a reviewer leaves its verdict.
+pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session(epoch).join("result.json")
+}
+
+/// Written whenever a message waits; its content does not matter.
+pub fn bell_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    layout.session(epoch).join("bell")
+}
+
+impl Agents for TmuxAgents {
+    fn trouble(&self, project: &ProjectName, role: Role) -> PortResult<Option<String>> {
+        let Some(config) = (self.configs)(project, role) else { return Ok(None) };
+        let mut env = config.env.clone();
+        env.retain(|(name, _)| name != "PATH");
+        env.push(("PATH".into(), self.path(&config)));
+        Ok(check::trouble(&config, &env))
+    }
+
+    fn unset(&self, project: &ProjectName) -> Vec<String> {
+        let roles = Role::STAFF.into_iter();
+        let unset = roles.filter_map(|role| (self.configs)(project, role)).flat_map(|config| config.unset);
+        unset.collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
+    fn adopt(&self, start: &StartSession) -> PortResult<Option<Started>> {
+        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
+        let process = match self.tmux.probe(&name).map_err(port_error)? {
+            Probe::Alive(process) => process,
+            // Known to be gone: whoever watches this process learns that at once.
+            Probe::Dead { .. } => ProcessId { pid: 0, start: 0 },
+            Probe::Absent => return Ok(None),
+        };
+        self.started(start, name, process).map(Some)
+    }
+
+    fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
+        self.launch(start, briefing).inspect_err(|_| {
+            // It may never be tried again.
+            let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
+            if matches!(self.tmux.probe(&name), Ok(Probe::Absent)) {
+                self.give_up_phase_file(start.role, &start.project, start.assignment);
+            }
+        })
+    }
+
     fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
         let name = tree.session(epoch);
         if self.tmux.probe(&name).map_err(port_error)? == Probe::Absent {
@@ -294,10 +310,9 @@ impl Agents for TmuxAgents {
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
         self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
         // Nobody is left to write it, and a successor begins with an empty one. Another floor with a project
-        // of that name may have taken its place. A file that cannot be removed is in nobody's way.
+        // of that name may have taken its place.
         if let Owner::Agent { role, assignment } = tree.owner {
-            let path = phase_file::path(&self.phase_dir, role, &tree.project, assignment);
-            let _ = phase_file::release(&path, self.layout.root());
+            self.give_up_phase_file(role, &tree.project, assignment);
         }
         Ok(())
     }

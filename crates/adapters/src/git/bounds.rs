@@ -150,9 +150,8 @@ pub(super) fn fits(
     };
     let large = walked.map_or_else(Vec::new, |walked| walked.large);
     let ignored = large.into_iter().filter(|(path, _)| unknown(path));
-    let ignored: Vec<Left> = ignored
-        .map(|(path, bytes)| left_of(folder, top, path.as_os_str().as_bytes(), bytes, true))
-        .collect();
+    let ignored: Vec<Left> =
+        ignored.map(|(path, bytes)| left_of(folder, top, path.as_os_str().as_bytes(), bytes, true)).collect();
     if left.is_empty() {
         return Ok(Fits::AllBut(ignored));
     }

@@ -85,7 +85,8 @@ impl Call {
     }
 
     /// The arguments of `push` for these moves, including where each ref is expected to be.
-    pub(crate) fn pushing(mut self, url: &OsStr, push: &Push<'_>) -> Self {
+    /// `program`: what is run at the other end, if it is on this machine.
+    pub(crate) fn pushing(mut self, url: &OsStr, push: &Push<'_>, program: Option<&str>) -> Self {
         self = self.args([
             "--quiet",
             "--atomic",
@@ -94,6 +95,7 @@ impl Call {
             "--no-follow-tags",
             "--recurse-submodules=no",
         ]);
+        self = self.args(program);
         let standing = push.standing.iter().map(|(name, at)| (name, Some(at), Some(at)));
         let moves = push.moves.iter().map(|m| (&m.name, m.old.as_ref(), m.new.as_ref()));
         let all: Vec<_> = moves.chain(standing).collect();

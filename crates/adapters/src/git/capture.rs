@@ -13,7 +13,7 @@ use super::index::Index;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::still;
-use super::worktree::Worktree;
+use super::worktree::{Worktree, git_dir_of};
 use shopfloor_core::ids::Sha;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -113,7 +113,14 @@ impl Capture<'_> {
 
     /// Adds what is in `folder` and fits to the index. Returns repositories in it that were found on the way, and are
     /// not in the index.
-    fn add(&mut self, folder: &Repo, index: &TemporaryIndex) -> GitResult<Vec<OsString>> {
+    /// `theirs`: repositories that are in the index. They are looked at by themselves: git would run a git in each, by
+    /// the rules that it has there.
+    fn add(
+        &mut self,
+        folder: &Repo,
+        index: &TemporaryIndex,
+        theirs: &[OsString],
+    ) -> GitResult<Vec<OsString>> {
         if !self.small {
             let caps = self.site.project.caps;
             match bounds::fits(folder, &self.worktree.path, index, caps, &mut self.room)? {
@@ -125,12 +132,12 @@ impl Capture<'_> {
                 }
             }
         }
-        match add_all(folder, index, &[]) {
+        match add_all(folder, index, theirs) {
             // A nested repository without a commit. Only then are such repositories searched for, since that
             // costs a walk.
             Err(e) if e.says("does not have a commit checked out") => {
                 let nested = nested_repositories(folder, index)?;
-                add_all(folder, index, &nested)?;
+                add_all(folder, index, &[theirs, &nested].concat())?;
                 Ok(nested)
             }
             added => added.map(|()| Vec::new()),
@@ -150,7 +157,9 @@ impl Capture<'_> {
             None => ask_index(folder, index)?,
         };
         trust_no_flag(folder, index, &before)?;
-        let mut nested = self.add(folder, index)?;
+        let there = before.links.iter().map(|(path, _)| path);
+        let theirs: Vec<OsString> = there.filter(|path| is_repository(folder, path)).cloned().collect();
+        let mut nested = self.add(folder, index, &theirs)?;
 
         // A nested repository with a commit is in the index as that commit, which no repository here has.
         let now = index.read(head);
@@ -204,8 +213,7 @@ fn add_some(folder: &Repo, index: &TemporaryIndex, paths: Vec<u8>) -> GitResult<
 }
 
 /// Unsafe line ends are no reason to leave a file out; one sync for all objects.
-const ADDING: [&str; 3] =
-    ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"];
+const ADDING: [&str; 3] = ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"];
 
 /// Adds everything in `folder` to the index, except what is below these paths.
 fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
@@ -257,17 +265,37 @@ fn ask_index(folder: &Repo, index: &TemporaryIndex) -> GitResult<Index> {
     Ok(read)
 }
 
+fn is_repository(folder: &Repo, path: &OsStr) -> bool {
+    folder.path().join(path).join(".git").exists()
+}
+
 /// Whether the submodule in that folder holds anything but its recorded commit.
 pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
+    is_changed_at(git, folder, commit, 0)
+}
+
+/// Those in it are asked one by one, each by nobody's rules.
+fn is_changed_at(git: &Git, folder: &Path, commit: &Sha, depth: u32) -> GitResult<bool> {
     if !folder.join(".git").exists() {
         return Ok(false);
     }
-    let repo = git.tree(folder);
-    if repo.commit("HEAD")?.as_ref() != Some(commit) {
+    let repo = git.others_tree(folder);
+    if depth == NESTING_MAX || repo.commit("HEAD")?.as_ref() != Some(commit) {
         return Ok(true);
     }
     let call = repo.call("status").args(["--porcelain", "-z", "--untracked-files=all"]);
-    Ok(!call.arg("--ignore-submodules=none").run()?.is_empty())
+    if !call.arg("--ignore-submodules=dirty").run()?.is_empty() {
+        return Ok(true);
+    }
+    let index = git_dir_of(folder).and_then(|git_dir| Index::read(&git_dir.join("index"), commit));
+    // One that is not read here may name others: better looked at too often.
+    let Some(index) = index else { return Ok(true) };
+    for (path, commit) in &index.links {
+        if is_changed_at(git, &folder.join(path), commit, depth + 1)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Untracked repositories: git lists each as a folder and does not look inside.
@@ -295,7 +323,7 @@ fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> Gi
         let path = OsStr::from_bytes(path);
         let moved = modes.starts_with(b":160000");
         // A submodule that is not checked out has nothing but its commit to keep.
-        if modes.get(8..14) == Some(b"160000") && (!moved || folder.path().join(path).join(".git").exists()) {
+        if modes.get(8..14) == Some(b"160000") && (!moved || is_repository(folder, path)) {
             paths.push(path.into());
         }
     }

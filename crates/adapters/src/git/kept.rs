@@ -42,7 +42,16 @@ impl Rescued {
     /// One of its parts, as something rescued in its own right.
     pub fn part(&self, part: &Part, tree: Sha) -> Rescued {
         let (commit, head) = (part.commit.clone(), Some(part.commit.clone()));
-        Rescued { commit, head, tree, files: 0, also_in: None, parts: Vec::new(), left: Vec::new(), ..self.clone() }
+        Rescued {
+            commit,
+            head,
+            tree,
+            files: 0,
+            also_in: None,
+            parts: Vec::new(),
+            left: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Which tree it belongs to, if this project made the ref.

@@ -15,6 +15,7 @@ mod commit;
 mod conflict;
 mod diff;
 pub mod facts;
+mod foreign;
 mod hazards;
 mod index;
 mod kept;

@@ -3,7 +3,7 @@
 
 use super::refs;
 use super::repository::{self, Beginning};
-use super::run::{GitError, branch_ref};
+use super::run::{GitError, UPLOAD, branch_ref};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::{Found, Worktree};
@@ -259,7 +259,7 @@ impl GitWorkspace {
     fn fetch(&self, site: &Site, worktree: &Worktree, notes: &mut Vec<String>) -> PortResult<()> {
         let fetch = || {
             let call = worktree.repo.call("fetch");
-            let call = call.args(["--quiet", "--no-tags", "--prune", "--no-write-fetch-head", "--"]);
+            let call = call.args(["--quiet", "--no-tags", "--prune", "--no-write-fetch-head", UPLOAD, "--"]);
             call.arg(site.near().path()).arg("+refs/heads/*:refs/remotes/origin/*").run()
         };
         match fetch() {

@@ -17,7 +17,7 @@
 
 use super::bounds::Caps;
 use super::origin::{self, Move, Push};
-use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
+use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
@@ -209,9 +209,7 @@ fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
     let mut new = dir.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
-    // We read where branches are from files.
     git.call("init")
-        .env("GIT_DEFAULT_REF_FORMAT", "files")
         .args(["--quiet", "--bare", "--template="])
         .arg(format!("--object-format={format}"))
         .arg(format!("--initial-branch={head}"))
@@ -341,7 +339,7 @@ pub fn register(
             return Ok(OriginState::Same);
         }
         let tracking = format!("+{primary}:refs/remotes/shopfloor/{}", project.primary_branch);
-        let call = repo.call("fetch").args(["--quiet", "--no-tags", "--"]);
+        let call = repo.call("fetch").args(["--quiet", "--no-tags", UPLOAD, "--"]);
         call.arg(origin.near().path()).arg(tracking).run()?;
         if repo.is_ancestor(&ours, &theirs)? {
             return Ok(OriginState::Ahead);

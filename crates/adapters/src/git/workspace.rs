@@ -414,7 +414,8 @@ fn nothing_left_out(site: &Site, worktree: &Worktree, snapshot: &Snapshot) -> Po
     }
     let shown: Vec<String> =
         left.iter().take(SHOWN).map(|left| format!("{} ({})", left.path, text::size(left.bytes))).collect();
-    let more = left.len().checked_sub(SHOWN + 1).map_or(String::new(), |more| format!(" and {} more", more + 1));
+    let more =
+        left.len().checked_sub(SHOWN + 1).map_or(String::new(), |more| format!(" and {} more", more + 1));
     let path = worktree.path.display();
     let files = shown.join(", ");
     Err(PortError::permanent(

@@ -38,8 +38,11 @@ fn a_huge_file_is_left_out_and_said_and_its_worktree_is_kept() {
         let kept = restored(floor, &taken);
         let names: Vec<&OsStr> = kept.keys().map(|name| name.as_os_str()).collect();
         assert_eq!(names, [".gitignore", "deep/note", "nested/file"]);
-        let expected =
-            [("x".into(), 3 << 30, false), ("nested/inner".into(), 2 << 30, false), ("big.o".into(), 1 << 30, true)];
+        let expected = [
+            ("x".into(), 3 << 30, false),
+            ("nested/inner".into(), 2 << 30, false),
+            ("big.o".into(), 1 << 30, true),
+        ];
         assert_eq!(left(floor), expected);
 
         let proof = RescueProof::obtain(&floor.workspace, &floor.tree(1)).expect("all else is kept");

@@ -277,6 +277,7 @@ fn to_agents() {
         issue_edited(IssueNumber(3)),
         branch_moved(&a()),
         command_too_large(),
+        command_unreadable(),
         command_refused(Rule::ForcePush, &guarded()),
         command_refused(Rule::PushPrimary, &guarded()),
         command_refused(Rule::PushOther, &guarded()),

@@ -74,6 +74,7 @@ pub struct Daemon {
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(desk: &Desk, until: Until) -> Result<Daemon> {
+        keep_to_itself()?;
         let mut engine = desk.engine()?;
         let lock = take_lock(desk)?;
         let floor_config = config::load::floor(&desk.layout.config())?;
@@ -154,6 +155,14 @@ impl Daemon {
         let socket = Socket::listen(&desk.layout, runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
+}
+
+/// What this process has in its memory and its environment is its own: projects' secrets among it. Other processes of
+/// the same user cannot read it any more (`/proc/PID/environ`), and it leaves no core dump.
+fn keep_to_itself() -> Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|e| Error::failed(format!("the daemon cannot keep its environment to itself: {e}")))
 }
 
 /// Takes the floor, or says who has it. A holder that does not answer is dying or just starting, and is

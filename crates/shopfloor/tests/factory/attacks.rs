@@ -2,6 +2,8 @@
 //! exit code 6, and the journal says who asked for what.
 
 use crate::floor::Floor;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// Each as a process that has nothing of its session's environment, on the floor by another name.
 const TRIES: &str = r#"
@@ -79,4 +81,58 @@ fn a_check_is_no_person() {
     all_refused(&floor, "a check");
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
     floor.ok(&["down"]);
+}
+
+/// Another process of the same user looks for the daemon's secrets. It finds its parent's, so that looking works.
+const LOOKS: &str = r#"
+set -eu
+export HOME="$PWD" PATH="$PWD:$PATH" GIT_CONFIG_NOSYSTEM=1
+git init --quiet --initial-branch=main sample && cd sample
+printf '[project]\nname = "sample"\n[ci]\nno_checks = true\n[agents.dev]\nruntime = "demo"\n[agents.review]\nruntime = "demo"\n' > shopfloor.toml
+git add . && git -c user.name=a -c user.email=a@b commit --quiet -m one
+shopfloor init > /dev/null
+DEPLOY_TOKEN=hush-hush-hush shopfloor up --detach > /dev/null
+read -r pid rest < "$SHOPFLOOR_HOME/daemon.lock"
+tr '\0' '\n' < /proc/self/environ | grep -c '^HOME=' || true
+tr '\0' '\n' < "/proc/$pid/environ" 2> /dev/null | grep -c '^DEPLOY_TOKEN=' || true
+shopfloor down > /dev/null
+"#;
+
+#[test]
+fn what_the_daemon_was_started_with_is_read_by_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o777)).expect("open");
+    std::fs::copy(env!("CARGO_BIN_EXE_shopfloor"), at.join("shopfloor")).expect("copied");
+    let mut looks = match rustix::process::geteuid().is_root() {
+        // The system's first user reads everything.
+        true => {
+            let mut other = Command::new("setpriv");
+            other.args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--bounding-set=-all",
+                "--inh-caps=-all",
+            ]);
+            other.args(["sh", "-c", LOOKS]);
+            other
+        }
+        false => {
+            let mut same = Command::new("sh");
+            same.args(["-c", LOOKS]);
+            same
+        }
+    };
+    let ran = looks.current_dir(at).env("SHOPFLOOR_HOME", at.join("floor")).output();
+    let ran = match ran {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            println!("skipped: there is no setpriv, and root reads everything");
+            return;
+        }
+        ran => ran.expect("it runs"),
+    };
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{said}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "1\n0\n", "{said}");
 }

@@ -10,7 +10,7 @@
 use super::hand_over::hand_over;
 use super::{Move, Origin, Push, answered};
 use crate::git::locks;
-use crate::git::run::{Git, GitError, GitResult, Repo};
+use crate::git::run::{Git, GitError, GitResult, RECEIVE, Repo};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::PortResult;
 use std::ffi::OsStr;
@@ -55,7 +55,7 @@ impl Origin for Hub {
             return Ok(self.swap(push)?);
         }
         // Through git's own transport, which finds out what is missing here, and runs the hooks.
-        push.from.call("push").pushing(self.url(), push).run().map(drop).map_err(answered)
+        push.from.call("push").pushing(self.url(), push, Some(RECEIVE)).run().map(drop).map_err(answered)
     }
 
     fn has_made(&self, push: &Push<'_>) -> PortResult<bool> {

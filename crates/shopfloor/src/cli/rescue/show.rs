@@ -54,7 +54,8 @@ pub fn run(context: &Context, args: &ShowArgs) -> CliResult<Exit> {
         output::line(format!("  {how}"));
     }
     for left in &found.left {
-        let (path, size) = (shopfloor_core::text::one_line(&left.path, 300), shopfloor_core::text::size(left.bytes));
+        let (path, size) =
+            (shopfloor_core::text::one_line(&left.path, 300), shopfloor_core::text::size(left.bytes));
         let why = if left.ignored { "ignored, and not in it" } else { "too large, and not in it" };
         output::line(format!("  {why}: {path} ({size})"));
     }
