@@ -24,6 +24,8 @@ mod joining;
 mod merger;
 #[path = "git/origin.rs"]
 mod origin;
+#[path = "git/ours.rs"]
+mod ours;
 #[path = "git/own.rs"]
 mod own;
 #[path = "git/planted.rs"]

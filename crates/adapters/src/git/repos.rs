@@ -17,6 +17,7 @@
 
 use super::bounds::Caps;
 use super::origin::{self, Move, Push};
+use super::ours::Wanted;
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
@@ -148,17 +149,62 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
 
     let wanted = [near, &clone, &queue].iter().any(|dir| !dir.join("HEAD").exists());
     let format = if wanted { object_format(git, &project.checkout)? } else { String::new() };
-    make(git, &format, near, &project.primary_branch)?;
-    write_if_different(&near.join(MANAGED), near_config.as_bytes(), 0o644)?;
+    let queue_config = format!("{common}{serves}").into_bytes();
     // Only the floor itself pushes to the repository near a remote.
-    write_if_different(&near.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
-    make(git, &format, &clone, &project.primary_branch)?;
-    write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
-    make(git, &format, &queue, "shopfloor-queue-has-no-branch")?;
-    write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
-    precious(near)?;
-    borrow(&clone, near)?;
-    borrow(&queue, near)
+    let hook = Wanted { name: "hooks/update", content: Some(UPDATE_HOOK.into()), mode: 0o755 };
+    let head = &project.primary_branch;
+    keep(git, (&format, near, head), (near_config.into_bytes(), true), vec![hook, stores(None)])?;
+    let borrowed = || vec![stores(Some(borrowed_from(near)))];
+    keep(git, (&format, &clone, head), (clone_config, false), borrowed())?;
+    keep(git, (&format, &queue, "shopfloor-queue-has-no-branch"), (queue_config, false), borrowed())
+}
+
+/// Makes the repository, brings what git obeys there up to date, and looks after it from now on. `precious`: git
+/// refuses to delete objects there.
+fn keep(
+    git: &Git,
+    (format, dir, head): (&str, &Path, &str),
+    (managed, precious): (Vec<u8>, bool),
+    more: Vec<Wanted>,
+) -> GitResult<()> {
+    make(git, format, dir, head)?;
+    let file = |name, content| Wanted { name, content: Some(content), mode: 0o644 };
+    let mut wanted = vec![file("config", own_config(dir, precious)?), file(MANAGED, managed)];
+    wanted.extend(more);
+    for Wanted { name, content, mode } in &wanted {
+        if let Some(content) = content {
+            write_if_different(&dir.join(name), content, *mode)?;
+        }
+    }
+    git.keep(dir, wanted);
+    Ok(())
+}
+
+/// The file that says which other stores are looked into.
+fn stores(borrowed: Option<Vec<u8>>) -> Wanted {
+    Wanted { name: "objects/info/alternates", content: borrowed, mode: 0o644 }
+}
+
+/// The repository's `config`. How its objects are named is what it was made with.
+fn own_config(dir: &Path, precious: bool) -> GitResult<Vec<u8>> {
+    let path = dir.join("config");
+    let now =
+        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
+    let sha256 = now.to_ascii_lowercase().contains("objectformat = sha256");
+    let mut extensions = String::new();
+    if sha256 {
+        extensions.push_str("\tobjectformat = sha256\n");
+    }
+    // Git does not look for this setting in included files.
+    if precious {
+        extensions.push_str("\tpreciousObjects = true\n");
+    }
+    if !extensions.is_empty() {
+        extensions.insert_str(0, "[extensions]\n");
+    }
+    let version = u8::from(sha256);
+    let core = format!("[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n");
+    Ok(format!("{core}{extensions}[include]\n\tpath = {MANAGED}\n").into_bytes())
 }
 
 /// The configuration that every repository of the floor has.
@@ -173,21 +219,14 @@ pub(super) fn common_config() -> String {
 
 /// Lets a repository see the objects of the one near origin.
 pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
+    write_if_different(&repo.join("objects/info/alternates"), &borrowed_from(near), 0o644)
+}
+
+fn borrowed_from(near: &Path) -> Vec<u8> {
     // Absolute: git ignores a relative path that it meets through another repository's alternates.
     let mut borrowed = near.join("objects").into_os_string().into_vec();
     borrowed.push(b'\n');
-    write_if_different(&repo.join("objects/info/alternates"), &borrowed, 0o644)
-}
-
-/// Makes git refuse to delete objects there. Git does not look for this setting in included files.
-fn precious(near: &Path) -> GitResult<()> {
-    let path = near.join("config");
-    let config =
-        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
-    if config.to_ascii_lowercase().contains("preciousobjects") {
-        return Ok(());
-    }
-    write_if_different(&path, format!("{config}[extensions]\n\tpreciousObjects = true\n").as_bytes(), 0o644)
+    borrowed
 }
 
 /// How a checkout's objects are named.
@@ -217,9 +256,6 @@ fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
         .arg(&new)
         .run()?;
     let io = |e| GitError::io(format!("setting up {}", new.display()), e);
-    let mut config = std::fs::OpenOptions::new().append(true).open(new.join("config")).map_err(io)?;
-    write!(config, "[include]\n\tpath = {MANAGED}\n").map_err(io)?;
-    config.sync_all().map_err(io)?;
     std::fs::rename(&new, dir).map_err(io)
 }
 

@@ -10,6 +10,7 @@
 
 use super::call::{Call, Output};
 use super::lasting::Lasting;
+use super::ours::{Found, Ours, Wanted};
 use super::still::Stills;
 use super::{foreign, locks, refs, worktree};
 use crate::host::command;
@@ -101,6 +102,7 @@ pub struct Git {
     environment: Vec<(OsString, OsString)>,
     lasting: Arc<Lasting>,
     pub(super) stills: Arc<Stills>,
+    ours: Arc<Ours>,
 }
 
 impl Git {
@@ -113,7 +115,13 @@ impl Git {
             .into_iter()
             .filter(|(name, _)| ENVIRONMENT_KEPT.iter().any(|kept| name.as_os_str() == OsStr::new(kept)))
             .collect();
-        Git { program: program.into(), environment, lasting: Arc::default(), stills: Arc::default() }
+        Git {
+            program: program.into(),
+            environment,
+            lasting: Arc::default(),
+            stills: Arc::default(),
+            ours: Arc::default(),
+        }
     }
 
     /// The program's version, for `doctor`.
@@ -176,6 +184,16 @@ impl Git {
         }
     }
 
+    /// What is found and put right in the floor's own repositories is told there.
+    pub fn tell_of_tampering(&self, tell: impl Fn(&Found) + Send + Sync + 'static) {
+        self.ours.tell(Box::new(tell));
+    }
+
+    /// From now on that repository of the floor's is as it was written.
+    pub(super) fn keep(&self, dir: &Path, wanted: Vec<Wanted>) {
+        self.ours.keep(dir, wanted);
+    }
+
     /// Where programs are looked for.
     fn path(&self) -> &OsStr {
         self.environment.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path)
@@ -235,6 +253,17 @@ enum Place {
     },
 }
 
+impl Place {
+    /// The git directory, where it is not the folder that says which.
+    fn git_dir(&self) -> Option<&Path> {
+        match self {
+            Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) => Some(dir),
+            Place::Folder { git_dir, .. } | Place::Beside { git_dir, .. } => Some(git_dir),
+            Place::Tree(_) => None,
+        }
+    }
+}
+
 /// A repository or working tree to run git in.
 #[derive(Clone, Debug)]
 pub struct Repo {
@@ -281,6 +310,11 @@ impl Repo {
 
     pub(crate) fn call(&self, subcommand: &str) -> Call {
         let mut call = self.git.call(subcommand);
+        if let Some(dir) = self.place.git_dir()
+            && let Err(why) = self.git.ours.check(dir)
+        {
+            call = call.that_fails(why);
+        }
         if !self.instead.is_empty() {
             call.command().env("GIT_CONFIG_COUNT", self.instead.len().to_string());
         }
