@@ -164,7 +164,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::FindPrimary { project, target, known } => {
             Ok(match ports.merger.primary(project, target.as_ref(), known.as_ref())? {
-                Some(PrimaryAt { head, continues }) => Outcome::Primary(outcome::Primary { head, continues }),
+                Some(PrimaryAt { head, continues, recorded }) => {
+                    Outcome::Primary(outcome::Primary { head, continues, recorded })
+                }
                 None => Outcome::NoPrimary,
             })
         }

@@ -238,6 +238,8 @@ pub struct PrimaryAt {
     pub head: Sha,
     /// The branch still has everything it was known to have.
     pub continues: bool,
+    /// Whether whoever pushes there is put on record before it moves.
+    pub recorded: bool,
 }
 
 pub struct PublishRequest<'a> {

@@ -98,8 +98,9 @@ impl Merger for GitMerger {
     ) -> PortResult<Option<PrimaryAt>> {
         let GitProject { primary_branch, .. } = self.known(project)?;
         let branch = target.map_or(primary_branch.as_str(), Target::branch);
-        let found = branches::primary(&*origin::of(&self.git, &self.layout, project), branch, known)?;
-        Ok(found.map(|(head, continues)| PrimaryAt { head, continues }))
+        let origin = origin::of(&self.git, &self.layout, project);
+        let found = branches::primary(&*origin, branch, known)?;
+        Ok(found.map(|(head, continues)| PrimaryAt { head, continues, recorded: origin.records() }))
     }
 
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {

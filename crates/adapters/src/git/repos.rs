@@ -99,18 +99,42 @@ pub enum OriginState {
     },
 }
 
+/// Says to the hub's hook that the factory itself pushes, and nothing that lands. (An agent that says so is not on
+/// record either, and the merge queue stands still for what it moved.)
+pub(super) const FACTORY: &str = "SHOPFLOOR_FACTORY";
+
 pub(super) const MANAGED: &str = "shopfloor.config";
 
 const UPDATE_HOOK: &str = r#"#!/bin/sh
 # Written by shopfloor, which writes it again when it differs.
-# Keeps an agent's session to its own branch, and that to going forward. Checks push nothing.
+# Keeps an agent's session to its own branch, and that to going forward. Checks push nothing. Whoever else pushes is
+# asked for by the kernel's word, and put on record: what moves a branch that work lands on and is not on record holds
+# the merge queue.
 refuse() {
     echo "shopfloor: refused to update $1: $2" >&2
     exit 1
 }
 [ -z "${SHOPFLOOR_CI_RUN+set}" ] || refuse "$1" "a project's checks may not push"
 [ -z "${SHOPFLOOR_SETUP+set}" ] || refuse "$1" "a worktree's setup may not push"
-[ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
+if [ -z "${SHOPFLOOR_SESSION+set}" ]; then
+    [ -z "${SHOPFLOOR_FACTORY+set}" ] || exit 0
+    here=$(pwd -P) && project=${here%/*} && floor=${project%/*/*}
+    [ -x "$floor/bin/shopfloor" ] || exit 0
+    case $1 in
+    refs/heads/*) ;;
+    *) exit 0 ;;
+    esac
+    (
+        unset GIT_DIR GIT_QUARANTINE_PATH
+        exec "$floor/bin/shopfloor" --home "$floor" --project "${project##*/}" hook pushed "$1" "$2" "$3"
+    ) < /dev/null >&2
+    case $? in
+    0) exit 0 ;;
+    6) refuse "$1" "only a person may push here, or an agent to its own branch" ;;
+    *) echo "shopfloor: who pushed $1 is not on record; if work lands on it, the merge queue will wait for you" >&2 ;;
+    esac
+    exit 0
+fi
 own="refs/heads/${SHOPFLOOR_BRANCH:-}"
 [ "$1" = "$own" ] ||
     refuse "$1" "a session may push only its own branch ($own); the merge queue moves the primary branch"

@@ -456,6 +456,11 @@ impl Repo {
         self.call("ls-remote").listing(remote, names)
     }
 
+    /// Whether it is a working tree that a person has, and not the factory's.
+    pub(crate) fn is_somebodys(&self) -> bool {
+        matches!(self.place, Place::Tree(_))
+    }
+
     /// Whether its objects are files that may be handed on.
     pub(crate) fn is_scratch(&self) -> bool {
         matches!(self.place, Place::Scratch(_))

@@ -138,6 +138,7 @@ impl Daemon {
             store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
+            tell_of_tampering(&desk.layout, &git, handle.clone());
             let seeds = seeds.map(|seeds| SeedWatch::start(seeds, projects.clone(), handle.clone()));
             let watches = FloorWatches::new(
                 desk.layout.clone(),
@@ -155,6 +156,19 @@ impl Daemon {
         let socket = Socket::listen(&desk.layout, runner.handle(), projects)?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket })
     }
+}
+
+/// What is put right in the floor's own repositories is put on record.
+fn tell_of_tampering(layout: &Layout, git: &Git, handle: Handle) {
+    let projects = layout.projects();
+    git.tell_of_tampering(move |found| {
+        let inside = found.repository.strip_prefix(&projects).ok().and_then(|path| path.parent());
+        let project = inside.and_then(|path| path.to_str()?.parse().ok());
+        let Some(project) = project else { return };
+        let repository = found.repository.display().to_string();
+        tracing::warn!("{repository}: {}; it was put right", found.what);
+        handle.send(Input::Event(Event::FoundChanged { project, repository, what: found.what.clone() }));
+    });
 }
 
 /// What this process has in its memory and its environment is its own: projects' secrets among it. Other processes of

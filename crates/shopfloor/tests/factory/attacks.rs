@@ -16,6 +16,7 @@ person pr create fix/issue-1
 person answer q1 yes
 person merge-queue add fix/issue-1 --approve
 person merge-queue pause
+person merge-queue accept
 person merge-queue remove 1
 person cancel 1
 person take 1
@@ -31,7 +32,7 @@ person gc
 person down
 tmux -S "$SHOPFLOOR_HOME/tmux.sock" run-shell "SHOPFLOOR_HOME='$OUT/alias' PATH='$PATH' shopfloor --project sample issue close 1; echo \$? from-tmux >> '$OUT/codes'" || true
 "#;
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 21;
 
 fn all_refused(floor: &Floor, who: &str) {
     let codes = std::fs::read_to_string(floor.home().join("out/codes")).expect("it tried");
@@ -93,7 +94,7 @@ git add . && git -c user.name=a -c user.email=a@b commit --quiet -m one
 shopfloor init > /dev/null
 DEPLOY_TOKEN=hush-hush-hush shopfloor up --detach > /dev/null
 read -r pid rest < "$SHOPFLOOR_HOME/daemon.lock"
-tr '\0' '\n' < /proc/self/environ | grep -c '^HOME=' || true
+DEPLOY_TOKEN=mine sh -c 'tr "\0" "\n" < /proc/$$/environ' | grep -c '^DEPLOY_TOKEN=' || true
 tr '\0' '\n' < "/proc/$pid/environ" 2> /dev/null | grep -c '^DEPLOY_TOKEN=' || true
 shopfloor down > /dev/null
 "#;
@@ -135,4 +136,78 @@ fn what_the_daemon_was_started_with_is_read_by_nobody() {
     let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{said}");
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "1\n0\n", "{said}");
+}
+
+/// What moves the primary branch of the hub past the merge queue, from an agent's session. `$hub` is the hub.
+const MOVES: [(&str, &str); 6] = [
+    ("update-ref", "git -C \"$hub\" update-ref refs/heads/main $(git rev-parse HEAD)"),
+    ("a file", "git rev-parse HEAD > \"$hub/refs/heads/main\""),
+    (
+        "receive-pack",
+        "git push -q --receive-pack='git -c core.hooksPath=/dev/null receive-pack' origin HEAD:main",
+    ),
+    ("send-pack", "env SHOPFLOOR_FACTORY=1 -u SHOPFLOOR_SESSION git send-pack \"$hub\" HEAD:refs/heads/main"),
+    ("no hook", "chmod -x \"$hub/hooks/update\"; git push -q origin HEAD:main"),
+    ("its variable", "SHOPFLOOR_BRANCH=main git push -q origin HEAD:main"),
+];
+
+/// At no level of isolation at all these move the branch. Nothing lands on top of it before a person has looked.
+#[test]
+fn what_moves_the_primary_branch_past_the_queue_holds_the_queue() {
+    std::thread::scope(|scope| {
+        for (name, way) in MOVES {
+            scope.spawn(move || held(name, way));
+        }
+    });
+}
+
+fn held(name: &str, way: &str) {
+    let floor = Floor::new(
+        "[review]\nrequired = false\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"ATTACK\"]\n",
+    );
+    let attack = floor.path("attack.sh");
+    let script = format!(
+        "set -x; hub=$(git remote get-url origin); echo x > attack.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm attack\ngit push -q origin HEAD\n{way}\nshopfloor phase failed --detail enough\n"
+    );
+    std::fs::write(&attack, script).expect("written");
+    floor.configure(|config| config.replace("ATTACK", &attack.display().to_string()));
+    let before = floor.hub(&["rev-parse", "main"]);
+    // The queue knows where its branch is.
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("it is on record", || {
+        let engine = floor.engine();
+        let mut queues = engine.floor().queues.iter();
+        queues.any(|queue| queue.plan.base().is_some())
+    });
+    floor.issue("Attack", "");
+    let frozen = || floor.json(&["merge-queue", "status"]).1["frozen"].clone();
+    crate::floor::wait_for("the queue stands still", || frozen().is_string());
+    assert_ne!(floor.hub(&["rev-parse", "main"]), before, "{name}");
+    let told = frozen().to_string();
+    assert!(told.contains("not by the merge queue"), "{name}: {told}");
+    assert!(floor.ok(&["events"]).contains("not by the merge queue"), "{name}");
+    // An agent does not accept it, a person does.
+    floor.ok(&["merge-queue", "accept"]);
+    crate::floor::wait_for("it goes on", || frozen().is_null());
+    floor.ok(&["down"]);
+}
+
+#[test]
+fn what_a_person_pushes_is_on_record_and_holds_nothing() {
+    let floor = Floor::new(crate::floor::DEMO);
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("it is on record", || {
+        let engine = floor.engine();
+        let mut queues = engine.floor().queues.iter();
+        queues.any(|queue| queue.plan.base().is_some())
+    });
+    floor.git(&["checkout", "--quiet", "-b", "other"]);
+    std::fs::write(floor.path("repo/by-hand.txt"), "mine\n").expect("written");
+    floor.git(&["add", "by-hand.txt"]);
+    floor.git(&["commit", "--quiet", "-m", "by hand"]);
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:main"]);
+    crate::floor::wait_for("it is seen", || floor.ok(&["events"]).contains(" moved "));
+    assert!(floor.json(&["merge-queue", "status"]).1["frozen"].is_null());
+    assert!(floor.run(&["merge-queue", "accept"]).status.code() == Some(4));
+    floor.ok(&["down"]);
 }

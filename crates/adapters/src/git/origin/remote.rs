@@ -134,6 +134,11 @@ impl Origin for Remote {
     fn tells(&self) -> bool {
         false
     }
+
+    /// Its server knows, and does not say.
+    fn records(&self) -> bool {
+        false
+    }
 }
 
 /// A call that talks to the remote: it asks nobody, and it ends.
