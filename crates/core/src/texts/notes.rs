@@ -27,7 +27,7 @@ pub fn merged_by_person(head: &Sha) -> String {
 
 pub fn found_changed(repository: &str, what: &str) -> String {
     format!(
-        "{repository}: {what}; it was put right, and what was there is in its folder not-ours. Whatever runs as this user can write there, and nothing says what did"
+        "{repository}: {what}; it was put right (its folder not-ours has what did not belong there). Whatever runs as this user can write there, and nothing says what did"
     )
 }
 

@@ -146,7 +146,7 @@ const MOVES: [(&str, &str); 6] = [
         "receive-pack",
         "git push -q --receive-pack='git -c core.hooksPath=/dev/null receive-pack' origin HEAD:main",
     ),
-    ("send-pack", "env SHOPFLOOR_FACTORY=1 -u SHOPFLOOR_SESSION git send-pack \"$hub\" HEAD:refs/heads/main"),
+    ("send-pack", "env -u SHOPFLOOR_SESSION SHOPFLOOR_FACTORY=1 git send-pack \"$hub\" HEAD:refs/heads/main"),
     ("no hook", "chmod -x \"$hub/hooks/update\"; git push -q origin HEAD:main"),
     ("its variable", "SHOPFLOOR_BRANCH=main git push -q origin HEAD:main"),
 ];
@@ -167,7 +167,7 @@ fn held(name: &str, way: &str) {
     );
     let attack = floor.path("attack.sh");
     let script = format!(
-        "set -x; hub=$(git remote get-url origin); echo x > attack.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm attack\ngit push -q origin HEAD\n{way}\nshopfloor phase failed --detail enough\n"
+        "set -e; hub=$(git remote get-url origin); echo x > attack.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm attack\ngit push -q origin HEAD\n{way}\nshopfloor phase failed --detail enough\n"
     );
     std::fs::write(&attack, script).expect("written");
     floor.configure(|config| config.replace("ATTACK", &attack.display().to_string()));
@@ -179,8 +179,8 @@ fn held(name: &str, way: &str) {
         let mut queues = engine.floor().queues.iter();
         queues.any(|queue| queue.plan.base().is_some())
     });
-    floor.issue("Attack", "");
-    let frozen = || floor.json(&["merge-queue", "status"]).1["frozen"].clone();
+    floor.ok(&["issue", "add", "Attack", "--label", "backlog"]);
+    let frozen = || floor.json(&["merge-queue", "status"]).1[0]["frozen"].clone();
     crate::floor::wait_for("the queue stands still", || frozen().is_string());
     assert_ne!(floor.hub(&["rev-parse", "main"]), before, "{name}");
     let told = frozen().to_string();
@@ -207,7 +207,7 @@ fn what_a_person_pushes_is_on_record_and_holds_nothing() {
     floor.git(&["commit", "--quiet", "-m", "by hand"]);
     floor.git(&["push", "--quiet", "shopfloor", "HEAD:main"]);
     crate::floor::wait_for("it is seen", || floor.ok(&["events"]).contains(" moved "));
-    assert!(floor.json(&["merge-queue", "status"]).1["frozen"].is_null());
+    assert!(floor.json(&["merge-queue", "status"]).1[0]["frozen"].is_null());
     assert!(floor.run(&["merge-queue", "accept"]).status.code() == Some(4));
     floor.ok(&["down"]);
 }
