@@ -5,6 +5,7 @@ use shopfloor_adapters::git::{Caps, Git, GitProject, GitWorkspace};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::label::Label;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::state::Floor;
 use shopfloor_engine::Engine;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
@@ -106,6 +107,7 @@ impl BenchFloor {
             checkout: self.checkout(),
             push_rescues: false,
             caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,

@@ -11,6 +11,7 @@ use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Sha};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::redact::Redactor;
 use shopfloor_engine::ports::{BuildRequest, Built, Merger, PublishRequest, Workspace};
 use shopfloor_engine::proof::QueueLock;
 use std::path::Path;
@@ -132,6 +133,7 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         checkout,
         push_rescues: false,
         caps: Caps::default(),
+        secrets: Redactor::default(),
         signing: None,
         targets: Vec::new(),
         origin: None,

@@ -437,6 +437,10 @@ fn push_branch(
             Err(transient) => return Err(transient),
         }
     }
+    // What an agent pushed itself goes no further either. (What we push has been looked through.)
+    if note.is_none() && state.ahead > 0 && state.pushed.as_ref() == Some(&state.head) {
+        note = ports.workspace.leak(tree, branch, &state.head)?;
+    }
     let BranchState { head, ahead, dirty, .. } = state;
     let same_as = match note.is_none() && ahead > 0 {
         true => ports.workspace.same_changes(tree, &head, reviewed, each_commit)?,

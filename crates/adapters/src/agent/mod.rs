@@ -14,6 +14,7 @@ mod mcp;
 pub mod prompt;
 mod result;
 mod rules;
+pub mod seal;
 pub mod settings;
 pub mod spool;
 pub mod templates;
@@ -222,6 +223,8 @@ impl TmuxAgents {
             format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
         });
         let named = named.unwrap_or_default();
+        let word = seal::renew(&folder).map_err(PortError::transient)?;
+        let named = format!("{named}{}", prompt::sealed(&seal::line(&word)));
         let protocol = format!("{protocol}{named}");
         let prompt = config.redactor.redact(&format!("{}{named}", prompt.whole()));
         write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;

@@ -21,6 +21,7 @@ mod index;
 mod kept;
 mod landing;
 mod lasting;
+mod leaks;
 mod linked;
 mod locks;
 mod merger;

@@ -22,6 +22,7 @@ use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, 
 use super::sign::Signing;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortError;
 use std::ffi::OsString;
@@ -31,7 +32,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct GitProject {
     pub name: ProjectName,
     pub primary_branch: String,
@@ -43,6 +44,8 @@ pub struct GitProject {
     pub push_rescues: bool,
     /// How much a snapshot takes in.
     pub caps: Caps,
+    /// What no commit may hold that is published.
+    pub secrets: Redactor,
     /// How the commits that land are signed.
     pub signing: Option<Signing>,
     /// The URL of the remote where a new project's branches are to live.

@@ -10,7 +10,7 @@ use super::checkout::Checkout;
 use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, hazards, linked, origin, parts, repos, rescue, same};
+use super::{Projects, hazards, leaks, linked, origin, parts, repos, rescue, same};
 use crate::layout::Layout;
 use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
@@ -164,6 +164,9 @@ impl Workspace for GitWorkspace {
         let head = site.branch(worktree.as_ref(), &full);
         let head =
             head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        if let Some(why) = self.leaks(&site, worktree.as_ref(), &full, &head)? {
+            return Err(PortError::permanent(Final::Refused, why));
+        }
         match site.origin.put(&site.looking_into(worktree.as_ref()), &full, &head, true) {
             Ok(Ok(())) => Ok(head),
             Ok(Err(_)) | Err(PortError::Permanent { cause: Final::Rejected, .. }) => {
@@ -176,6 +179,12 @@ impl Workspace for GitWorkspace {
             }
             Err(e) => Err(e),
         }
+    }
+
+    fn leak(&self, tree: &Tree, branch: &str, head: &Sha) -> PortResult<Option<String>> {
+        let site = self.site_now(tree)?;
+        self.leaks(&site, self.open(tree)?.as_ref(), "", head)
+            .map(|why| why.map(|why| format!("{branch}: {why}")))
     }
 
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
@@ -364,6 +373,25 @@ impl Workspace for GitWorkspace {
 }
 
 impl GitWorkspace {
+    /// What the commits that are not on the primary branch, nor where origin has the branch `full`, must not hold.
+    fn leaks(
+        &self,
+        site: &Site,
+        worktree: Option<&Worktree>,
+        full: &str,
+        head: &Sha,
+    ) -> PortResult<Option<String>> {
+        let secrets = &site.project.secrets;
+        if secrets.is_blind() {
+            let why = "the project's secrets cannot be read, so nobody can tell whether a commit holds one";
+            return Err(PortError::transient(why));
+        }
+        let known = [site.primary_now()?].into_iter().chain(site.on_origin(full));
+        let known: Vec<Sha> = known.collect();
+        let look = site.looking_into(worktree).by_no_ones_rules();
+        Ok(leaks::find(&look, &known.iter().collect::<Vec<_>>(), head, secrets)?)
+    }
+
     /// The head of a tree's branch, and how many commits it has that the primary branch lacks.
     fn ahead(&self, site: &Site, worktree: Option<&Worktree>, branch: &str) -> PortResult<(Sha, u32)> {
         let full = branch_ref(branch)?;

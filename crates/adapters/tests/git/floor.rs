@@ -7,6 +7,7 @@ use shopfloor_core::effect::{ChainEntry, Tidy};
 use shopfloor_core::ids::{Assignment, EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::step::tidy_order;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{
@@ -121,6 +122,7 @@ impl Floor {
             checkout,
             push_rescues: false,
             caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,
@@ -146,6 +148,7 @@ impl Floor {
             checkout,
             push_rescues: false,
             caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,

@@ -66,6 +66,7 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
         checkout: checkout.to_owned(),
         push_rescues: config.rescue.push,
         caps: config.rescue.caps(),
+        secrets: Redactor::default(),
         signing: None,
         targets: config.merge.targets().into_iter().map(|target| target.branch).collect(),
         origin: config.project.origin.clone(),
@@ -288,7 +289,8 @@ impl Projects {
         let projects = self.clone();
         Arc::new(move |name| {
             let project = projects.get(name)?;
-            Some(GitProject { signing: project.signing(&projects.around), ..project.git() })
+            let (signing, secrets) = (project.signing(&projects.around), project.redactor.clone());
+            Some(GitProject { signing, secrets, ..project.git() })
         })
     }
 

@@ -12,6 +12,7 @@ use shopfloor_adapters::git::{Caps, Git, GitError, GitProject};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::redact::Redactor;
 use shopfloor_desk::answer;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -63,6 +64,7 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         checkout: checkout.clone(),
         push_rescues: false,
         caps: Caps::default(),
+        secrets: Redactor::default(),
         signing: None,
         targets: Vec::new(),
         origin: config.project.origin.clone(),

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use shopfloor_adapters::git::{Caps, GitProject, GitWorkspace, Left, Part, PartKind, Rescued};
 use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role, Sha, agent_name};
+use shopfloor_core::redact::Redactor;
 use std::sync::Arc;
 
 /// List, show and restore what agents' worktrees held
@@ -62,6 +63,7 @@ impl Site {
             checkout: known.checkout.into(),
             push_rescues: false,
             caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,
