@@ -5,12 +5,9 @@ use crate::sh::{self, Res, Steps, cargo};
 use std::process::Command;
 
 /// `parts`: only those, as options of the measuring program.
-pub fn run(quick: bool, parts: &[String]) -> Res<()> {
+pub fn run(quick: bool, yes: bool, parts: &[String]) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("checking for git and tmux", || {
-        install::ensure("git")?;
-        install::ensure("tmux")
-    })?;
+    steps.step("checking for git, tmux and bubblewrap", || install::ensure_tools(yes))?;
     steps.step("cargo build --release -p shopfloor -p shopfloor-bench", || {
         sh::run(cargo().args(["build", "--release", "-p", "shopfloor", "-p", "shopfloor-bench"]))
     })?;

@@ -1,9 +1,11 @@
 //! The agent clients that tests run: pinned versions from the npm registry, fetched once into a cache
-//! folder outside of the project.
+//! folder outside of the project. What they are is in a lockfile (`xtask/clients`) with a digest of each package,
+//! and without a word of where it comes from: any registry will do that has the same.
 //!
 //! Invariants:
 //! - A folder in the cache is complete: it is filled under another name, checked, and renamed.
 //! - A client is started with an empty environment and a home of its own.
+//! - What does not have the digest that the lockfile says is not installed.
 //! - Packages run no scripts of theirs when they are installed.
 
 use crate::sh::{self, Res, say};
@@ -24,6 +26,13 @@ struct Client {
     /// Where in `node_modules` the native program is; `*` is a folder whose name depends on the machine.
     path: &'static [&'static str],
 }
+
+/// npm's own files: what is installed, and the digest of each package. After a change of a version:
+/// `npm install --package-lock-only --ignore-scripts --force --omit-lockfile-registry-resolved` in that folder.
+const FILES: [(&str, &str); 2] = [
+    ("package.json", include_str!("../clients/package.json")),
+    ("package-lock.json", include_str!("../clients/package-lock.json")),
+];
 
 const CLIENTS: [Client; 2] = [
     Client {
@@ -83,11 +92,14 @@ fn fetch(part: &Path, npm: &Path) -> Res<()> {
     say(format!("fetching {} with npm, once (some hundred megabytes)", packages.join(" and ")));
     let bin = part.join("bin");
     std::fs::create_dir_all(&bin).map_err(|e| format!("{}: {e}", bin.display()))?;
+    for (name, text) in FILES {
+        std::fs::write(part.join(name), text).map_err(|e| format!("{}: {e}", part.join(name).display()))?;
+    }
     let mut install = Command::new(npm);
     clean(&mut install);
-    // Without --force, an older Node takes other versions than the ones asked for.
-    install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--force", "--loglevel=error"]);
-    install.arg("--prefix").arg(part).args(&packages);
+    // Without --force, an older Node leaves out what asks for a newer one.
+    install.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--force", "--loglevel=error"]);
+    install.arg("--prefix").arg(part);
     sh::output(&mut install)?;
     for client in &CLIENTS {
         let native = find(&part.join("node_modules"), client.path).ok_or_else(|| {
@@ -172,6 +184,7 @@ pub fn remove_leftovers(cache: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     /// An npm that "installs" clients of these versions, and counts its calls beside itself.
     fn fake_npm(dir: &Path, claude: &str, codex: &str) -> PathBuf {
@@ -209,13 +222,32 @@ mod tests {
         assert_eq!(entries(&cache), ["claude-2.1.325+codex-0.166.0"], "and nothing half fetched");
         let calls = std::fs::read_to_string(dir.join("calls")).unwrap();
         assert_eq!(calls.lines().count(), 1, "{calls}");
-        assert!(calls.contains("--ignore-scripts") && calls.contains("@openai/codex@0.166.0"), "{calls}");
+        assert!(calls.starts_with("ci ") && calls.contains("--ignore-scripts"), "{calls}");
 
         // What is in the cache is looked at, too.
         std::fs::remove_file(folder.join("bin/codex")).unwrap();
         let error = ensure_in(&cache, &npm).unwrap_err();
         assert!(error.contains("remove ") && error.contains("--no-clients"), "{error}");
         std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn every_package_has_a_digest_and_none_says_where_it_is_from() {
+        let [package, lock] = FILES.map(|(_, text)| serde_json::from_str::<Value>(text).unwrap());
+        let locked = lock["packages"].as_object().unwrap();
+        for client in &CLIENTS {
+            assert_eq!(package["dependencies"][client.package], client.version, "{}", client.package);
+            let entry = &locked[&format!("node_modules/{}", client.package)];
+            assert_eq!(entry["version"], client.version, "{}", client.package);
+        }
+        for (name, entry) in locked.iter().filter(|(name, _)| !name.is_empty()) {
+            assert!(
+                entry["integrity"].as_str().is_some_and(|digest| digest.starts_with("sha512-")),
+                "{name}"
+            );
+            assert!(entry.get("resolved").is_none(), "{name} says where it is from");
+        }
+        assert!(!FILES[1].1.contains("://"));
     }
 
     #[test]

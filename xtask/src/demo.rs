@@ -11,6 +11,8 @@ use std::process::Command;
 pub struct Options {
     pub keep: bool,
     pub jobs: u32,
+    /// What is missing is installed, also by `sudo`.
+    pub yes: bool,
 }
 
 /// Where the demo happens. Nothing outside `dir` is written.
@@ -58,10 +60,7 @@ impl Scene {
 
 pub fn run(options: &Options) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("checking for git and tmux", || {
-        install::ensure("git")?;
-        install::ensure("tmux")
-    })?;
+    steps.step("checking for git, tmux and bubblewrap", || install::ensure_tools(options.yes))?;
     steps.step("cargo build --release -p shopfloor", || {
         sh::run(cargo().args(["build", "--release", "-p", "shopfloor"]))
     })?;

@@ -1,4 +1,4 @@
-//! What we depend on: licences, crates that are there twice, dependencies that nobody uses.
+//! What we depend on: licences, where it comes from, crates that are there twice, dependencies that nobody uses.
 //!
 //! From `cargo metadata` alone, so it works on a machine that has Rust and nothing else. Known
 //! vulnerabilities are not looked for: their list is on the network.
@@ -24,6 +24,7 @@ pub fn check() -> Res<()> {
         serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata is not JSON: {e}"))?;
     let (ours, theirs) = packages(&metadata);
     let mut found: Vec<String> = theirs.iter().filter_map(|package| licence(package)).collect();
+    found.extend(theirs.iter().filter_map(|package| source(package)));
     found.extend(twice(&theirs));
     for package in ours {
         found.extend(unused(package));
@@ -51,6 +52,16 @@ fn licence(package: &Value) -> Option<String> {
     let licence = text(package, "license");
     let name = format!("{} {}", text(package, "name"), text(package, "version"));
     (!is_allowed(licence)).then(|| format!("{name} has a licence that is not on our list: {licence:?}"))
+}
+
+/// Everything comes from the one registry, where a version never changes and `Cargo.lock` has its digest: not from a
+/// repository, another registry, or a folder beside ours.
+fn source(package: &Value) -> Option<String> {
+    let from = text(package, "source");
+    let name = format!("{} {}", text(package, "name"), text(package, "version"));
+    let known = from.starts_with("registry+") && from.ends_with("/crates.io-index");
+    let shown = if from.is_empty() { "a folder that is not in the workspace" } else { from };
+    (!known).then(|| format!("{name} comes from {shown}, not from crates.io"))
 }
 
 /// Whether an SPDX expression can be met. `AND` binds stronger than `OR`; the old `/` is an `OR`.
@@ -165,6 +176,19 @@ mod tests {
             ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT", "MIT OR", "(MIT OR GPL-2.0) AND GPL-3.0", "MIT MIT"]
         {
             assert!(!is_allowed(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_from_the_registry_is_named() {
+        let from = |from: Value| source(&json!({ "name": "a", "version": "1.0", "source": from }));
+        assert_eq!(from(json!("registry+https://github.com/rust-lang/crates.io-index")), None);
+        for other in [
+            json!(null),
+            json!("git+https://example.org/a?rev=1#1"),
+            json!("registry+https://example.org/index"),
+        ] {
+            assert!(from(other.clone()).is_some_and(|said| said.contains("not from crates.io")), "{other}");
         }
     }
 

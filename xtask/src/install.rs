@@ -1,4 +1,6 @@
 //! What has to be on the machine, and getting it there through the system's package manager.
+//!
+//! Nobody becomes root by surprise: where that takes `sudo`, the command is only said, unless whoever runs this says yes.
 
 use crate::sh::{self, Res, on_path, say};
 use std::process::Command;
@@ -31,7 +33,8 @@ const MANAGERS: [Manager; 5] = [
 ];
 
 /// Packages that are not called as the program that is wanted of them, by manager; "" is any other.
-const PACKAGES: [(&str, &str, &str); 3] = [
+const PACKAGES: [(&str, &str, &str); 4] = [
+    ("bwrap", "", "bubblewrap"),
     ("ssh-keygen", "apt-get", "openssh-client"),
     ("ssh-keygen", "apk", "openssh-keygen"),
     ("ssh-keygen", "", "openssh"),
@@ -42,8 +45,19 @@ fn package<'p>(program: &'p str, manager: &str) -> &'p str {
     PACKAGES.iter().find(known).map_or(program, |(.., package)| package)
 }
 
-/// Sees to it that a program is there.
-pub fn ensure(program: &str) -> Res<()> {
+/// Sees to it that git, tmux and bubblewrap are there. `yes`: also by `sudo`.
+pub fn ensure_tools(yes: bool) -> Res<()> {
+    ensure("git", yes)?;
+    ensure("tmux", yes)?;
+    // Without it everything works, with less isolation.
+    ensure("bwrap", yes).or_else(|why| {
+        say(why);
+        Ok(())
+    })
+}
+
+/// Sees to it that a program is there. `yes`: also by `sudo`.
+pub fn ensure(program: &str, yes: bool) -> Res<()> {
     if on_path(program) {
         return Ok(());
     }
@@ -54,14 +68,8 @@ pub fn ensure(program: &str) -> Res<()> {
     };
     let package = package(program, manager.program);
     let prefix: &[&str] = match (manager.root, is_root()) {
-        (true, false) if on_path("sudo") => &["sudo"],
-        (true, false) => {
-            return Err(format!(
-                "{program} is missing. Installing it needs root, and there is no sudo: run `{} {} {package}` as root, then try again",
-                manager.program,
-                manager.install.join(" ")
-            ));
-        }
+        (true, false) if yes && on_path("sudo") => &["sudo"],
+        (true, false) => return Err(by_hand(program, manager, package, on_path("sudo"))),
         _ => &[],
     };
     say(format!("{program} is missing: installing it with {}", manager.program));
@@ -89,6 +97,19 @@ pub fn ensure(program: &str) -> Res<()> {
     }
 }
 
+/// What to type, where nobody has said yes to becoming root.
+fn by_hand(program: &str, manager: &Manager, package: &str, sudo: bool) -> String {
+    let command = format!("{} {} {package}", manager.program, manager.install.join(" "));
+    match sudo {
+        true => format!(
+            "{program} is missing: run `sudo {command}` and try again, or try again with --yes, which runs it for you"
+        ),
+        false => format!(
+            "{program} is missing. Installing it needs root, and there is no sudo: run `{command}` as root, then try again"
+        ),
+    }
+}
+
 fn is_root() -> bool {
     sh::output(Command::new("id").arg("-u")).is_ok_and(|uid| uid == "0")
 }
@@ -106,4 +127,19 @@ pub fn ensure_components() -> Res<()> {
         sh::run(Command::new("rustup").args(["component", "add", component]).current_dir(sh::root()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_not_said_yes_is_told_what_to_type() {
+        let apt = &MANAGERS[0];
+        let told = by_hand("bwrap", apt, package("bwrap", "apt-get"), true);
+        assert!(told.contains("`sudo apt-get install --yes --no-install-recommends bubblewrap`"), "{told}");
+        assert!(told.contains("--yes, which runs it for you"), "{told}");
+        let told = by_hand("ssh-keygen", apt, package("ssh-keygen", "apt-get"), false);
+        assert!(told.contains("openssh-client` as root"), "{told}");
+    }
 }

@@ -26,7 +26,7 @@ Shopfloor's developer commands.
 
   cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
   cargo xtask test [--no-clients]        lint and every test; fetches agent clients with npm, once
-  cargo xtask lint                       format, clippy, licences, unused dependencies, links of the documents
+  cargo xtask lint                       format, clippy, licences and sources of dependencies, links of the documents
   cargo xtask book                       build the documentation into target/book; builds mdBook first, once
   cargo xtask bench [--quick] [PART …]   measure; prints a table and writes bench.json
 
@@ -34,6 +34,8 @@ Shopfloor's developer commands.
   --jobs N       issues worked on at the same time in the demo (default 2)
   --no-clients   without the tests that run real agent clients; says which those are
   --quick        fewer rounds, for a first impression
+  --yes          (demo, test, bench) install what is missing, with sudo if that takes root; without it, what to run is
+                 only said
 
 Parts of the bench; without any, --queue, --forge and what else takes little time:
   --queue        the merge queue
@@ -83,14 +85,16 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
             let options = demo::Options {
                 keep: flags.take("--keep"),
                 jobs: flags.number("--jobs").map_err(Stop::Usage)?.unwrap_or(2),
+                yes: flags.take("--yes"),
             };
             flags.none_left()?;
             demo::run(&options)
         }
         "test" => {
             let clients = !flags.take("--no-clients");
+            let yes = flags.take("--yes");
             flags.none_left()?;
-            test::run(clients)
+            test::run(clients, yes)
         }
         "lint" => {
             flags.none_left()?;
@@ -101,9 +105,9 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
             docs::book()
         }
         "bench" => {
-            let quick = flags.take("--quick");
+            let (quick, yes) = (flags.take("--quick"), flags.take("--yes"));
             // The measuring program knows its parts.
-            bench::run(quick, &flags.args)
+            bench::run(quick, yes, &flags.args)
         }
         "help" | "--help" | "-h" => {
             print!("{HELP}");

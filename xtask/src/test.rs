@@ -23,13 +23,13 @@ fn lint_steps(steps: &mut Steps) -> Res<()> {
     steps.step("licences and dependencies", deps::check)
 }
 
-/// Everything. Without `with_clients`, the tests that run real agent clients are skipped, and named.
-pub fn run(with_clients: bool) -> Res<()> {
+/// Everything. Without `with_clients`, the tests that run real agent clients are skipped, and named. `yes`: what is
+/// missing is installed, also by `sudo`.
+pub fn run(with_clients: bool, yes: bool) -> Res<()> {
     let mut steps = Steps::default();
-    steps.step("checking for git, tmux, ssh-keygen, rustfmt and clippy", || {
-        install::ensure("git")?;
-        install::ensure("tmux")?;
-        install::ensure("ssh-keygen")?;
+    steps.step("checking for git, tmux, bubblewrap, ssh-keygen, rustfmt and clippy", || {
+        install::ensure_tools(yes)?;
+        install::ensure("ssh-keygen", yes)?;
         install::ensure_components()
     })?;
     let clients = match with_clients {

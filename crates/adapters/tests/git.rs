@@ -1,5 +1,7 @@
 //! The git adapter on real git: every story is told with each git program found on PATH.
 
+#[path = "git/bounds.rs"]
+mod bounds;
 #[path = "git/checkout.rs"]
 mod checkout;
 #[path = "git/conformance.rs"]
@@ -22,8 +24,12 @@ mod joining;
 mod merger;
 #[path = "git/origin.rs"]
 mod origin;
+#[path = "git/ours.rs"]
+mod ours;
 #[path = "git/own.rs"]
 mod own;
+#[path = "git/planted.rs"]
+mod planted;
 #[path = "git/prune.rs"]
 mod prune;
 #[path = "git/publish.rs"]

@@ -1,10 +1,11 @@
 //! A floor of the bench's own: a folder, a home, a project, and the release binary to run on it.
 
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitProject, GitWorkspace};
+use shopfloor_adapters::git::{Caps, Git, GitProject, GitWorkspace};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::label::Label;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::state::Floor;
 use shopfloor_engine::Engine;
 use shopfloor_store::forge::{ForgeDb, NewIssue};
@@ -108,6 +109,8 @@ impl BenchFloor {
             primary_branch: "main".into(),
             checkout: self.checkout(),
             push_rescues: false,
+            caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,

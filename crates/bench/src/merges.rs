@@ -5,12 +5,13 @@ use crate::Scale;
 use crate::report::Report;
 use crate::stats;
 use anyhow::{Context, Result, bail};
-use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, Projects, repos};
+use shopfloor_adapters::git::{Caps, Git, GitMerger, GitProject, GitWorkspace, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::ChainEntry;
 use shopfloor_core::ids::{EntryId, PrNumber, ProjectName, Sha};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::redact::Redactor;
 use shopfloor_engine::ports::{BuildRequest, Built, Merger, PublishRequest, Workspace};
 use shopfloor_engine::proof::QueueLock;
 use std::path::Path;
@@ -131,6 +132,8 @@ fn make(dir: &Path, branches: u32) -> Result<GitProject> {
         primary_branch: "main".into(),
         checkout,
         push_rescues: false,
+        caps: Caps::default(),
+        secrets: Redactor::default(),
         signing: None,
         targets: Vec::new(),
         origin: None,

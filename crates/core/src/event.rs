@@ -117,6 +117,10 @@ pub enum Event {
         #[serde(default)]
         target: Option<Target>,
     },
+    /// Somebody is about to push that to a branch of the hub, and is no agent, check or setup.
+    BranchPushed { project: ProjectName, branch: String, old: Option<Sha>, new: Sha, by: String },
+    /// A repository of the floor's was not as the factory wrote it, and was put right.
+    FoundChanged { project: ProjectName, repository: String, what: String },
     /// An effect, or the reading of the forge (see [`crate::step::read_lane`]), has failed a few times and is
     /// being retried.
     TroubleSeen {

@@ -95,6 +95,10 @@ impl Redactor {
         Redactor { blind: true, ..Redactor::default() }
     }
 
+    pub fn is_blind(&self) -> bool {
+        self.blind
+    }
+
     pub fn redact(&self, text: &str) -> String {
         if self.blind && !text.is_empty() {
             return WITHHELD.to_owned();

@@ -74,8 +74,8 @@ pub use job::{
 pub use memo::Memo;
 pub use pull::{Pull, ReviewStanding, SeenReview};
 pub use queue::{
-    BaseCheck, Entry, EntryState, Landing, LostPrimary, Parked, PersonsBranch, Publication, Queue, StoodOn,
-    TrialRun, Who,
+    BaseCheck, Entry, EntryState, Landing, LostPrimary, Parked, PersonsBranch, Publication, Pushed, Queue,
+    StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use session::{

@@ -179,6 +179,15 @@ pub fn tail(text: &str, bytes_max: usize) -> String {
     format!("[… {start} bytes before this left out]\n{}", &text[start..])
 }
 
+/// A number of bytes as people read it.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.into_iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
 /// One word, as a shell reads it back.
 pub fn shell_word(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);

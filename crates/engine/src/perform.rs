@@ -164,7 +164,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         }
         Action::FindPrimary { project, target, known } => {
             Ok(match ports.merger.primary(project, target.as_ref(), known.as_ref())? {
-                Some(PrimaryAt { head, continues }) => Outcome::Primary(outcome::Primary { head, continues }),
+                Some(PrimaryAt { head, continues, recorded }) => {
+                    Outcome::Primary(outcome::Primary { head, continues, recorded })
+                }
                 None => Outcome::NoPrimary,
             })
         }
@@ -434,6 +436,10 @@ fn push_branch(
             Err(PortError::Permanent { why, .. }) => note = Some(why),
             Err(transient) => return Err(transient),
         }
+    }
+    // What an agent pushed itself goes no further either. (What we push has been looked through.)
+    if note.is_none() && state.ahead > 0 && state.pushed.as_ref() == Some(&state.head) {
+        note = ports.workspace.leak(tree, branch, &state.head)?;
     }
     let BranchState { head, ahead, dirty, .. } = state;
     let same_as = match note.is_none() && ahead > 0 {

@@ -111,6 +111,9 @@ pub trait Workspace: Send + Sync {
         self.branch_state(tree, branch).map(|state| (state.head, state.ahead))
     }
 
+    /// The first secret in the commits that `head` adds to the primary branch, told without its value.
+    fn leak(&self, tree: &Tree, branch: &str, head: &Sha) -> PortResult<Option<String>>;
+
     /// The newest commit of origin's primary branch that is in `head`. `None`: they have nothing in common.
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>>;
 
@@ -238,6 +241,8 @@ pub struct PrimaryAt {
     pub head: Sha,
     /// The branch still has everything it was known to have.
     pub continues: bool,
+    /// Whether whoever pushes there is put on record before it moves.
+    pub recorded: bool,
 }
 
 pub struct PublishRequest<'a> {

@@ -98,14 +98,25 @@ pub fn parse_hook(bytes: &[u8]) -> Result<HookPayload, HookError> {
 /// Of a payload that is too large to be read, so that only its beginning is there: whether it may be a `PreToolUse`.
 /// If its name is not there, it may.
 pub fn may_ask_for_a_tool(beginning: &[u8]) -> bool {
+    let mut names = event_names(beginning).map(|name| name == TOOL_CALL);
+    names.next().is_none_or(|first| first || names.any(|is| is))
+}
+
+/// Of a payload that is whole and not understood: whether it says that it is a `PreToolUse`.
+pub fn names_a_tool_call(payload: &[u8]) -> bool {
+    event_names(payload).any(|name| name == TOOL_CALL)
+}
+
+const TOOL_CALL: &[u8] = b"\"PreToolUse\"";
+
+fn event_names(payload: &[u8]) -> impl Iterator<Item = &[u8]> {
     const NAME: &[u8] = b"\"hook_event_name\"";
     // Inside of a text the quotes have backslashes.
-    let named = beginning.windows(NAME.len()).enumerate().filter(|(_, found)| *found == NAME);
-    let mut names = named.filter_map(|(at, _)| {
-        let value = beginning[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?;
-        Some(value.trim_ascii_start().starts_with(b"\"PreToolUse\""))
-    });
-    names.next().is_none_or(|first| first || names.any(|is| is))
+    let named = payload.windows(NAME.len()).enumerate().filter(|(_, found)| *found == NAME);
+    named.filter_map(|(at, _)| {
+        let value = payload[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        Some(&value[..value.len().min(TOOL_CALL.len())])
+    })
 }
 
 /// The command in a tool's input: as one text, or as words.

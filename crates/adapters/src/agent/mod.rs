@@ -16,6 +16,7 @@ mod mcp;
 pub mod prompt;
 mod result;
 mod rules;
+pub mod seal;
 pub mod settings;
 pub mod spool;
 pub mod templates;
@@ -38,7 +39,7 @@ use launch::Launcher;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
-use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
+use shopfloor_core::ids::{Assignment, Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{neutralise, tail};
@@ -192,6 +193,72 @@ impl TmuxAgents {
         }
         env
     }
+
+    fn launch(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
+        let mut config = (self.configs)(&start.project, start.role).ok_or_else(|| {
+            PortError::permanent(
+                Final::Config,
+                format!("project {} has no {} agent configured", start.project, start.role),
+            )
+        })?;
+        if let Some(target) = &start.target {
+            target.branch().clone_into(&mut config.primary_branch);
+        }
+        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
+        let folder = self.layout.session(start.epoch);
+        make_folder(&scratch(&self.layout, start.epoch)).map_err(PortError::transient)?;
+        Grant::give(&self.layout, start.epoch, &start.project, start.role, start.assignment)
+            .map_err(PortError::transient)?;
+        let phase_file = self.phase_file(start);
+        let cwd = PathBuf::from(&briefing.worktree);
+        // Numbers restart with a new store: what an earlier session of this number left is not this one's
+        // result.
+        remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
+        let mut env = self.environment(start, &config, briefing, &phase_file);
+        if let Some(wanted) = &config.key {
+            let key = key::ask(wanted, &env).map_err(PortError::transient)?;
+            env.retain(|(name, _)| *name != *wanted.variable);
+            env.push((wanted.variable.clone().into(), key.into()));
+        }
+        let launch =
+            Launcher { layout: &self.layout, start, config: &config, cwd: &cwd, phase_file: &phase_file };
+        let argv = launch.prepare(&mut env)?;
+        let jail = self.jail(start, &config)?;
+        let jail = jailed::move_in(jail, config.spec.setup, &cwd, &mut env).map_err(PortError::transient)?;
+        let argv = jail.wrap(&cwd, argv).map_err(PortError::transient)?;
+        let templates = self.templates(&config);
+        let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
+        let prompt = prompt::render(start, briefing, primary, delivery, &templates)
+            .map_err(|why| PortError::permanent(Final::Config, why))?;
+        let protocol = prompt::protocol(start, primary, delivery, &templates)
+            .map_err(|why| PortError::permanent(Final::Config, why))?;
+        // A client that asks before it writes a file outside the worktree knows that file only by its path.
+        let named = start.role.reviews().then(|| {
+            let file = result_file(&self.layout, start.epoch);
+            format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
+        });
+        let named = named.unwrap_or_default();
+        let word = seal::renew(&folder).map_err(PortError::transient)?;
+        let named = format!("{named}{}", prompt::sealed(&seal::line(&word)));
+        let protocol = format!("{protocol}{named}");
+        let prompt = config.redactor.redact(&format!("{}{named}", prompt.whole()));
+        write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
+        write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
+            .map_err(PortError::transient)?;
+        // A predecessor's phase is not this session's.
+        phase_file::reset(&phase_file).map_err(|e| {
+            PortError::transient(format!("the phase file {} cannot be used: {e}", phase_file.display()))
+        })?;
+        let spec = SpawnSpec { name: name.clone(), cwd, argv, env };
+        let process = self.tmux.spawn(&spec).map_err(port_error)?;
+        self.started(start, name, process)
+    }
+
+    /// Leaves nothing in the folder that others use. A file that cannot be removed is in nobody's way.
+    fn give_up_phase_file(&self, role: Role, project: &ProjectName, assignment: Assignment) {
+        let path = phase_file::path(&self.phase_dir, role, project, assignment);
+        let _ = phase_file::release(&path, self.layout.root());
+    }
 }
 
 impl TmuxAgents {
@@ -250,61 +317,13 @@ impl Agents for TmuxAgents {
     }
 
     fn start(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
-        let mut config = (self.configs)(&start.project, start.role).ok_or_else(|| {
-            PortError::permanent(
-                Final::Config,
-                format!("project {} has no {} agent configured", start.project, start.role),
-            )
-        })?;
-        if let Some(target) = &start.target {
-            target.branch().clone_into(&mut config.primary_branch);
-        }
-        let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
-        let folder = self.layout.session(start.epoch);
-        make_folder(&scratch(&self.layout, start.epoch)).map_err(PortError::transient)?;
-        Grant::give(&self.layout, start.epoch, &start.project, start.role, start.assignment)
-            .map_err(PortError::transient)?;
-        let phase_file = self.phase_file(start);
-        let cwd = PathBuf::from(&briefing.worktree);
-        // Numbers restart with a new store: what an earlier session of this number left is not this one's
-        // result.
-        remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
-        let mut env = self.environment(start, &config, briefing, &phase_file);
-        if let Some(wanted) = &config.key {
-            let key = key::ask(wanted, &env).map_err(PortError::transient)?;
-            env.retain(|(name, _)| *name != *wanted.variable);
-            env.push((wanted.variable.clone().into(), key.into()));
-        }
-        let launch =
-            Launcher { layout: &self.layout, start, config: &config, cwd: &cwd, phase_file: &phase_file };
-        let argv = launch.prepare(&mut env)?;
-        let jail = self.jail(start, &config)?;
-        let jail = jailed::move_in(jail, config.spec.setup, &cwd, &mut env).map_err(PortError::transient)?;
-        let argv = jail.wrap(&cwd, argv).map_err(PortError::transient)?;
-        let templates = self.templates(&config);
-        let (primary, delivery) = (&config.primary_branch, config.spec.capabilities.delivery);
-        let prompt = prompt::render(start, briefing, primary, delivery, &templates)
-            .map_err(|why| PortError::permanent(Final::Config, why))?;
-        let protocol = prompt::protocol(start, primary, delivery, &templates)
-            .map_err(|why| PortError::permanent(Final::Config, why))?;
-        // A client that asks before it writes a file outside the worktree knows that file only by its path.
-        let named = start.role.reviews().then(|| {
-            let file = result_file(&self.layout, start.epoch);
-            format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
-        });
-        let named = named.unwrap_or_default();
-        let protocol = format!("{protocol}{named}");
-        let prompt = config.redactor.redact(&format!("{}{named}", prompt.whole()));
-        write_atomic(&prompt_file(&folder), prompt.as_bytes(), 0o600).map_err(PortError::transient)?;
-        write_atomic(&spool::protocol_file(&folder), protocol.as_bytes(), 0o600)
-            .map_err(PortError::transient)?;
-        // A predecessor's phase is not this session's.
-        phase_file::reset(&phase_file).map_err(|e| {
-            PortError::transient(format!("the phase file {} cannot be used: {e}", phase_file.display()))
-        })?;
-        let spec = SpawnSpec { name: name.clone(), cwd, argv, env };
-        let process = self.tmux.spawn(&spec).map_err(port_error)?;
-        self.started(start, name, process)
+        self.launch(start, briefing).inspect_err(|_| {
+            // It may never be tried again.
+            let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
+            if matches!(self.tmux.probe(&name), Ok(Probe::Absent)) {
+                self.give_up_phase_file(start.role, &start.project, start.assignment);
+            }
+        })
     }
 
     fn last_output(&self, tree: &Tree, epoch: Epoch) -> PortResult<String> {
@@ -321,10 +340,9 @@ impl Agents for TmuxAgents {
         self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
         Grant::take_back(&self.layout, epoch).map_err(PortError::transient)?;
         // Nobody is left to write it, and a successor begins with an empty one. Another floor with a project
-        // of that name may have taken its place. A file that cannot be removed is in nobody's way.
+        // of that name may have taken its place.
         if let Owner::Agent { role, assignment } = tree.owner {
-            let path = phase_file::path(&self.phase_dir, role, &tree.project, assignment);
-            let _ = phase_file::release(&path, self.layout.root());
+            self.give_up_phase_file(role, &tree.project, assignment);
         }
         Ok(())
     }

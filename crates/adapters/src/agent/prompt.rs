@@ -3,6 +3,8 @@
 
 mod texts;
 
+pub use texts::sealed;
+
 #[cfg(test)]
 mod tests;
 

@@ -38,6 +38,8 @@ pub(crate) struct Call {
     stdin: Option<Vec<u8>>,
     /// The call's own time limit, if it has one; everything it started then ends with it.
     limit: Option<Duration>,
+    /// Why it is not run at all.
+    broken: Option<GitError>,
 }
 
 /// What a git process left.
@@ -58,7 +60,12 @@ impl Call {
     pub(crate) fn new(program: OsString, command: Command, subcommand: &str) -> Self {
         let shown = format!("git {subcommand}");
         let subcommand = subcommand.to_owned();
-        Call { program, command, shown, subcommand, begun: false, stdin: None, limit: None }
+        Call { program, command, shown, subcommand, begun: false, stdin: None, limit: None, broken: None }
+    }
+
+    /// The same call, which is not run.
+    pub(crate) fn that_fails(self, why: GitError) -> Self {
+        Call { broken: Some(why), ..self }
     }
 
     /// Gives it a deadline, at which everything it started is ended: a helper that talks to a server must not
@@ -85,7 +92,8 @@ impl Call {
     }
 
     /// The arguments of `push` for these moves, including where each ref is expected to be.
-    pub(crate) fn pushing(mut self, url: &OsStr, push: &Push<'_>) -> Self {
+    /// `program`: what is run at the other end, if it is on this machine.
+    pub(crate) fn pushing(mut self, url: &OsStr, push: &Push<'_>, program: Option<&str>) -> Self {
         self = self.args([
             "--quiet",
             "--atomic",
@@ -94,6 +102,7 @@ impl Call {
             "--no-follow-tags",
             "--recurse-submodules=no",
         ]);
+        self = self.args(program);
         let standing = push.standing.iter().map(|(name, at)| (name, Some(at), Some(at)));
         let moves = push.moves.iter().map(|m| (&m.name, m.old.as_ref(), m.new.as_ref()));
         let all: Vec<_> = moves.chain(standing).collect();
@@ -246,6 +255,9 @@ impl Call {
     /// Starts it, with a thread that reads its standard error. Standard input, if there is any, is written by
     /// another thread, or left to the caller if it is empty.
     fn start(&mut self) -> GitResult<(Child, Receiver<Vec<u8>>)> {
+        if let Some(why) = self.broken.take() {
+            return Err(why);
+        }
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = self.command.spawn();

@@ -3,15 +3,17 @@
 //! It is built through an index of its own, so the worktree's index, HEAD and stash are not touched and locks
 //! on them do not matter; and in the keeper, so what the agent configured does not matter either. It holds
 //! tracked files (also those marked as assumed unchanged), untracked files that are not ignored, and the
-//! files of repositories nested in the worktree and of submodules that differ from what HEAD says.
+//! files of repositories nested in the worktree and of submodules that differ from what HEAD says. What is too large
+//! ([`super::bounds`]) is left out: of a tracked file, the version of the index stays.
 
+use super::bounds::{self, Fits, Left};
 use super::call::Call;
 use super::commit::Commit;
 use super::index::Index;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::still;
-use super::worktree::Worktree;
+use super::worktree::{Worktree, git_dir_of};
 use shopfloor_core::ids::Sha;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -34,6 +36,8 @@ pub(super) struct Captured {
     pub tree: Sha,
     /// The folders in it that are repositories themselves.
     pub nested: Vec<PathBuf>,
+    /// What is not in it.
+    pub left: Vec<Left>,
 }
 
 impl Captured {
@@ -51,18 +55,22 @@ impl Captured {
         let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
         let look = still::look(&worktree.path, &besides.each_ref().map(PathBuf::as_path));
         let known = look.filter(|_| !anew).and_then(|look| git.stills.get(&worktree.git_dir, look, head));
-        if let Some(tree) = known {
-            return Ok(Captured { tree, nested: Vec::new() });
+        if let Some((tree, left)) = known {
+            return Ok(Captured { tree, nested: Vec::new(), left });
         }
         let captured = Captured::by_asking(git, site, worktree, head)?;
         if let Some(look) = look.filter(|_| captured.nested.is_empty()) {
-            git.stills.put(&worktree.git_dir, look, head, &captured.tree);
+            git.stills.put(&worktree.git_dir, look, head, &captured);
         }
         Ok(captured)
     }
 
     fn by_asking(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
-        let seeded = |seed| Capture { git, site, worktree, nested: Vec::new() }.seeded(head, seed);
+        let seeded = |seed| {
+            let room = site.project.caps.total;
+            Capture { git, site, worktree, nested: Vec::new(), left: Vec::new(), room, small: false }
+                .seeded(head, seed)
+        };
         match seeded(Seed::Index) {
             // The worktree's index is unreadable: HEAD's tree is the next best start.
             Err(GitError::Failed { stderr, .. })
@@ -81,6 +89,11 @@ struct Capture<'a> {
     site: &'a Site,
     worktree: &'a Worktree,
     nested: Vec<PathBuf>,
+    left: Vec<Left>,
+    /// How much more is taken in.
+    room: u64,
+    /// All that is in the folder is known to fit.
+    small: bool,
 }
 
 impl Capture<'_> {
@@ -95,7 +108,40 @@ impl Capture<'_> {
             (Seed::Head, None) => {}
         }
         let tree = self.capture(&folder, &index, head, 0)?;
-        Ok(Captured { tree, nested: self.nested })
+        Ok(Captured { tree, nested: self.nested, left: bounds::named(self.left) })
+    }
+
+    /// Adds what is in `folder` and fits to the index. Returns repositories in it that were found on the way, and are
+    /// not in the index.
+    /// `theirs`: repositories that are in the index. They are looked at by themselves: git would run a git in each, by
+    /// the rules that it has there.
+    fn add(
+        &mut self,
+        folder: &Repo,
+        index: &TemporaryIndex,
+        theirs: &[OsString],
+    ) -> GitResult<Vec<OsString>> {
+        if !self.small {
+            let caps = self.site.project.caps;
+            match bounds::fits(folder, &self.worktree.path, index, caps, &mut self.room)? {
+                Fits::All => self.small = true,
+                Fits::AllBut(ignored) => self.left.extend(ignored),
+                Fits::Some { add, nested, left } => {
+                    self.left.extend(left);
+                    return add_some(folder, index, add).map(|()| nested);
+                }
+            }
+        }
+        match add_all(folder, index, theirs) {
+            // A nested repository without a commit. Only then are such repositories searched for, since that
+            // costs a walk.
+            Err(e) if e.says("does not have a commit checked out") => {
+                let nested = nested_repositories(folder, index)?;
+                add_all(folder, index, &[theirs, &nested].concat())?;
+                Ok(nested)
+            }
+            added => added.map(|()| Vec::new()),
+        }
     }
 
     /// The tree of everything in `folder`, computed through `index`.
@@ -111,16 +157,9 @@ impl Capture<'_> {
             None => ask_index(folder, index)?,
         };
         trust_no_flag(folder, index, &before)?;
-        let mut nested = Vec::new();
-        match add_all(folder, index, &nested) {
-            // A nested repository without a commit. Only then are such repositories searched for, since that
-            // costs a walk.
-            Err(e) if e.says("does not have a commit checked out") => {
-                nested = nested_repositories(folder, index)?;
-                add_all(folder, index, &nested)?;
-            }
-            added => added?,
-        }
+        let there = before.links.iter().map(|(path, _)| path);
+        let theirs: Vec<OsString> = there.filter(|path| is_repository(folder, path)).cloned().collect();
+        let mut nested = self.add(folder, index, &theirs)?;
 
         // A nested repository with a commit is in the index as that commit, which no repository here has.
         let now = index.read(head);
@@ -166,19 +205,26 @@ impl Capture<'_> {
     }
 }
 
+/// Adds these files to the index as they are now, or takes them out if they are gone.
+fn add_some(folder: &Repo, index: &TemporaryIndex, paths: Vec<u8>) -> GitResult<()> {
+    let add = ADDING.iter().fold(index.call(folder, "update-index"), |add, setting| add.set(setting));
+    add.args(["--add", "--remove", "--replace", "-z", "--stdin"]).stdin(paths).run()?;
+    Ok(())
+}
+
+/// Unsafe line ends are no reason to leave a file out; one sync for all objects.
+const ADDING: [&str; 3] = ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"];
+
 /// Adds everything in `folder` to the index, except what is below these paths.
 fn add_all(folder: &Repo, index: &TemporaryIndex, but: &[OsString]) -> GitResult<()> {
-    // Sparse checkouts and unsafe line ends are no reason to leave a file out; one sync for all objects.
-    let mut add = index.call(folder, "add");
-    for setting in ["core.safecrlf=false", "core.fsyncMethod=batch", "advice.addEmbeddedRepo=false"] {
-        add = add.set(setting);
-    }
+    let add = ADDING.iter().fold(index.call(folder, "add"), |add, setting| add.set(setting));
     let mut paths = b":/\0".to_vec();
     for path in but {
         paths.extend_from_slice(b":(top,exclude,literal)");
         paths.extend_from_slice(path.as_bytes());
         paths.push(0);
     }
+    // Nor are sparse checkouts.
     let add = add.args(["-A", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"]);
     add.stdin(paths).run()?;
     Ok(())
@@ -219,17 +265,37 @@ fn ask_index(folder: &Repo, index: &TemporaryIndex) -> GitResult<Index> {
     Ok(read)
 }
 
+fn is_repository(folder: &Repo, path: &OsStr) -> bool {
+    folder.path().join(path).join(".git").exists()
+}
+
 /// Whether the submodule in that folder holds anything but its recorded commit.
 pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
+    is_changed_at(git, folder, commit, 0)
+}
+
+/// Those in it are asked one by one, each by nobody's rules.
+fn is_changed_at(git: &Git, folder: &Path, commit: &Sha, depth: u32) -> GitResult<bool> {
     if !folder.join(".git").exists() {
         return Ok(false);
     }
-    let repo = git.tree(folder);
-    if repo.commit("HEAD")?.as_ref() != Some(commit) {
+    let repo = git.others_tree(folder);
+    if depth == NESTING_MAX || repo.commit("HEAD")?.as_ref() != Some(commit) {
         return Ok(true);
     }
     let call = repo.call("status").args(["--porcelain", "-z", "--untracked-files=all"]);
-    Ok(!call.arg("--ignore-submodules=none").run()?.is_empty())
+    if !call.arg("--ignore-submodules=dirty").run()?.is_empty() {
+        return Ok(true);
+    }
+    let index = git_dir_of(folder).and_then(|git_dir| Index::read(&git_dir.join("index"), commit));
+    // One that is not read here may name others: better looked at too often.
+    let Some(index) = index else { return Ok(true) };
+    for (path, commit) in &index.links {
+        if is_changed_at(git, &folder.join(path), commit, depth + 1)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Untracked repositories: git lists each as a folder and does not look inside.
@@ -257,7 +323,7 @@ fn new_gitlinks(folder: &Repo, index: &TemporaryIndex, head: Option<&Sha>) -> Gi
         let path = OsStr::from_bytes(path);
         let moved = modes.starts_with(b":160000");
         // A submodule that is not checked out has nothing but its commit to keep.
-        if modes.get(8..14) == Some(b"160000") && (!moved || folder.path().join(path).join(".git").exists()) {
+        if modes.get(8..14) == Some(b"160000") && (!moved || is_repository(folder, path)) {
             paths.push(path.into());
         }
     }

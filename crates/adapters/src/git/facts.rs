@@ -19,7 +19,12 @@ fn no(why: impl Into<String>) -> GitResult<Answer> {
 
 /// Whether no file differs from HEAD and none is untracked (ignored files aside).
 pub fn is_clean(git: &Git, tree: &Path) -> GitResult<Answer> {
-    let call = git.tree(tree).call("status").args(["--porcelain", "-z", "--no-renames"]);
+    let call = git.others_tree(tree).call("status").args([
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+    ]);
     let changed = call.arg("--untracked-files=all").run()?.iter().filter(|byte| **byte == 0).count();
     Ok(match changed {
         0 => (true, "nothing is uncommitted".to_owned()),
@@ -29,7 +34,7 @@ pub fn is_clean(git: &Git, tree: &Path) -> GitResult<Answer> {
 
 /// Whether HEAD has at least `min` commits that `of` does not have.
 pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32) -> GitResult<Answer> {
-    let repo = git.tree(tree);
+    let repo = git.others_tree(tree);
     let Some(base) = repo.commit(of)? else { return no(format!("there is no {of}")) };
     let Some(head) = repo.commit("HEAD")? else { return no("there is no commit") };
     let range = format!("{base}..{head}");
@@ -40,7 +45,7 @@ pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32) -> GitResult<An
 
 /// Whether the branch, by default the one checked out, is on the remote at the same commit as here.
 pub fn is_pushed(git: &Git, tree: &Path, remote: &str, branch: Option<&str>) -> GitResult<Answer> {
-    let repo = git.tree(tree);
+    let repo = git.others_tree(tree);
     let branch = match branch {
         Some(branch) => branch.to_owned(),
         None => {
@@ -64,7 +69,7 @@ pub fn is_pushed(git: &Git, tree: &Path, remote: &str, branch: Option<&str>) -> 
 
 pub fn branch_exists(git: &Git, tree: &Path, branch: &str) -> GitResult<Answer> {
     let Ok(full) = branch_ref(branch) else { return no(format!("{branch:?} cannot be a branch")) };
-    Ok(match git.tree(tree).commit(&full)? {
+    Ok(match git.others_tree(tree).commit(&full)? {
         Some(commit) => (true, format!("branch {branch} is at {}", commit.short())),
         None => (false, format!("there is no branch {branch}")),
     })
@@ -72,9 +77,10 @@ pub fn branch_exists(git: &Git, tree: &Path, branch: &str) -> GitResult<Answer> 
 
 /// A value that changes whenever work is done in the tree: a commit, or a change to a file that git watches.
 pub fn progress(git: &Git, tree: &Path) -> GitResult<String> {
-    let repo = git.tree(tree);
+    let repo = git.others_tree(tree);
     let head = repo.commit("HEAD")?.map(|head| head.to_string()).unwrap_or_default();
-    let changed = repo.call("status").args(["--porcelain", "-z", "--no-renames"]).run()?;
+    let changed =
+        repo.call("status").args(["--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"]).run()?;
     let mut digest = Digest::new().field(head.as_bytes()).field(&changed);
     for entry in changed.split(|byte| *byte == 0).filter(|entry| entry.len() > 3).take(FILES_MAX) {
         if let Ok(meta) = std::fs::symlink_metadata(tree.join(OsStr::from_bytes(&entry[3..]))) {

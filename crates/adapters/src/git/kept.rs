@@ -1,9 +1,10 @@
 //! What a project's rescue refs hold: listed, and compared with the HEAD that the worktree had.
 
+use super::bounds::Left;
 use super::commit::Commit;
 use super::parts::Part;
 use super::refs;
-use super::rescue::{RESCUES, SUBJECT, content_of};
+use super::rescue::{RESCUES, SUBJECT, content_of, left_by};
 use super::run::{GitError, GitResult, IDENTITY_NAME, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::workspace::GitWorkspace;
@@ -33,13 +34,24 @@ pub struct Rescued {
     pub also_in: Option<String>,
     /// What it keeps besides the files and HEAD: stashes, other branches, submodules' commits.
     pub parts: Vec<Part>,
+    /// Files that it does not hold because they were too large, and ignored files of that size.
+    pub left: Vec<Left>,
 }
 
 impl Rescued {
     /// One of its parts, as something rescued in its own right.
     pub fn part(&self, part: &Part, tree: Sha) -> Rescued {
         let (commit, head) = (part.commit.clone(), Some(part.commit.clone()));
-        Rescued { commit, head, tree, files: 0, also_in: None, parts: Vec::new(), ..self.clone() }
+        Rescued {
+            commit,
+            head,
+            tree,
+            files: 0,
+            also_in: None,
+            parts: Vec::new(),
+            left: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Which tree it belongs to, if this project made the ref.
@@ -103,13 +115,15 @@ impl GitWorkspace {
 }
 
 pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
-    const FIELDS: [&str; 7] = [
+    const FIELDS: [&str; 8] = [
         "%(refname)",
         "%(objectname)",
         "%(tree)",
         "%(committerdate:unix)",
         "%(parent)",
         "%(authorname)",
+        // Not what it says, which has many lines.
+        "%(if)%(contents:body)%(then)more%(end)",
         "%(subject)",
     ];
     let call = clone.call("for-each-ref").arg(format!("--format={}", FIELDS.join("%09"))).arg(RESCUES);
@@ -117,7 +131,7 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
     let (mut all, mut with_parts) = (Vec::new(), BTreeSet::new());
     for line in call.text()?.lines() {
         let fields: Vec<&str> = line.splitn(FIELDS.len(), '\t').collect();
-        let [reference, commit, tree, at, parents, author, subject] = fields[..] else {
+        let [reference, commit, tree, at, parents, author, body, subject] = fields[..] else {
             return Err(GitError::Answer { command, answer: text::one_line(line, 200) });
         };
         let name = reference.strip_prefix(RESCUES).and_then(|name| name.split_once('/'));
@@ -126,10 +140,10 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
             continue;
         };
         let commit = parse_sha(&command, commit)?;
-        if parents.contains(' ') || parents.is_empty() {
+        let snapshot = author == IDENTITY_NAME && subject.starts_with(SUBJECT.trim_end());
+        if snapshot && (!body.is_empty() || parents.contains(' ') || parents.is_empty()) {
             with_parts.insert(commit.clone());
         }
-        let snapshot = author == IDENTITY_NAME && subject.starts_with(SUBJECT.trim_end());
         let head = match (snapshot, parents.split(' ').next()) {
             (true, Some("") | None) => None,
             (true, Some(parent)) => Some(parse_sha(&command, parent)?),
@@ -146,6 +160,7 @@ pub(super) fn listed(clone: &Repo) -> GitResult<Vec<Rescued>> {
             files: 0,
             also_in: None,
             parts: Vec::new(),
+            left: Vec::new(),
         });
     }
     all.sort_by(|a, b| (&a.agent, a.number).cmp(&(&b.agent, b.number)));
@@ -160,10 +175,12 @@ fn read_parts(clone: &Repo, all: &mut [Rescued], of: &BTreeSet<Sha>) -> GitResul
         return Ok(());
     }
     for (id, commit) in ids.iter().zip(Commit::read_all(clone, &ids)?) {
+        let left: Vec<Left> = left_by(&String::from_utf8_lossy(&commit.message)).collect();
         let content = content_of(id, commit);
         for rescued in all.iter_mut().filter(|rescued| rescued.commit == **id) {
             rescued.head = content.head.clone();
             rescued.parts = content.parts.clone();
+            rescued.left = left.clone();
         }
     }
     Ok(())

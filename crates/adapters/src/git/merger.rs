@@ -13,7 +13,7 @@ use super::attributes::Attributes;
 use super::chain::{Join, Links};
 use super::commit::Commit;
 use super::origin::{self, Origin};
-use super::run::{Git, GitError, Repo, branch_ref};
+use super::run::{Git, GitError, Repo, UPLOAD, branch_ref};
 use super::{GitProject, Projects, branches, locks};
 use super::{landing, publish};
 use crate::layout::Layout;
@@ -98,8 +98,9 @@ impl Merger for GitMerger {
     ) -> PortResult<Option<PrimaryAt>> {
         let GitProject { primary_branch, .. } = self.known(project)?;
         let branch = target.map_or(primary_branch.as_str(), Target::branch);
-        let found = branches::primary(&*origin::of(&self.git, &self.layout, project), branch, known)?;
-        Ok(found.map(|(head, continues)| PrimaryAt { head, continues }))
+        let origin = origin::of(&self.git, &self.layout, project);
+        let found = branches::primary(&*origin, branch, known)?;
+        Ok(found.map(|(head, continues)| PrimaryAt { head, continues, recorded: origin.records() }))
     }
 
     fn build(&self, lock: &QueueLock, request: &BuildRequest<'_>) -> PortResult<Built> {
@@ -205,7 +206,8 @@ impl Queue {
     /// Fetches what is not visible here. The commits are origin's, so they are visible unless the repository
     /// does not borrow from origin (yet). False: a commit whose branch has moved is gone.
     fn obtain(&self, commits: &[&Sha], names: &[&str], moved: &[MovedBranch]) -> PortResult<bool> {
-        let call = self.repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", "--"]);
+        let call =
+            self.repo.call("fetch").args(["--quiet", "--no-tags", "--no-write-fetch-head", UPLOAD, "--"]);
         let specs = names.iter().map(|name| format!("+{name}:refs/origin/{}", &name["refs/".len()..]));
         // One of the branches may just have been deleted.
         if let Err(error) = call.arg(self.origin.near().path()).args(specs).run()

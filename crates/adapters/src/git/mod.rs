@@ -4,6 +4,7 @@
 
 pub mod abandon;
 mod attributes;
+mod bounds;
 pub mod branches;
 mod call;
 mod capture;
@@ -14,16 +15,19 @@ mod commit;
 mod conflict;
 mod diff;
 pub mod facts;
+mod foreign;
 mod hazards;
 mod index;
 mod kept;
 mod landing;
 mod lasting;
+mod leaks;
 mod linked;
 mod locks;
 mod merger;
 mod message;
 pub mod origin;
+mod ours;
 mod parts;
 mod prepare;
 mod prune;
@@ -45,8 +49,10 @@ mod workspace;
 pub(crate) mod worktree;
 pub(crate) mod writable;
 
+pub use bounds::{Caps, Left};
 pub use kept::Rescued;
 pub use merger::GitMerger;
+pub use ours::Found as FoundInOurs;
 pub use parts::{Part, PartKind};
 pub use repos::{CheckoutProblem, GitProject, OriginState, Projects, RegisterError};
 pub use restore::Restored;

@@ -52,6 +52,9 @@ pub trait Origin: Send + Sync {
     /// Whether the files that announce a branch are written at the moment it moves. Otherwise they are
     /// written when somebody looks, and whoever waits for news looks now and then.
     fn tells(&self) -> bool;
+
+    /// Whether whoever pushes a branch there is put on record before it moves: see the hub's `update` hook.
+    fn records(&self) -> bool;
 }
 
 /// Refs that are to move, all or none.

@@ -3,7 +3,7 @@
 
 use super::refs;
 use super::repository::{self, Beginning};
-use super::run::{GitError, branch_ref};
+use super::run::{GitError, UPLOAD, branch_ref};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use super::worktree::{Found, Worktree};
@@ -152,7 +152,7 @@ impl GitWorkspace {
         }
         if !worktree.is_ready() {
             // No agent has been in it since. All the same, nothing is deleted unrescued.
-            self.keep(site, &worktree, tree)?;
+            self.keep_all(site, &worktree, tree)?;
             if worktree.is_linked() {
                 linked::discard(&site.keeper, &worktree.path)?;
                 return Ok(None);
@@ -259,7 +259,7 @@ impl GitWorkspace {
     fn fetch(&self, site: &Site, worktree: &Worktree, notes: &mut Vec<String>) -> PortResult<()> {
         let fetch = || {
             let call = worktree.repo.call("fetch");
-            let call = call.args(["--quiet", "--no-tags", "--prune", "--no-write-fetch-head", "--"]);
+            let call = call.args(["--quiet", "--no-tags", "--prune", "--no-write-fetch-head", UPLOAD, "--"]);
             call.arg(site.near().path()).arg("+refs/heads/*:refs/remotes/origin/*").run()
         };
         match fetch() {

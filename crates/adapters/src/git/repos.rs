@@ -15,11 +15,14 @@
 //! factory's settings are in a file of their own that the repository's `config` includes: it is rewritten
 //! when it differs, and settings made by others stay.
 
+use super::bounds::Caps;
 use super::origin::{self, Move, Push};
-use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, branch_ref, quoted};
+use super::ours::Wanted;
+use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortError;
 use std::ffi::OsString;
@@ -29,7 +32,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct GitProject {
     pub name: ProjectName,
     pub primary_branch: String,
@@ -39,6 +42,10 @@ pub struct GitProject {
     pub checkout: PathBuf,
     /// Whether snapshots are sent to origin as well.
     pub push_rescues: bool,
+    /// How much a snapshot takes in.
+    pub caps: Caps,
+    /// What no commit may hold that is published.
+    pub secrets: Redactor,
     /// How the commits that land are signed.
     pub signing: Option<Signing>,
     /// The URL of the remote where a new project's branches are to live.
@@ -95,18 +102,42 @@ pub enum OriginState {
     },
 }
 
+/// Says to the hub's hook that the factory itself pushes, and nothing that lands. (An agent that says so is not on
+/// record either, and the merge queue stands still for what it moved.)
+pub(super) const FACTORY: &str = "SHOPFLOOR_FACTORY";
+
 pub(super) const MANAGED: &str = "shopfloor.config";
 
 const UPDATE_HOOK: &str = r#"#!/bin/sh
 # Written by shopfloor, which writes it again when it differs.
-# Keeps an agent's session to its own branch, and that to going forward. Checks push nothing.
+# Keeps an agent's session to its own branch, and that to going forward. Checks push nothing. Whoever else pushes is
+# asked for by the kernel's word, and put on record: what moves a branch that work lands on and is not on record holds
+# the merge queue.
 refuse() {
     echo "shopfloor: refused to update $1: $2" >&2
     exit 1
 }
 [ -z "${SHOPFLOOR_CI_RUN+set}" ] || refuse "$1" "a project's checks may not push"
 [ -z "${SHOPFLOOR_SETUP+set}" ] || refuse "$1" "a worktree's setup may not push"
-[ -n "${SHOPFLOOR_SESSION+set}" ] || exit 0
+if [ -z "${SHOPFLOOR_SESSION+set}" ]; then
+    [ -z "${SHOPFLOOR_FACTORY+set}" ] || exit 0
+    here=$(pwd -P) && project=${here%/*} && floor=${project%/*/*}
+    [ -x "$floor/bin/shopfloor" ] || exit 0
+    case $1 in
+    refs/heads/*) ;;
+    *) exit 0 ;;
+    esac
+    (
+        unset GIT_DIR GIT_QUARANTINE_PATH
+        exec "$floor/bin/shopfloor" --home "$floor" --project "${project##*/}" hook pushed "$1" "$2" "$3"
+    ) < /dev/null >&2
+    case $? in
+    0) exit 0 ;;
+    6) refuse "$1" "only a person may push here, or an agent to its own branch" ;;
+    *) echo "shopfloor: who pushed $1 is not on record; if work lands on it, the merge queue will wait for you" >&2 ;;
+    esac
+    exit 0
+fi
 own="refs/heads/${SHOPFLOOR_BRANCH:-}"
 [ "$1" = "$own" ] ||
     refuse "$1" "a session may push only its own branch ($own); the merge queue moves the primary branch"
@@ -145,17 +176,62 @@ pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()>
 
     let wanted = [near, &clone, &queue].iter().any(|dir| !dir.join("HEAD").exists());
     let format = if wanted { object_format(git, &project.checkout)? } else { String::new() };
-    make(git, &format, near, &project.primary_branch)?;
-    write_if_different(&near.join(MANAGED), near_config.as_bytes(), 0o644)?;
+    let queue_config = format!("{common}{serves}").into_bytes();
     // Only the floor itself pushes to the repository near a remote.
-    write_if_different(&near.join("hooks/update"), UPDATE_HOOK.as_bytes(), 0o755)?;
-    make(git, &format, &clone, &project.primary_branch)?;
-    write_if_different(&clone.join(MANAGED), &clone_config, 0o644)?;
-    make(git, &format, &queue, "shopfloor-queue-has-no-branch")?;
-    write_if_different(&queue.join(MANAGED), format!("{common}{serves}").as_bytes(), 0o644)?;
-    precious(near)?;
-    borrow(&clone, near)?;
-    borrow(&queue, near)
+    let hook = Wanted { name: "hooks/update", content: Some(UPDATE_HOOK.into()), mode: 0o755 };
+    let head = &project.primary_branch;
+    keep(git, (&format, near, head), (near_config.into_bytes(), true), vec![hook, stores(None)])?;
+    let borrowed = || vec![stores(Some(borrowed_from(near)))];
+    keep(git, (&format, &clone, head), (clone_config, false), borrowed())?;
+    keep(git, (&format, &queue, "shopfloor-queue-has-no-branch"), (queue_config, false), borrowed())
+}
+
+/// Makes the repository, brings what git obeys there up to date, and looks after it from now on. `precious`: git
+/// refuses to delete objects there.
+fn keep(
+    git: &Git,
+    (format, dir, head): (&str, &Path, &str),
+    (managed, precious): (Vec<u8>, bool),
+    more: Vec<Wanted>,
+) -> GitResult<()> {
+    make(git, format, dir, head)?;
+    let file = |name, content| Wanted { name, content: Some(content), mode: 0o644 };
+    let mut wanted = vec![file("config", own_config(dir, precious)?), file(MANAGED, managed)];
+    wanted.extend(more);
+    for Wanted { name, content, mode } in &wanted {
+        if let Some(content) = content {
+            write_if_different(&dir.join(name), content, *mode)?;
+        }
+    }
+    git.keep(dir, wanted);
+    Ok(())
+}
+
+/// The file that says which other stores are looked into.
+fn stores(borrowed: Option<Vec<u8>>) -> Wanted {
+    Wanted { name: "objects/info/alternates", content: borrowed, mode: 0o644 }
+}
+
+/// The repository's `config`. How its objects are named is what it was made with.
+fn own_config(dir: &Path, precious: bool) -> GitResult<Vec<u8>> {
+    let path = dir.join("config");
+    let now =
+        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
+    let sha256 = now.to_ascii_lowercase().contains("objectformat = sha256");
+    let mut extensions = String::new();
+    if sha256 {
+        extensions.push_str("\tobjectformat = sha256\n");
+    }
+    // Git does not look for this setting in included files.
+    if precious {
+        extensions.push_str("\tpreciousObjects = true\n");
+    }
+    if !extensions.is_empty() {
+        extensions.insert_str(0, "[extensions]\n");
+    }
+    let version = u8::from(sha256);
+    let core = format!("[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n");
+    Ok(format!("{core}{extensions}[include]\n\tpath = {MANAGED}\n").into_bytes())
 }
 
 /// The configuration that every repository of the floor has.
@@ -170,21 +246,14 @@ pub(super) fn common_config() -> String {
 
 /// Lets a repository see the objects of the one near origin.
 pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
+    write_if_different(&repo.join("objects/info/alternates"), &borrowed_from(near), 0o644)
+}
+
+fn borrowed_from(near: &Path) -> Vec<u8> {
     // Absolute: git ignores a relative path that it meets through another repository's alternates.
     let mut borrowed = near.join("objects").into_os_string().into_vec();
     borrowed.push(b'\n');
-    write_if_different(&repo.join("objects/info/alternates"), &borrowed, 0o644)
-}
-
-/// Makes git refuse to delete objects there. Git does not look for this setting in included files.
-fn precious(near: &Path) -> GitResult<()> {
-    let path = near.join("config");
-    let config =
-        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
-    if config.to_ascii_lowercase().contains("preciousobjects") {
-        return Ok(());
-    }
-    write_if_different(&path, format!("{config}[extensions]\n\tpreciousObjects = true\n").as_bytes(), 0o644)
+    borrowed
 }
 
 /// How a checkout's objects are named.
@@ -206,9 +275,7 @@ fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
     let mut new = dir.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
-    // We read where branches are from files.
     git.call("init")
-        .env("GIT_DEFAULT_REF_FORMAT", "files")
         .args(["--quiet", "--bare", "--template="])
         .arg(format!("--object-format={format}"))
         .arg(format!("--initial-branch={head}"))
@@ -216,9 +283,6 @@ fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
         .arg(&new)
         .run()?;
     let io = |e| GitError::io(format!("setting up {}", new.display()), e);
-    let mut config = std::fs::OpenOptions::new().append(true).open(new.join("config")).map_err(io)?;
-    write!(config, "[include]\n\tpath = {MANAGED}\n").map_err(io)?;
-    config.sync_all().map_err(io)?;
     std::fs::rename(&new, dir).map_err(io)
 }
 
@@ -338,7 +402,7 @@ pub fn register(
             return Ok(OriginState::Same);
         }
         let tracking = format!("+{primary}:refs/remotes/shopfloor/{}", project.primary_branch);
-        let call = repo.call("fetch").args(["--quiet", "--no-tags", "--"]);
+        let call = repo.call("fetch").args(["--quiet", "--no-tags", UPLOAD, "--"]);
         call.arg(origin.near().path()).arg(tracking).run()?;
         if repo.is_ancestor(&ours, &theirs)? {
             return Ok(OriginState::Ahead);

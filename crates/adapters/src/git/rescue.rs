@@ -5,6 +5,7 @@
 //! keeps all of it, and never just a part. Before the ref is made, every object reachable from it is on disk
 //! in the keeper or in the hub.
 
+use super::bounds::Left;
 use super::capture::Captured;
 use super::commit::{Commit, Stamp, factory};
 use super::parts::{self, Part};
@@ -33,11 +34,15 @@ pub(crate) struct Content {
     /// `None` on a branch without a commit.
     pub head: Option<Sha>,
     pub parts: Vec<Part>,
+    /// What is in the folder and not in the tree, because it is too large.
+    pub left: Vec<Left>,
 }
 
 /// The same, with the places where its objects are.
 pub(crate) struct Held {
     pub content: Content,
+    /// Ignored files that are too large anyway: said, but no reason for another snapshot.
+    ignored: Vec<Left>,
     stores: Vec<PathBuf>,
 }
 
@@ -49,12 +54,13 @@ impl Held {
     /// `anew`: nothing that is remembered of an earlier look counts.
     fn looked_at(git: &Git, site: &Site, worktree: &Worktree, anew: bool) -> GitResult<Held> {
         let head = worktree.head()?;
-        let Captured { tree, nested } = Captured::of(git, site, worktree, head.as_ref(), anew)?;
+        let Captured { tree, nested, left } = Captured::of(git, site, worktree, head.as_ref(), anew)?;
         let parts::Found { parts, mut stores } = parts::of(git, site, worktree, head.as_ref(), &nested)?;
         if !worktree.is_linked() {
             stores.insert(0, worktree.objects());
         }
-        Ok(Held { content: Content { tree, head, parts }, stores })
+        let (ignored, left) = left.into_iter().partition(|left| left.ignored);
+        Ok(Held { content: Content { tree, head, parts, left }, ignored, stores })
     }
 
     /// The keeper, with everything that is held in sight.
@@ -79,20 +85,21 @@ pub(crate) fn keep_refs(git: &Git, site: &Site, worktree: &Worktree, tree: &Tree
     }
     stores.insert(0, worktree.objects());
     let files = Commit::read(&site.looking_into(Some(worktree)), &head)?.tree;
-    let held = Held { content: Content { tree: files, head: Some(head), parts }, stores };
+    let content = Content { tree: files, head: Some(head), parts, left: Vec::new() };
+    let held = Held { content, ignored: Vec::new(), stores };
     keep_held(site, worktree, tree, held).map(drop)
 }
 
 fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitResult<Snapshot> {
     let from = held.look(site);
-    let content = held.content;
+    let Held { content, ignored, .. } = held;
     let kept = newest(&site.keeper, tree);
     if let Some(kept) = &kept
         && held_by(&site.keeper, &kept.snapshot.commit)? == content
     {
         return Ok(kept.snapshot.clone());
     }
-    let commit = describe(&content, worktree).write(&from)?;
+    let commit = describe(&content, &ignored, worktree).write(&from)?;
     let branch = worktree.made_for();
     bring(site, &from, &commit, kept.as_ref(), branch.as_deref())?;
     let snapshot = Snapshot { reference: next_reference(tree, kept.as_ref()), commit };
@@ -100,7 +107,7 @@ fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitRe
     Ok(snapshot)
 }
 
-fn describe(content: &Content, worktree: &Worktree) -> Commit {
+fn describe(content: &Content, ignored: &[Left], worktree: &Worktree) -> Commit {
     let now = clock::since_epoch();
     let committed = Stamp { seconds: now.as_secs(), zone: "+0000".into() };
     let mut message = format!("{SUBJECT}{} held\n", worktree.path.display());
@@ -114,6 +121,11 @@ fn describe(content: &Content, worktree: &Worktree) -> Commit {
             parents.push(part.commit.clone());
         }
     }
+    // After an empty line, which ends the subject.
+    if content.parts.is_empty() && !(content.left.is_empty() && ignored.is_empty()) {
+        message.push('\n');
+    }
+    message.extend(content.left.iter().chain(ignored).map(Left::line));
     Commit {
         tree: content.tree.clone(),
         parents,
@@ -181,7 +193,8 @@ pub(crate) fn held_by(keeper: &Repo, id: &Sha) -> GitResult<Content> {
 
 pub(crate) fn content_of(id: &Sha, commit: Commit) -> Content {
     if !commit.message.starts_with(SUBJECT.as_bytes()) {
-        return Content { tree: commit.tree, head: Some(id.clone()), parts: Vec::new() };
+        let (parts, left) = (Vec::new(), Vec::new());
+        return Content { tree: commit.tree, head: Some(id.clone()), parts, left };
     }
     let message = String::from_utf8_lossy(&commit.message);
     let parts: Vec<Part> = message.lines().skip(1).filter_map(Part::parse).collect();
@@ -189,7 +202,13 @@ pub(crate) fn content_of(id: &Sha, commit: Commit) -> Content {
         Some(head) => head.parse().ok(),
         None => commit.parents.into_iter().next(),
     };
-    Content { tree: commit.tree, head, parts }
+    let left = left_by(&message).filter(|left| !left.ignored).collect();
+    Content { tree: commit.tree, head, parts, left }
+}
+
+/// What a snapshot's message says was left out, ignored files too.
+pub(crate) fn left_by(message: &str) -> impl Iterator<Item = Left> {
+    message.lines().skip(1).filter_map(Left::parse)
 }
 
 pub(crate) struct Kept {

@@ -114,7 +114,7 @@ impl GitWorkspace {
                 ),
             ));
         }
-        let before = self.keep(&site, &worktree, tree)?;
+        let before = self.keep_all(&site, &worktree, tree)?;
         let now = rescue::held_by(&site.keeper, &before.commit)?.tree;
         let head = worktree.head()?;
         let mut other_head = rescued.head.clone().filter(|wanted| Some(wanted) != head.as_ref());

@@ -10,8 +10,9 @@
 
 use super::call::{Call, Output};
 use super::lasting::Lasting;
+use super::ours::{Found, Ours, Wanted};
 use super::still::Stills;
-use super::{locks, refs};
+use super::{foreign, locks, refs, worktree};
 use crate::host::command;
 use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
@@ -31,6 +32,10 @@ pub const IDENTITY_EMAIL: &str = "shopfloor@localhost";
 
 /// For every diff: whatever a committed `.gitmodules` says, a submodule at another commit is a change.
 pub(crate) const WITH_SUBMODULES: &str = "--ignore-submodules=none";
+
+/// The program at the other end, whatever the configuration says of a remote of that name.
+pub(super) const RECEIVE: &str = "--receive-pack=git-receive-pack";
+pub(super) const UPLOAD: &str = "--upload-pack=git-upload-pack";
 
 /// What a git process may inherit.
 const ENVIRONMENT_KEPT: [&str; 7] = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME"];
@@ -97,6 +102,7 @@ pub struct Git {
     environment: Vec<(OsString, OsString)>,
     lasting: Arc<Lasting>,
     pub(super) stills: Arc<Stills>,
+    ours: Arc<Ours>,
 }
 
 impl Git {
@@ -109,7 +115,13 @@ impl Git {
             .into_iter()
             .filter(|(name, _)| ENVIRONMENT_KEPT.iter().any(|kept| name.as_os_str() == OsStr::new(kept)))
             .collect();
-        Git { program: program.into(), environment, lasting: Arc::default(), stills: Arc::default() }
+        Git {
+            program: program.into(),
+            environment,
+            lasting: Arc::default(),
+            stills: Arc::default(),
+            ours: Arc::default(),
+        }
     }
 
     /// The program's version, for `doctor`.
@@ -128,25 +140,25 @@ impl Git {
     /// A bare repository of the factory's own. The user's global configuration does not apply:
     /// what the queue computes must not depend on it.
     pub fn bare(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None }
+        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None, instead: Vec::new() }
     }
 
     /// A bare repository whose objects are needed only until they are handed on, or can be made again. They
     /// are written without waiting for the disk: whoever hands them on syncs afterwards, and what a
     /// journalling file system shows of them after a power failure is intact.
     pub(crate) fn scratch(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None }
+        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None, instead: Vec::new() }
     }
 
     /// The keeper of what agents' trees held: bare too, but used with the user's configuration (filters,
     /// credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None }
+        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None, instead: Vec::new() }
     }
 
     /// A working tree, found from its folder and never from a folder above it.
     pub(crate) fn tree(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None }
+        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None, instead: Vec::new() }
     }
 
     /// A folder treated as the working tree of a git directory that does not know it as such.
@@ -155,7 +167,31 @@ impl Git {
             git: self.clone(),
             place: Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() },
             lent: None,
+            instead: Vec::new(),
         }
+    }
+
+    /// The same, of a git directory that others write.
+    pub(super) fn others_folder(&self, git_dir: &Path, folder: &Path) -> Repo {
+        Repo { instead: foreign::harmless(self, git_dir), ..self.folder(git_dir, folder) }
+    }
+
+    /// A working tree that others work in, with its git directory as the folder itself names it.
+    pub(super) fn others_tree(&self, folder: &Path) -> Repo {
+        match worktree::git_dir_of(folder) {
+            Some(git_dir) => self.others_folder(&git_dir, folder),
+            None => self.tree(folder),
+        }
+    }
+
+    /// What is found and put right in the floor's own repositories is told there.
+    pub fn tell_of_tampering(&self, tell: impl Fn(&Found) + Send + Sync + 'static) {
+        self.ours.tell(Box::new(tell));
+    }
+
+    /// From now on that repository of the floor's is as it was written.
+    pub(super) fn keep(&self, dir: &Path, wanted: Vec<Wanted>) {
+        self.ours.keep(dir, wanted);
     }
 
     /// Where programs are looked for.
@@ -170,6 +206,11 @@ impl Git {
         command.envs([
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+            ("GIT_DEFAULT_REF_FORMAT", "files"),
+            // What is missing is missing: nothing is fetched from wherever a repository says.
+            ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_EDITOR", "false"),
             ("GIT_PAGER", "cat"),
@@ -178,6 +219,13 @@ impl Git {
         for setting in [
             "core.hooksPath=/dev/null",
             "core.fsmonitor=false",
+            "core.attributesFile=/dev/null",
+            "submodule.recurse=false",
+            "fetch.recurseSubmodules=false",
+            "status.submoduleSummary=false",
+            "commit.gpgSign=false",
+            "merge.verifySignatures=false",
+            "log.showSignature=false",
             "core.fsync=committed,reference",
             "gc.auto=0",
             "maintenance.auto=false",
@@ -205,6 +253,17 @@ enum Place {
     },
 }
 
+impl Place {
+    /// The git directory, where it is not the folder that says which.
+    fn git_dir(&self) -> Option<&Path> {
+        match self {
+            Place::Bare(dir) | Place::Scratch(dir) | Place::Shared(dir) => Some(dir),
+            Place::Folder { git_dir, .. } | Place::Beside { git_dir, .. } => Some(git_dir),
+            Place::Tree(_) => None,
+        }
+    }
+}
+
 /// A repository or working tree to run git in.
 #[derive(Clone, Debug)]
 pub struct Repo {
@@ -212,6 +271,8 @@ pub struct Repo {
     place: Place,
     /// Other object stores to look into besides its own, in the format of git's variable.
     lent: Option<OsString>,
+    /// Settings that count instead of those of the repository: see [`super::foreign`].
+    instead: Vec<foreign::Instead>,
 }
 
 impl Repo {
@@ -249,6 +310,18 @@ impl Repo {
 
     pub(crate) fn call(&self, subcommand: &str) -> Call {
         let mut call = self.git.call(subcommand);
+        if let Some(dir) = self.place.git_dir()
+            && let Err(why) = self.git.ours.check(dir)
+        {
+            call = call.that_fails(why);
+        }
+        if !self.instead.is_empty() {
+            call.command().env("GIT_CONFIG_COUNT", self.instead.len().to_string());
+        }
+        for (at, (key, value)) in self.instead.iter().enumerate() {
+            call.command().env(format!("GIT_CONFIG_KEY_{at}"), key.as_ref());
+            call.command().env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
         if let Some(lent) = &self.lent {
             call.command().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
         }
@@ -383,6 +456,11 @@ impl Repo {
         self.call("ls-remote").listing(remote, names)
     }
 
+    /// Whether it is a working tree that a person has, and not the factory's.
+    pub(crate) fn is_somebodys(&self) -> bool {
+        matches!(self.place, Place::Tree(_))
+    }
+
     /// Whether its objects are files that may be handed on.
     pub(crate) fn is_scratch(&self) -> bool {
         matches!(self.place, Place::Scratch(_))
@@ -404,7 +482,7 @@ impl Repo {
     /// moment is gone afterwards.
     pub(crate) fn take_from(&self, from: &Repo, commit: &Sha) -> GitResult<()> {
         let taken = format!("refs/shopfloor/taken/{commit}");
-        let call = from.call("push").args(["--quiet", "--force", "--"]).arg(self.path());
+        let call = from.call("push").args(["--quiet", "--force", RECEIVE, "--"]).arg(self.path());
         call.arg(format!("{commit}:{taken}")).run()?;
         self.call("update-ref").args(["-d", &taken]).run().map(drop)
     }

@@ -7,6 +7,8 @@
 //! worktree has git look at the files themselves.) Where that cannot be told (something changed just now, times in whole
 //! seconds, too much to look at, repositories inside), there is no look, and git has to be asked.
 
+use super::bounds::Left;
+use super::capture::Captured;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::ids::Sha;
 use std::collections::HashMap;
@@ -34,21 +36,24 @@ struct Still {
     look: Look,
     head: Option<Sha>,
     tree: Sha,
+    left: Vec<Left>,
 }
 
 impl Stills {
-    pub(super) fn get(&self, git_dir: &Path, look: Look, head: Option<&Sha>) -> Option<Sha> {
+    pub(super) fn get(&self, git_dir: &Path, look: Look, head: Option<&Sha>) -> Option<(Sha, Vec<Left>)> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let still = all.get(git_dir).filter(|still| still.look == look && still.head.as_ref() == head)?;
-        Some(still.tree.clone())
+        Some((still.tree.clone(), still.left.clone()))
     }
 
-    pub(super) fn put(&self, git_dir: &Path, look: Look, head: Option<&Sha>, tree: &Sha) {
+    pub(super) fn put(&self, git_dir: &Path, look: Look, head: Option<&Sha>, found: &Captured) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= FOLDERS_MAX {
             all.clear();
         }
-        all.insert(git_dir.to_owned(), Still { look, head: head.cloned(), tree: tree.clone() });
+        let Captured { tree, left, .. } = found;
+        let still = Still { look, head: head.cloned(), tree: tree.clone(), left: left.clone() };
+        all.insert(git_dir.to_owned(), still);
     }
 
     pub(super) fn forget(&self, git_dir: &Path) {

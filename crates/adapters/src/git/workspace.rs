@@ -10,7 +10,7 @@ use super::checkout::Checkout;
 use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, hazards, linked, origin, parts, repos, rescue, same};
+use super::{Projects, hazards, leaks, linked, origin, parts, repos, rescue, same};
 use crate::layout::Layout;
 use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
@@ -98,6 +98,13 @@ impl GitWorkspace {
         })
     }
 
+    /// Keeps what the tree holds before it is overwritten or removed: all of it, or it stays as it is.
+    pub(super) fn keep_all(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
+        let snapshot = self.keep(site, worktree, tree)?;
+        nothing_left_out(site, worktree, &snapshot)?;
+        Ok(snapshot)
+    }
+
     pub(super) fn keep(&self, site: &Site, worktree: &Worktree, tree: &Tree) -> PortResult<Snapshot> {
         rescue::keep(&self.git, site, worktree, tree).map_err(moving)
     }
@@ -157,6 +164,9 @@ impl Workspace for GitWorkspace {
         let head = site.branch(worktree.as_ref(), &full);
         let head =
             head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
+        if let Some(why) = self.leaks(&site, worktree.as_ref(), &full, &head)? {
+            return Err(PortError::permanent(Final::Refused, why));
+        }
         match site.origin.put(&site.looking_into(worktree.as_ref()), &full, &head, true) {
             Ok(Ok(())) => Ok(head),
             Ok(Err(_)) | Err(PortError::Permanent { cause: Final::Rejected, .. }) => {
@@ -169,6 +179,12 @@ impl Workspace for GitWorkspace {
             }
             Err(e) => Err(e),
         }
+    }
+
+    fn leak(&self, tree: &Tree, branch: &str, head: &Sha) -> PortResult<Option<String>> {
+        let site = self.site_now(tree)?;
+        self.leaks(&site, self.open(tree)?.as_ref(), "", head)
+            .map(|why| why.map(|why| format!("{branch}: {why}")))
     }
 
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
@@ -294,6 +310,9 @@ impl Workspace for GitWorkspace {
             let path = worktree.path.display();
             return Err(PortError::transient(format!("{path} changed after it was rescued, so it is kept")));
         }
+        if let Some(snapshot) = proof.snapshot() {
+            nothing_left_out(&site, &worktree, snapshot)?;
+        }
         self.discard(&site, &worktree)
     }
 
@@ -354,6 +373,25 @@ impl Workspace for GitWorkspace {
 }
 
 impl GitWorkspace {
+    /// What the commits that are not on the primary branch, nor where origin has the branch `full`, must not hold.
+    fn leaks(
+        &self,
+        site: &Site,
+        worktree: Option<&Worktree>,
+        full: &str,
+        head: &Sha,
+    ) -> PortResult<Option<String>> {
+        let secrets = &site.project.secrets;
+        if secrets.is_blind() {
+            let why = "the project's secrets cannot be read, so nobody can tell whether a commit holds one";
+            return Err(PortError::transient(why));
+        }
+        let known = [site.primary_now()?].into_iter().chain(site.on_origin(full));
+        let known: Vec<Sha> = known.collect();
+        let look = site.looking_into(worktree).by_no_ones_rules();
+        Ok(leaks::find(&look, &known.iter().collect::<Vec<_>>(), head, secrets)?)
+    }
+
     /// The head of a tree's branch, and how many commits it has that the primary branch lacks.
     fn ahead(&self, site: &Site, worktree: Option<&Worktree>, branch: &str) -> PortResult<(Sha, u32)> {
         let full = branch_ref(branch)?;
@@ -393,6 +431,28 @@ pub fn branch_file(layout: &Layout, tree: &Tree, branch: &str) -> PathBuf {
     // A worktree of the clone, as earlier builds made them, has its branches in the clone.
     let repository = if own.exists() { own } else { layout.clone_repo(&tree.project) };
     repository.join("refs/heads").join(branch)
+}
+
+/// A worktree whose snapshot left something out is not removed: those files are nowhere else.
+fn nothing_left_out(site: &Site, worktree: &Worktree, snapshot: &Snapshot) -> PortResult<()> {
+    const SHOWN: usize = 5;
+    let left = rescue::held_by(&site.keeper, &snapshot.commit)?.left;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> =
+        left.iter().take(SHOWN).map(|left| format!("{} ({})", left.path, text::size(left.bytes))).collect();
+    let more =
+        left.len().checked_sub(SHOWN + 1).map_or(String::new(), |more| format!(" and {} more", more + 1));
+    let path = worktree.path.display();
+    let files = shown.join(", ");
+    Err(PortError::permanent(
+        Final::InTheWay,
+        format!(
+            "{path} is kept: {files}{more} is too large for a snapshot ([rescue] max_file_mib, max_total_mib) and \
+             nowhere else: move away what you want to keep, and delete the folder; its commits are kept"
+        ),
+    ))
 }
 
 /// A live agent may delete a file while git reads it: whatever failed is worth another try.

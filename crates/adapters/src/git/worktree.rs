@@ -82,7 +82,7 @@ impl Worktree {
     }
 
     pub(crate) fn at(git: &Git, path: PathBuf, git_dir: PathBuf, common: PathBuf) -> Worktree {
-        let repo = git.folder(&git_dir, &path);
+        let repo = git.others_folder(&git_dir, &path);
         Worktree { path, git_dir, common, repo }
     }
 
@@ -193,7 +193,9 @@ impl Worktree {
 
     /// How many files differ from HEAD or are untracked, ignored ones aside.
     pub(crate) fn dirty(&self) -> GitResult<u32> {
-        let call = self.repo.call("status").args(["--porcelain", "-z", "--no-renames"]);
+        // What is in the repositories nested in it is theirs: git would ask a git there, by its rules.
+        let call =
+            self.repo.call("status").args(["--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"]);
         let bytes = call.arg("--untracked-files=all").run()?;
         Ok(bytes.iter().filter(|byte| **byte == 0).count().try_into().unwrap_or(u32::MAX))
     }

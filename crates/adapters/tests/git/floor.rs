@@ -1,12 +1,13 @@
 //! A floor with one project in a temporary folder, and a hand to play the user and the agents.
 
 use shopfloor_adapters::git::origin::{self, Origin};
-use shopfloor_adapters::git::{Git, GitMerger, GitProject, GitWorkspace, OriginState, Projects, repos};
+use shopfloor_adapters::git::{Caps, Git, GitMerger, GitProject, GitWorkspace, OriginState, Projects, repos};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::{ChainEntry, Tidy};
 use shopfloor_core::ids::{Assignment, EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::step::tidy_order;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{
@@ -51,6 +52,13 @@ pub fn each(story: impl Fn(&Floor)) {
     }
 }
 
+/// The same, of a floor that is configured first.
+pub fn each_mut(story: impl Fn(&mut Floor)) {
+    for program in gits() {
+        story(&mut Floor::new(&program));
+    }
+}
+
 impl Floor {
     pub fn new(program: &Path) -> Floor {
         Floor::with_objects(program, "sha1")
@@ -89,6 +97,12 @@ impl Floor {
         self.adapt(&self.program.clone());
     }
 
+    /// From now on snapshots take in no more than that.
+    pub fn cap(&mut self, caps: Caps) {
+        self.project.caps = caps;
+        self.adapt(&self.program.clone());
+    }
+
     /// Makes the adapters anew, on that git program.
     pub fn adapt(&mut self, program: &Path) {
         self.git = git(program, self.home.path());
@@ -107,6 +121,8 @@ impl Floor {
             primary_branch: "main".into(),
             checkout,
             push_rescues: false,
+            caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,
@@ -131,6 +147,8 @@ impl Floor {
             primary_branch: "main".into(),
             checkout,
             push_rescues: false,
+            caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,

@@ -74,12 +74,21 @@ fn a_primary_branch_that_does_not_go_on_is_told_from_one_that_does() {
         let set = |to: &Sha| floor.git_in(&floor.hub(), &["update-ref", "refs/heads/main", to.as_str()]);
         let first = floor.head(&floor.hub(), "main");
         let second = floor.human_push("d", "4");
-        assert_eq!(primary(&first), Some(PrimaryAt { head: second.clone(), continues: true }));
-        assert_eq!(primary(&second), Some(PrimaryAt { head: second.clone(), continues: true }));
+        assert_eq!(
+            primary(&first),
+            Some(PrimaryAt { head: second.clone(), continues: true, recorded: true })
+        );
+        assert_eq!(
+            primary(&second),
+            Some(PrimaryAt { head: second.clone(), continues: true, recorded: true })
+        );
         set(&first);
-        assert_eq!(primary(&second), Some(PrimaryAt { head: first.clone(), continues: false }));
+        assert_eq!(
+            primary(&second),
+            Some(PrimaryAt { head: first.clone(), continues: false, recorded: true })
+        );
         let unheard_of: Sha = "1".repeat(40).parse().expect("a name");
-        assert_eq!(primary(&unheard_of), Some(PrimaryAt { head: first, continues: false }));
+        assert_eq!(primary(&unheard_of), Some(PrimaryAt { head: first, continues: false, recorded: true }));
         // Nothing is built on top of a branch that is gone, and nothing is published there.
         floor.prepare(1);
         let head = floor.commit("Ada", 1, "a", "1", "one");

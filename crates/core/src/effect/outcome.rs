@@ -227,6 +227,9 @@ pub struct Primary {
     #[serde(default = "yes")]
     #[serde(rename = "goes_on")]
     pub continues: bool,
+    /// Whether whoever pushes there is put on record before it moves.
+    #[serde(default)]
+    pub recorded: bool,
 }
 
 /// Nothing was published: these branches are not what was approved and checked.

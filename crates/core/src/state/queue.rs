@@ -259,6 +259,17 @@ pub struct LostPrimary {
     pub known: Option<Sha>,
     /// Where it is; `None`: it does not exist.
     pub found: Option<Sha>,
+    /// It continues from there, but neither the queue nor any push on record moved it.
+    #[serde(default)]
+    pub by_nobody: bool,
+}
+
+/// A person's push to the branch, recorded before the branch moved. It may have come to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pushed {
+    pub old: Option<Sha>,
+    pub new: Sha,
+    pub by: String,
 }
 
 /// The merge queue of one branch of a project.
@@ -290,6 +301,9 @@ pub struct Queue {
     /// branch that was begun on it. The newest are kept.
     #[serde(default)]
     pub removed: Vec<Sha>,
+    /// The newest pushes of people.
+    #[serde(default)]
+    pub pushed: Vec<Pushed>,
     pub runs: BTreeMap<TrialId, TrialRun>,
     #[serde(default)]
     pub landing: Option<Landing>,
@@ -311,6 +325,7 @@ record!(Queue, "queue", Queues, QueueId, Queue::id, |k| k.to_string());
 /// More than the number of trees the plan remembers, so that whatever it wants published is found here.
 const GREENS_MAX: usize = 160;
 const REMOVED_MAX: usize = 8;
+const PUSHED_MAX: usize = 50;
 
 impl Queue {
     pub fn new(id: QueueId) -> Queue {
@@ -325,6 +340,7 @@ impl Queue {
             accepts: false,
             lost: None,
             removed: Vec::new(),
+            pushed: Vec::new(),
             runs: BTreeMap::new(),
             landing: None,
             publishing: None,
@@ -335,6 +351,27 @@ impl Queue {
             checks_ms: None,
             checks_spread_ms: 0,
         }
+    }
+
+    pub(crate) fn push_seen(&mut self, pushed: Pushed) {
+        self.pushed.retain(|known| *known != pushed);
+        self.pushed.push(pushed);
+        let more = self.pushed.len().saturating_sub(PUSHED_MAX);
+        self.pushed.drain(..more);
+    }
+
+    /// Who moved the branch from `base` to `head`, one push after another; `None`: that is not all on record.
+    pub fn moved_by(&self, base: &Sha, head: &Sha) -> Option<String> {
+        let (mut at, mut last) = (head, None);
+        for _ in 0..PUSHED_MAX {
+            let push = self.pushed.iter().rev().find(|push| push.new == *at)?;
+            last.get_or_insert(&push.by);
+            at = push.old.as_ref()?;
+            if at == base {
+                return last.cloned();
+            }
+        }
+        None
     }
 
     pub fn id(&self) -> QueueId {

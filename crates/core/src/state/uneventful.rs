@@ -19,7 +19,7 @@ impl Floor {
             }
             Action::ReleaseWorktree { .. } => Outcome::Released(Released { rescue: None, note: None }),
             Action::FindPrimary { known: Some(known), .. } => {
-                Outcome::Primary(Primary { head: known.clone(), continues: true })
+                Outcome::Primary(Primary { head: known.clone(), continues: true, recorded: false })
             }
             Action::FindPrimary { known: None, .. } => Outcome::NoPrimary,
             Action::EndSession { .. } => {

@@ -174,6 +174,13 @@ impl<'a> Turn<'a> {
                 self.look_for_merges(project);
                 self.primary_touched(&QueueId::new(project, target.as_ref()));
             }
+            Event::BranchPushed { project, branch, old, new, by } => {
+                self.push_recorded(project, branch, old.as_ref(), new, by);
+            }
+            Event::FoundChanged { project, repository, what } => {
+                let text = crate::texts::notes::found_changed(repository, what);
+                self.note(NoteKind::Escalation, project, None, text);
+            }
             Event::TroubleSeen { project, lane, what, issue, why } => {
                 self.trouble_seen(project, lane, what, *issue, why);
             }

@@ -295,7 +295,10 @@ impl Scene {
 
     /// The primary branch is looked for, and found.
     fn primary(&mut self, head: u32) -> &mut Self {
-        self.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(head), continues: true }))
+        self.answer(
+            "find_primary",
+            Outcome::Primary(outcome::Primary { head: sha(head), continues: true, recorded: false }),
+        )
     }
 
     /// The oldest chain is built: its links are these commits.
@@ -340,7 +343,7 @@ impl Scene {
             let outcome = match action {
                 Action::FindPrimary { ref known, .. } => {
                     let continues = known.as_ref().is_none_or(|known| *known == sha(10));
-                    Outcome::Primary(outcome::Primary { head: sha(10), continues })
+                    Outcome::Primary(outcome::Primary { head: sha(10), continues, recorded: false })
                 }
                 Action::PrepareWorktree { .. } => Outcome::WorktreeReady(outcome::WorktreeReady {
                     path: "w".into(),

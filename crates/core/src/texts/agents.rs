@@ -279,6 +279,10 @@ pub fn branch_moved(head: &Sha) -> String {
 // ---- the guard -----------------------------------------------------------------------------------
 
 /// A command that the guard cannot look at.
+pub fn command_unreadable() -> &'static str {
+    "This call cannot be read, so nobody can tell what it does, and it is not run. Say it in a simpler form, as plain text without deeply nested values. (shopfloor: unreadable)"
+}
+
 pub fn command_too_large() -> &'static str {
     "This call is larger than 4 MiB, too large to be looked at, and is not run. Write large content to a file in several steps, and keep commands short. (shopfloor: too-large)"
 }

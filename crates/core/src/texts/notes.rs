@@ -25,6 +25,12 @@ pub fn merged_by_person(head: &Sha) -> String {
     format!("{head}, merged by hand")
 }
 
+pub fn found_changed(repository: &str, what: &str) -> String {
+    format!(
+        "{repository}: {what}; it was put right (its folder not-ours has what did not belong there). Whatever runs as this user can write there, and nothing says what did"
+    )
+}
+
 pub fn issue_edited() -> &'static str {
     "its text was changed while it is worked on"
 }

@@ -131,8 +131,8 @@ pub fn primary_accepted(branch: &str) -> String {
 
 // ---- the branch work lands on --------------------------------------------------------------------
 
-pub fn primary_moved(branch: &str, head: &Sha) -> String {
-    format!("somebody moved {branch} to {}", head.short())
+pub fn primary_moved(branch: &str, head: &Sha, by: Option<&str>) -> String {
+    format!("{} moved {branch} to {}", by.unwrap_or("somebody"), head.short())
 }
 
 pub fn primary_in_order(branch: &str, head: &Sha) -> String {
@@ -143,6 +143,11 @@ pub fn primary_in_order(branch: &str, head: &Sha) -> String {
 pub fn primary_lost(lost: &LostPrimary, target: Option<&Target>, branch: &str) -> String {
     let known = lost.known.as_ref().map(Sha::short);
     match (&lost.found, known) {
+        (Some(found), Some(known)) if lost.by_nobody => format!(
+            "{branch} was moved from {known} to {}, not by the merge queue and by no push of a person that the hub has on record: look at `git log {known}..{}`, then accept it (`shopfloor merge-queue accept`) or put it back",
+            found.short(),
+            found.short()
+        ),
         (Some(found), known) => format!(
             "{branch} was rewound or rewritten: it is at {}, without {}",
             found.short(),

@@ -212,7 +212,7 @@ fn branch_ask() -> BranchAsk {
 }
 
 fn lost(known: Option<Sha>, found: Option<Sha>) -> LostPrimary {
-    LostPrimary { known, found }
+    LostPrimary { known, found, by_nobody: false }
 }
 
 fn release() -> Target {
@@ -277,6 +277,7 @@ fn to_agents() {
         issue_edited(IssueNumber(3)),
         branch_moved(&a()),
         command_too_large(),
+        command_unreadable(),
         command_refused(Rule::ForcePush, &guarded()),
         command_refused(Rule::PushPrimary, &guarded()),
         command_refused(Rule::PushOther, &guarded()),
@@ -421,6 +422,7 @@ fn notes_on_jobs_and_sessions() {
         claimed(JobId(2), Some(PrNumber(9)), Some(&release())),
         ended("merged", "it landed"),
         merged_by_person(&a()),
+        found_changed("hub.git", "config was not as shopfloor wrote it"),
         issue_edited(),
         branch_changed(Some(&a())),
         branch_changed(None),
@@ -597,7 +599,7 @@ fn about_the_merge_queue() {
         pause(None, Some("a release")),
         pause(Some(&release()), None),
         primary_accepted("the primary branch"),
-        primary_moved("the primary branch", &a()),
+        primary_moved("the primary branch", &a(), Some("alice")),
         primary_in_order("the primary branch", &a()),
         primary_lost(&lost(Some(a()), Some(b())), None, "the primary branch"),
         primary_lost(&lost(Some(a()), None), None, "the primary branch"),

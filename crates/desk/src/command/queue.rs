@@ -135,6 +135,13 @@ impl Desk {
         Ok(queues.into_iter().partition(|queue| !unnamed(queue)))
     }
 
+    /// The queues that stand still because of where their branch is.
+    pub fn standing_still(&self, project: &Project, to: Option<&str>) -> Result<Vec<QueueId>> {
+        let engine = self.engine()?;
+        let is_lost = |id: &QueueId| engine.floor().queues.get(id).is_some_and(|q| q.lost.is_some());
+        Ok(queues_meant(engine.floor(), project, to)?.into_iter().filter(is_lost).collect())
+    }
+
     pub fn resume_queues(&self, asking: &Asking<'_>, queues: &[QueueId]) -> Result<HoldView> {
         let Project { name: project, policy, .. } = &asking.project;
         let engine = self.engine()?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use shopfloor_core::effect::Tidy;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::step::{step, tidy_order};
+use shopfloor_core::text::size;
 use shopfloor_core::time::Time;
 use shopfloor_desk::view::tidied::TidiedView;
 use shopfloor_engine::perform::tidy;
@@ -120,14 +121,5 @@ fn show(view: &GcView) {
             output::line(format!("{} could not be tidied, and will be tried again:", project.project));
             output::quoted(why);
         }
-    }
-}
-
-/// A number of bytes as people read it.
-fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match UNITS.into_iter().find(|(_, unit)| bytes >= *unit) {
-        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
-        None => format!("{bytes} B"),
     }
 }

@@ -4,7 +4,7 @@ use super::{CliError, CliResult, Context, Exit, output};
 use crate::config::Span;
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::bell_file;
+use shopfloor_adapters::agent::{bell_file, seal};
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::Epoch;
@@ -50,7 +50,7 @@ pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
     let message = match args.command {
         InboxCommand::Wait { timeout } => {
             let message = wait(context, epoch, timeout)?;
-            show(context, &message)?;
+            show(context, epoch, &message)?;
             // Printed first: a reader that dies in between gets it again.
             context.submit(&Event::MessageTaken { message: message.id, epoch })?;
             return Ok(Exit::Fine);
@@ -58,7 +58,7 @@ pub fn run(context: &Context, args: InboxArgs) -> CliResult<Exit> {
         InboxCommand::Peek => context.engine()?.floor().next_message(epoch).cloned(),
     };
     match message {
-        Some(message) => show(context, &message)?,
+        Some(message) => show(context, epoch, &message)?,
         None => return Err(CliError::no_such("there is no message")),
     }
     Ok(Exit::Fine)
@@ -114,11 +114,12 @@ fn wait(context: &Context, epoch: Epoch, timeout: Option<Span>) -> CliResult<Mes
     }
 }
 
-fn show(context: &Context, message: &Message) -> CliResult<()> {
+fn show(context: &Context, epoch: Epoch, message: &Message) -> CliResult<()> {
     if context.json {
-        output::json(&MessageView { id: message.id.0, text: message.text.clone() });
+        let text = seal::sealed(&context.layout.session(epoch), &message.text);
+        output::json(&MessageView { id: message.id.0, text });
     } else {
-        output::line(message.text.trim_end());
+        output::line(seal::sealed(&context.layout.session(epoch), message.text.trim_end()));
     }
     std::io::stdout().flush()?;
     Ok(())

@@ -204,6 +204,8 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     worktree(source, &config.worktree)?;
     deadline(source, &["rescue", "every"], config.rescue.every)?;
     count(source, &["rescue", "keep"], config.rescue.keep, 1..=10_000)?;
+    count(source, &["rescue", "max_file_mib"], config.rescue.max_file_mib, 1..=1_000_000)?;
+    count(source, &["rescue", "max_total_mib"], config.rescue.max_total_mib, 1..=1_000_000)?;
     deadline(source, &["rescue", "keep_for"], config.rescue.keep_for)?;
     deadline(source, &["rescue", "keep_worktrees"], config.rescue.keep_worktrees)?;
     deadline(source, &["rescue", "keep_logs"], config.rescue.keep_logs)?;

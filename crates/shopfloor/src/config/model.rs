@@ -11,6 +11,7 @@ use super::sessions::ProjectSessions;
 use super::settings::settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shopfloor_adapters::git::Caps;
 use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::policy::{OnAlreadyDone, OnFailed};
 use std::collections::BTreeMap;
@@ -206,6 +207,14 @@ pub struct Rescue {
     pub keep_for: Span,
     /// Whether snapshots are also sent to the project's origin.
     pub push: bool,
+    /// The largest file that a snapshot takes in, in MiB. One that is larger is left out, and its worktree is not
+    /// removed.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_file_mib: u32,
+    /// How much a snapshot takes in besides what is committed, in MiB. If there is more, the largest files are left
+    /// out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_total_mib: u32,
     /// How long the worktree of an issue that did not land is kept. Its snapshots are kept longer.
     pub keep_worktrees: Span,
     /// How long the files of sessions and the logs of checks are kept once nothing needs them.
@@ -218,7 +227,13 @@ settings!(Rescue {
     keep_for: rescue_keep_for,
     keep_worktrees: keep_worktrees,
     keep_logs: keep_logs,
-} and { push: false });
+} and { push: false, max_file_mib: 100, max_total_mib: 1000 });
+
+impl Rescue {
+    pub fn caps(&self) -> Caps {
+        Caps::of_mib(self.max_file_mib.into(), self.max_total_mib.into())
+    }
+}
 
 /// Where a secret is found: `{ env = "VAR" }` or `{ file = "path" }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -82,6 +82,7 @@ pub struct Daemon {
 impl Daemon {
     /// Takes the floor: lock, lease, configuration, repositories, socket.
     pub fn take(desk: &Desk, until: Until) -> Result<Daemon> {
+        keep_to_itself()?;
         let mut engine = desk.engine()?;
         let lock = take_lock(desk)?;
         let floor_config = config::load::floor(&desk.layout.config())?;
@@ -150,6 +151,7 @@ impl Daemon {
             store_pause: STORE_PAUSE,
         };
         let runner = Runner::new(engine, ports, options, |handle| {
+            tell_of_tampering(&desk.layout, &git, handle.clone());
             let seeds = seeds.map(|seeds| SeedWatch::start(seeds, projects.clone(), handle.clone()));
             let watches = FloorWatches::new(
                 desk.layout.clone(),
@@ -180,6 +182,27 @@ pub fn isolation(floor: &config::FloorConfig) -> Result<Isolation> {
         Error::usage(e.to_string())
             .hint("set `level` in [isolation] of floor.toml to \"auto\" or \"none\" to go without")
     })
+}
+
+/// What is put right in the floor's own repositories is put on record.
+fn tell_of_tampering(layout: &Layout, git: &Git, handle: Handle) {
+    let projects = layout.projects();
+    git.tell_of_tampering(move |found| {
+        let inside = found.repository.strip_prefix(&projects).ok().and_then(|path| path.parent());
+        let project = inside.and_then(|path| path.to_str()?.parse().ok());
+        let Some(project) = project else { return };
+        let repository = found.repository.display().to_string();
+        tracing::warn!("{repository}: {}; it was put right", found.what);
+        handle.send(Input::Event(Event::FoundChanged { project, repository, what: found.what.clone() }));
+    });
+}
+
+/// What this process has in its memory and its environment is its own: projects' secrets among it. Other processes of
+/// the same user cannot read it any more (`/proc/PID/environ`), and it leaves no core dump.
+fn keep_to_itself() -> Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|e| Error::failed(format!("the daemon cannot keep its environment to itself: {e}")))
 }
 
 /// Takes the floor, or says who has it. A holder that does not answer is dying or just starting, and is

@@ -11,7 +11,7 @@ use super::seed_files::SeedWatch;
 use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
 use crate::projects::Projects;
-use shopfloor_adapters::agent::{result_file, spool};
+use shopfloor_adapters::agent::{result_file, seal, spool};
 use shopfloor_adapters::git::{Git, branch_file, origin};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
@@ -370,7 +370,7 @@ impl FloorWatches {
         }
         let due = next.map(|m| Due {
             message: m.id,
-            text: m.text.clone(),
+            text: seal::sealed(&self.layout.session(session.epoch), &m.text),
             receipts: m.receipts.len(),
             held: m.held.clone(),
         });

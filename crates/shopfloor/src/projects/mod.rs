@@ -67,6 +67,8 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.to_owned(),
         push_rescues: config.rescue.push,
+        caps: config.rescue.caps(),
+        secrets: Redactor::default(),
         signing: None,
         targets: config.merge.targets().into_iter().map(|target| target.branch).collect(),
         origin: config.project.origin.clone(),
@@ -305,7 +307,8 @@ impl Projects {
         let projects = self.clone();
         Arc::new(move |name| {
             let project = projects.get(name)?;
-            Some(GitProject { signing: project.signing(&projects.around), ..project.git() })
+            let (signing, secrets) = (project.signing(&projects.around), project.redactor.clone());
+            Some(GitProject { signing, secrets, ..project.git() })
         })
     }
 

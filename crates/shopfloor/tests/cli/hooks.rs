@@ -153,6 +153,20 @@ fn a_command_too_large_to_be_looked_at_is_refused() {
 }
 
 #[test]
+fn a_call_that_cannot_be_read_is_refused() {
+    let session = Session::new();
+    let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let deep = format!(
+        r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{"command":"git push -f","x":{nested}}}}}"#
+    );
+    let ran = session.call(&["hook"], deep.as_bytes());
+    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "{answer}");
+    let other = deep.replace("PreToolUse", "PostToolUse");
+    silent(session.call(&["hook"], other.as_bytes()));
+}
+
+#[test]
 fn the_protocol_is_told_again_after_it_was_forgotten() {
     let session = Session::new();
     let start = |source: &str| {

@@ -241,7 +241,7 @@ pub fn to_the_queue(floor: &TestFloor) {
     });
     floor.perform(
         "find_primary",
-        Outcome::Primary(outcome::Primary { head: HEAD.parse().unwrap(), continues: true }),
+        Outcome::Primary(outcome::Primary { head: HEAD.parse().unwrap(), continues: true, recorded: true }),
     );
 }
 

@@ -2,6 +2,8 @@
 //! exit code 6, and the journal says who asked for what.
 
 use crate::floor::Floor;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// Each as a process that has nothing of its session's environment, on the floor by another name.
 const TRIES: &str = r#"
@@ -14,6 +16,7 @@ person pr create fix/issue-1
 person answer q1 yes
 person merge-queue add fix/issue-1 --approve
 person merge-queue pause
+person merge-queue accept
 person merge-queue remove 1
 person cancel 1
 person take 1
@@ -29,7 +32,7 @@ person gc
 person down
 tmux -S "$SHOPFLOOR_HOME/tmux.sock" run-shell "SHOPFLOOR_HOME='$OUT/alias' PATH='$PATH' shopfloor --project sample issue close 1; echo \$? from-tmux >> '$OUT/codes'" || true
 "#;
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 21;
 
 fn all_refused(floor: &Floor, who: &str) {
     let codes = std::fs::read_to_string(floor.home().join("out/codes")).expect("it tried");
@@ -78,5 +81,133 @@ fn a_check_is_no_person() {
     });
     all_refused(&floor, "a check");
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+    floor.ok(&["down"]);
+}
+
+/// Another process of the same user looks for the daemon's secrets. It finds its parent's, so that looking works.
+const LOOKS: &str = r#"
+set -eu
+export HOME="$PWD" PATH="$PWD:$PATH" GIT_CONFIG_NOSYSTEM=1
+git init --quiet --initial-branch=main sample && cd sample
+printf '[project]\nname = "sample"\n[ci]\nno_checks = true\n[agents.dev]\nruntime = "demo"\n[agents.review]\nruntime = "demo"\n' > shopfloor.toml
+git add . && git -c user.name=a -c user.email=a@b commit --quiet -m one
+shopfloor init > /dev/null
+DEPLOY_TOKEN=hush-hush-hush shopfloor up --detach > /dev/null
+read -r pid rest < "$SHOPFLOOR_HOME/daemon.lock"
+DEPLOY_TOKEN=mine sh -c 'tr "\0" "\n" < /proc/$$/environ' | grep -c '^DEPLOY_TOKEN=' || true
+tr '\0' '\n' < "/proc/$pid/environ" 2> /dev/null | grep -c '^DEPLOY_TOKEN=' || true
+shopfloor down > /dev/null
+"#;
+
+#[test]
+fn what_the_daemon_was_started_with_is_read_by_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o777)).expect("open");
+    std::fs::copy(env!("CARGO_BIN_EXE_shopfloor"), at.join("shopfloor")).expect("copied");
+    let mut looks = match rustix::process::geteuid().is_root() {
+        // The system's first user reads everything.
+        true => {
+            let mut other = Command::new("setpriv");
+            other.args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--bounding-set=-all",
+                "--inh-caps=-all",
+            ]);
+            other.args(["sh", "-c", LOOKS]);
+            other
+        }
+        false => {
+            let mut same = Command::new("sh");
+            same.args(["-c", LOOKS]);
+            same
+        }
+    };
+    let ran = looks.current_dir(at).env("SHOPFLOOR_HOME", at.join("floor")).output();
+    let ran = match ran {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            println!("skipped: there is no setpriv, and root reads everything");
+            return;
+        }
+        ran => ran.expect("it runs"),
+    };
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{said}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "1\n0\n", "{said}");
+}
+
+/// What moves the primary branch of the hub past the merge queue, from an agent's session. `$hub` is the hub.
+const MOVES: [(&str, &str); 6] = [
+    ("update-ref", "git -C \"$hub\" update-ref refs/heads/main $(git rev-parse HEAD)"),
+    ("a file", "git rev-parse HEAD > \"$hub/refs/heads/main\""),
+    (
+        "receive-pack",
+        "git push -q --receive-pack='git -c core.hooksPath=/dev/null receive-pack' origin HEAD:main",
+    ),
+    ("send-pack", "env -u SHOPFLOOR_SESSION SHOPFLOOR_FACTORY=1 git send-pack \"$hub\" HEAD:refs/heads/main"),
+    ("no hook", "chmod -x \"$hub/hooks/update\"; git push -q origin HEAD:main"),
+    ("its variable", "SHOPFLOOR_BRANCH=main git push -q origin HEAD:main"),
+];
+
+/// At no level of isolation at all these move the branch. Nothing lands on top of it before a person has looked.
+#[test]
+fn what_moves_the_primary_branch_past_the_queue_holds_the_queue() {
+    std::thread::scope(|scope| {
+        for (name, way) in MOVES {
+            scope.spawn(move || held(name, way));
+        }
+    });
+}
+
+fn held(name: &str, way: &str) {
+    let floor = Floor::new(
+        "[review]\nrequired = false\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"ATTACK\"]\n",
+    );
+    let attack = floor.path("attack.sh");
+    let script = format!(
+        "set -e; hub=$(git remote get-url origin); echo x > attack.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm attack\ngit push -q origin HEAD\n{way}\nshopfloor phase failed --detail enough\n"
+    );
+    std::fs::write(&attack, script).expect("written");
+    floor.configure(|config| config.replace("ATTACK", &attack.display().to_string()));
+    let before = floor.hub(&["rev-parse", "main"]);
+    // The queue knows where its branch is.
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("it is on record", || {
+        let engine = floor.engine();
+        let mut queues = engine.floor().queues.iter();
+        queues.any(|queue| queue.plan.base().is_some())
+    });
+    floor.ok(&["issue", "add", "Attack", "--label", "backlog"]);
+    let frozen = || floor.json(&["merge-queue", "status"]).1[0]["frozen"].clone();
+    crate::floor::wait_for("the queue stands still", || frozen().is_string());
+    assert_ne!(floor.hub(&["rev-parse", "main"]), before, "{name}");
+    let told = frozen().to_string();
+    assert!(told.contains("not by the merge queue"), "{name}: {told}");
+    assert!(floor.ok(&["events"]).contains("not by the merge queue"), "{name}");
+    // An agent does not accept it, a person does.
+    floor.ok(&["merge-queue", "accept"]);
+    crate::floor::wait_for("it goes on", || frozen().is_null());
+    floor.ok(&["down"]);
+}
+
+#[test]
+fn what_a_person_pushes_is_on_record_and_holds_nothing() {
+    let floor = Floor::new(crate::floor::DEMO);
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("it is on record", || {
+        let engine = floor.engine();
+        let mut queues = engine.floor().queues.iter();
+        queues.any(|queue| queue.plan.base().is_some())
+    });
+    floor.git(&["checkout", "--quiet", "-b", "other"]);
+    std::fs::write(floor.path("repo/by-hand.txt"), "mine\n").expect("written");
+    floor.git(&["add", "by-hand.txt"]);
+    floor.git(&["commit", "--quiet", "-m", "by hand"]);
+    floor.git(&["push", "--quiet", "shopfloor", "HEAD:main"]);
+    crate::floor::wait_for("it is seen", || floor.ok(&["events"]).contains(" moved "));
+    assert!(floor.json(&["merge-queue", "status"]).1[0]["frozen"].is_null());
+    assert!(floor.run(&["merge-queue", "accept"]).status.code() == Some(4));
     floor.ok(&["down"]);
 }

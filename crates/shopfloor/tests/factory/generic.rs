@@ -114,3 +114,46 @@ sleep 60
         assert!(!bytes.windows(secret.len()).any(|w| w == secret.as_bytes()), "{part}");
     }
 }
+
+/// The secret is in the branch's first commit, and in no file any more.
+const LEAKS: &str = r#"
+set -eu
+cp "$SHOPFLOOR_HOME/secret" number.txt; git add number.txt; git commit -qm "number"
+echo "$ISSUE" > number.txt; git commit -qam "the right number"
+shopfloor phase awaiting_ci
+shopfloor inbox wait > "$SHOPFLOOR_HOME/told"
+git reset -q --soft HEAD~2; git commit -qm "number"
+shopfloor phase awaiting_ci
+test "$(shopfloor inbox wait | head -n 1)" = "CI passed"
+shopfloor phase awaiting_review
+test "$(shopfloor inbox wait | head -n 1)" = "Review: APPROVE"
+shopfloor phase done
+shopfloor inbox wait
+"#;
+
+#[test]
+fn a_commit_with_a_secret_is_not_published_until_it_is_rewritten() {
+    let floor = Floor::new(&config(LEAKS, REVIEW));
+    let secret = "correct-horse-battery";
+    let file = floor.home().join("secret");
+    std::fs::write(&file, secret).expect("written");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("closed");
+    floor.configure(|text| format!("{text}[secrets]\nPHRASE = {{ file = \"{}\" }}\n", file.display()));
+    let issue = floor.issue("Write the number", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.job(issue).end(), Some(End::Merged));
+    let told = std::fs::read_to_string(floor.home().join("told")).expect("it was told");
+    assert!(told.contains("has a secret of this project in number.txt"), "{told}");
+    assert!(!told.contains(secret), "{told}");
+    // The last line is the one that its prompt names, and nobody else knows.
+    let last = told.trim_end().lines().next_back().expect("a line").to_owned();
+    let prompt = std::fs::read_to_string(floor.home().join("sessions/e1/prompt.md")).expect("its prompt");
+    assert!(last.starts_with("[shopfloor ") && prompt.contains(&last), "{last}: {prompt}");
+    // No object of the hub has it.
+    let objects =
+        floor.hub(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+    for blob in objects.lines().filter_map(|line| line.strip_suffix(" blob")) {
+        assert!(!floor.hub(&["cat-file", "blob", blob]).contains(secret));
+    }
+}

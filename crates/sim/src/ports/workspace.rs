@@ -166,6 +166,10 @@ impl Workspace for FakeWorkspace {
         })
     }
 
+    fn leak(&self, _: &Tree, _: &str, _: &Sha) -> PortResult<Option<String>> {
+        self.0.call("leak", |_| Ok(None))
+    }
+
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>> {
         self.0.call("stands_on", |world| {
             let git = &world.git;

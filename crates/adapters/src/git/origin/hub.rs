@@ -10,7 +10,8 @@
 use super::hand_over::hand_over;
 use super::{Move, Origin, Push, answered};
 use crate::git::locks;
-use crate::git::run::{Git, GitError, GitResult, Repo};
+use crate::git::repos::FACTORY;
+use crate::git::run::{Git, GitError, GitResult, RECEIVE, Repo};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::PortResult;
 use std::ffi::OsStr;
@@ -55,7 +56,10 @@ impl Origin for Hub {
             return Ok(self.swap(push)?);
         }
         // Through git's own transport, which finds out what is missing here, and runs the hooks.
-        push.from.call("push").pushing(self.url(), push).run().map(drop).map_err(answered)
+        let call = push.from.call("push");
+        // The user's commits are pushed in the user's name; what else goes this way lands nowhere.
+        let call = if push.from.is_somebodys() { call } else { call.env(FACTORY, "1") };
+        call.pushing(self.url(), push, Some(RECEIVE)).run().map(drop).map_err(answered)
     }
 
     fn has_made(&self, push: &Push<'_>) -> PortResult<bool> {
@@ -76,6 +80,10 @@ impl Origin for Hub {
     }
 
     fn tells(&self) -> bool {
+        true
+    }
+
+    fn records(&self) -> bool {
         true
     }
 }

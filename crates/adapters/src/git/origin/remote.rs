@@ -123,7 +123,7 @@ impl Origin for Remote {
         }
         push.check_forward(&self.near)?;
         let call = speaking(self.speaker.call("push"), self.patience);
-        call.pushing(&self.url, push).run().map(drop).map_err(answered)
+        call.pushing(&self.url, push, None).run().map(drop).map_err(answered)
     }
 
     /// Only the remote knows, and it does not say.
@@ -132,6 +132,11 @@ impl Origin for Remote {
     }
 
     fn tells(&self) -> bool {
+        false
+    }
+
+    /// Its server knows, and does not say.
+    fn records(&self) -> bool {
         false
     }
 }

@@ -1,7 +1,8 @@
 //! Where the primary branch is. The queue moves it, and so may anybody who can push: that is noticed when it
 //! happens, and whatever was found out on the old base is void. If it does not continue from where it was known to
 //! be (rewound, rewritten, deleted), it is never taken for the new base: the queue stands still until it is put
-//! back, or a person accepts it.
+//! back, or a person accepts it. The same if it continues from there, but nobody is known to have moved it: whoever
+//! pushes to the hub is put on record, so what is not on record went past the hub's hook.
 //!
 //! The answer to `FindPrimary` comes in the lane in which publications are made, so it is never older than the
 //! newest of them.
@@ -9,11 +10,14 @@
 use crate::effect::outcome;
 use crate::effect::{Action, MovedBranch};
 use crate::event::NoteKind;
-use crate::ids::{QueueId, Sha, Target, in_words};
+use crate::ids::{ProjectName, QueueId, Sha, Target, in_words};
 use crate::planner::PlanEvent;
-use crate::state::{LostPrimary, Publication};
+use crate::state::{LostPrimary, Publication, Pushed};
 use crate::step::Turn;
+use crate::text::one_line;
 use crate::texts::queue as texts;
+
+const PUSHER_CHARS_MAX: usize = 80;
 
 impl Turn<'_> {
     /// Asks where it is, if that was never known.
@@ -49,6 +53,23 @@ impl Turn<'_> {
         }
     }
 
+    /// A person is about to push. Whether that succeeds is seen when the branch moves.
+    pub(in crate::step) fn push_recorded(
+        &mut self,
+        project: &ProjectName,
+        branch: &str,
+        old: Option<&Sha>,
+        new: &Sha,
+        by: &str,
+    ) {
+        let Some(known) = self.floor.projects.get(project) else { return };
+        let policy = &known.policy;
+        let named = |queue: &QueueId| policy.branch_of(queue.target.as_ref()) == branch;
+        let Some(onto) = self.floor.queue_ids(project).into_iter().find(named) else { return };
+        let by = one_line(by, PUSHER_CHARS_MAX);
+        self.queue_of(&onto).push_seen(Pushed { old: old.cloned(), new: new.clone(), by });
+    }
+
     /// Wherever it is, that is right: a person says so, or it is another branch now.
     pub(super) fn accept_primary(&mut self, onto: &QueueId) {
         let queue = self.queue_of(onto);
@@ -69,6 +90,7 @@ impl Turn<'_> {
         let queue = self.queue_of(onto);
         queue.finding = false;
         let continues = found.is_some_and(|primary| primary.continues);
+        let recorded = found.is_some_and(|primary| primary.recorded);
         let found = found.map(|primary| &primary.head);
         if let Some(wanted) = queue.publishing.clone().filter(|p| p.gave_up.is_some()) {
             if known == Some(&wanted.new) {
@@ -86,8 +108,19 @@ impl Turn<'_> {
             return;
         }
         match (found, base) {
+            (Some(head), Some(base))
+                if continues
+                    && recorded
+                    && base != *head
+                    && !queue.accepts
+                    && queue.moved_by(&base, head).is_none() =>
+            {
+                let (known, found) = (Some(base), Some(head.clone()));
+                self.primary_lost(onto, LostPrimary { known, found, by_nobody: true });
+            }
             (Some(head), base) if continues || base.is_none() => {
                 queue.accepts = false;
+                let by = base.as_ref().and_then(|base| queue.moved_by(base, head));
                 if let Some(lost) = queue.lost.take() {
                     // It was put right: what was there instead is not wanted.
                     lost.found.into_iter().for_each(|tip| self.taken_off(onto, tip));
@@ -95,18 +128,20 @@ impl Turn<'_> {
                     self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
                 if base.is_some_and(|base| base != *head) {
-                    let text = texts::primary_moved(&onto.branch_in_words(), head);
+                    let text = texts::primary_moved(&onto.branch_in_words(), head, by.as_deref());
                     self.note(NoteKind::QueueState, &onto.project, None, text);
                 }
                 self.landing_overtaken(onto, head);
                 self.plan(onto, &PlanEvent::Primary { head: head.clone() });
             }
-            (found, known) => self.primary_lost(onto, known, found.cloned()),
+            (found, known) => {
+                let lost = LostPrimary { known, found: found.cloned(), by_nobody: false };
+                self.primary_lost(onto, lost);
+            }
         }
     }
 
-    fn primary_lost(&mut self, onto: &QueueId, known: Option<Sha>, found: Option<Sha>) {
-        let lost = LostPrimary { known, found };
+    fn primary_lost(&mut self, onto: &QueueId, lost: LostPrimary) {
         if self.queue_of(onto).lost.as_ref() == Some(&lost) {
             return;
         }

@@ -3,14 +3,17 @@
 use super::queue::{lists, published, queue, status};
 use super::*;
 use crate::effect::outcome;
+use crate::state::LostPrimary;
 
 fn touched(scene: &mut Scene) -> &mut Scene {
     scene.event(Event::PrimaryTouched { project: project(), target: None })
 }
 
 fn rewound(scene: &mut Scene, head: u32) -> &mut Scene {
-    touched(scene)
-        .answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(head), continues: false }))
+    touched(scene).answer(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: sha(head), continues: false, recorded: true }),
+    )
 }
 
 fn resume(scene: &mut Scene) -> &mut Scene {
@@ -192,7 +195,10 @@ fn a_rewind_seen_when_a_publication_fails_is_not_built_upon() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     scene.answer("publish", Outcome::PrimaryMoved(outcome::PrimaryMoved { head: sha(9) }));
     assert!(!scene.has("build_chain"));
-    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(9), continues: false }));
+    scene.answer(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: sha(9), continues: false, recorded: true }),
+    );
     assert!(!scene.has("build_chain") && queue(&scene).lost.is_some());
     assert_eq!(status(&scene, 1), "queued");
 }
@@ -203,9 +209,15 @@ fn an_answer_from_before_a_publication_is_asked_for_again() {
     let mut scene = Scene::publishing(Policy::default(), 1);
     touched(&mut scene);
     scene.answer("publish", Outcome::Published);
-    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: true }));
+    scene.answer(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: sha(10), continues: true, recorded: false }),
+    );
     assert_eq!(scene.pending.last().map(known), Some(Some(sha(20))));
-    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: false }));
+    scene.answer(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: sha(10), continues: false, recorded: true }),
+    );
     assert!(queue(&scene).lost.is_some());
 }
 
@@ -217,4 +229,59 @@ fn another_primary_branch_is_no_rewind() {
     assert_eq!(scene.pending.last().map(known), Some(None));
     scene.primary(30);
     assert_eq!((queue(&scene).plan.base(), queue(&scene).lost.clone()), (Some(&sha(30)), None));
+}
+
+fn moved(scene: &mut Scene, head: u32) -> &mut Scene {
+    let primary = outcome::Primary { head: sha(head), continues: true, recorded: true };
+    touched(scene).answer("find_primary", Outcome::Primary(primary))
+}
+
+fn pushed(scene: &mut Scene, branch: &str, old: u32, new: u32) {
+    let (branch, by) = (branch.to_owned(), "alice".to_owned());
+    scene.event(Event::BranchPushed { project: project(), branch, old: Some(sha(old)), new: sha(new), by });
+}
+
+#[test]
+fn what_nobody_is_known_to_have_put_there_is_not_built_upon() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    let before = scene.noted(NoteKind::Escalation);
+    moved(&mut scene, 11).ci(CiVerdict::Green);
+    assert!(!scene.has("publish") && !scene.has("build_chain"));
+    assert_eq!(scene.noted(NoteKind::Escalation), before + 1);
+    let told = queue(&scene).lost.as_ref().map(LostPrimary::tell).unwrap_or_default();
+    assert!(told.contains("not by the merge queue") && told.contains("merge-queue accept"), "{told}");
+    // Somebody's push on top of it does not make it theirs.
+    pushed(&mut scene, "main", 11, 12);
+    moved(&mut scene, 12);
+    assert_eq!(queue(&scene).lost.as_ref().and_then(|lost| lost.found.clone()), Some(sha(12)));
+    // A person has looked at it.
+    resume(&mut scene);
+    let primary = outcome::Primary { head: sha(12), continues: true, recorded: true };
+    scene.answer("find_primary", Outcome::Primary(primary));
+    assert_eq!((queue(&scene).lost.clone(), queue(&scene).plan.base()), (None, Some(&sha(12))));
+}
+
+#[test]
+fn what_nobody_put_there_and_a_person_took_off_is_forgotten() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    moved(&mut scene, 11);
+    moved(&mut scene, 10).ci(CiVerdict::Green);
+    assert_eq!((queue(&scene).lost.clone(), &queue(&scene).removed[..]), (None, &[sha(11)][..]));
+    assert_eq!(published(&mut scene), Some((sha(10), sha(20))));
+}
+
+#[test]
+fn peoples_pushes_are_known_one_after_another() {
+    let mut scene = Scene::merging(Policy::default(), 1);
+    scene.chain(&[20]);
+    pushed(&mut scene, "main", 10, 11);
+    pushed(&mut scene, "elsewhere", 11, 12);
+    pushed(&mut scene, "main", 11, 13);
+    moved(&mut scene, 13);
+    assert_eq!((queue(&scene).lost.clone(), queue(&scene).plan.base()), (None, Some(&sha(13))));
+    assert!(scene.notes.iter().any(|note| note.text.starts_with("alice moved")), "{:?}", scene.notes);
+    moved(&mut scene, 12);
+    assert!(queue(&scene).lost.is_some(), "that push was to another branch");
 }

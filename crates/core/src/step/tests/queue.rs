@@ -328,7 +328,10 @@ fn a_publication_that_cannot_be_blocks_its_job() {
     // Whether it moved the branch all the same, only git knows.
     scene.impossible("publish");
     assert_eq!((scene.state(), status(&scene, 1)), ("merging", "merging"));
-    scene.answer("find_primary", Outcome::Primary(outcome::Primary { head: sha(10), continues: false }));
+    scene.answer(
+        "find_primary",
+        Outcome::Primary(outcome::Primary { head: sha(10), continues: false, recorded: false }),
+    );
     assert_eq!((scene.state(), scene.has("build_chain")), ("finishing", false));
 }
 

@@ -1,7 +1,7 @@
 //! A client's call: its event goes to the session's spool, and sometimes there is an answer.
 //!
 //! Invariants: it never fails the agent (whatever goes wrong, it says nothing and the exit code is
-//! 0; only a command too large to be looked at is refused), it never blocks it (input is bounded in size and time; there is no database, no daemon and
+//! 0; only a command that cannot be looked at is refused), it never blocks it (input is bounded in size and time; there is no database, no daemon and
 //! no configuration), and outside of our sessions it does nothing.
 
 use super::session::OwnSession;
@@ -32,8 +32,12 @@ pub fn hook() {
             Ok(payload) => payload,
             Err(why) => {
                 // What the guard cannot read it does not let through.
-                if why == HookError::TooLarge && hooks::may_ask_for_a_tool(&bytes) {
-                    let _ = writeln!(io::stdout(), "{}", deny(agents::command_too_large()));
+                let refusal = match why {
+                    HookError::TooLarge => hooks::may_ask_for_a_tool(&bytes).then(agents::command_too_large),
+                    _ => hooks::names_a_tool_call(&bytes).then(agents::command_unreadable),
+                };
+                if let Some(refusal) = refusal {
+                    let _ = writeln!(io::stdout(), "{}", deny(refusal));
                 }
                 return Err(format!("a payload was not understood: {why}"));
             }
@@ -144,6 +148,10 @@ pub fn read_input() -> Result<Option<Vec<u8>>, String> {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         if poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&timeout)) == Ok(0) {
+            // Of one that is too large enough has come.
+            if bytes.len() > PAYLOAD_BYTES_MAX {
+                break;
+            }
             return Err("the payload did not come in time".into());
         }
         match input.read(&mut buffer) {

@@ -3,6 +3,7 @@
 
 mod call;
 mod install;
+mod pushed;
 mod session;
 
 pub use call::read_input;
@@ -25,8 +26,11 @@ pub struct HookArgs {
 
 impl HookArgs {
     pub(super) fn persons(&self) -> Option<&'static str> {
-        let changes = matches!(self.command, Some(HookCommand::Install(_) | HookCommand::Remove(_)));
-        changes.then_some(ELSEWHERE)
+        match self.command {
+            Some(HookCommand::Install(_) | HookCommand::Remove(_)) => Some(ELSEWHERE),
+            Some(HookCommand::Pushed(_)) => Some("an agent pushes its own branch, as it was told to"),
+            _ => None,
+        }
     }
 }
 
@@ -44,6 +48,9 @@ enum HookCommand {
     Install(install::FileArgs),
     /// Remove the factory's hooks from a client's settings
     Remove(install::FileArgs),
+    /// Called by the hub when somebody pushes to it: puts them on record
+    #[command(hide = true)]
+    Pushed(pushed::PushedArgs),
     /// Show the factory's hooks in a client's settings
     Show(install::FileArgs),
 }
@@ -54,6 +61,7 @@ pub fn run(context: &Context, args: HookArgs) -> CliResult<Exit> {
         Some(HookCommand::Notify { payload }) => call::notify(payload.last()),
         Some(HookCommand::Install(args)) => return install::install(context, &args),
         Some(HookCommand::Remove(args)) => return install::remove(context, &args),
+        Some(HookCommand::Pushed(args)) => return pushed::run(context, &args),
         Some(HookCommand::Show(args)) => return install::show(context, &args),
     }
     Ok(Exit::Fine)

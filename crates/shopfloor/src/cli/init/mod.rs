@@ -8,10 +8,11 @@ use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, template};
 use clap::Args;
 use shopfloor_adapters::git::repos::{self, CheckoutProblem, OriginState, RegisterError};
-use shopfloor_adapters::git::{Git, GitError, GitProject};
+use shopfloor_adapters::git::{Caps, Git, GitError, GitProject};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::redact::Redactor;
 use shopfloor_desk::answer;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -62,6 +63,8 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         primary_branch: config.project.primary_branch.clone(),
         checkout: checkout.clone(),
         push_rescues: false,
+        caps: Caps::default(),
+        secrets: Redactor::default(),
         signing: None,
         targets: Vec::new(),
         origin: config.project.origin.clone(),

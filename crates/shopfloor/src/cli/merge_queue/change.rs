@@ -1,6 +1,6 @@
 //! People's say in the merge queue: in, out, sooner, not now.
 
-use crate::cli::{CliResult, Context, Exit, output};
+use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, ValueEnum};
 use shopfloor_core::ids::{PrNumber, ProjectName};
 use shopfloor_core::planner::Priority;
@@ -134,6 +134,17 @@ fn show(context: &Context, project: &ProjectName, change: &Change) -> CliResult<
     Ok(Exit::Fine)
 }
 
+/// Accept where the branch is that a queue stands still for, and let the queue continue from there
+///
+/// A queue stands still if its branch was rewound or deleted, or was moved and nobody is known to have done it. Look at
+/// what is there first: whatever is in the branch counts as landed.
+#[derive(Args)]
+pub struct AcceptArgs {
+    /// The queue of this branch, where work lands on several
+    #[arg(long, value_name = "BRANCH")]
+    to: Option<String>,
+}
+
 pub fn pause(context: &Context, args: PauseArgs) -> CliResult<Exit> {
     let (to, below) = (args.to.as_deref(), args.below.map(Priority::from));
     let held = context.pause_queues(&context.project()?, to, &args.reason, below)?;
@@ -149,6 +160,17 @@ pub fn resume(context: &Context, args: &ResumeArgs) -> CliResult<Exit> {
         eprintln!(
             "note: {branch} was rewound or deleted: `shopfloor merge-queue resume --to {branch}` accepts that"
         );
+    }
+    show_held(context, &context.resume_queues(&asking, &queues)?, to)
+}
+
+pub fn accept(context: &Context, args: &AcceptArgs) -> CliResult<Exit> {
+    let asking = context.asking(context.project()?);
+    let to = args.to.as_deref();
+    let queues = context.standing_still(&asking.project, to)?;
+    if queues.is_empty() {
+        return Err(CliError::no_such("no merge queue stands still because of where its branch is")
+            .hint("`shopfloor merge-queue status` shows the state of each; `resume` ends a pause"));
     }
     show_held(context, &context.resume_queues(&asking, &queues)?, to)
 }

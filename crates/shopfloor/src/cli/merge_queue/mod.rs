@@ -39,6 +39,7 @@ enum MergeQueueCommand {
     Status,
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
+    Accept(change::AcceptArgs),
     Retry(change::RetryArgs),
     Revert(revert::RevertArgs),
     Backport(backport::BackportArgs),
@@ -61,6 +62,7 @@ impl MergeQueueArgs {
             | MergeQueueCommand::Process
             | MergeQueueCommand::Pause(_)
             | MergeQueueCommand::Resume(_)
+            | MergeQueueCommand::Accept(_)
             | MergeQueueCommand::Retry(_)
             | MergeQueueCommand::Try(_) => Some(ELSEWHERE),
         }
@@ -76,6 +78,7 @@ pub fn run(context: &Context, args: MergeQueueArgs) -> CliResult<Exit> {
         MergeQueueCommand::Status => status::run(context),
         MergeQueueCommand::Pause(args) => change::pause(context, args),
         MergeQueueCommand::Resume(args) => change::resume(context, &args),
+        MergeQueueCommand::Accept(args) => change::accept(context, &args),
         MergeQueueCommand::Retry(args) => change::retry(context, &args),
         MergeQueueCommand::Revert(args) => revert::run(context, &args),
         MergeQueueCommand::Backport(args) => backport::run(context, &args),

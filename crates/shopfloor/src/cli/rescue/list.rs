@@ -3,6 +3,7 @@
 use super::super::{CliResult, Context, Exit, output};
 use super::{RescueView, Site, files, parts};
 use clap::Args;
+use shopfloor_adapters::git::Rescued;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::text::one_line;
 
@@ -12,6 +13,14 @@ pub struct ListArgs {
     /// Only those of this issue's agents
     #[arg(long, value_name = "N")]
     issue: Option<IssueNumber>,
+}
+
+/// `3 files, 1 stash, 1 left out`.
+fn changed(rescued: &Rescued) -> String {
+    let out = rescued.left.iter().filter(|left| !left.ignored).count();
+    let out = if out == 0 { String::new() } else { format!("{out} left out") };
+    let all = [files(rescued.files), parts(rescued), out];
+    all.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
@@ -33,10 +42,7 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
                 one_line(&r.agent, 60),
                 output::timestamp(r.at),
                 output::or_dash(r.head.as_ref().map(|head| head.short())),
-                match r.parts.is_empty() {
-                    true => files(r.files),
-                    false => format!("{}, {}", files(r.files), parts(r)),
-                },
+                changed(r),
                 r.also_in
                     .as_ref()
                     .map_or("only here".to_owned(), |name| format!("also in {}", one_line(name, 60))),

@@ -9,8 +9,9 @@ use super::authority::ELSEWHERE;
 use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use shopfloor_adapters::git::{GitProject, GitWorkspace, Part, PartKind, Rescued};
+use shopfloor_adapters::git::{Caps, GitProject, GitWorkspace, Left, Part, PartKind, Rescued};
 use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, Role, Sha, agent_name};
+use shopfloor_core::redact::Redactor;
 use std::sync::Arc;
 
 /// List, show and restore what agents' worktrees held
@@ -61,6 +62,8 @@ impl Site {
             primary_branch: known.policy.primary_branch,
             checkout: known.checkout.into(),
             push_rescues: false,
+            caps: Caps::default(),
+            secrets: Redactor::default(),
             signing: None,
             targets: Vec::new(),
             origin: None,
@@ -114,6 +117,16 @@ struct RescueView {
     also_in: Option<String>,
     /// What it keeps beside: stashes, other branches, tags, submodules' commits.
     parts: Vec<PartView>,
+    /// What it does not hold because it was too large.
+    left: Vec<LeftView>,
+}
+
+#[derive(Serialize)]
+struct LeftView {
+    path: String,
+    bytes: u64,
+    /// Whether it was ignored anyway.
+    ignored: bool,
 }
 
 #[derive(Serialize)]
@@ -135,7 +148,14 @@ impl RescueView {
             files: rescued.files,
             also_in: rescued.also_in.clone(),
             parts: rescued.parts.iter().map(PartView::new).collect(),
+            left: rescued.left.iter().map(LeftView::new).collect(),
         }
+    }
+}
+
+impl LeftView {
+    fn new(left: &Left) -> Self {
+        LeftView { path: left.path.clone(), bytes: left.bytes, ignored: left.ignored }
     }
 }
 

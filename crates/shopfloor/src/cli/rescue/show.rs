@@ -53,6 +53,12 @@ pub fn run(context: &Context, args: &ShowArgs) -> CliResult<Exit> {
         let how = "get one with `shopfloor rescue restore REF --part N`, and `--to DIR` or `--branch NAME`";
         output::line(format!("  {how}"));
     }
+    for left in &found.left {
+        let (path, size) =
+            (shopfloor_core::text::one_line(&left.path, 300), shopfloor_core::text::size(left.bytes));
+        let why = if left.ignored { "ignored, and not in it" } else { "too large, and not in it" };
+        output::line(format!("  {why}: {path} ({size})"));
+    }
     output::line("");
     if changes.is_empty() {
         output::line("  no file differed from that HEAD");

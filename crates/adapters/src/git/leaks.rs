@@ -1,0 +1,109 @@
+//! Secrets in what is about to be published: looked for in every line that a branch's own commits add, and in what their
+//! messages say. Whoever reads the answer learns which commit and which file, never the value.
+//!
+//! A later commit that takes the line out again does not help: whoever has the branch has the earlier one.
+
+use super::run::{GitResult, Repo, WITH_SUBMODULES};
+use shopfloor_core::ids::Sha;
+use shopfloor_core::redact::{Leak, Redactor};
+use shopfloor_core::text::one_line;
+
+/// How much of a change is looked through. Beyond that it is generated, and no person reads it either.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const PATH_CHARS_MAX: usize = 200;
+
+/// What begins a commit in the listing. No line of a message or of a difference begins so.
+const COMMIT: &str = "\0";
+
+/// The first secret in the commits that `head` has and `published` lacks; for whoever wrote them.
+pub(super) fn find(
+    look: &Repo,
+    published: &[&Sha],
+    head: &Sha,
+    secrets: &Redactor,
+) -> GitResult<Option<String>> {
+    let call = look.call("log").args([
+        "--format=%x00%H%n%B",
+        "--patch",
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        "--diff-merges=combined",
+        "--reverse",
+        WITH_SUBMODULES,
+        head.as_str(),
+    ]);
+    let without = published.iter().map(|known| format!("^{known}"));
+    let shown = call.args(without).arg("--").beginning(BYTES_MAX)?;
+    Ok(first(&shown, secrets))
+}
+
+fn first(shown: &str, secrets: &Redactor) -> Option<String> {
+    let (mut commit, mut file) = ("", None);
+    let mut in_hunk = false;
+    for line in shown.lines() {
+        if let Some(id) = line.strip_prefix(COMMIT) {
+            (commit, file, in_hunk) = (id, None, false);
+        } else if line.starts_with("diff --") {
+            (file, in_hunk) = (Some(""), false);
+        } else if line.starts_with("@@") {
+            in_hunk = true;
+        } else if !in_hunk && file.is_some() && line.starts_with("+++ ") {
+            file = line.strip_prefix("+++ ").map(|name| name.strip_prefix("b/").unwrap_or(name));
+        } else if (file.is_none() || (in_hunk && line.starts_with('+')))
+            && let Some(leak) = secrets.leak(line)
+        {
+            return Some(told(commit, file, leak));
+        }
+    }
+    None
+}
+
+fn told(commit: &str, file: Option<&str>, leak: Leak) -> String {
+    let id: String = commit.chars().take(12).collect();
+    let place = match file {
+        Some(name) => format!("in {}", one_line(name, PATH_CHARS_MAX)),
+        None => "in its message".to_owned(),
+    };
+    format!(
+        "commit {id} has {} {place}, so nothing of the branch is published. Take it out of that very commit (`git rebase \
+         -i`, or `git commit --amend` if it is the newest): a later commit that removes it does not help. Do not repeat \
+         the value anywhere. If it is in a branch that was pushed already, tell a person: the secret has to be replaced",
+        leak.as_str()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(shown: &str) -> Option<String> {
+        first(shown, &Redactor::new(["hunter2-and-more".to_owned()]))
+    }
+
+    #[test]
+    fn only_what_is_added_counts_and_it_is_named_without_its_value() {
+        let shown = "\0aaaaaaaaaaaaaaaaaaaa\nsubject\n\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-hunter2-and-more\n+fine\n\
+                     \0bbbbbbbbbbbbbbbbbbbb\nnext\n\ndiff --git a/deep/y b/deep/y\n--- /dev/null\n+++ b/deep/y\n@@ -0,0 +1 @@\n+pass=hunter2-and-more\n";
+        let told = found(shown).expect("it is there");
+        assert!(told.starts_with("commit bbbbbbbbbbbb has a secret of this project in deep/y,"), "{told}");
+        assert!(!told.contains("hunter2"));
+        let said = found("\0cc\nuse hunter2-and-more\n\n").expect("it is there");
+        assert!(said.contains("in its message"), "{said}");
+        assert_eq!(
+            found("\0cc\nfine\n\ndiff --git a/x b/x\n+++ b/x\n@@ -1 +0,0 @@\n-hunter2-and-more\n"),
+            None
+        );
+        // In a merge, what neither side has.
+        let merged =
+            "\0dd\nmerge\n\ndiff --cc x\n--- a/x\n+++ b/x\n@@@ -1,1 -1,1 +1,1 @@@\n++hunter2-and-more\n";
+        assert!(found(merged).is_some());
+        // A line that looks like a header.
+        assert!(
+            found("\0dd\nm\n\ndiff --git a/x b/x\n+++ b/x\n@@ -0,0 +1 @@\n+++ hunter2-and-more\n").is_some()
+        );
+    }
+}
