@@ -19,6 +19,7 @@ pub mod allow;
 pub mod ci;
 pub mod delivery;
 pub mod deps;
+pub mod diff;
 pub mod digest;
 pub mod effect;
 pub mod event;

@@ -193,6 +193,8 @@ pub struct Policy {
     pub escalate_after: Duration,
     /// How long something may keep failing before people are asked to look.
     pub trouble_after: Duration,
+    /// Variables that the project's configuration passes on and the floor does not grant.
+    pub withheld: Vec<String>,
 }
 
 impl Policy {
@@ -281,6 +283,7 @@ impl Default for Policy {
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
             trouble_after: 240 * MINUTE,
+            withheld: Vec::new(),
         }
     }
 }

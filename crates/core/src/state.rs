@@ -28,6 +28,7 @@ pub struct Floor {
     pub staff: Table<Staff>,
     pub tries: Table<Try>,
     pub mutes: Table<Mute>,
+    pub pins: Table<Pin>,
 }
 
 macro_rules! record {
@@ -53,6 +54,7 @@ mod heard;
 mod hold;
 mod job;
 mod memo;
+mod pin;
 mod pull;
 mod queue;
 mod record;
@@ -72,6 +74,7 @@ pub use job::{
     Asked, End, Goal, Job, JobState, Kept, KnownHeads, RedHead, Reviewer, Rounds, SameChange, Stage,
 };
 pub use memo::Memo;
+pub use pin::{Accepted, Differs, Pin};
 pub use pull::{Pull, ReviewStanding, SeenReview};
 pub use queue::{
     BaseCheck, Entry, EntryState, Landing, LostPrimary, Parked, PersonsBranch, Publication, Queue, StoodOn,

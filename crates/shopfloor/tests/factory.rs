@@ -15,6 +15,8 @@ mod branches;
 mod client;
 #[path = "factory/clients.rs"]
 mod clients;
+#[path = "factory/config_accept.rs"]
+mod config_accept;
 #[path = "factory/cost.rs"]
 mod cost;
 #[path = "factory/daemon.rs"]

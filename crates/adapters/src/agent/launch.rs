@@ -74,7 +74,10 @@ impl Launcher<'_> {
         let home = client::variable(env, "HOME").map(PathBuf::from);
         let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
         let (words, no_mcp) = match role.reviews() {
-            false => mcp::claude(self.config.mcp, &self.config.checkout, self.cwd),
+            false => {
+                let accepted = self.accepted_servers().map_err(PortError::transient)?;
+                mcp::claude(self.config.mcp, &accepted, self.cwd)
+            }
             true => {
                 let users = home.as_ref().map(|home| trust::claude_file(home, config.as_deref()));
                 (self.alone(users.as_deref()).map_err(PortError::transient)?, vec![])
@@ -106,8 +109,20 @@ impl Launcher<'_> {
     /// What keeps Claude Code from what the change that it reviews says to its settings, hooks and servers.
     fn alone(&self, users: Option<&Path>) -> io::Result<Vec<String>> {
         let copy = self.layout.session(self.start.epoch).join("mcp.json");
-        let servers = mcp::claude_reviewer(self.config.mcp, &self.config.checkout, users, &copy)?;
+        let servers = mcp::claude_reviewer(self.config.mcp, &self.accepted_servers()?, users, &copy)?;
         Ok(["--setting-sources".to_owned(), "user".to_owned()].into_iter().chain(servers).collect())
+    }
+
+    /// A folder with the project's files about servers as they were accepted, in their places.
+    fn accepted_servers(&self) -> io::Result<PathBuf> {
+        let folder = self.layout.session(self.start.epoch).join("accepted");
+        for name in [mcp::CLAUDE_FILE, mcp::CODEX_FILE] {
+            let Some(text) = self.config.files.get(name) else { continue };
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+            write_atomic(&path, text.as_bytes(), 0o600)?;
+        }
+        Ok(folder)
     }
 
     fn set_up_codex(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
@@ -116,7 +131,8 @@ impl Launcher<'_> {
         // An unreadable configuration was noticed before, and then nothing is started.
         let own = file.map(|file| Configuration::read(&file)).and_then(Result::ok).unwrap_or_default();
         let mut overrides = settings::codex_overrides(&self.program(), self.cwd);
-        overrides.extend(mcp::codex(self.config.mcp, &own, &self.config.checkout, self.cwd));
+        let accepted = self.accepted_servers().map_err(PortError::transient)?;
+        overrides.extend(mcp::codex(self.config.mcp, &own, &accepted, self.cwd));
         let mut folders = own.writable();
         folders
             .extend(git_folders(self.layout, &self.start.project, self.cwd).map_err(PortError::transient)?);

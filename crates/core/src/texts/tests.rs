@@ -3,7 +3,7 @@
 use super::comments::{Ended, Next};
 use super::*;
 use crate::effect::{Action, CiReport, CiVerdict, EntryEnd, Outcome, Telling, Verdict};
-use crate::event::BranchAsk;
+use crate::event::{Accepter, BranchAsk};
 use crate::guard::{Ask, Rule};
 use crate::ids::*;
 use crate::label::Label;
@@ -534,6 +534,13 @@ fn to_people() {
         waits_in_dialog(Role::DEV, DialogKind::Asks, &dialog(false), "dev-app-3-e4"),
         cannot_be_told(Role::DEV, &held(), "dev-app-3-e4"),
         answered(QuestionId(5), "Yes"),
+        config_accepted(&Accepter::Person("ann".into())),
+        config_accepted(&Accepter::First),
+        config_accepted(&Accepter::Policy),
+        config_differs(QuestionId(5)),
+        config_differs_so("-required = true\n+required = false\n"),
+        config_agrees_again(),
+        not_granted(&"greeter".parse().expect("a name"), &["NPM_TOKEN".into(), "KEY".into()]),
         answer_not_typed(QuestionId(5), people::dialog_gone(), QuestionId(6)),
         dialog_gone(),
         outage("dev and review", "claude is not installed", QuestionId(5)),

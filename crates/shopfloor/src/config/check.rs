@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 16] = [
     "project",
     "forge",
     "ci",
@@ -32,10 +32,12 @@ const TABLES: [&str; 14] = [
     "rescue",
     "retention",
     "worktree",
+    "config",
+    "grants",
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 6] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp"];
+const WORDS: [&str; 7] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp", "accept"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
@@ -229,6 +231,9 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
         let what =
             format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);
         return Err(source.at_key(&["retention", "journal"], what).hint("\"never\" keeps all of it"));
+    }
+    for (project, grants) in &config.grants {
+        env_names(source, &["grants", project.as_str(), "pass_env"], &grants.pass_env)?;
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])
 }

@@ -18,7 +18,7 @@ pub use watches::FloorWatches;
 
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FILE_NAME};
-use crate::projects::{Accepted, Projects, Unusable};
+use crate::projects::{PrimaryFile, Projects, Unusable};
 use panes::PaneListener;
 use seed_files::{SeedCi, SeedWatch};
 use shopfloor_adapters::agent::TmuxAgents;
@@ -54,7 +54,7 @@ const STORE_PATIENCE: Duration = Duration::from_secs(5);
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
 /// Reads a project's configuration file from its primary branch.
-fn accepted(git: &Git, layout: &Layout) -> Accepted {
+pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
     let (git, layout) = (git.clone(), layout.clone());
     Arc::new(move |project| {
         let origin = origin::of(&git, &layout, &project.name);
@@ -93,8 +93,13 @@ impl Daemon {
             repos::ensure(&git, &desk.layout, &project)
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
-        let (projects, refused) = projects.with_accepted(accepted(&git, &desk.layout));
+        let projects = projects.looking(primary_file(&git, &desk.layout), desk.layout.config());
+        let (events, refused) = projects.look();
         unusable.extend(refused);
+        for event in &events {
+            engine.submit(shopfloor_desk::now(), event)?;
+        }
+        unusable.extend(projects.begin_with(engine.floor()));
         for Unusable { project, error } in &unusable {
             tracing::warn!("nothing new is started in {project}: {}", error.message);
             let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };

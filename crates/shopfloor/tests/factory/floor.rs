@@ -61,14 +61,26 @@ impl Floor {
         std::fs::write(floor.path("repo/shopfloor.toml"), format!("{CONFIG}{config}")).expect("written");
         let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", floor.path("phases").display());
         std::fs::write(floor.home().join("floor.toml"), sessions).expect("written");
+        floor.accept();
         floor
     }
 
-    /// Changes the project's configuration.
+    /// Changes the project's configuration, and accepts that.
     pub fn configure(&self, change: impl FnOnce(&str) -> String) {
+        self.edit(change);
+        self.accept();
+    }
+
+    /// Changes what the project's file says, and nothing more.
+    pub fn edit(&self, change: impl FnOnce(&str) -> String) {
         let file = self.path("repo/shopfloor.toml");
         let text = std::fs::read_to_string(&file).expect("it is there");
         std::fs::write(file, change(&text)).expect("written");
+    }
+
+    /// A person accepts what the project's files say now.
+    pub fn accept(&self) {
+        self.ok(&["config", "accept"]);
     }
 
     /// Another project of the same floor, with checks that pass.
@@ -83,6 +95,7 @@ impl Floor {
         assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
         let own = CONFIG.replace("sample", name).replace("./check.sh", "true");
         std::fs::write(repo.join("shopfloor.toml"), format!("{own}{config}")).expect("written");
+        self.ok(&["config", "accept", "--project", name]);
         name.parse().expect("a good name")
     }
 
