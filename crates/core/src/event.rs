@@ -213,6 +213,9 @@ pub struct BranchAsk {
     /// Branches that it has to land after.
     #[serde(default)]
     pub after: Vec<String>,
+    /// Protected files that it changes, if no person has approved that.
+    #[serde(default)]
+    pub unapproved: Vec<String>,
 }
 
 /// A branch that somebody wants tried as it would land, as it was when they asked.

@@ -34,6 +34,7 @@ pub mod paths;
 pub mod phase;
 pub mod planner;
 pub mod policy;
+pub mod protected;
 pub mod redact;
 pub mod refusal;
 pub mod runtime;

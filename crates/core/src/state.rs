@@ -71,11 +71,12 @@ pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
-    Asked, End, Goal, Job, JobState, Kept, KnownHeads, RedHead, Reviewer, Rounds, SameChange, Stage,
+    Asked, End, Goal, Job, JobState, Kept, KnownHeads, ProtectedFiles, RedHead, Reviewer, Rounds, SameChange,
+    Stage,
 };
 pub use memo::Memo;
 pub use pin::{Accepted, Differs, Pin};
-pub use pull::{Pull, ReviewStanding, SeenReview};
+pub use pull::{PersonsWord, Pull, ReviewStanding, SeenReview};
 pub use queue::{
     BaseCheck, Entry, EntryState, Landing, LostPrimary, Parked, PersonsBranch, Publication, Queue, StoodOn,
     TrialRun, Who,

@@ -292,6 +292,7 @@ fn to_agents() {
 #[test]
 fn on_issues_and_pull_requests() {
     page!(comments:
+        persons_word(PrNumber(7), &a(), &files()),
         question("A or B?", &asked(&["A", "B"], Some("A")), Some(ten_minutes())),
         question("Which name?", &asked(&[], None), Some(ten_minutes())),
         question("Which name?", &asked(&[], None), None),
@@ -311,6 +312,7 @@ fn on_issues_and_pull_requests() {
         follow_up("The parser panics on an empty line.", PrNumber(9)),
     );
     page!(markers:
+        persons_word(JobId(3), &a()),
         follow_up("the parser panics on an empty line"),
         question(QuestionId(5)),
         answer(QuestionId(5)),
@@ -548,6 +550,7 @@ fn to_people() {
         not_set("NPM_TOKEN"),
     );
     page!(escalations:
+        persons_word(&a(), &files()),
         agent_waits(),
         takes_long("merging"),
         background_work(hour(), "cargo test"),
@@ -577,6 +580,7 @@ fn about_the_merge_queue() {
         red: true,
     };
     page!(queue:
+        persons_word_missing(&a(), &files()),
         queued(EntryId(6), &a()),
         queued_by_person(EntryId(6), &branch_ask()),
         moved_after_approval(EntryId(6), Some(&b())),

@@ -10,6 +10,7 @@ use shopfloor_adapters::git::origin::checked_url;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::protected::Protected;
 use shopfloor_store::forge::DEFAULT_LABELS;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -173,6 +174,9 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     }
     if let Some(Err(bad)) = config.project.origin.as_deref().map(checked_url) {
         return Err(source.at_key(&["project", "origin"], bad.to_string()));
+    }
+    if let Err(why) = Protected::new(&config.review.protected) {
+        return Err(source.at_key(&["review", "protected"], format!("`protected` in [review]: {why}")));
     }
     targets(source, config)?;
     if let Some(signing) = &config.merge.signing

@@ -124,9 +124,7 @@ fn a_floor_may_accept_everything() {
     std::fs::write(&file, format!("{text}[config]\naccept = \"always\"\n")).expect("written");
     floor.ok(&["up", "--detach"]);
     floor.edit(|text| format!("{text}[review]\nrequired = false\n"));
-    wait_for("it counts", || {
-        !floor.engine().floor().policy(&floor.project).review_required
-    });
+    wait_for("it counts", || !floor.engine().floor().policy(&floor.project).review_required);
     assert!(differs(&floor).is_null());
     let output = floor.run(&["doctor"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
