@@ -47,27 +47,41 @@ impl Protected {
     }
 }
 
-/// The files of the repository that a command line seems to run: words with a slash that stay in it, or that end as
-/// scripts do. Too many do no harm: they are patterns for files that may not exist.
+const INTERPRETERS: [&str; 12] =
+    ["sh", "bash", "dash", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "source"];
+const ENDINGS: [&str; 8] = [".sh", ".bash", ".py", ".rb", ".pl", ".js", ".mjs", ".ts"];
+
+/// The files of the repository that a command line seems to run: what is called by a path, what an interpreter is
+/// given, and whatever is named as scripts are.
 pub fn scripts(command: &str) -> Vec<String> {
-    const ENDINGS: [&str; 8] = [".sh", ".bash", ".py", ".rb", ".pl", ".js", ".mjs", ".ts"];
-    let is_end = |c: char| c.is_whitespace() || "&|;()<>\"'`=,".contains(c);
     let mut found = Vec::new();
-    for word in command.split(is_end) {
-        let path = word.trim_start_matches("./");
-        let in_it =
-            !word.starts_with(['/', '~', '-']) && !word.contains(['$', '*', '?', '[', '\\', ':', '{']);
-        let is_script = path.contains('/') || path != word || ENDINGS.iter().any(|end| path.ends_with(end));
-        if in_it
-            && is_script
-            && path.split('/').all(|name| name.chars().any(|c| c != '.'))
-            && Protected::new(&[path.to_owned()]).is_ok()
-            && !found.contains(&path.to_owned())
-        {
-            found.push(path.to_owned());
+    for part in command.split(['&', '|', ';', '(', ')', '\n', '`']) {
+        let mut before = None;
+        for word in part.split([' ', '\t', '"', '\'', '<', '>', ',']).filter(|word| !word.is_empty()) {
+            let is_assignment = before.is_none() && word.contains('=');
+            let called = before.is_none() && !is_assignment;
+            let given = before.is_some_and(|before| INTERPRETERS.contains(&before) || before == ".");
+            let runs = (called && word.contains('/'))
+                || given
+                || word.starts_with("./")
+                || ENDINGS.iter().any(|end| word.ends_with(end));
+            if let Some(path) = in_the_repository(word).filter(|path| runs && !found.contains(path)) {
+                found.push(path);
+            }
+            if !is_assignment {
+                before = Some(word);
+            }
         }
     }
     found
+}
+
+/// A word as a path below the repository's root, if it can be one.
+pub fn in_the_repository(word: &str) -> Option<String> {
+    let path = word.trim_start_matches("./");
+    let odd = word.starts_with(['/', '~', '-']) || word.contains(['$', '*', '?', '[', '\\', ':', '{']);
+    let named = path.split('/').all(|name| name.chars().any(|c| c != '.'));
+    (!odd && named && Protected::new(&[path.to_owned()]).is_ok()).then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -110,11 +124,13 @@ mod tests {
     fn the_scripts_that_a_command_line_names_are_found() {
         let check = |command: &str, expect: &[&str]| assert_eq!(scripts(command), expect, "{command}");
         check("./check.sh && sh /opt/gates.sh", &["check.sh"]);
-        check("python3 tools/lint.py --all; bash ci/run", &["tools/lint.py", "ci/run"]);
-        check("A=1 sh run.sh | tee ../out/x", &["run.sh"]);
+        check("python3 tools/lint.py --all; bash ci/run; sh -c 'x'", &["tools/lint.py", "ci/run"]);
+        check("A=1 sh run | tee ../out/x", &["run"]);
         check("cargo test --all && npm ci", &[]);
         check("go test ./...", &[]);
         check("curl https://example.org/x.sh", &[]);
         check("./gradlew test", &["gradlew"]);
+        check("test -e src/lib.rs && grep -q x docs/a.md", &[]);
+        check("(cd sub; ci/run --fast)", &["ci/run"]);
     }
 }

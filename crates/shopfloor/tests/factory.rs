@@ -64,6 +64,8 @@ mod newcomer;
 mod origin;
 #[path = "factory/people.rs"]
 mod people;
+#[path = "factory/protected.rs"]
+mod protected;
 #[path = "factory/pull_reviews.rs"]
 mod pull_reviews;
 #[path = "factory/pulls.rs"]

@@ -11,6 +11,7 @@ use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::tmux_name;
+use shopfloor_core::protected::in_the_repository;
 use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::ffi::OsString;
@@ -33,6 +34,9 @@ impl Launcher<'_> {
     pub fn prepare(&self, env: &mut Environment) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
         let mut values = self.values().map_err(PortError::transient)?;
+        if self.start.role.reviews() {
+            self.as_accepted(&mut values)?;
+        }
         self.set_up(env, &mut values)?;
         let (launch, id) = match (&spec.resume, self.conversation()) {
             (Some(resume), Some(conversation)) => (resume, Some(conversation)),
@@ -47,6 +51,38 @@ impl Launcher<'_> {
             env.push((name.into(), value.into()));
         }
         Ok(argv.into_iter().map(OsString::from).collect())
+    }
+
+    /// A reviewer's command runs the project's files as they were accepted, from a folder of the session's own: those in
+    /// the worktree are the change's.
+    fn as_accepted(&self, values: &mut Values) -> PortResult<()> {
+        let Some(command) = values.get_mut("command") else { return Ok(()) };
+        for (at, word) in command.iter_mut().enumerate() {
+            let path = in_the_repository(word).filter(|path| self.config.files.contains_key(path));
+            match path {
+                Some(path) => {
+                    let file = self.accepted(&path, 0o700).map_err(PortError::transient)?;
+                    *word = file.display().to_string();
+                }
+                None if at == 0 && word.contains('/') && !word.starts_with('/') => {
+                    return Err(self.refuse(format!(
+                        "{word} was not accepted: commit it to the primary branch and run `shopfloor config accept`, or name a program outside of the repository"
+                    )));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts one of the accepted files into the session's folder: where it is there.
+    fn accepted(&self, path: &str, mode: u32) -> io::Result<PathBuf> {
+        let folder = self.layout.session(self.start.epoch).join("accepted");
+        let file = folder.join(path);
+        let text = self.config.files.get(path).map_or("", String::as_str);
+        std::fs::create_dir_all(file.parent().unwrap_or(&folder))?;
+        write_atomic(&file, text.as_bytes(), mode)?;
+        Ok(file)
     }
 
     /// The conversation to continue, if the client can.
@@ -117,10 +153,9 @@ impl Launcher<'_> {
     fn accepted_servers(&self) -> io::Result<PathBuf> {
         let folder = self.layout.session(self.start.epoch).join("accepted");
         for name in [mcp::CLAUDE_FILE, mcp::CODEX_FILE] {
-            let Some(text) = self.config.files.get(name) else { continue };
-            let path = folder.join(name);
-            std::fs::create_dir_all(path.parent().unwrap_or(&folder))?;
-            write_atomic(&path, text.as_bytes(), 0o600)?;
+            if self.config.files.contains_key(name) {
+                self.accepted(name, 0o600)?;
+            }
         }
         Ok(folder)
     }

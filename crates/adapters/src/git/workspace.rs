@@ -150,7 +150,7 @@ impl Workspace for GitWorkspace {
     fn changed_paths(&self, tree: &Tree, base: Option<&Sha>, head: &Sha) -> PortResult<Vec<String>> {
         let site = self.site_now(tree)?;
         let look = site.looking_into(self.open(tree)?.as_ref());
-        Ok(branches::changed_paths(&look, base, head)?)
+        Ok(super::branches::changed_paths(&look, base, head)?)
     }
 
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {

@@ -6,8 +6,8 @@
 //! adds only the rest.
 
 use super::load::{project_from, unfilled, unfilled_from};
-use super::{Agents, ConfigError, FILE_NAME, FloorConfig, Limits, McpServers, Merge, ProjectConfig};
-use super::{ProjectSessions, Rescue, show};
+use super::{Agents, ConfigError, FILE_NAME, FloorConfig, McpServers, Merge, ProjectConfig, Rescue, show};
+use shopfloor_core::protected::{in_the_repository, scripts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -45,13 +45,14 @@ pub struct Proposal {
 /// The text for a configuration as its file has it, before the floor's defaults are filled in.
 pub fn text(config: &ProjectConfig, files: &Files) -> String {
     let part = ProjectConfig {
-        limits: Limits::default(),
-        sessions: ProjectSessions::default(),
         rescue: Rescue { push: config.rescue.push, ..Rescue::default() },
         merge: Merge { slots: Merge::default().slots, alarm: Merge::default().alarm, ..config.merge.clone() },
         ..config.clone()
     };
     let mut table = Table::try_from(&part).expect("a configuration came from TOML");
+    for free in ["limits", "sessions"] {
+        table.remove(free);
+    }
     if !files.is_empty() {
         let files = files.iter().map(|(path, text)| (path.clone(), Value::from(text.as_str())));
         table.insert(FILES.to_owned(), Value::Table(files.collect()));
@@ -103,20 +104,50 @@ fn parse(accepted: &str) -> Result<(String, Files), ConfigError> {
 
 /// What the files say: those in the checkout, and the primary branch's own configuration if it has one, which says
 /// what the checks are. `branch` is how errors name that.
-pub fn proposal(checkout: &Path, branch: &str, primary: Option<&str>) -> Result<Proposal, ConfigError> {
-    let file = checkout.join(FILE_NAME);
-    let own = unfilled(&file)?;
-    let files = files(checkout, &own.agents)
+///
+/// `program` reads a file of the primary branch: reviewers' programs are those that it has, as far as it has them.
+pub fn proposal(
+    checkout: &Path,
+    defaults: &Agents,
+    (branch, primary): (&str, Option<&str>),
+    program: &dyn Fn(&str) -> Result<Option<String>, String>,
+) -> Result<Proposal, ConfigError> {
+    let own = unfilled(&checkout.join(FILE_NAME))?;
+    let mut agents = defaults.clone();
+    agents.extend(own.agents.clone());
+    let later = files(checkout, &agents)
         .map_err(|(path, e)| ConfigError::whole_file(&checkout.join(path), format!("cannot be read: {e}")))?;
-    let ahead = text(&own, &files);
-    let composed = match primary {
-        None => ahead.clone(),
+    let mut files = later.clone();
+    for path in reviewers_programs(&agents) {
+        let named = Path::new(branch).join(&path);
+        if let Some(text) = program(&path).map_err(|e| ConfigError::whole_file(&named, e))? {
+            files.insert(path, text);
+        }
+    }
+    let ahead = text(&own, &later);
+    let text = match primary {
+        None => text(&own, &files),
         Some(theirs) => {
             let theirs = unfilled_from(Path::new(&format!("{branch}:{FILE_NAME}")), theirs)?;
             text(&ProjectConfig { ci: own.ci.accepting(theirs.ci), ..own }, &files)
         }
     };
-    Ok(Proposal { text: composed, ahead })
+    Ok(Proposal { text, ahead })
+}
+
+/// The files of the repository that reviewers' commands consist of: a reviewer runs them as they were accepted, never as
+/// the change has them that it reviews.
+pub fn reviewers_programs(agents: &Agents) -> Vec<String> {
+    let reviewers = agents.iter().filter(|(role, _)| role.reviews());
+    let words = reviewers.filter_map(|(_, agent)| agent.command.as_ref()).flatten();
+    let mut paths: Vec<String> = words
+        .filter_map(|word| {
+            let path = in_the_repository(word)?;
+            scripts(word).contains(&path).then_some(path)
+        })
+        .collect();
+    paths.dedup();
+    paths
 }
 
 /// The files that a person would accept with the configuration.
@@ -125,6 +156,7 @@ pub fn files(checkout: &Path, agents: &Agents) -> Result<Files, (String, io::Err
     if agents.values().any(|agent| agent.mcp == Some(McpServers::Project)) {
         paths.extend(SERVERS.map(str::to_owned));
     }
+    paths.extend(reviewers_programs(agents));
     let entries = std::fs::read_dir(checkout.join(PROMPTS)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut prompts: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();

@@ -1,6 +1,7 @@
 //! The part of a project's configuration that the core decides with.
 
 use super::ProjectConfig;
+use super::pinned::reviewers_programs;
 use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::Policy;
@@ -15,7 +16,7 @@ impl ProjectConfig {
         self.ci.steps.iter().map(step).collect()
     }
 
-    /// What a person has to approve: what `[review]` names, and the scripts that checks and setup run. Nothing, if
+    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup and reviewers run. Nothing, if
     /// `[review]` names nothing.
     fn protected(&self) -> Vec<String> {
         let mut patterns = self.review.protected.clone();
@@ -23,7 +24,8 @@ impl ProjectConfig {
             return patterns;
         }
         let steps = self.ci.steps.iter().map(|step| &step.run);
-        for script in steps.chain(&self.worktree.setup).flat_map(|command| scripts(command)) {
+        let run = steps.chain(&self.worktree.setup).flat_map(|command| scripts(command));
+        for script in run.chain(reviewers_programs(&self.agents)) {
             if !patterns.contains(&script) {
                 patterns.push(script);
             }

@@ -16,8 +16,8 @@ mod watches;
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
+use crate::config;
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FILE_NAME};
 use crate::projects::{PrimaryFile, Projects, Unusable};
 use panes::PaneListener;
 use seed_files::{SeedCi, SeedWatch};
@@ -53,12 +53,12 @@ const STORE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a daemon may hold the floor without answering: it is starting, or ending.
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
-/// Reads a project's configuration file from its primary branch.
+/// Reads files of projects from their primary branches.
 pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
     let (git, layout) = (git.clone(), layout.clone());
-    Arc::new(move |project| {
+    Arc::new(move |project, path| {
         let origin = origin::of(&git, &layout, &project.name);
-        branches::file(&*origin, &project.primary_branch, FILE_NAME).map_err(|e| e.to_string())
+        branches::file(&*origin, &project.primary_branch, path).map_err(|e| e.to_string())
     })
 }
 

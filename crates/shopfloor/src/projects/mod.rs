@@ -80,8 +80,8 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
     }
 }
 
-/// A project's own file as its primary branch has it.
-pub type PrimaryFile = Arc<dyn Fn(&GitProject) -> Result<OriginFile, String> + Send + Sync>;
+/// A file of a project as its primary branch has it.
+pub type PrimaryFile = Arc<dyn Fn(&GitProject, &str) -> Result<OriginFile, String> + Send + Sync>;
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;

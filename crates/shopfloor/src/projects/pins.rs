@@ -43,18 +43,28 @@ impl Pins {
 }
 
 /// What a project's files say now. `pin`: what is accepted of it, if anything is.
-pub fn proposal(checkout: &Path, primary: &PrimaryFile, pin: Option<&Pin>) -> Result<Proposal, Error> {
+pub fn proposal(
+    checkout: &Path,
+    floor: &FloorConfig,
+    primary: &PrimaryFile,
+    pin: Option<&Pin>,
+) -> Result<Proposal, Error> {
     let own = load::unfilled(&checkout.join(FILE_NAME))?;
     let git = git_project(&own, checkout);
     let branch = &git.primary_branch;
-    let found = primary(&git).map_err(|why| Error::failed(format!("{branch} cannot be read: {why}")))?;
+    let found =
+        primary(&git, FILE_NAME).map_err(|why| Error::failed(format!("{branch} cannot be read: {why}")))?;
     let theirs = match found {
         OriginFile::Text(text) => Some(text),
         OriginFile::Absent => None,
         // Somebody has deleted it: the checks that were accepted are accepted still.
         OriginFile::NoBranch => pin.map(|pin| pinned::configuration(&pin.accepted.text)).transpose()?,
     };
-    Ok(pinned::proposal(checkout, branch, theirs.as_deref())?)
+    let program = |path: &str| match primary(&git, path)? {
+        OriginFile::Text(text) => Ok(Some(text)),
+        OriginFile::Absent | OriginFile::NoBranch => Ok(None),
+    };
+    Ok(pinned::proposal(checkout, &floor.defaults.agents, (branch, theirs.as_deref()), &program)?)
 }
 
 /// How what the files say differs from what is in force, for people.
@@ -101,8 +111,9 @@ impl Projects {
     pub fn looked_at(&self, name: &ProjectName, checkout: &Path) -> Result<Option<Event>, Error> {
         let Some(primary) = &self.primary else { return Ok(None) };
         let pin = self.pins.get(name);
-        let proposal = proposal(checkout, primary, pin.as_ref())?;
+        let floor = self.floor()?;
+        let proposal = proposal(checkout, &floor, primary, pin.as_ref())?;
         let redactor = self.known(name).map_or_else(Redactor::blind, |known| known.redactor);
-        seen(&*self.floor()?, name, &proposal, pin.as_ref(), &redactor)
+        seen(&floor, name, &proposal, pin.as_ref(), &redactor)
     }
 }

@@ -72,7 +72,9 @@ fn what_was_merged_or_edited_is_not_in_force_until_a_person_accepts_it() {
     wait_for("it is in force", || differs(&floor).is_null());
     let policy = || floor.engine().floor().policy(&floor.project);
     wait_for("the core knows", || !policy().review_required);
-    let second = floor.issue("Two", "demo: write src/two.txt <<two");
+    let body = "demo: write src/two.txt <<two";
+    let second = floor.ok(&["issue", "add", "Two", "--body", body, "--label", "backlog"]);
+    let second = second.trim().trim_start_matches('#').parse().expect("a number");
     floor.wait_until_merged(second);
     assert_eq!(std::fs::read_to_string(&ran).expect("the setup ran"), "swordfish-in-a-pond\n");
 

@@ -42,7 +42,7 @@ impl Change {
         let pin = engine.floor().pins.get(&project.name);
         let checkout = Path::new(&project.checkout);
         let primary = primary_file(&context.git()?, &context.layout);
-        let proposal = pins::proposal(checkout, &primary, pin)?;
+        let proposal = pins::proposal(checkout, &floor_config, &primary, pin)?;
         let own = load::project(&checkout.join(FILE_NAME), &floor_config)?;
         // Before anybody accepts it, it is known that it can be used.
         let (mut config, _) = pinned::in_force(&proposal.text, &own, &floor_config)?;
@@ -153,7 +153,7 @@ pub fn accept_all(context: &Context, project: &Project, proposal: Proposal) -> C
 /// What a project's files say now, for whoever accepts all of it unseen: it is the person's own.
 pub fn proposal(context: &Context, project: &Project) -> CliResult<Proposal> {
     let primary = primary_file(&context.git()?, &context.layout);
-    pins::proposal(Path::new(&project.checkout), &primary, None)
+    pins::proposal(Path::new(&project.checkout), &context.floor_config()?, &primary, None)
 }
 
 fn is_meant() -> CliResult<bool> {
