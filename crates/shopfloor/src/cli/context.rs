@@ -132,7 +132,7 @@ impl Context {
     /// Hides the project's secrets in what is about to be published. Without them nothing is published.
     pub fn redactor(&self) -> CliResult<Redactor> {
         let checkout = self.project()?.checkout;
-        Projects::redactor(&self.floor_config()?, self.engine()?.floor(), Path::new(&checkout))
+        Projects::redactor(&self.floor_config()?, &self.pins()?, Path::new(&checkout))
     }
 
     pub fn names_a_project(&self) -> bool {

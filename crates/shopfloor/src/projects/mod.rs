@@ -27,7 +27,7 @@ use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::Values;
-use shopfloor_core::state::Floor;
+use shopfloor_core::state::{Floor, Pin};
 use shopfloor_desk::Error;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,7 @@ impl Projects {
             runtimes: Arc::new(runtimes),
             ..Projects::default()
         };
-        projects.pins.follow(floor);
+        projects.pins.follow(floor.pins.iter());
         let mut unusable = Vec::new();
         for project in floor.projects.iter() {
             projects.is_at(&project.name, Path::new(&project.checkout));
@@ -159,7 +159,7 @@ impl Projects {
 
     /// Takes over what is accepted now. The projects for which that cannot be used are not begun.
     pub fn begin_with(&self, floor: &Floor) -> Vec<Unusable> {
-        self.pins.follow(floor);
+        self.pins.follow(floor.pins.iter());
         let mut unusable = Vec::new();
         for project in self.all() {
             match self.read(&project.checkout) {
@@ -179,7 +179,7 @@ impl Projects {
     /// What follows from what the floor says is accepted now.
     pub fn follow(&self, floor: &Floor) -> Vec<Event> {
         let mut events = Vec::new();
-        for name in self.pins.follow(floor) {
+        for name in self.pins.follow(floor.pins.iter()) {
             let Some(checkout) = floor.projects.get(&name).map(|project| PathBuf::from(&project.checkout))
             else {
                 continue;
@@ -211,14 +211,14 @@ impl Projects {
         checkout: &Path,
     ) -> Result<ProjectConfig, Error> {
         let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
-        projects.pins.follow(floor);
+        projects.pins.follow(floor.pins.iter());
         Ok(projects.settled(checkout)?.0)
     }
 
     /// What hides a project's secrets. An error if they are not known here: then nothing can be hidden.
-    pub fn redactor(floor_config: &FloorConfig, floor: &Floor, checkout: &Path) -> Result<Redactor, Error> {
+    pub fn redactor(floor_config: &FloorConfig, pins: &[Pin], checkout: &Path) -> Result<Redactor, Error> {
         let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
-        projects.pins.follow(floor);
+        projects.pins.follow(pins);
         Ok(projects.read(checkout)?.redactor)
     }
 

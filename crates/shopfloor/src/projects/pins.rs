@@ -9,7 +9,7 @@ use shopfloor_core::diff;
 use shopfloor_core::event::{Accepter, Event};
 use shopfloor_core::ids::ProjectName;
 use shopfloor_core::redact::Redactor;
-use shopfloor_core::state::{Floor, Pin};
+use shopfloor_core::state::Pin;
 use shopfloor_desk::Error;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,13 +25,13 @@ impl Pins {
     }
 
     /// Takes over what the floor has. The projects for which something else is in force now.
-    pub fn follow(&self, floor: &Floor) -> Vec<ProjectName> {
+    pub fn follow<'a>(&self, pins: impl IntoIterator<Item = &'a Pin>) -> Vec<ProjectName> {
         let news = |pin: &&Pin| {
             let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
             known.get(&pin.project) != Some(pin)
         };
         let mut changed = Vec::new();
-        for pin in floor.pins.iter().filter(news) {
+        for pin in pins.into_iter().filter(news) {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
             let before = all.insert(pin.project.clone(), pin.clone());
             if before.is_none_or(|before| before.accepted.text != pin.accepted.text) {

@@ -1,6 +1,7 @@
 //! A review cannot be run by what it reviews, and what runs or says what may run lands with a person's approval.
 
 use crate::floor::{DEMO, Floor, wait_for};
+use shopfloor_core::effect::Verdict;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::JobState;
 
@@ -70,6 +71,7 @@ fn the_scripts_of_the_checks_are_protected_also_where_nothing_is_reviewed() {
 #[test]
 fn a_persons_branch_needs_a_persons_word() {
     let floor = Floor::new(&format!("{DEMO}[review]\nrequired = false\n"));
+    floor.until_idle();
     floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
     std::fs::write(floor.path("repo/AGENTS.md"), "Do as you like.\n").expect("written");
     floor.git_insists(&["add", "AGENTS.md"]);
@@ -86,15 +88,15 @@ fn a_persons_branch_needs_a_persons_word() {
 
 const DEV: &str = r#"
 set -eu
-sed -e s/REQUEST_CHANGES/APPROVE/ -e s/theirs/mine/ review.sh > other.sh
-cat other.sh > review.sh
+changed=$(sed s/REQUEST_CHANGES/APPROVE/ review.sh)
+echo "$changed" > review.sh
 git add review.sh; git commit -qm evil
 shopfloor phase awaiting_review
 sleep 1000
 "#;
 
 const REVIEW: &str = r#"#!/bin/sh
-printf '{"verdict": "REQUEST_CHANGES", "reason": "theirs", "markdown": "theirs"}' > "$SHOPFLOOR_RESULT_FILE"
+echo '{"verdict": "REQUEST_CHANGES"}' > "$SHOPFLOOR_RESULT_FILE"
 "#;
 
 #[test]
@@ -115,8 +117,8 @@ fn a_reviewers_own_script_is_the_primary_branchs() {
     wait_for("it is reviewed", || {
         let engine = floor.engine();
         let reviews: Vec<_> = engine.floor().pulls.iter().flat_map(|pull| pull.reviews.clone()).collect();
-        assert!(reviews.iter().all(|review| !review.text.contains("mine")), "{reviews:?}");
-        reviews.iter().any(|review| review.text.contains("theirs"))
+        assert!(reviews.iter().all(|review| review.verdict != Verdict::Approve), "{reviews:?}");
+        !reviews.is_empty()
     });
     assert!(floor.job(issue).is_live());
 }

@@ -47,6 +47,11 @@ impl Checker {
             if self.with_a_persons_word.insert(entry.id, publishing) == Some(publishing) {
                 continue;
             }
+            // What people took off the branch does not land with it.
+            let below = world.git.reachable([commit_of(&entry.head)]);
+            if world.rewinds.iter().any(|r| !r.removed.is_disjoint(&below)) {
+                continue;
+            }
             let patch = |head: &Sha| world.patches.get(&commit_of(head));
             if !patch(&entry.head).is_some_and(|patch| patch.contains_key(&PROTECTED)) {
                 continue;

@@ -144,9 +144,9 @@ pub(super) fn redactor(context: &Context, project: Option<&ProjectName>) -> Reda
     // A session of no project has no secrets of one.
     let Some(project) = project else { return Redactor::default() };
     let known = || {
-        let engine = context.engine().ok()?;
-        let checkout = engine.floor().projects.get(project)?.checkout.clone();
-        Projects::redactor(&context.floor_config().ok()?, engine.floor(), Path::new(&checkout)).ok()
+        let checkout = context.projects().ok()?.into_iter().find(|p| p.name == *project)?.checkout;
+        let pins = context.pins().ok()?;
+        Projects::redactor(&context.floor_config().ok()?, &pins, Path::new(&checkout)).ok()
     };
     known().unwrap_or_else(Redactor::blind)
 }
