@@ -155,6 +155,9 @@ pub enum Action {
         /// "The same change" also means the same commits.
         #[serde(default)]
         each_commit: bool,
+        /// Patterns for files: which of them does the branch change?
+        #[serde(default)]
+        protected: Vec<String>,
         #[serde(default)]
         target: Option<Target>,
     },

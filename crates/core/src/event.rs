@@ -19,6 +19,17 @@ pub enum Event {
     ProjectSet { project: ProjectName, checkout: String, policy: Policy },
     /// A project's configuration cannot be read: nothing new is started until it can.
     ProjectPaused { project: ProjectName, why: String },
+    /// The part of a project's configuration that executes or grants is in force as `text` from now on, and as
+    /// `ahead` as soon as its files say that.
+    ConfigAccepted {
+        project: ProjectName,
+        text: String,
+        #[serde(default)]
+        ahead: Option<String>,
+        by: Accepter,
+    },
+    /// What a project's files say of that part now, and how it differs from what is in force, for people.
+    ConfigSeen { project: ProjectName, text: String, diff: String },
     /// A page of what a project's forge shows. Level-triggered: an observation may repeat or come late, and says
     /// what is, not what changed.
     Observed {
@@ -166,6 +177,17 @@ pub enum Event {
     SetAside { aside: Box<Event>, what: String, why: String },
 }
 
+/// By whose word a configuration is in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accepter {
+    Person(String),
+    /// Nobody's: the floor had it when acceptance was introduced.
+    First,
+    /// The floor's own file accepts everything.
+    Policy,
+}
+
 /// A branch that a person wants merged, as it was when they asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchAsk {
@@ -195,6 +217,9 @@ pub struct BranchAsk {
     /// Branches that it has to land after.
     #[serde(default)]
     pub after: Vec<String>,
+    /// Protected files that it changes, if no person has approved that.
+    #[serde(default)]
+    pub unapproved: Vec<String>,
 }
 
 /// A branch that somebody wants tried as it would land, as it was when they asked.
@@ -400,6 +425,8 @@ pub enum NoteKind {
     Worktree,
     /// Something fails and is retried until it works, or works again.
     Trouble,
+    /// What of a project's configuration is in force was settled.
+    Config,
 }
 
 impl NoteKind {
@@ -439,6 +466,7 @@ impl NoteKind {
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",
             NoteKind::Trouble => "TROUBLE",
+            NoteKind::Config => "CONFIG",
         }
     }
 }

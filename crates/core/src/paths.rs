@@ -56,23 +56,33 @@ impl PathGlob {
     /// Whether a relative path, with `/` between its names, matches.
     pub fn matches(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
-        matches_from(&self.0, &names)
+        matches_from(&self.0, &names, Segment::matches)
+    }
+
+    /// The same, and a hidden name is a name like any other.
+    pub fn matches_all(&self, path: &str) -> bool {
+        let names: Vec<&str> = path.split('/').collect();
+        matches_from(&self.0, &names, |segment, name| match segment {
+            Segment::Deep => false,
+            Segment::Any => true,
+            Segment::Name(glob) => glob.matches(name),
+        })
     }
 }
 
-fn matches_from(segments: &[Segment], names: &[&str]) -> bool {
+fn matches_from(segments: &[Segment], names: &[&str], is: fn(&Segment, &str) -> bool) -> bool {
     match segments.split_first() {
         None => names.is_empty(),
         Some((Segment::Deep, rest)) => {
             // Only into folders that are not hidden, as when files are looked for.
-            matches_from(rest, names)
+            matches_from(rest, names, is)
                 || names.split_first().is_some_and(|(first, below)| {
-                    Segment::Any.matches(first) && matches_from(segments, below)
+                    is(&Segment::Any, first) && matches_from(segments, below, is)
                 })
         }
         Some((segment, rest)) => names
             .split_first()
-            .is_some_and(|(first, below)| segment.matches(first) && matches_from(rest, below)),
+            .is_some_and(|(first, below)| is(segment, first) && matches_from(rest, below, is)),
     }
 }
 

@@ -2,6 +2,7 @@
 //! one from `shopfloor.toml`; the core never reads a file.
 
 use crate::ids::Target;
+use crate::protected;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -112,6 +113,8 @@ pub struct Policy {
     /// so.
     pub has_checks: bool,
     pub allow_no_checks: bool,
+    /// Patterns for files: a change of one needs a person's approval, whoever else has approved it.
+    pub protected: Vec<String>,
     /// Identifies the checks: a different value means different checks. A verdict holds for the checks that gave
     /// it.
     pub checks: String,
@@ -193,6 +196,8 @@ pub struct Policy {
     pub escalate_after: Duration,
     /// How long something may keep failing before people are asked to look.
     pub trouble_after: Duration,
+    /// Variables that the project's configuration passes on and the floor does not grant.
+    pub withheld: Vec<String>,
 }
 
 impl Policy {
@@ -234,6 +239,7 @@ impl Default for Policy {
             review_people: ReviewPeople::default(),
             has_checks: true,
             allow_no_checks: false,
+            protected: protected::DEFAULT.map(str::to_owned).to_vec(),
             checks: String::new(),
             may_skip_checks: false,
             ci_min_time: Duration::ZERO,
@@ -281,6 +287,7 @@ impl Default for Policy {
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
             trouble_after: 240 * MINUTE,
+            withheld: Vec::new(),
         }
     }
 }

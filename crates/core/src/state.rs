@@ -28,6 +28,7 @@ pub struct Floor {
     pub staff: Table<Staff>,
     pub tries: Table<Try>,
     pub mutes: Table<Mute>,
+    pub pins: Table<Pin>,
 }
 
 macro_rules! record {
@@ -53,6 +54,7 @@ mod heard;
 mod hold;
 mod job;
 mod memo;
+mod pin;
 mod pull;
 mod queue;
 mod record;
@@ -69,10 +71,12 @@ pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
-    Asked, End, Goal, Job, JobState, Kept, KnownHeads, RedHead, Reviewer, Rounds, SameChange, Stage,
+    Asked, End, Goal, Job, JobState, Kept, KnownHeads, ProtectedFiles, RedHead, Reviewer, Rounds, SameChange,
+    Stage,
 };
 pub use memo::Memo;
-pub use pull::{Pull, ReviewStanding, SeenReview};
+pub use pin::{Accepted, Differs, Pin};
+pub use pull::{PersonsWord, Pull, ReviewStanding, SeenReview};
 pub use queue::{
     BaseCheck, Entry, EntryState, Landing, LostPrimary, Parked, PersonsBranch, Publication, Pushed, Queue,
     StoodOn, TrialRun, Who,

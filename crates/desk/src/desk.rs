@@ -7,7 +7,7 @@ use shopfloor_adapters::forge::local::LocalForges;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Seq};
-use shopfloor_core::state::Project;
+use shopfloor_core::state::{Pin, Project};
 use shopfloor_engine::ports::{Forge, Forges};
 use shopfloor_engine::{Applied, Engine};
 use shopfloor_store::backend::{self, Backend};
@@ -113,6 +113,11 @@ impl Desk {
 
     /// The projects alone: for whoever needs to know which it is about, the rest of a large floor is a lot to read.
     pub fn projects(&self) -> Result<Vec<Project>> {
+        Ok(shopfloor_engine::records(&mut *self.reader()?)?)
+    }
+
+    /// What people accepted of the projects' configurations.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
         Ok(shopfloor_engine::records(&mut *self.reader()?)?)
     }
 

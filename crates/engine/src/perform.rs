@@ -14,6 +14,7 @@ use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession, Tidy};
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
+use shopfloor_core::protected::Protected;
 use std::cell::Cell;
 
 /// How much of the work done so far a successor is shown.
@@ -73,9 +74,9 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
         }
-        Action::PushBranch { project, issue, branch, reviewed, each_commit, target, .. } => {
+        Action::PushBranch { project, issue, branch, reviewed, each_commit, protected, target, .. } => {
             let tree = Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref());
-            push_branch(ports, &tree, branch, reviewed, *each_commit)
+            push_branch(ports, &tree, branch, (reviewed, *each_commit), protected)
         }
         Action::OpenPr { project, issue, branch, head, .. } => {
             let pr = open_pr(&*ports.forges.of(project)?, *issue, branch, head)?;
@@ -424,8 +425,8 @@ fn push_branch(
     ports: &Ports,
     tree: &Tree,
     branch: &str,
-    reviewed: &[Sha],
-    each_commit: bool,
+    (reviewed, each_commit): (&[Sha], bool),
+    protected: &[String],
 ) -> PortResult<Outcome> {
     let state = ports.workspace.branch_state(tree, branch)?;
     // Half a rebase is nobody's change.
@@ -450,5 +451,12 @@ fn push_branch(
         true => ports.workspace.stands_on(tree, &head)?,
         false => None,
     };
-    Ok(Outcome::Branch(outcome::Branch { head, ahead, dirty, note, same_as, base }))
+    let protected = match note.is_none() && ahead > 0 && !protected.is_empty() {
+        true => {
+            let patterns = Protected::new(protected).map_err(|e| PortError::permanent(Final::Config, e))?;
+            patterns.of(&ports.workspace.changed_paths(tree, base.as_ref(), &head)?)
+        }
+        false => Vec::new(),
+    };
+    Ok(Outcome::Branch(outcome::Branch { head, ahead, dirty, note, same_as, base, protected }))
 }

@@ -117,6 +117,9 @@ pub trait Workspace: Send + Sync {
     /// The newest commit of origin's primary branch that is in `head`. `None`: they have nothing in common.
     fn stands_on(&self, tree: &Tree, head: &Sha) -> PortResult<Option<Sha>>;
 
+    /// Every path that differs between `base` (`None`: nothing) and `head`, by its old and its new name.
+    fn changed_paths(&self, tree: &Tree, base: Option<&Sha>, head: &Sha) -> PortResult<Vec<String>>;
+
     /// Which of the reviewed commits make the same change as `head`: git puts them on top of where `head`
     /// left the primary branch without a conflict, and the result is exactly `head`'s content. With
     /// `each_commit`, that has to hold commit by commit. A commit that cannot be found is left out.

@@ -55,6 +55,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.pulls, &mut rows);
     collect(&mut floor.staff, &mut rows);
     collect(&mut floor.mutes, &mut rows);
+    collect(&mut floor.pins, &mut rows);
     rows
 }
 
@@ -140,6 +141,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "pull" => place(&mut floor.pulls, rows)?,
             "staff" => place(&mut floor.staff, rows)?,
             "mute" => place(&mut floor.mutes, rows)?,
+            "pin" => place(&mut floor.pins, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

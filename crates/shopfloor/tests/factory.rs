@@ -17,6 +17,8 @@ mod branches;
 mod client;
 #[path = "factory/clients.rs"]
 mod clients;
+#[path = "factory/config_accept.rs"]
+mod config_accept;
 #[path = "factory/cost.rs"]
 mod cost;
 #[path = "factory/daemon.rs"]
@@ -64,6 +66,8 @@ mod newcomer;
 mod origin;
 #[path = "factory/people.rs"]
 mod people;
+#[path = "factory/protected.rs"]
+mod protected;
 #[path = "factory/pull_reviews.rs"]
 mod pull_reviews;
 #[path = "factory/pulls.rs"]

@@ -62,6 +62,8 @@ pub struct Checker {
     newest_message: MessageId,
     /// Entries that were found approved, and whether they were to be published then.
     queued: BTreeMap<EntryId, bool>,
+    /// The same for those that change what is protected.
+    with_a_persons_word: BTreeMap<EntryId, bool>,
 }
 
 impl Checker {
@@ -108,6 +110,7 @@ impl Checker {
         self.no_entry_is_forgotten(world, floor, outbox);
         self.people_are_answered(world, floor, outbox);
         self.what_is_queued_is_approved(world, floor);
+        self.what_is_protected_has_a_persons_word(world, floor);
         self.heads_are_judged_fairly(world, floor);
         self.no_parked_job_is_forgotten(world, floor, outbox);
         self.the_person_is_the_boss(world, floor, entries);

@@ -75,6 +75,13 @@ pub struct Git {
     named: Vec<Content>,
 }
 
+/// The file that says to agents what they may do.
+pub const PROTECTED: File = 3;
+
+pub fn path_of(file: File) -> String {
+    if file == PROTECTED { "AGENTS.md".to_owned() } else { format!("src/{file}") }
+}
+
 pub fn sha(commit: u32) -> Sha {
     // People and markers see the first digits, so these have to differ.
     let front = commit.wrapping_mul(0x9e37_79b1) ^ 0x5bd1_e995;

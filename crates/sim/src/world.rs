@@ -47,6 +47,8 @@ pub enum Mutation {
     ForgetsTheCommand,
     /// Every change has the same name, so an approval of one holds for all.
     EveryChangeIsTheSame,
+    /// What a change does to protected files is not seen.
+    HidesWhatIsProtected,
     /// What a person took off a branch comes back with another branch that was begun there.
     BringsBackWhatWasRemoved,
     /// A publication that was carried out is carried out again.

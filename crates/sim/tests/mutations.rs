@@ -112,6 +112,11 @@ fn publishing_again_what_people_took_off_is_caught() {
 }
 
 #[test]
+fn hiding_what_is_protected_is_caught() {
+    check(Mutation::HidesWhatIsProtected, "11 an agent is not a person");
+}
+
+#[test]
 fn an_approval_that_goes_over_to_another_change_is_caught() {
     check(Mutation::EveryChangeIsTheSame, "6 completion is evidence");
 }

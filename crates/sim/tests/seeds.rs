@@ -81,6 +81,7 @@ const COVERAGE: &[&str] = &[
     "published before",
     "nothing to merge",
     "branch moved in the queue",
+    "protected change queued",
     "respawn",
     "session adopted",
     "rescue snapshot",

@@ -11,6 +11,7 @@ use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::tmux_name;
+use shopfloor_core::protected::in_the_repository;
 use shopfloor_core::runtime::{Setup, Values};
 use shopfloor_engine::ports::{Final, PortError, PortResult};
 use std::ffi::OsString;
@@ -33,6 +34,9 @@ impl Launcher<'_> {
     pub fn prepare(&self, env: &mut Environment) -> PortResult<Vec<OsString>> {
         let spec = &self.config.spec;
         let mut values = self.values().map_err(PortError::transient)?;
+        if self.start.role.reviews() {
+            self.as_accepted(&mut values)?;
+        }
         self.set_up(env, &mut values)?;
         let (launch, id) = match (&spec.resume, self.conversation()) {
             (Some(resume), Some(conversation)) => (resume, Some(conversation)),
@@ -47,6 +51,38 @@ impl Launcher<'_> {
             env.push((name.into(), value.into()));
         }
         Ok(argv.into_iter().map(OsString::from).collect())
+    }
+
+    /// A reviewer's command runs the project's files as they were accepted, from a folder of the session's own: those in
+    /// the worktree are the change's.
+    fn as_accepted(&self, values: &mut Values) -> PortResult<()> {
+        let Some(command) = values.get_mut("command") else { return Ok(()) };
+        for (at, word) in command.iter_mut().enumerate() {
+            let path = in_the_repository(word).filter(|path| self.config.files.contains_key(path));
+            match path {
+                Some(path) => {
+                    let file = self.accepted(&path, 0o700).map_err(PortError::transient)?;
+                    *word = file.display().to_string();
+                }
+                None if at == 0 && word.contains('/') && !word.starts_with('/') => {
+                    return Err(self.refuse(format!(
+                        "{word} was not accepted: commit it to the primary branch and run `shopfloor config accept`, or name a program outside of the repository"
+                    )));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts one of the accepted files into the session's folder: where it is there.
+    fn accepted(&self, path: &str, mode: u32) -> io::Result<PathBuf> {
+        let folder = self.layout.session(self.start.epoch).join("accepted");
+        let file = folder.join(path);
+        let text = self.config.files.get(path).map_or("", String::as_str);
+        std::fs::create_dir_all(file.parent().unwrap_or(&folder))?;
+        write_atomic(&file, text.as_bytes(), mode)?;
+        Ok(file)
     }
 
     /// The conversation to continue, if the client can.
@@ -74,7 +110,10 @@ impl Launcher<'_> {
         let home = client::variable(env, "HOME").map(PathBuf::from);
         let config = client::variable(env, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
         let (words, no_mcp) = match role.reviews() {
-            false => mcp::claude(self.config.mcp, &self.config.checkout, self.cwd),
+            false => {
+                let accepted = self.accepted_servers().map_err(PortError::transient)?;
+                mcp::claude(self.config.mcp, &accepted, self.cwd)
+            }
             true => {
                 let users = home.as_ref().map(|home| trust::claude_file(home, config.as_deref()));
                 (self.alone(users.as_deref()).map_err(PortError::transient)?, vec![])
@@ -108,8 +147,19 @@ impl Launcher<'_> {
     /// What keeps Claude Code from what the change that it reviews says to its settings, hooks and servers.
     fn alone(&self, users: Option<&Path>) -> io::Result<Vec<String>> {
         let copy = self.layout.session(self.start.epoch).join("mcp.json");
-        let servers = mcp::claude_reviewer(self.config.mcp, &self.config.checkout, users, &copy)?;
+        let servers = mcp::claude_reviewer(self.config.mcp, &self.accepted_servers()?, users, &copy)?;
         Ok(["--setting-sources".to_owned(), "user".to_owned()].into_iter().chain(servers).collect())
+    }
+
+    /// A folder with the project's files about servers as they were accepted, in their places.
+    fn accepted_servers(&self) -> io::Result<PathBuf> {
+        let folder = self.layout.session(self.start.epoch).join("accepted");
+        for name in [mcp::CLAUDE_FILE, mcp::CODEX_FILE] {
+            if self.config.files.contains_key(name) {
+                self.accepted(name, 0o600)?;
+            }
+        }
+        Ok(folder)
     }
 
     fn set_up_codex(&self, env: &mut Environment, values: &mut Values) -> PortResult<()> {
@@ -118,7 +168,8 @@ impl Launcher<'_> {
         // An unreadable configuration was noticed before, and then nothing is started.
         let own = file.map(|file| Configuration::read(&file)).and_then(Result::ok).unwrap_or_default();
         let mut overrides = settings::codex_overrides(&self.program(), self.cwd);
-        overrides.extend(mcp::codex(self.config.mcp, &own, &self.config.checkout, self.cwd));
+        let accepted = self.accepted_servers().map_err(PortError::transient)?;
+        overrides.extend(mcp::codex(self.config.mcp, &own, &accepted, self.cwd));
         let mut folders = own.writable();
         folders
             .extend(git_folders(self.layout, &self.start.project, self.cwd).map_err(PortError::transient)?);

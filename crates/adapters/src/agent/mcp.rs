@@ -1,8 +1,8 @@
 //! Which servers (MCP) a session's client may use, settled before it starts: a client that finds one it has
 //! not been told about asks, and nobody is there to answer.
 //!
-//! The project's own servers are programs. Those in the person's checkout are in force: what an agent writes
-//! into its worktree starts nothing.
+//! The project's own servers are programs. Those that a person accepted are in force: what an agent writes into its
+//! worktree, or has merged, starts nothing.
 
 use super::codex::Configuration;
 use super::{json_file, settings};
@@ -16,21 +16,21 @@ pub enum Mcp {
     /// No server.
     #[default]
     None,
-    /// The project's servers, as they are in the person's checkout.
+    /// The project's servers, as they were accepted.
     Project,
     /// The servers that the person has set up in the client itself.
     User,
 }
 
-const CLAUDE_FILE: &str = ".mcp.json";
-const CODEX_FILE: &str = ".codex/config.toml";
+pub const CLAUDE_FILE: &str = ".mcp.json";
+pub const CODEX_FILE: &str = ".codex/config.toml";
 
-/// For Claude Code: arguments, and the worktree's servers that must not be used.
-pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<String>) {
+/// For Claude Code: arguments (`accepted`: the folder that has the accepted files), and the worktree's servers that must not be used.
+pub fn claude(mcp: Mcp, accepted: &Path, worktree: &Path) -> (Vec<String>, Vec<String>) {
     match mcp {
         Mcp::None => (vec!["--strict-mcp-config".into()], vec![]),
         Mcp::Project => {
-            let file = checkout.join(CLAUDE_FILE);
+            let file = accepted.join(CLAUDE_FILE);
             let mut words = vec!["--strict-mcp-config".into()];
             if !claude_servers(&file).is_empty() {
                 words.extend(["--mcp-config".into(), file.display().to_string()]);
@@ -45,12 +45,12 @@ pub fn claude(mcp: Mcp, checkout: &Path, worktree: &Path) -> (Vec<String>, Vec<S
 /// person's own servers (`users`: the file that has them) are copied to `copy`.
 pub fn claude_reviewer(
     mcp: Mcp,
-    checkout: &Path,
+    accepted: &Path,
     users: Option<&Path>,
     copy: &Path,
 ) -> io::Result<Vec<String>> {
     if mcp != Mcp::User {
-        return Ok(claude(mcp, checkout, checkout).0);
+        return Ok(claude(mcp, accepted, accepted).0);
     }
     let mut words = vec!["--strict-mcp-config".to_owned()];
     let file = users.and_then(|users| json_file::read(users).ok()).unwrap_or_default();
@@ -69,9 +69,9 @@ fn claude_servers(file: &Path) -> Vec<String> {
 }
 
 /// For Codex: overrides. Codex reads the person's configuration and, in a trusted folder, the worktree's.
-pub fn codex(mcp: Mcp, own: &Configuration, checkout: &Path, worktree: &Path) -> Vec<String> {
+pub fn codex(mcp: Mcp, own: &Configuration, accepted: &Path, worktree: &Path) -> Vec<String> {
     let read = |file: PathBuf| Configuration::read(&file).unwrap_or_default();
-    let (accepted, theirs) = (read(checkout.join(CODEX_FILE)), read(worktree.join(CODEX_FILE)));
+    let (accepted, theirs) = (read(accepted.join(CODEX_FILE)), read(worktree.join(CODEX_FILE)));
     let mut off = own.servers();
     off.extend(theirs.servers());
     off.retain(|name| match mcp {

@@ -44,7 +44,7 @@ use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
 use shopfloor_core::text::{neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -62,8 +62,8 @@ pub struct AgentConfig {
     pub env: Vec<(OsString, OsString)>,
     pub primary_branch: String,
     pub redactor: Redactor,
-    /// The user's own checkout of the project.
-    pub checkout: PathBuf,
+    /// The project's files that sessions are begun with, as they were accepted, by their path below its root.
+    pub files: BTreeMap<String, String>,
     /// What its client need not ask about.
     pub allow: Allowed,
     pub mcp: Mcp,
@@ -119,7 +119,7 @@ impl TmuxAgents {
     }
 
     fn templates(&self, config: &AgentConfig) -> Templates {
-        Templates::new(&config.checkout, self.layout.prompts(), config.prompt.clone())
+        Templates::new(&config.files, self.layout.prompts(), config.prompt.clone())
     }
 
     /// The path that the protocol names, or one of the floor's own if another floor has that. Once chosen, it

@@ -3,6 +3,7 @@
 
 use shopfloor_core::fill;
 use shopfloor_core::ids::Role;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -16,20 +17,29 @@ const EMBEDDED: [(&str, &str); 5] = [
     ("review-protocol", include_str!("prompts/review-protocol.md")),
 ];
 
+/// Where a project has its own.
+const PROMPTS: &str = ".shopfloor/prompts";
+
 const TEMPLATE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Where templates are looked for; the first folder that has one wins.
+/// The names of the templates that there are anyway.
+pub fn embedded_prompts() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// Where templates are looked for: among the project's, as they were accepted, then in the floor's folder.
 #[derive(Clone, Debug, Default)]
 pub struct Templates {
-    folders: Vec<PathBuf>,
+    project: BTreeMap<String, String>,
+    floor: PathBuf,
     /// The template that the project chose instead of the role's own.
     chosen: Option<String>,
 }
 
 impl Templates {
-    /// `project`: the project's checkout, in which agents do not work.
-    pub fn new(project: &Path, floor: PathBuf, chosen: Option<String>) -> Self {
-        Templates { folders: vec![project.join(".shopfloor/prompts"), floor], chosen }
+    /// `project`: the project's accepted files, by their path below its root.
+    pub fn new(project: &BTreeMap<String, String>, floor: PathBuf, chosen: Option<String>) -> Self {
+        Templates { project: project.clone(), floor, chosen }
     }
 
     /// A role's template, or a part of it such as `-protocol`, filled in. The error names the file.
@@ -48,8 +58,10 @@ impl Templates {
             match self.in_folders(&name)? {
                 Some(found) => return Ok(found),
                 None if part.is_empty() => {
-                    let folders: Vec<_> = self.folders.iter().map(|f| f.display().to_string()).collect();
-                    return Err(format!("there is no prompt template {name}.md in {}", folders.join(" or ")));
+                    let floor = self.floor.display();
+                    return Err(format!(
+                        "there is no prompt template {name}.md that was accepted in {PROMPTS}, nor one in {floor}"
+                    ));
                 }
                 None => {}
             }
@@ -64,16 +76,17 @@ impl Templates {
     }
 
     fn in_folders(&self, name: &str) -> Result<Option<(String, String)>, String> {
-        for folder in &self.folders {
-            let path = folder.join(format!("{name}.md"));
-            let origin = path.display().to_string();
-            match read(&path) {
-                Ok(text) => return Ok(Some((text, origin))),
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(format!("the prompt template {origin} cannot be read: {e}")),
-            }
+        let own = format!("{PROMPTS}/{name}.md");
+        if let Some(text) = self.project.get(&own) {
+            return Ok(Some((text.clone(), own)));
         }
-        Ok(None)
+        let path = self.floor.join(format!("{name}.md"));
+        let origin = path.display().to_string();
+        match read(&path) {
+            Ok(text) => Ok(Some((text, origin))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(format!("the prompt template {origin} cannot be read: {e}")),
+        }
     }
 }
 
@@ -93,35 +106,37 @@ mod tests {
     #[test]
     fn the_projects_template_goes_before_the_floors_and_the_embedded() {
         let folder = tempfile::tempdir().unwrap();
-        let (project, floor) = (folder.path().join("project"), folder.path().join("prompts"));
-        let templates = Templates::new(&project, floor.clone(), None);
+        let floor = folder.path().join("prompts");
+        let own =
+            |name: &str, text: &str| BTreeMap::from([(format!("{PROMPTS}/{name}.md"), text.to_owned())]);
         let values = [("issue", "7"), ("messages", "m")];
-        let filled = |part| templates.fill(Role::DEV, part, &values);
-        let protocol = templates.fill(Role::REVIEW, "-protocol", &values).unwrap();
+        let filled = |project: &BTreeMap<String, String>, role, part| {
+            Templates::new(project, floor.clone(), None).fill(role, part, &values)
+        };
+        let none = BTreeMap::new();
+        let protocol = filled(&none, Role::REVIEW, "-protocol").unwrap();
         assert!(protocol.contains("{\"verdict\": \"APPROVE\""));
         std::fs::create_dir_all(&floor).unwrap();
         std::fs::write(floor.join("dev.md"), "floor {issue}").unwrap();
-        assert_eq!(filled("").unwrap(), "floor 7");
-        let own = project.join(".shopfloor/prompts");
-        std::fs::create_dir_all(&own).unwrap();
-        std::fs::write(own.join("dev.md"), "project {issue}").unwrap();
-        assert_eq!(filled("").unwrap(), "project 7");
+        assert_eq!(filled(&none, Role::DEV, "").unwrap(), "floor 7");
+        assert_eq!(filled(&own("dev", "project {issue}"), Role::DEV, "").unwrap(), "project 7");
         // What is wrong is said, with the file, and nothing else is taken in its place.
-        std::fs::write(own.join("dev.md"), "{isue}").unwrap();
-        let error = filled("").unwrap_err();
+        let error = filled(&own("dev", "{isue}"), Role::DEV, "").unwrap_err();
         assert!(
             error.contains("isue") && error.contains("prompts/dev.md") && error.contains("{issue}"),
             "{error}"
         );
-        std::fs::write(own.join("dev.md"), [0xff, 0xfe]).unwrap();
-        assert!(filled("").unwrap_err().contains("cannot be read"));
-        std::fs::write(own.join("dev.md"), "x".repeat(65 * 1024)).unwrap();
-        assert!(filled("").unwrap_err().contains("more than"));
+        std::fs::write(floor.join("dev.md"), [0xff, 0xfe]).unwrap();
+        assert!(filled(&none, Role::DEV, "").unwrap_err().contains("cannot be read"));
+        std::fs::write(floor.join("dev.md"), "x".repeat(65 * 1024)).unwrap();
+        assert!(filled(&none, Role::DEV, "").unwrap_err().contains("more than"));
         // One that was chosen has to be there, but not its parts.
-        let chosen = Templates::new(&project, floor, Some("careful".into()));
-        assert!(chosen.fill(Role::DEV, "", &values).unwrap_err().contains("no prompt template careful.md"));
-        std::fs::write(own.join("careful.md"), "slowly {issue}").unwrap();
-        assert_eq!(chosen.fill(Role::DEV, "", &values).unwrap(), "slowly 7");
-        assert_eq!(chosen.fill(Role::REVIEW, "-protocol", &values).unwrap(), protocol);
+        let chosen = |project: &BTreeMap<String, String>, role, part| {
+            Templates::new(project, floor.clone(), Some("careful".into())).fill(role, part, &values)
+        };
+        let missing = chosen(&none, Role::DEV, "").unwrap_err();
+        assert!(missing.contains("no prompt template careful.md"), "{missing}");
+        assert_eq!(chosen(&own("careful", "slowly {issue}"), Role::DEV, "").unwrap(), "slowly 7");
+        assert_eq!(chosen(&none, Role::REVIEW, "-protocol").unwrap(), protocol);
     }
 }

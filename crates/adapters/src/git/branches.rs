@@ -4,7 +4,7 @@
 use super::chain::{Links, merge_trees};
 use super::commit::Commit;
 use super::origin::Origin;
-use super::run::{GitError, Repo, branch_ref};
+use super::run::{GitError, GitResult, Repo, WITH_SUBMODULES, branch_ref};
 use shopfloor_core::hints;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::planner::TreeId;
@@ -104,6 +104,27 @@ fn is_to_come(origin: &dyn Origin, on: &Sha, name: &str) -> bool {
 
 fn changes_nothing(near: &Repo, on: &Sha, head: &Sha, tree: &Sha) -> Result<bool, GitError> {
     Ok(merge_trees(near, on, head)?.ok().as_ref() == Some(tree))
+}
+
+/// The tree of nothing, which git always knows.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// Every path that differs between two commits, by its old and its new name; `None`: between nothing and `head`.
+pub(super) fn changed_paths(repo: &Repo, base: Option<&Sha>, head: &Sha) -> GitResult<Vec<String>> {
+    let base = base.map_or(EMPTY_TREE, Sha::as_str);
+    let range = ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, base, head.as_str()];
+    let listed = repo.call("diff-tree").args(range).text()?;
+    Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// The paths that a branch of origin changes, seen from where it left the branch it is to land on.
+pub fn changes(origin: &dyn Origin, onto: &str, head: &Sha) -> PortResult<Vec<String>> {
+    let near = origin.near();
+    let base = match near.refs(&[&branch_ref(onto)?])?.remove(0) {
+        Some(onto) => near.merge_base(&onto, head)?,
+        None => None,
+    };
+    Ok(changed_paths(near, base.as_ref(), head)?)
 }
 
 /// Where the primary branch is, and whether it still has everything it was `known` to have. `None`: there is

@@ -154,6 +154,12 @@ impl Workspace for GitWorkspace {
         Ok(look.merge_base(&site.primary_now()?, head)?)
     }
 
+    fn changed_paths(&self, tree: &Tree, base: Option<&Sha>, head: &Sha) -> PortResult<Vec<String>> {
+        let site = self.site_now(tree)?;
+        let look = site.looking_into(self.open(tree)?.as_ref());
+        Ok(super::branches::changed_paths(&look, base, head)?)
+    }
+
     fn push(&self, tree: &Tree, branch: &str) -> PortResult<Sha> {
         let site = self.site_now(tree)?;
         let full = branch_ref(branch)?;

@@ -22,9 +22,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// In the root of the user's checkout: more patterns.
-const FILE: &str = ".worktreeinclude";
-const PATTERNS_BYTES_MAX: u64 = 64 * 1024;
 const LIST_BYTES_MAX: usize = 1024 * 1024;
 const FILES_MAX: usize = 1_000;
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -32,14 +29,9 @@ const BYTES_MAX: u64 = 64 * 1024 * 1024;
 const NOTES_MAX: usize = 5;
 const TEMPORARY: &str = "shopfloor-copy";
 
-/// What is to be copied: the configured patterns and those of the checkout's own list.
-pub(super) fn patterns(config: &SetupConfig) -> io::Result<String> {
-    let mut all: String = config.include.iter().map(|pattern| format!("{pattern}\n")).collect();
-    let path = config.checkout.join(FILE);
-    if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file()) {
-        File::open(&path)?.take(PATTERNS_BYTES_MAX).read_to_string(&mut all)?;
-    }
-    Ok(all)
+/// What is to be copied.
+pub(super) fn patterns(config: &SetupConfig) -> String {
+    config.include.iter().map(|pattern| format!("{pattern}\n")).collect()
 }
 
 /// Copies what the patterns name; returns what was left out, and why. `list` is a file of ours for the

@@ -54,7 +54,7 @@ pub struct SetupConfig {
     pub teardown: Vec<String>,
     /// For all commands of one kind together.
     pub timeout: Duration,
-    /// Patterns, as in a `.gitignore`.
+    /// Patterns, as in a `.gitignore`; one may be several lines.
     pub include: Vec<String>,
     pub ports: RangeInclusive<u16>,
     pub env: Vec<(OsString, OsString)>,
@@ -215,7 +215,7 @@ impl Setup for WorktreeSetup {
             PortError::transient(format!("there is no worktree {}", path.display()))
         })?;
         let port = port::give(&self.layout, &self.folder(tree), &config.ports)?;
-        let patterns = include::patterns(&config).map_err(|e| trouble("set up", &worktree, &e))?;
+        let patterns = include::patterns(&config);
         let wanted = digest(&config, &patterns);
         let done = worktree.git_dir.join(DONE);
         if wanted.is_empty() || fs::read(&done).is_ok_and(|known| known == wanted.as_bytes()) {

@@ -72,13 +72,13 @@ fn only_files_that_git_ignores_here_and_there_are_copied_and_nobody_keeps_them_f
         }
         fs::set_permissions(from.join(".env"), fs::Permissions::from_mode(0o600)).expect("mode");
         floor.write(from, ".git/info/exclude", "only-here.txt\nwanted\nsecret-dir-target\n");
-        floor.write(from, ".worktreeinclude", "# more\nsecret*\nwanted\n");
         symlink("secret", from.join("link.local")).expect("link");
         let to = floor.prepare(1);
         floor.write(&to, "have", "ours\n");
         // A link in the worktree leads nowhere else, either.
         symlink(floor.home.path(), to.join("config")).expect("link");
-        let include = commands(&[".env", "*.local", "plain.txt", "only-here.txt", "have"]);
+        let include =
+            commands(&[".env", "*.local", "plain.txt", "only-here.txt", "have", "# more\nsecret*\nwanted\n"]);
         let outfit = done(floor, SetupConfig { include, ..config(floor) }, 1);
         let text = |name: &str| fs::read_to_string(to.join(name)).ok();
         assert_eq!(text(".env").as_deref(), Some("A=1\n"));

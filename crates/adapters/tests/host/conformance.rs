@@ -145,7 +145,7 @@ fn staffed(story: impl Fn(&Staffed)) {
         env: vec![("PATH".into(), path_variable())],
         primary_branch: "main".to_owned(),
         redactor: Redactor::default(),
-        checkout: folder.clone(),
+        files: std::collections::BTreeMap::new(),
         allow: Allowed::default(),
         mcp: Mcp::None,
         prompt: None,

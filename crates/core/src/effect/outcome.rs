@@ -195,6 +195,9 @@ pub struct Branch {
     /// The newest commit of the primary branch that is in it.
     #[serde(default)]
     pub base: Option<Sha>,
+    /// The protected files that it changes, as far as they are named.
+    #[serde(default)]
+    pub protected: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

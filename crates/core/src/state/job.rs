@@ -341,6 +341,12 @@ pub struct KnownHeads {
     pub red: Option<RedHead>,
     /// The commit of the primary branch that the newest head stands on.
     pub base: Option<Sha>,
+    /// Which protected files the newest head changes, if that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protected: Option<ProtectedFiles>,
+    /// The newest head that a person was asked to approve because of such files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persons_word_asked: Option<Sha>,
     /// Heads that make the same change as others published earlier; bounded.
     pub same_changes: Vec<SameChange>,
 }
@@ -445,6 +451,14 @@ pub struct Rounds {
 pub struct RedHead {
     pub head: Sha,
     pub runs: u32,
+}
+
+/// The protected files that a head changes. `by`: the patterns they were looked for by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedFiles {
+    pub head: Sha,
+    pub by: Vec<String>,
+    pub files: Vec<String>,
 }
 
 /// `head` is `of`, put on top of another commit of the primary branch, and nothing else.

@@ -103,12 +103,15 @@ impl Pull {
 
     /// The newest request for changes by a person who has not withdrawn it.
     pub fn objection(&self) -> Option<&SeenReview> {
+        self.words_of_people().rfind(|r| r.verdict == Verdict::RequestChanges)
+    }
+
+    /// What each person who has decided said last.
+    fn words_of_people(&self) -> impl DoubleEndedIterator<Item = &SeenReview> {
         let decided = |r: &&SeenReview| !r.agent && r.verdict != Verdict::Discuss;
-        let newest_of_its_author = |r: &&SeenReview| {
+        self.reviews.iter().filter(decided).filter(move |r| {
             !self.reviews.iter().filter(decided).any(|other| other.author == r.author && other.id > r.id)
-        };
-        let mut people = self.reviews.iter().filter(decided).filter(newest_of_its_author);
-        people.rfind(|r| r.verdict == Verdict::RequestChanges)
+        })
     }
 }
 
@@ -126,7 +129,37 @@ pub enum ReviewStanding {
     Refused(SeenReview),
 }
 
+/// Whether a change needs a person's approval, whoever else has approved it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PersonsWord {
+    /// It changes nothing that is protected.
+    NotNeeded,
+    /// A person approves this very change.
+    Given,
+    /// It changes these files, and no person approves it.
+    Needed(Vec<String>),
+    /// What it changes was not looked at, or not by the patterns that count now.
+    Unknown,
+}
+
 impl Floor {
+    /// Whether a person has to approve this head, and has. An agent's approval is not asked about.
+    pub fn persons_word(&self, job: &Job, head: &Sha) -> PersonsWord {
+        let policy = self.policy(&job.project);
+        if policy.protected.is_empty() {
+            return PersonsWord::NotNeeded;
+        }
+        let of_it = |r: &&SeenReview| job.known.is_same_change(&r.head, head, policy.lands_each_commit());
+        let known = job.known.protected.as_ref().filter(|p| p.head == *head && p.by == policy.protected);
+        let mut people = self.pull_of(job).into_iter().flat_map(Pull::words_of_people).filter(of_it);
+        match known {
+            Some(known) if known.files.is_empty() => PersonsWord::NotNeeded,
+            _ if people.any(|r| r.verdict == Verdict::Approve) => PersonsWord::Given,
+            Some(known) => PersonsWord::Needed(known.files.clone()),
+            None => PersonsWord::Unknown,
+        }
+    }
+
     /// The session that reviewed, or reviews, a pull request that no job carries, if it has not ended.
     pub fn review_left(&self, project: &ProjectName, pr: PrNumber) -> Option<&Session> {
         let here = |s: &&Session| s.project == *project && s.assignment.number().0 == pr.0;

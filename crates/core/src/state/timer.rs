@@ -43,6 +43,8 @@ pub enum Due {
     Job(JobId),
     /// People are asked to look at something that keeps failing and being retried.
     Trouble(ProjectName),
+    /// People are reminded that a configuration waits to be accepted.
+    Config(ProjectName),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -70,6 +72,7 @@ impl Due {
             Due::Tidy(_) => "tidy",
             Due::Job(_) => "job",
             Due::Trouble(_) => "trouble",
+            Due::Config(_) => "config",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -87,9 +90,11 @@ impl fmt::Display for Due {
             Due::Handback(epoch) | Due::Resume(epoch) | Due::Review(epoch) => write!(f, "session {epoch}"),
             Due::Held(message) | Due::Delivery(message) => write!(f, "message {message}"),
             Due::Checkpoint(job) | Due::Release(job) | Due::Job(job) => write!(f, "job {job}"),
-            Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
-                project.fmt(f)
-            }
+            Due::Tidy(project)
+            | Due::Trouble(project)
+            | Due::Config(project)
+            | Due::Staff(project)
+            | Due::Dependencies(project) => project.fmt(f),
             Due::Queue(queue) | Due::Signing(queue) => {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
             }
@@ -143,6 +148,10 @@ impl Floor {
         });
         let staff =
             self.staff.iter().map(|staff| timer(Staff::wake_at(staff), Due::Staff(staff.project.clone())));
+        let pins = self.pins.iter().map(|pin| {
+            let again = pin.differs.as_ref().map(|differs| differs.again_at);
+            timer(again, Due::Config(pin.project.clone()))
+        });
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -155,7 +164,7 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all = records.chain(staff).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = records.chain(staff).chain(pins).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

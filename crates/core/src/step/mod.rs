@@ -8,6 +8,7 @@ mod attention;
 mod jobs;
 mod mirror;
 mod performed;
+mod pins;
 mod projects;
 mod queue;
 mod sessions;
@@ -21,6 +22,7 @@ mod tests;
 pub(crate) use attention::Attention;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
+pub(crate) use pins::Pins;
 pub(crate) use projects::Projects;
 pub(crate) use queue::Queues;
 pub(crate) use sessions::{HELD_FOR, Sessions};
@@ -118,6 +120,10 @@ impl<'a> Turn<'a> {
         match event {
             Event::ProjectSet { project, checkout, policy } => self.project_set(project, checkout, policy),
             Event::ProjectPaused { project, why } => self.project_paused(project, why),
+            Event::ConfigAccepted { project, text, ahead, by } => {
+                self.config_accepted(project, text, ahead.as_deref(), by);
+            }
+            Event::ConfigSeen { project, text, diff } => self.config_seen(project, text, diff),
             Event::Observed { project, page } => {
                 self.turn_the_page(project, page);
                 page.seen.0.iter().for_each(|observation| self.observed(project, observation));

@@ -35,8 +35,8 @@ impl Turn<'_> {
                 self.finishing_done(*job, action);
                 self.session_cleared(*job);
             }
-            (Action::PushBranch { job, each_commit, .. }, Outcome::Branch(branch)) => {
-                self.branch_pushed(*job, *each_commit, branch);
+            (Action::PushBranch { job, each_commit, protected, .. }, Outcome::Branch(branch)) => {
+                self.branch_pushed(*job, *each_commit, protected, branch);
             }
             (Action::Checkpoint { job, .. }, Outcome::Checkpoint(made)) => self.checkpoint_made(*job, made),
             (Action::OpenPr { job, head, .. }, Outcome::PrOpen(outcome::PrOpen { pr })) => {

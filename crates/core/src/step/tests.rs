@@ -16,7 +16,9 @@ mod order;
 mod people;
 mod persons_branch;
 mod phases;
+mod pins;
 mod primary;
+mod protected;
 mod pull_reviews;
 mod queue;
 mod records;
@@ -86,6 +88,8 @@ struct Scene {
     staffed: bool,
     /// What branches stand on; an older program did not say.
     base: Option<Sha>,
+    /// The protected files that branches change.
+    protected: Vec<String>,
 }
 
 impl Scene {
@@ -100,6 +104,7 @@ impl Scene {
             revision: 0,
             staffed: true,
             base: None,
+            protected: Vec::new(),
         };
         scene.event(Event::ProjectSet { project: project(), checkout: "co".into(), policy });
         scene
@@ -229,6 +234,7 @@ impl Scene {
                 note: None,
                 same_as,
                 base: self.base.clone(),
+                protected: self.protected.clone(),
             }),
         )
     }

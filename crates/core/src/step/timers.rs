@@ -36,6 +36,7 @@ impl Turn<'_> {
             Due::Tidy(project) => self.tidy(&project, false),
             Due::Job(job) => self.job_due(job),
             Due::Trouble(project) => self.troubles_due(&project),
+            Due::Config(project) => self.config_due(&project),
             Due::Staff(project) => self.staff_due(&project),
             Due::Dependencies(project) => self.dependencies_due(&project),
             Due::Queue(queue) => self.plan(&queue, &PlanEvent::Tick),

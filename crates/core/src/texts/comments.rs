@@ -1,6 +1,6 @@
 //! Comments on issues and pull requests.
 
-use super::span;
+use super::{files_in_words, span};
 use crate::effect::{EntryEnd, Telling};
 use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, QuestionId, Sha};
 use crate::label::Label;
@@ -114,6 +114,15 @@ pub fn no_review(pr: PrNumber, head: &Sha, within: Duration) -> String {
         "Pull request #{pr} waits for a review: nobody has reviewed {} in {}. Review it with {}.",
         head.short(),
         span(within),
+        review_it(pr)
+    )
+}
+
+pub fn persons_word(pr: PrNumber, head: &Sha, files: &[String]) -> String {
+    format!(
+        "{} changes what runs, or says what may run: {}. It lands only if a person approves it, whoever else has: {}.",
+        head.short(),
+        files_in_words(files),
         review_it(pr)
     )
 }

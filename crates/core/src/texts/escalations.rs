@@ -1,6 +1,6 @@
 //! What people are told because a job, an issue or a project does not get on. The merge queue's are in [`super::queue`].
 
-use super::{issues, span};
+use super::{files_in_words, issues, span};
 use crate::ids::{IssueNumber, PrNumber, Sha};
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ pub fn ends_later(reason: &str) -> String {
 
 pub fn no_review(head: &Sha, within: Duration) -> String {
     format!("no review of {} in {}", head.short(), span(within))
+}
+
+pub fn persons_word(head: &Sha, files: &[String]) -> String {
+    format!("{} waits for a person's approval: it changes {}", head.short(), files_in_words(files))
 }
 
 pub fn person_has_to_review(why: &str) -> String {

@@ -37,6 +37,10 @@ pub fn objection(job: JobId, review: u64, head: &Sha) -> String {
     format!("objection-{job}-{review}-{}", head.short())
 }
 
+pub fn persons_word(job: JobId, head: &Sha) -> String {
+    format!("persons-word-{job}-{}", head.short())
+}
+
 pub fn entry_end(entry: EntryId, end: EntryEnd) -> String {
     format!("merge-queue-entry-{entry}-{}", end.as_str())
 }

@@ -24,6 +24,7 @@ pub mod records;
 pub use first_line::{FirstLine, NoFirstLine};
 
 use crate::ids::IssueNumber;
+use crate::text::one_line;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -41,6 +42,15 @@ pub fn span(d: Duration) -> String {
 /// `#1, #2`, or with another word between them.
 pub fn issues(numbers: &[IssueNumber], between: &str) -> String {
     numbers.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(between)
+}
+
+/// The names of files, as far as they fit into a sentence.
+pub fn files_in_words(files: &[String]) -> String {
+    const NAMED: usize = 8;
+    let named: Vec<String> = files.iter().take(NAMED).map(|file| one_line(file, 100)).collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
 }
 
 /// `1 file`, `2 files`.

@@ -1,8 +1,10 @@
 //! What people are asked, and how they can answer: questions of the factory, dialogs of clients, agents that cannot work.
 
-use crate::ids::{IssueNumber, QuestionId, Role};
+use crate::event::Accepter;
+use crate::ids::{IssueNumber, ProjectName, QuestionId, Role};
 use crate::runtime::DialogKind;
 use crate::state::{About, SessionAsk};
+use crate::text::one_line;
 
 // ---- questions of jobs ---------------------------------------------------------------------------
 
@@ -26,6 +28,43 @@ pub fn still_waits(question: &str) -> String {
 
 pub fn default_taken(default: &str) -> String {
     format!("nobody answered in time: the default is taken: {default}")
+}
+
+// ---- what of a configuration is in force ---------------------------------------------------------
+
+pub fn config_accepted(by: &Accepter) -> String {
+    match by {
+        Accepter::Person(name) => format!("{} accepted its configuration", one_line(name, 80)),
+        Accepter::First => {
+            "its configuration is in force as it was found: from now on a change of what executes or grants has to be accepted".to_owned()
+        }
+        Accepter::Policy => "its configuration was taken over: floor.toml accepts every change".to_owned(),
+    }
+}
+
+pub fn config_differs(question: QuestionId) -> String {
+    format!(
+        "its configuration was changed in what executes or grants, and is not in force (q{question}): `shopfloor config diff` shows the change, `shopfloor config accept` puts it in force"
+    )
+}
+
+/// In a question to people.
+pub fn config_differs_so(diff: &str) -> String {
+    format!(
+        "What executes or grants was changed in the project's configuration. What was accepted stays in force until `shopfloor config accept`.\n{diff}"
+    )
+}
+
+pub fn not_granted(project: &ProjectName, names: &[String]) -> String {
+    let words: Vec<String> = names.iter().map(|name| format!("{:?}", one_line(name, 80))).collect();
+    format!(
+        "`pass_env` names what floor.toml does not grant: `shopfloor config accept` adds it, as [grants.{project}] pass_env = [{}]",
+        words.join(", ")
+    )
+}
+
+pub fn config_agrees_again() -> &'static str {
+    "its configuration is what was accepted again"
 }
 
 // ---- questions of sessions -----------------------------------------------------------------------

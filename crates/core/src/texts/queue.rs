@@ -1,6 +1,6 @@
 //! What is said of the merge queue, the branches work lands on, and the user's own checkout.
 
-use super::{checks, reasons, span};
+use super::{checks, files_in_words, reasons, span};
 use crate::effect::CiReport;
 use crate::event::BranchAsk;
 use crate::ids::{EntryId, IssueNumber, Sha, Target};
@@ -60,7 +60,17 @@ pub fn hindrance(hindrance: &Hindrance) -> String {
         Hindrance::Landing => "an earlier head of it is being published".to_owned(),
         Hindrance::NoChecks => no_checks().to_owned(),
         Hindrance::NotApproved(head) => not_approved(head),
+        Hindrance::NoPersonsWord(head, files) => persons_word_missing(head, files),
     }
+}
+
+/// `files`: those that need it, if they are known.
+pub fn persons_word_missing(head: &Sha, files: &[String]) -> String {
+    let what = match files {
+        [] => "what it changes was not looked at".to_owned(),
+        files => format!("it changes {}", files_in_words(files)),
+    };
+    format!("no person has approved its head {}, and {what}", head.short())
 }
 
 fn carried_by(issue: IssueNumber) -> String {

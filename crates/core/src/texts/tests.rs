@@ -3,7 +3,7 @@
 use super::comments::{Ended, Next};
 use super::*;
 use crate::effect::{Action, CiReport, CiVerdict, EntryEnd, Outcome, Telling, Verdict};
-use crate::event::BranchAsk;
+use crate::event::{Accepter, BranchAsk};
 use crate::guard::{Ask, Rule};
 use crate::ids::*;
 use crate::label::Label;
@@ -293,6 +293,7 @@ fn to_agents() {
 #[test]
 fn on_issues_and_pull_requests() {
     page!(comments:
+        persons_word(PrNumber(7), &a(), &files()),
         question("A or B?", &asked(&["A", "B"], Some("A")), Some(ten_minutes())),
         question("Which name?", &asked(&[], None), Some(ten_minutes())),
         question("Which name?", &asked(&[], None), None),
@@ -312,6 +313,7 @@ fn on_issues_and_pull_requests() {
         follow_up("The parser panics on an empty line.", PrNumber(9)),
     );
     page!(markers:
+        persons_word(JobId(3), &a()),
         follow_up("the parser panics on an empty line"),
         question(QuestionId(5)),
         answer(QuestionId(5)),
@@ -536,6 +538,13 @@ fn to_people() {
         waits_in_dialog(Role::DEV, DialogKind::Asks, &dialog(false), "dev-app-3-e4"),
         cannot_be_told(Role::DEV, &held(), "dev-app-3-e4"),
         answered(QuestionId(5), "Yes"),
+        config_accepted(&Accepter::Person("ann".into())),
+        config_accepted(&Accepter::First),
+        config_accepted(&Accepter::Policy),
+        config_differs(QuestionId(5)),
+        config_differs_so("-required = true\n+required = false\n"),
+        config_agrees_again(),
+        not_granted(&"greeter".parse().expect("a name"), &["NPM_TOKEN".into(), "KEY".into()]),
         answer_not_typed(QuestionId(5), people::dialog_gone(), QuestionId(6)),
         dialog_gone(),
         outage("dev and review", "claude is not installed", QuestionId(5)),
@@ -543,6 +552,7 @@ fn to_people() {
         not_set("NPM_TOKEN"),
     );
     page!(escalations:
+        persons_word(&a(), &files()),
         agent_waits(),
         takes_long("merging"),
         background_work(hour(), "cargo test"),
@@ -572,6 +582,7 @@ fn about_the_merge_queue() {
         red: true,
     };
     page!(queue:
+        persons_word_missing(&a(), &files()),
         queued(EntryId(6), &a()),
         queued_by_person(EntryId(6), &branch_ask()),
         moved_after_approval(EntryId(6), Some(&b())),

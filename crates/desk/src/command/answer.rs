@@ -5,7 +5,7 @@ use shopfloor_core::delivery::plan;
 use shopfloor_core::event::{Event, NoteKind};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, QuestionId};
 use shopfloor_core::runtime::Glob;
-use shopfloor_core::state::{About, AnswerEnd, Floor, JobState, Outage, Session, SessionAsk};
+use shopfloor_core::state::{About, AnswerEnd, Floor, JobState, Outage, Pin, Session, SessionAsk};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,14 @@ impl Desk {
             self.submit(&Event::StaffTouched { project: Some(project.clone()) })?;
             return Ok(Answered::TriedAgain { project: project.clone() });
         }
+        if let Meant::Question(id) = meant
+            && let Some(pin) = engine.floor().pins.iter().find(|pin| asks_about(pin, id))
+        {
+            let why = format!("q{id} is about the configuration of {}, which no answer changes", pin.project);
+            return Err(Error::failed(why).hint(
+                "`shopfloor config diff` shows the change, `shopfloor config accept` puts it in force; undoing it ends the question",
+            ));
+        }
         let Some(open) = find(engine.floor(), meant, project) else {
             let what = match meant {
                 Meant::Question(id) => format!("there is no open question q{id}"),
@@ -123,6 +131,10 @@ fn find(floor: &Floor, meant: Meant, project: Option<&ProjectName>) -> Option<Op
         })
     };
     of_jobs.or_else(|| floor.sessions.iter().find_map(of_session))
+}
+
+fn asks_about(pin: &Pin, question: QuestionId) -> bool {
+    pin.differs.as_ref().is_some_and(|differs| differs.question == question)
 }
 
 fn held_for(floor: &Floor, id: QuestionId) -> Option<(&ProjectName, &Outage)> {

@@ -9,6 +9,7 @@ use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::{BranchAsk, Event};
 use shopfloor_core::forge::{PrState, PrSummary, Review};
 use shopfloor_core::ids::{PrNumber, ProjectName, Sha, Target};
+use shopfloor_core::protected::Protected;
 use shopfloor_core::state::{Entry, Floor, Project};
 use shopfloor_core::step::{Hindrance, may_queue};
 use shopfloor_core::text;
@@ -106,6 +107,14 @@ impl Desk {
                 approval(self, engine.floor(), project, &asked, pr.as_ref())?
             }
         };
+        let protected = self.protected_files(asking, &found.head, wish.target.as_ref())?;
+        let unapproved = match approves
+            || protected.is_empty()
+            || self.has_persons_approval(project, &found.head, pr.as_ref())?
+        {
+            true => Vec::new(),
+            false => protected,
+        };
         let (title, message) = words(self, project, pr.as_ref(), found.subject)?;
         let to = wish.target.as_ref().map(|target| format!(" --to {}", target.branch())).unwrap_or_default();
         let ask = BranchAsk {
@@ -122,10 +131,36 @@ impl Desk {
             alone: wish.alone,
             target: wish.target,
             after: found.after,
+            unapproved,
         };
         may_queue(engine.floor(), &project.name, &ask)
             .map_err(|why| refused(name, &to, &why, by, pr.as_ref(), against.as_deref()))?;
         Ok((ask, pr))
+    }
+
+    /// The protected files that a head changes.
+    fn protected_files(
+        &self,
+        asking: &Asking<'_>,
+        head: &Sha,
+        target: Option<&Target>,
+    ) -> Result<Vec<String>> {
+        let policy = &asking.project.policy;
+        if policy.protected.is_empty() {
+            return Ok(Vec::new());
+        }
+        let patterns = Protected::new(&policy.protected).map_err(Error::usage)?;
+        let changed = branches::changes(&*(asking.origin)()?, policy.branch_of(target), head);
+        Ok(patterns.of(&changed.map_err(|e| Error::failed(e.to_string()))?))
+    }
+
+    /// Whether a person approved this very head.
+    fn has_persons_approval(&self, project: &Project, head: &Sha, pr: Option<&PrSummary>) -> Result<bool> {
+        let Some(pr) = pr else { return Ok(false) };
+        let reviews = answer(self.forge(&project.name)?.pull(pr.number))?.reviews;
+        let approves =
+            |r: &Review| r.head == *head && r.verdict == Verdict::Approve && r.dismissed_at.is_none();
+        Ok(reviews.iter().any(|r| approves(r) && !by_agent(r)))
     }
 
     /// Takes the branch out of the queue.
@@ -178,6 +213,10 @@ fn words(
     Ok((text::one_line(&pr.title, 200), Some(message).filter(|message| !message.is_empty())))
 }
 
+fn by_agent(review: &Review) -> bool {
+    [AUTHOR, REVIEW_ACCOUNT].contains(&review.author.as_str())
+}
+
 /// What is to be merged, and into what.
 struct Asked<'a> {
     branch: &'a str,
@@ -198,7 +237,6 @@ fn approval(
     // A pull request was reviewed for the primary branch: elsewhere, the same head is another change.
     if let Some(pr) = pr.filter(|_| target.is_none()) {
         let reviews = answer(desk.forge(&project.name)?.pull(pr.number))?.reviews;
-        let by_agent = |r: &Review| [AUTHOR, REVIEW_ACCOUNT].contains(&r.author.as_str());
         let asks = |r: &&Review| r.verdict == Verdict::RequestChanges && r.dismissed_at.is_none();
         let objection = reviews.iter().filter(|r| !by_agent(r)).rfind(asks);
         // A review that only discusses decides nothing.
@@ -232,10 +270,12 @@ fn refused(
     let error = Error::failed(format!("{name} cannot be queued: {why}{since}"));
     let approve = format!("`shopfloor merge-queue add {name}{to} --approve` approves that head in your name");
     match (why, pr) {
-        (Hindrance::NotApproved(_), Some(pr)) if to.is_empty() && pr.author != by => {
+        (Hindrance::NotApproved(_) | Hindrance::NoPersonsWord(..), Some(pr))
+            if to.is_empty() && pr.author != by =>
+        {
             error.hint(format!("{approve}; so does `shopfloor pr review {} --approve`", pr.number))
         }
-        (Hindrance::NotApproved(_), _) => error.hint(approve),
+        (Hindrance::NotApproved(_) | Hindrance::NoPersonsWord(..), _) => error.hint(approve),
         (Hindrance::NoChecks, _) => {
             error.hint("add [ci] steps to shopfloor.toml, or say there that it has none: no_checks = true")
         }

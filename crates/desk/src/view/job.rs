@@ -8,9 +8,12 @@ use serde::Serialize;
 use shopfloor_core::ids::{Assignment, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
 use shopfloor_core::label::Label;
 use shopfloor_core::liveness::State;
-use shopfloor_core::state::{About, BaseCheck, Floor, Issue, Job, JobState, ReviewStanding, SessionAsk, Who};
+use shopfloor_core::state::{
+    About, BaseCheck, Floor, Issue, Job, JobState, PersonsWord, ReviewStanding, SessionAsk, Who,
+};
 use shopfloor_core::step::{Overlap, Standings, Waiting, overlap};
 use shopfloor_core::text::one_line;
+use shopfloor_core::texts::files_in_words;
 use shopfloor_core::time::Time;
 
 pub const TITLE_CHARS: usize = 50;
@@ -96,6 +99,13 @@ pub fn waits_for(floor: &Floor, job: &Job) -> Option<String> {
     }
 }
 
+/// The protected files for which the job waits for nothing but a person: agents have said what they have to say.
+fn persons_turn(floor: &Floor, job: &Job, head: &Sha) -> Option<Vec<String>> {
+    let PersonsWord::Needed(files) = floor.persons_word(job, head) else { return None };
+    let approved = matches!(floor.review_standing(job, head), ReviewStanding::Approved(_));
+    (approved || !floor.policy(&job.project).review_required).then_some(files)
+}
+
 fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
     let text = match &job.state {
         JobState::Preparing => "branch and worktree are being made".into(),
@@ -112,24 +122,35 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
             format!("parked until {at}: the checks could not run, and are tried again")
         }
         JobState::Parked { head, .. } => waits_for_the_primary(floor, job, head),
-        JobState::Reviewing { head } => match (floor.review_standing(job, head), job.pr) {
-            (ReviewStanding::Objected { objection, .. }, Some(pr)) => format!(
-                "{}, who asked for changes to {}; the reviewer approves: `shopfloor pr review {pr}`",
-                one_line(&objection.author, 80),
-                objection.head.short()
-            ),
-            (_, Some(pr)) => {
-                let asks =
-                    asks(floor, job.reviewer.session).map(|asks| format!(": {asks}")).unwrap_or_default();
-                let asked = job.memo.review_asked.as_ref() == Some(head) && job.reviewer.session.is_none();
-                let trouble =
-                    job.memo.review_trouble.as_deref().filter(|_| asked).map_or_else(String::new, |why| {
-                        format!(" by a person, `shopfloor pr review {pr}`: {}", one_line(why, 200))
-                    });
-                format!("a review of pull request #{pr} at {}{asks}{trouble}", head.short())
+        JobState::Reviewing { head } => {
+            match (floor.review_standing(job, head), persons_turn(floor, job, head), job.pr) {
+                (ReviewStanding::Objected { objection, .. }, _, Some(pr)) => format!(
+                    "{}, who asked for changes to {}; the reviewer approves: `shopfloor pr review {pr}`",
+                    one_line(&objection.author, 80),
+                    objection.head.short()
+                ),
+                (_, Some(files), Some(pr)) => format!(
+                    "a person's approval, because it changes {}: `shopfloor pr review {pr} --approve`",
+                    files_in_words(&files)
+                ),
+                (_, None, Some(pr)) => {
+                    let asks =
+                        asks(floor, job.reviewer.session).map(|asks| format!(": {asks}")).unwrap_or_default();
+                    let asked =
+                        job.memo.review_asked.as_ref() == Some(head) && job.reviewer.session.is_none();
+                    let trouble = job
+                        .memo
+                        .review_trouble
+                        .as_deref()
+                        .filter(|_| asked)
+                        .map_or_else(String::new, |why| {
+                            format!(" by a person, `shopfloor pr review {pr}`: {}", one_line(why, 200))
+                        });
+                    format!("a review of pull request #{pr} at {}{asks}{trouble}", head.short())
+                }
+                (.., None) => format!("a review of {}", head.short()),
             }
-            (_, None) => format!("a review of {}", head.short()),
-        },
+        }
         JobState::InQueue { entry, .. } => {
             let place = queue(floor, Some(&job.project)).into_iter().find(|(_, e)| e.id == *entry);
             match place {

@@ -5,14 +5,15 @@ use crate::texts;
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, role_names};
-use shopfloor_core::state::{About, Floor, Job, JobState, Outage, Session, Staff};
+use shopfloor_core::state::{About, Differs, Floor, Job, JobState, Outage, Pin, Session, Staff};
+use shopfloor_core::texts::people;
 use shopfloor_core::time::Time;
 
 /// A question, whoever asks.
 pub struct Question {
     pub id: QuestionId,
     pub project: ProjectName,
-    /// `None`: it is about the project's agents.
+    /// `None`: it is about the project's agents, or its configuration.
     pub issue: Option<IssueNumber>,
     pub title: String,
     pub kind: String,
@@ -37,7 +38,7 @@ pub struct ChoiceView {
 pub struct QuestionView {
     id: String,
     pub project: ProjectName,
-    /// `None`: it is about the project's agents.
+    /// `None`: it is about the project's agents, or its configuration.
     pub issue: Option<IssueNumber>,
     kind: String,
     question: String,
@@ -58,8 +59,9 @@ pub fn all(floor: &Floor) -> Vec<Question> {
         causes.map(|(outage, roles)| of_outage(&staff.project, outage, &roles)).collect()
     };
     let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
-    let mut open: Vec<Question> =
-        floor.jobs.iter().filter_map(of_job).chain(sessions).chain(outages).collect();
+    let pins = floor.pins.iter().filter_map(|pin| Some(of_pin(pin, pin.differs.as_ref()?)));
+    let all = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(outages).chain(pins);
+    let mut open: Vec<Question> = all.collect();
     open.sort_by_key(|question| question.asked_at);
     open
 }
@@ -103,6 +105,22 @@ fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question
         default: None,
         deadline: None,
         asked_at: outage.since,
+        session: None,
+    }
+}
+
+fn of_pin(pin: &Pin, differs: &Differs) -> Question {
+    Question {
+        id: differs.question,
+        project: pin.project.clone(),
+        issue: None,
+        title: String::new(),
+        kind: "config".to_owned(),
+        text: people::config_differs_so(&differs.diff),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: differs.since,
         session: None,
     }
 }

@@ -10,6 +10,7 @@ use shopfloor_core::ids::{IssueNumber, ProjectName, Role, role_names};
 use shopfloor_core::state::{Floor, Job, Outage, Project, Queue, Staff};
 use shopfloor_core::step::{Standings, Waiting};
 use shopfloor_core::text::one_line;
+use shopfloor_core::texts::people;
 use shopfloor_core::time::Time;
 
 #[derive(Serialize)]
@@ -45,6 +46,19 @@ pub struct ProjectView {
     pub held: Vec<OutageView>,
     /// Variables that its configuration passes on but the daemon lacks.
     pub unset: Vec<String>,
+    /// Variables that it passes on but the floor does not grant.
+    pub not_granted: Vec<String>,
+    /// A configuration that nobody has accepted.
+    pub config: Option<ConfigView>,
+}
+
+#[derive(Serialize)]
+pub struct ConfigView {
+    pub question: String,
+    pub since: String,
+    pub diff: String,
+    #[serde(skip)]
+    age: String,
 }
 
 #[derive(Serialize)]
@@ -115,6 +129,15 @@ impl ProjectView {
                 .map(|cause| OutageView::new(floor, cause))
                 .collect(),
             unset: staff.map(|staff| staff.unset.clone()).unwrap_or_default(),
+            not_granted: project.policy.withheld.clone(),
+            config: floor.pins.get(&project.name).and_then(|pin| pin.differs.as_ref()).map(|differs| {
+                ConfigView {
+                    question: format!("q{}", differs.question),
+                    since: moment(differs.since),
+                    diff: differs.diff.clone(),
+                    age: span(now().since(differs.since)),
+                }
+            }),
         }
     }
 
@@ -137,7 +160,16 @@ impl ProjectView {
             format!("held for {age}, {question}: {roles} agents cannot work: {}", one_line(why, 300))
         });
         let unset = (!self.unset.is_empty()).then(|| line("not set for its agents", &self.unset.join(", ")));
-        [paused, held, frozen].into_iter().flatten().chain(agents).chain(unset).collect()
+        let not_granted =
+            (!self.not_granted.is_empty()).then(|| people::not_granted(&self.name, &self.not_granted));
+        let config = self.config.as_ref().map(|config| {
+            let ConfigView { question, age, .. } = config;
+            format!(
+                "its configuration was changed {age} ago and is not in force, {question}: `shopfloor config diff` shows the change, `shopfloor config accept` puts it in force"
+            )
+        });
+        let first = [paused, held, frozen].into_iter().flatten();
+        first.chain(agents).chain(unset).chain(not_granted).chain(config).collect()
     }
 }
 

@@ -58,9 +58,11 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         Due::Handback(epoch) | Due::Resume(epoch) | Due::Review(epoch) => session(epoch),
         Due::Held(id) | Due::Delivery(id) => message(id),
         Due::Checkpoint(id) | Due::Release(id) | Due::Job(id) => job(id),
-        Due::Tidy(project) | Due::Trouble(project) | Due::Staff(project) | Due::Dependencies(project) => {
-            Some((Some(project.clone()), project.to_string()))
-        }
+        Due::Tidy(project)
+        | Due::Trouble(project)
+        | Due::Config(project)
+        | Due::Staff(project)
+        | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
         Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
         }
@@ -84,6 +86,7 @@ fn then(due: &Due) -> &'static str {
         Due::Tidy(_) => "what is old is removed",
         Due::Job(_) => "its state has lasted as long as it may",
         Due::Trouble(_) => "people are asked to look at what still fails",
+        Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
         Due::Staff(_) => "agents that cannot work are tried again, or reported again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",
         Due::Queue(_) => "it continues, or somebody is told that it waits",

@@ -107,6 +107,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Rescue(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
+        Command::Config(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
@@ -119,7 +120,6 @@ fn persons(command: &Command) -> Option<&'static str> {
         | Command::Verify(_)
         | Command::Marker(_)
         | Command::Escalate(_)
-        | Command::Config(_)
         | Command::Phase(_)
         | Command::Inbox(_)
         | Command::Statusline

@@ -149,7 +149,7 @@ impl Context {
     /// Hides the project's secrets in what is about to be published. Without them nothing is published.
     pub fn redactor(&self) -> CliResult<Redactor> {
         let checkout = self.project()?.checkout;
-        Projects::redactor(&self.floor_config()?, Path::new(&checkout))
+        Projects::redactor(&self.floor_config()?, &self.pins()?, Path::new(&checkout))
     }
 
     /// The project given with `--project`.

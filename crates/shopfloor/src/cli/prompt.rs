@@ -60,7 +60,7 @@ pub fn run(context: &Context, args: PromptArgs) -> CliResult<Exit> {
     let worktree = context.layout.worktree(&project, role, start.assignment).display().to_string();
     let failed = |e: &dyn std::fmt::Display| CliError::failed(e.to_string());
     let briefing = brief(&workspace, &*forge, &start, worktree).map_err(|e| failed(&e))?;
-    let templates = Templates::new(&agent.checkout, context.layout.prompts(), agent.prompt.clone());
+    let templates = Templates::new(&agent.files, context.layout.prompts(), agent.prompt.clone());
     let delivery = agent.spec.capabilities.delivery;
     let primary = start.target.as_ref().map_or(agent.primary_branch.as_str(), Target::branch);
     let prompt = prompt::render(&start, &briefing, primary, delivery, &templates);

@@ -11,6 +11,7 @@ use shopfloor_adapters::git::origin::checked_url;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::ids::ProjectName;
+use shopfloor_core::protected::Protected;
 use shopfloor_store::forge::DEFAULT_LABELS;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +19,7 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 17] = [
     "project",
     "forge",
     "ci",
@@ -34,10 +35,13 @@ const TABLES: [&str; 15] = [
     "retention",
     "isolation",
     "worktree",
+    "config",
+    "grants",
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 7] = ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp", "level"];
+const WORDS: [&str; 8] =
+    ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp", "level", "accept"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
@@ -174,6 +178,9 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     if let Some(Err(bad)) = config.project.origin.as_deref().map(checked_url) {
         return Err(source.at_key(&["project", "origin"], bad.to_string()));
     }
+    if let Err(why) = Protected::new(&config.review.protected) {
+        return Err(source.at_key(&["review", "protected"], format!("`protected` in [review]: {why}")));
+    }
     targets(source, config)?;
     if let Some(signing) = &config.merge.signing
         && (signing.key.trim().is_empty() || signing.key.starts_with(['~', '-']))
@@ -240,6 +247,9 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
             let what = format!("{path:?} of `{key}` in [isolation] is not an absolute path");
             return Err(source.at_key(&["isolation", key], what).hint("begin it with / or with ~/"));
         }
+    }
+    for (project, grants) in &config.grants {
+        env_names(source, &["grants", project.as_str(), "pass_env"], &grants.pass_env)?;
     }
     agents(source, &config.defaults.agents, &["defaults", "agents"])
 }

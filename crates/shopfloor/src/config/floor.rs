@@ -1,10 +1,13 @@
 //! The structure of `floor.toml`.
 
 use super::agents::Agents;
+use super::grants::{Acceptance, Grants};
 use super::isolation::Isolation;
 use super::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shopfloor_core::ids::ProjectName;
+use std::collections::BTreeMap;
 
 /// A floor's configuration: `floor.toml` in its home folder. The file is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +21,11 @@ pub struct FloorConfig {
     pub git: Git,
     pub defaults: Defaults,
     pub compat: Compat,
+    pub config: Acceptance,
+    /// What each project may have of yours, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Grants>")]
+    pub grants: BTreeMap<ProjectName, Grants>,
 }
 
 /// Compatibility with tools made for the system the phase protocol comes from.

@@ -20,23 +20,41 @@ const BYTES_MAX: u64 = 1024 * 1024;
 
 /// A project's configuration, with the floor's defaults filled in where it says nothing.
 pub fn project(file: &Path, floor: &FloorConfig) -> Result<ProjectConfig, ConfigError> {
-    let bytes = read(file).map_err(|e| match e {
+    project_from(file, text(file, &project_bytes(file)?)?, floor)
+}
+
+fn project_bytes(file: &Path) -> Result<Vec<u8>, ConfigError> {
+    read(file).map_err(|e| match e {
         ReadError::Missing => ConfigError::whole_file(file, "there is no such file")
             .hint("run `shopfloor init` in the repository to make one"),
         ReadError::Other(why) => ConfigError::whole_file(file, why),
-    })?;
-    project_from(file, text(file, &bytes)?, floor)
+    })
 }
 
 /// As [`project`], from a text; `file` is how errors name it.
 pub fn project_from(file: &Path, text: &str, floor: &FloorConfig) -> Result<ProjectConfig, ConfigError> {
     let source = Source::parse(file, text)?;
-    check::secrets(&source)?;
-    hand::shapes(&source)?;
-    let mut config: ProjectConfig = deserialize(&source)?;
-    check::project(&source, &config)?;
-    hand::check(&source, &config)?;
+    let mut config = checked(&source)?;
     fill_agents(&source, &mut config, floor)?;
+    Ok(config)
+}
+
+/// A project's configuration as its file alone has it: the floor's defaults are the floor's.
+pub fn unfilled(file: &Path) -> Result<ProjectConfig, ConfigError> {
+    unfilled_from(file, text(file, &project_bytes(file)?)?)
+}
+
+/// As [`unfilled`], from a text.
+pub fn unfilled_from(file: &Path, text: &str) -> Result<ProjectConfig, ConfigError> {
+    checked(&Source::parse(file, text)?)
+}
+
+fn checked(source: &Source<'_>) -> Result<ProjectConfig, ConfigError> {
+    check::secrets(source)?;
+    hand::shapes(source)?;
+    let config: ProjectConfig = deserialize(source)?;
+    check::project(source, &config)?;
+    hand::check(source, &config)?;
     Ok(config)
 }
 

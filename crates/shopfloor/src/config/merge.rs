@@ -28,6 +28,10 @@ pub struct Review {
     /// or "always", every new head.
     #[schemars(with = "String", extend("enum" = ["never", "ask", "always"]))]
     pub people: ReviewPeople,
+    /// Files that a change may touch only with a person's approval, whoever else approves it: patterns such as
+    /// ".claude/**", where one without a slash matches in any folder. The scripts that `[ci] steps` and
+    /// `[worktree] setup` name are protected as well.
+    pub protected: Vec<String>,
 }
 
 settings!(Review {
@@ -36,7 +40,10 @@ settings!(Review {
     agent_timeout: reviewer_timeout,
     rounds: review_rounds_max,
     people: review_people,
-} and { diff_kb: (Policy::default().review_diff_bytes / 1024) as u32 });
+} and {
+    diff_kb: (Policy::default().review_diff_bytes / 1024) as u32,
+    protected: Policy::default().protected,
+});
 
 /// How finished work lands on the primary branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,11 @@
 //! The part of a project's configuration that the core decides with.
 
 use super::ProjectConfig;
+use super::pinned::reviewers_programs;
 use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::Policy;
+use shopfloor_core::protected::scripts;
 use std::time::Duration;
 
 impl ProjectConfig {
@@ -14,12 +16,30 @@ impl ProjectConfig {
         self.ci.steps.iter().map(step).collect()
     }
 
+    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup and reviewers run. Nothing, if
+    /// `[review]` names nothing.
+    fn protected(&self) -> Vec<String> {
+        let mut patterns = self.review.protected.clone();
+        if patterns.is_empty() {
+            return patterns;
+        }
+        let steps = self.ci.steps.iter().map(|step| &step.run);
+        let run = steps.chain(&self.worktree.setup).flat_map(|command| scripts(command));
+        for script in run.chain(reviewers_programs(&self.agents)) {
+            if !patterns.contains(&script) {
+                patterns.push(script);
+            }
+        }
+        patterns
+    }
+
     pub fn policy(&self) -> Policy {
         let has_setup = !self.worktree.setup.is_empty();
         let mut policy = Policy {
             primary_branch: self.project.primary_branch.clone(),
             review_agent: self.agents.contains_key(&Role::REVIEW),
             has_checks: !self.ci.steps.is_empty(),
+            protected: self.protected(),
             checks: ci::digest(&self.ci_steps()),
             may_skip_checks: !self.ci.skip_paths.is_empty(),
             review_diff_bytes: self.review.diff_kb as usize * 1024,

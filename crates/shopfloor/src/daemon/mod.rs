@@ -19,9 +19,9 @@ pub use door::{ASKER, Door, Reply, Request};
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
+use crate::config;
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FILE_NAME};
-use crate::projects::{Accepted, Projects, Unusable};
+use crate::projects::{PrimaryFile, Projects, Unusable};
 use panes::PaneListener;
 use proxy::Proxy;
 use seed_files::{SeedCi, SeedWatch};
@@ -59,12 +59,12 @@ const STORE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a daemon may hold the floor without answering: it is starting, or ending.
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
 
-/// Reads a project's configuration file from its primary branch.
-fn accepted(git: &Git, layout: &Layout) -> Accepted {
+/// Reads files of projects from their primary branches.
+pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
     let (git, layout) = (git.clone(), layout.clone());
-    Arc::new(move |project| {
+    Arc::new(move |project, path| {
         let origin = origin::of(&git, &layout, &project.name);
-        branches::file(&*origin, &project.primary_branch, FILE_NAME).map_err(|e| e.to_string())
+        branches::file(&*origin, &project.primary_branch, path).map_err(|e| e.to_string())
     })
 }
 
@@ -107,8 +107,14 @@ impl Daemon {
             Some(_) => tracing::warn!("isolation: {}", isolation.note()),
             None => tracing::info!("isolation: {}", isolation.note()),
         }
-        let (projects, refused) = projects.isolated(isolation).with_accepted(accepted(&git, &desk.layout));
+        let projects =
+            projects.isolated(isolation).looking(primary_file(&git, &desk.layout), desk.layout.config());
+        let (events, refused) = projects.look();
         unusable.extend(refused);
+        for event in &events {
+            engine.submit(shopfloor_desk::now(), event)?;
+        }
+        unusable.extend(projects.begin_with(engine.floor()));
         for Unusable { project, error } in &unusable {
             tracing::warn!("nothing new is started in {project}: {}", error.message);
             let event = Event::ProjectPaused { project: project.clone(), why: error.message.clone() };

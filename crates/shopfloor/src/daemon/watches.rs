@@ -10,6 +10,7 @@ use super::people::People;
 use super::seed_files::SeedWatch;
 use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
+use crate::config::{FILE_NAME, pinned};
 use crate::projects::Projects;
 use shopfloor_adapters::agent::{result_file, seal, spool};
 use shopfloor_adapters::git::{Git, branch_file, origin};
@@ -130,12 +131,15 @@ struct ConfigWatch {
     files: Vec<PathBuf>,
 }
 
-/// The files that say how a project is configured: the one in its checkout, and those of its primary branch,
-/// which has the accepted checks.
-fn config_files(layout: &Layout, git: &Git, project: &Project) -> Vec<PathBuf> {
-    let file = Path::new(&project.checkout).join(crate::config::FILE_NAME);
+/// The files that say how a project is configured: those in its checkout, those of its primary branch, and the
+/// floor's own.
+fn config_files(layout: &Layout, git: &Git, project: &Project, prompts: &[String]) -> Vec<PathBuf> {
+    let checkout = Path::new(&project.checkout);
+    let files =
+        [FILE_NAME, pinned::INCLUDE].into_iter().chain(pinned::SERVERS).map(|file| checkout.join(file));
+    let prompts = prompts.iter().map(|name| checkout.join(pinned::PROMPTS).join(format!("{name}.md")));
     let branch = origin::of(git, layout, &project.name).signs(&project.policy.primary_branch);
-    std::iter::once(file).chain(branch).collect()
+    files.chain(prompts).chain(branch).chain([layout.config()]).collect()
 }
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.
@@ -224,6 +228,7 @@ impl Watches for FloorWatches {
     }
 
     fn reconcile(&mut self, floor: &Floor) {
+        self.shared.configs.follow(floor).into_iter().for_each(|event| self.shared.send(event));
         self.mirror.reconcile(floor);
         self.origins.reconcile(floor);
         self.checkouts.reconcile(floor);
@@ -251,7 +256,10 @@ impl Watches for FloorWatches {
         }
         for project in floor.projects.iter() {
             let checkout = PathBuf::from(&project.checkout);
-            let files = config_files(&self.layout, &self.git, project);
+            let files = {
+                let prompts = self.shared.configs.prompts(&project.name);
+                config_files(&self.layout, &self.git, project, &prompts)
+            };
             if self.projects.get(&project.name).is_none_or(|known| known.files != files) {
                 self.watch_config(&project.name, checkout, files);
             }
@@ -521,8 +529,7 @@ impl Shared {
             Some(Key::Store { .. }) => {}
             Some(Key::HookReport { epoch }) => self.attendants.tell(News::Written(epoch)),
             Some(Key::Config { project, checkout }) => match self.configs.reload(&project, &checkout) {
-                Ok(Some(event)) => self.send(event),
-                Ok(None) => {}
+                Ok(events) => events.into_iter().for_each(|event| self.send(event)),
                 Err(why) => {
                     let text = format!(
                         "its configuration was not taken over, what was before holds: {}",

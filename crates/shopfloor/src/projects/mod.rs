@@ -1,12 +1,16 @@
-//! The projects' configurations as they are in force. A file that changes is read again; one that
-//! has become wrong is reported and the last good one stays.
+//! The projects' configurations as they are in force: what people accepted of what executes or grants, and for the
+//! rest the file in the checkout. A file that changes is read again; one that has become wrong is reported and the last
+//! good one stays.
 
+pub mod pins;
 mod surroundings;
 
 use crate::attend::Runtimes;
 use crate::config::needs::{named_variables, unset};
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, secrets};
+use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, pinned, secrets};
+use pins::Pins;
+use shopfloor_adapters::agent::templates::embedded_prompts;
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::ci::own::OwnSteps;
@@ -24,8 +28,9 @@ use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::Values;
-use shopfloor_core::state::Floor;
+use shopfloor_core::state::{Floor, Pin};
 use shopfloor_desk::Error;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,7 +41,11 @@ use surroundings::Surroundings;
 #[derive(Clone)]
 pub struct Loaded {
     pub config: ProjectConfig,
+    /// The files beside it that sessions are begun with.
+    pub files: pinned::Files,
     pub checkout: PathBuf,
+    /// What its `pass_env` names and the floor does not grant.
+    pub withheld: Vec<String>,
     pub redactor: Redactor,
     /// What the redactor hides.
     hidden: Vec<String>,
@@ -75,8 +84,8 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
     }
 }
 
-/// A project's own file as its primary branch has it.
-pub type Accepted = Arc<dyn Fn(&GitProject) -> Result<OriginFile, String> + Send + Sync>;
+/// A file of a project as its primary branch has it.
+pub type PrimaryFile = Arc<dyn Fn(&GitProject, &str) -> Result<OriginFile, String> + Send + Sync>;
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;
@@ -89,8 +98,11 @@ pub struct Projects {
     around: Surroundings,
     /// What whatever is started can reach.
     isolation: Arc<Isolation>,
-    /// How to get at what is accepted; none for whoever only looks.
-    accepted: Option<Accepted>,
+    /// How to get at primary branches' files; none for whoever only looks.
+    primary: Option<PrimaryFile>,
+    pins: Pins,
+    /// Where the floor's own file is, if it is read again when it changes.
+    floor_file: Option<PathBuf>,
     /// Where each is, also of those that cannot be read.
     checkouts: Arc<RwLock<BTreeMap<ProjectName, PathBuf>>>,
 }
@@ -110,6 +122,7 @@ impl Projects {
             runtimes: Arc::new(runtimes),
             ..Projects::default()
         };
+        projects.pins.follow(floor.pins.iter());
         let mut unusable = Vec::new();
         for project in floor.projects.iter() {
             projects.is_at(&project.name, Path::new(&project.checkout));
@@ -144,48 +157,66 @@ impl Projects {
         &self.isolation
     }
 
-    /// From now on the checks are those that the primary branch has. The projects that have none there that can be
-    /// used are not begun.
-    pub fn with_accepted(self, accepted: Accepted) -> (Self, Vec<Unusable>) {
-        let projects = Projects { accepted: Some(accepted), ..self };
-        let mut unusable = Vec::new();
-        for project in projects.all() {
-            match projects.read(&project.checkout) {
-                Ok(loaded) => projects.put(loaded),
-                Err(error) => {
-                    let project = project.config.project.name;
-                    let mut all = projects.loaded.write().unwrap_or_else(|broken| broken.into_inner());
-                    all.remove(&project);
-                    drop(all);
-                    unusable.push(Unusable { project, error });
-                }
-            }
-        }
-        (projects, unusable)
+    /// From now on it is also seen what projects' files say, on their primary branches too, and what the floor's own
+    /// file grants.
+    pub fn looking(self, primary: PrimaryFile, floor_file: PathBuf) -> Self {
+        Projects { primary: Some(primary), floor_file: Some(floor_file), ..self }
     }
 
-    /// What counts as passed is what the primary branch says, not whatever the checkout holds just now. What may be
-    /// passed to the checks is the user's own to say.
-    fn take_accepted(&self, checkout: &Path, config: &mut ProjectConfig) -> Result<(), Error> {
-        let Some(accepted) = &self.accepted else { return Ok(()) };
-        let git = git_project(config, checkout);
-        let branch = &git.primary_branch;
-        let text = accepted(&git).map_err(|why| Error::failed(format!("{branch} cannot be read: {why}")))?;
-        let text = match text {
-            OriginFile::Text(text) => text,
-            OriginFile::Absent => return Ok(()),
-            // Somebody has deleted it: what was accepted is accepted still.
-            OriginFile::NoBranch => {
-                if let Some(known) = self.known(&git.name) {
-                    config.ci = config.ci.accepting(known.config.ci);
-                }
-                return Ok(());
+    /// What the core has to know of what the files of all say. The projects whose files cannot be used are not
+    /// begun.
+    pub fn look(&self) -> (Vec<Event>, Vec<Unusable>) {
+        let (mut events, mut unusable) = (Vec::new(), Vec::new());
+        for project in self.all() {
+            let name = project.config.project.name;
+            match self.looked_at(&name, &project.checkout) {
+                Ok(event) => events.extend(event),
+                Err(error) => unusable.push(self.drop(name, error)),
             }
-        };
-        let name = format!("{branch}:{}", config::FILE_NAME);
-        let theirs = config::load::project_from(Path::new(&name), &text, &self.floor)?;
-        config.ci = config.ci.accepting(theirs.ci);
-        Ok(())
+        }
+        (events, unusable)
+    }
+
+    /// Takes over what is accepted now. The projects for which that cannot be used are not begun.
+    pub fn begin_with(&self, floor: &Floor) -> Vec<Unusable> {
+        self.pins.follow(floor.pins.iter());
+        let mut unusable = Vec::new();
+        for project in self.all() {
+            match self.read(&project.checkout) {
+                Ok(loaded) => self.put(loaded),
+                Err(error) => unusable.push(self.drop(project.config.project.name, error)),
+            }
+        }
+        unusable
+    }
+
+    fn drop(&self, project: ProjectName, error: Error) -> Unusable {
+        let mut all = self.loaded.write().unwrap_or_else(|broken| broken.into_inner());
+        all.remove(&project);
+        Unusable { project, error }
+    }
+
+    /// What follows from what the floor says is accepted now.
+    pub fn follow(&self, floor: &Floor) -> Vec<Event> {
+        let mut events = Vec::new();
+        for name in self.pins.follow(floor.pins.iter()) {
+            let Some(checkout) = floor.projects.get(&name).map(|project| PathBuf::from(&project.checkout))
+            else {
+                continue;
+            };
+            match self.reload(&name, &checkout) {
+                Ok(more) => events.extend(more),
+                Err(why) => events.push(Event::ProjectPaused { project: name, why }),
+            }
+        }
+        events
+    }
+
+    /// The floor's configuration, with what it grants now.
+    fn floor(&self) -> Result<Cow<'_, FloorConfig>, Error> {
+        let Some(file) = &self.floor_file else { return Ok(Cow::Borrowed(&self.floor)) };
+        let FloorConfig { config, grants, .. } = config::load::floor(file)?;
+        Ok(Cow::Owned(FloorConfig { config, grants, ..(*self.floor).clone() }))
     }
 
     fn is_at(&self, project: &ProjectName, checkout: &Path) {
@@ -193,9 +224,21 @@ impl Projects {
         all.insert(project.clone(), checkout.to_owned());
     }
 
-    /// What hides a project's secrets. An error if they are not known here: then nothing can be hidden.
-    pub fn redactor(floor_config: &FloorConfig, checkout: &Path) -> Result<Redactor, Error> {
+    /// A project's configuration as it is in force.
+    pub fn in_force(
+        floor_config: &FloorConfig,
+        floor: &Floor,
+        checkout: &Path,
+    ) -> Result<ProjectConfig, Error> {
         let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
+        projects.pins.follow(floor.pins.iter());
+        Ok(projects.settled(checkout)?.0)
+    }
+
+    /// What hides a project's secrets. An error if they are not known here: then nothing can be hidden.
+    pub fn redactor(floor_config: &FloorConfig, pins: &[Pin], checkout: &Path) -> Result<Redactor, Error> {
+        let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
+        projects.pins.follow(pins);
         Ok(projects.read(checkout)?.redactor)
     }
 
@@ -204,9 +247,24 @@ impl Projects {
         all.insert(project.config.project.name.clone(), project);
     }
 
+    /// A project's configuration as it is in force, its files, and what is withheld from it.
+    fn settled(&self, checkout: &Path) -> Result<(ProjectConfig, pinned::Files, Vec<String>), Error> {
+        let floor = self.floor()?;
+        let own = config::load::project(&checkout.join(config::FILE_NAME), &floor)?;
+        let (mut config, files) = match self.pins.get(&own.project.name) {
+            Some(pin) => pinned::in_force(&pin.accepted.text, &own, &floor)?,
+            // Only on a floor whose daemon has not been started since acceptance was introduced.
+            None => {
+                let files = pinned::files(checkout, &own.agents);
+                (own, files.map_err(|(path, e)| Error::failed(format!("{path} cannot be read: {e}")))?)
+            }
+        };
+        let withheld = floor.withhold(&mut config);
+        Ok((config, files, withheld))
+    }
+
     fn read(&self, checkout: &Path) -> Result<Loaded, Error> {
-        let mut config = config::load::project(&checkout.join(config::FILE_NAME), &self.floor)?;
-        self.take_accepted(checkout, &mut config)?;
+        let (config, files, withheld) = self.settled(checkout)?;
         let secrets = secrets::resolve(&config, checkout, &|name| self.around.text(name)).map_err(|e| {
             Error::usage(e.to_string())
                 .hint("set it, and run `shopfloor up` again: a daemon that runs is told")
@@ -218,12 +276,13 @@ impl Projects {
             .extend(self.known(&config.project.name).into_iter().flat_map(|old| old.hidden).take(HIDDEN_MAX));
         hidden.sort_unstable();
         hidden.dedup();
-        Ok(Loaded { redactor: Redactor::new(hidden.clone()), config, checkout: checkout.to_owned(), hidden })
+        let (redactor, checkout) = (Redactor::new(hidden.clone()), checkout.to_owned());
+        Ok(Loaded { redactor, config, files, checkout, withheld, hidden })
     }
 
-    /// Reads a project's file, again or for the first time: an event if what the core decides by
-    /// has changed.
-    pub fn reload(&self, name: &ProjectName, checkout: &Path) -> Result<Option<Event>, String> {
+    /// Reads a project's files, again or for the first time: events if what the core decides by has changed, or if
+    /// it does not know what they say.
+    pub fn reload(&self, name: &ProjectName, checkout: &Path) -> Result<Vec<Event>, String> {
         let new = self.read(checkout).map_err(|e| e.message)?;
         if new.config.project.name != *name {
             return Err(format!("{} names another project: {}", config::FILE_NAME, new.config.project.name));
@@ -232,11 +291,14 @@ impl Projects {
         let known = self.known(name);
         // A project that was not to be had is paused until it is set again; other agents are looked at.
         let changed = known.is_none_or(|old| {
-            old.config.policy() != new.config.policy() || old.config.agents != new.config.agents
+            old.config.policy() != new.config.policy()
+                || old.config.agents != new.config.agents
+                || old.withheld != new.withheld
         });
         let event = project_event(&new, &self.floor);
         self.put(new);
-        Ok(changed.then_some(event))
+        let seen = self.looked_at(name, checkout).map_err(|e| e.message)?;
+        Ok(changed.then_some(event).into_iter().chain(seen).collect())
     }
 
     /// Takes over variables of somebody who may say so; others than the projects name are left alone. The
@@ -280,6 +342,15 @@ impl Projects {
             .filter(|name| WORDS.iter().any(|word| name.to_uppercase().contains(word)))
             .filter_map(|name| self.around.text(name))
             .collect()
+    }
+
+    /// The names that a project's own prompts may have.
+    pub fn prompts(&self, name: &ProjectName) -> Vec<String> {
+        let all = self.loaded.read().unwrap_or_else(|broken| broken.into_inner());
+        let agents = all.get(name).into_iter().flat_map(|project| project.config.agents.values());
+        let chosen = agents.filter_map(|agent| agent.prompt.as_ref());
+        let chosen = chosen.flat_map(|name| ["", "-protocol", "-people"].map(|part| format!("{name}{part}")));
+        embedded_prompts().map(str::to_owned).chain(chosen).collect()
     }
 
     pub fn all(&self) -> Vec<Loaded> {
@@ -358,7 +429,11 @@ impl Projects {
                 setup: worktree.setup,
                 teardown: worktree.teardown,
                 timeout: worktree.timeout.0,
-                include: worktree.include,
+                include: worktree
+                    .include
+                    .into_iter()
+                    .chain(project.files.get(pinned::INCLUDE).cloned())
+                    .collect(),
                 ports: worktree.ports.range(),
                 env: clean_env(projects.around.all(), &project.config.ci.pass_env),
                 redactor: project.redactor,
@@ -400,7 +475,7 @@ impl Projects {
                 env: clean_env(projects.around.all(), &agent.pass_env),
                 primary_branch: project.config.project.primary_branch.clone(),
                 redactor: project.redactor.clone(),
-                checkout: project.checkout.clone(),
+                files: project.files.clone(),
                 // Checked when it was loaded; what cannot be read allows nothing.
                 allow: Allowed::new(&agent.allow).unwrap_or_default(),
                 mcp: mcp(agent.mcp, role),
@@ -458,6 +533,7 @@ fn policy(project: &Loaded, floor: &FloorConfig) -> Policy {
     Policy {
         floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize),
         keep_journal: floor.retention.journal.span(),
+        withheld: project.withheld.clone(),
         ..project.config.policy()
     }
 }

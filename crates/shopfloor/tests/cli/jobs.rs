@@ -191,6 +191,7 @@ pub fn to_the_queue(floor: &TestFloor) {
         dirty: 0,
         note: None,
         same_as: Vec::new(),
+        protected: Vec::new(),
         base: None,
     });
     floor.perform("publish_branch", branch);

@@ -176,6 +176,7 @@ impl Plant {
         path.push(":");
         path.push(std::env::var_os("PATH").expect("a PATH"));
         floor.env.push((OsString::from("PATH"), path));
+        floor.accept();
         Plant { floor, server }
     }
 

@@ -20,6 +20,7 @@ fn configure(plant: &Plant, change: impl FnOnce(String) -> String) {
     let file = plant.path("repo/shopfloor.toml");
     let text = std::fs::read_to_string(&file).expect("read");
     write(file, &change(text));
+    plant.ok(&["config", "accept"]);
 }
 
 /// The labels of all issues, and that none has a job that ended.

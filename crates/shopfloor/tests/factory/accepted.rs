@@ -5,7 +5,7 @@ use crate::branches::{PEOPLE, floor, push};
 use crate::floor::Floor;
 
 /// Commits the project's configuration on the primary branch.
-fn accept(floor: &Floor) {
+fn commit(floor: &Floor) {
     floor.git_insists(&["add", "shopfloor.toml"]);
     floor.git_insists(&["commit", "--quiet", "-m", "the checks"]);
     floor.git(&["push", "--quiet", "shopfloor", "main"]);
@@ -14,7 +14,7 @@ fn accept(floor: &Floor) {
 /// A branch that changes the checks, and perhaps breaks something.
 fn push_checks(floor: &Floor, branch: &str, run: &str, text: &str) {
     floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
-    floor.configure(|config| config.replace("run = \"./check.sh\"", &format!("run = \"{run}\"")));
+    floor.edit(|config| config.replace("run = \"./check.sh\"", &format!("run = \"{run}\"")));
     std::fs::write(floor.path("repo/text.txt"), format!("{text}\n")).expect("written");
     floor.git_insists(&["add", "shopfloor.toml", "text.txt"]);
     floor.git_insists(&["commit", "--quiet", "-m", branch]);
@@ -25,10 +25,10 @@ fn push_checks(floor: &Floor, branch: &str, run: &str, text: &str) {
 #[test]
 fn checks_are_those_of_the_primary_branch() {
     let floor = floor(PEOPLE);
-    accept(&floor);
+    commit(&floor);
     floor.until_idle();
     // What is in the checkout, and not committed, is nobody's word.
-    floor.configure(|config| config.replace("run = \"./check.sh\"", "run = \"true\""));
+    floor.edit(|config| config.replace("run = \"./check.sh\"", "run = \"true\""));
     let told = floor.run(&["doctor"]);
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.contains("those of main; your checkout has others"), "{told}");
@@ -49,8 +49,9 @@ fn checks_are_those_of_the_primary_branch() {
         let (_, shown) = floor.json(&["explain", branch]);
         assert_eq!(shown["entry"]["status"], status, "{branch}: {shown}");
     }
-    // From now on it counts for everybody.
+    // From now on it counts for everybody, if a person says so.
     floor.git_insists(&["pull", "--quiet", "--ff-only", "shopfloor", "main"]);
+    floor.accept();
     floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
     floor.git_insists(&["rm", "--quiet", "text.txt"]);
     floor.git_insists(&["commit", "--quiet", "-m", "without it"]);
@@ -67,7 +68,7 @@ fn checks_are_those_of_the_primary_branch() {
 #[test]
 fn a_configuration_that_cannot_be_used_holds_the_project() {
     let floor = floor(PEOPLE);
-    accept(&floor);
+    commit(&floor);
     floor.until_idle();
     floor.git_insists(&["checkout", "--quiet", "-B", "work", "main"]);
     std::fs::write(floor.path("repo/shopfloor.toml"), "nonsense = [").expect("written");

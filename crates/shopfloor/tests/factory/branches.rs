@@ -196,6 +196,8 @@ fn a_project_without_checks_has_to_say_so() {
         let rest = "[review]\nrequired = false\n";
         let text = format!("[project]\nname = \"sample\"\n[ci]\n{ci}\n{rest}{PEOPLE}");
         std::fs::write(&file, text).expect("written");
+        // What cannot be used is not accepted either.
+        floor.run(&["config", "accept"]);
         floor.until_idle()
     };
     assert_eq!(config("steps = []\nno_checks = true").0, 0);

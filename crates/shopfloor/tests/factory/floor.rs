@@ -66,6 +66,7 @@ impl Floor {
         let sessions = format!("[sessions]\nphase_dir = \"{}\"\n", floor.path("phases").display());
         std::fs::write(floor.home().join("floor.toml"), sessions).expect("written");
         floor.isolate(&std::env::var(LEVEL).unwrap_or_else(|_| "none".into()));
+        floor.accept();
         floor
     }
 
@@ -73,15 +74,31 @@ impl Floor {
     pub fn isolate(&self, level: &str) {
         let file = self.home().join("floor.toml");
         let text = std::fs::read_to_string(&file).expect("it is there");
-        let kept = text.split("[isolation]").next().unwrap_or_default();
-        std::fs::write(file, format!("{kept}[isolation]\nlevel = \"{level}\"\n")).expect("written");
+        let named = |level: &str| format!("[isolation]\nlevel = \"{level}\"\n");
+        let known = ["none", "sandbox", "network"].map(named);
+        let text = match known.iter().find(|known| text.contains(known.as_str())) {
+            Some(known) => text.replace(known, &named(level)),
+            None => text + &named(level),
+        };
+        std::fs::write(file, text).expect("written");
     }
 
-    /// Changes the project's configuration.
+    /// Changes the project's configuration, and accepts that.
     pub fn configure(&self, change: impl FnOnce(&str) -> String) {
+        self.edit(change);
+        self.accept();
+    }
+
+    /// Changes what the project's file says, and nothing more.
+    pub fn edit(&self, change: impl FnOnce(&str) -> String) {
         let file = self.path("repo/shopfloor.toml");
         let text = std::fs::read_to_string(&file).expect("it is there");
         std::fs::write(file, change(&text)).expect("written");
+    }
+
+    /// A person accepts what the project's files say now.
+    pub fn accept(&self) {
+        self.ok(&["config", "accept"]);
     }
 
     /// Another project of the same floor, with checks that pass.
@@ -96,6 +113,7 @@ impl Floor {
         assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
         let own = CONFIG.replace("sample", name).replace("./check.sh", "true");
         std::fs::write(repo.join("shopfloor.toml"), format!("{own}{config}")).expect("written");
+        self.ok(&["config", "accept", "--project", name]);
         name.parse().expect("a good name")
     }
 

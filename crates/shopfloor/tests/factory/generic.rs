@@ -100,6 +100,7 @@ sleep 60
     let mut text = std::fs::read_to_string(&toml).expect("read");
     text.push_str(&format!("[secrets]\nPHRASE = {{ file = \"{}\" }}\n", file.display()));
     std::fs::write(&toml, text).expect("written");
+    floor.accept();
     let issue = floor.issue("Talk", "");
     let (code, shown) = floor.until_idle();
     assert_eq!(code, 3, "{shown}");

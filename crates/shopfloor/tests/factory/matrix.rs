@@ -85,6 +85,7 @@ impl Matrix {
         let config = std::fs::read_to_string(&toml).expect("read");
         let config = config.replace("max_jobs = 2", "max_jobs = 20").replace("./check.sh", &checks);
         std::fs::write(&toml, format!("{config}[merge]\nslots = 3\n")).expect("written");
+        floor.accept();
         let moves = floor.issue("First", MOVES);
         let issues = POINTS.map(|(point, body)| (point, floor.issue("One of many", body)));
         Matrix { floor, issues: issues.into(), moves }

@@ -150,6 +150,7 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
                 dirty: 0,
                 note: None,
                 same_as: Vec::new(),
+                protected: Vec::new(),
                 base: None,
             }),
             Action::OpenPr { .. } => {

@@ -2,7 +2,8 @@
 //! themselves and not by the names under which the floor knows them.
 
 use super::Checker;
-use crate::git::commit_of;
+use crate::forge::Review;
+use crate::git::{PROTECTED, commit_of};
 use crate::world::World;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::ids::Sha;
@@ -31,6 +32,42 @@ impl Checker {
             }
             if let Some(wrong) = unapproved(world, floor, entry) {
                 world.broken(EVIDENCE, format!("entry {} is queued, but {wrong}", entry.id));
+            }
+        }
+    }
+}
+
+impl Checker {
+    /// 11: whatever agents say of it, and whether reviews are required or not, a change of what is protected is
+    /// queued and published with a person's approval of that very change.
+    pub(super) fn what_is_protected_has_a_persons_word(&mut self, world: &mut World, floor: &Floor) {
+        // A branch that a person queues is approved by that person.
+        for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_some()) {
+            let publishing = entry.state == EntryState::Publishing;
+            if self.with_a_persons_word.insert(entry.id, publishing) == Some(publishing) {
+                continue;
+            }
+            // What people took off the branch does not land with it.
+            let below = world.git.reachable([commit_of(&entry.head)]);
+            if world.rewinds.iter().any(|r| !r.removed.is_disjoint(&below)) {
+                continue;
+            }
+            let patch = |head: &Sha| world.patches.get(&commit_of(head));
+            if !patch(&entry.head).is_some_and(|patch| patch.contains_key(&PROTECTED)) {
+                continue;
+            }
+            let same = |head: &Sha| *head == entry.head || patch(head) == patch(&entry.head);
+            let approves = |r: &&Review| {
+                r.author != "reviewer"
+                    && Some(r.pr) == entry.pr
+                    && r.verdict == Verdict::Approve
+                    && same(&r.head)
+            };
+            let approved = world.forge.reviews.iter().any(|r| approves(&r));
+            world.saw("protected change queued");
+            if !approved {
+                let text = format!("entry {} changes what is protected, and no person approved it", entry.id);
+                world.broken("11 an agent is not a person", text);
             }
         }
     }

@@ -30,11 +30,15 @@ impl Checker {
             for first in after.iter().filter(|name| **name != entry.branch) {
                 let landed = |(onto, _, name, _): &(String, _, String, _)| onto == branch && name == first;
                 let by_person = |j: &Job| j.branch == *first && j.merged.is_some();
-                // An entry that brought nothing moved nothing: the commit it counts as is in the branch.
+                // An entry that brought nothing moved nothing: the commit it counts as is in the branch, or was until
+                // a person took it off.
                 let tip = world.git.hub.get(branch).copied().unwrap_or_else(|| world.git.primary());
+                let moves = world.git.moves.iter().filter(|step| step.branch == branch);
+                let tips: Vec<u32> = moves.filter_map(|step| step.new).chain([tip]).collect();
                 let brought_nothing = |e: &Entry| match &e.state {
                     EntryState::Merged { commit } => {
-                        e.branch == *first && world.git.is_ancestor(commit_of(commit), tip)
+                        let commit = commit_of(commit);
+                        e.branch == *first && tips.iter().any(|tip| world.git.is_ancestor(commit, *tip))
                     }
                     _ => false,
                 };

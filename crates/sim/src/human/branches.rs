@@ -65,6 +65,7 @@ impl World {
             alone: self.rng.permille(100),
             target: target.clone(),
             after: after.clone(),
+            unapproved: Vec::new(),
         };
         if may_queue(floor, project, &ask).is_ok() {
             self.saw("person queued a branch");

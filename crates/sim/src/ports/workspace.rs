@@ -1,6 +1,6 @@
 //! Worktrees, pushes and rescue refs in the model of git, with an account of what would be lost.
 
-use crate::git::{Worktree, branch_of, commit_of, sha};
+use crate::git::{Content, File, Worktree, branch_of, commit_of, path_of, sha};
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
@@ -174,6 +174,22 @@ impl Workspace for FakeWorkspace {
         self.0.call("stands_on", |world| {
             let git = &world.git;
             Ok(Some(sha(git.merge_base(git.onto(tree.onto.as_ref()), commit_of(head)))))
+        })
+    }
+
+    fn changed_paths(&self, _tree: &Tree, base: Option<&Sha>, head: &Sha) -> PortResult<Vec<String>> {
+        self.0.call("changed_paths", |world| {
+            let nothing = Content::new();
+            let git = &world.git;
+            let base = base.map_or(&nothing, |base| git.content(commit_of(base)));
+            let content = git.content(commit_of(head));
+            let files: BTreeSet<File> = base.keys().chain(content.keys()).copied().collect();
+            let changed = files.into_iter().filter(|file| base.get(file) != content.get(file));
+            let paths: Vec<String> = changed.map(path_of).collect();
+            if world.is(Mutation::HidesWhatIsProtected) {
+                return Ok(Vec::new());
+            }
+            Ok(paths)
         })
     }
 

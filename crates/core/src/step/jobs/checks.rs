@@ -6,7 +6,7 @@ use crate::effect::{Action, CiAbout, CiPurpose, CiReport, CiVerdict, CommitSourc
 use crate::event::NoteKind;
 use crate::ids::{JobId, PrNumber, RunId, Sha};
 use crate::policy::Policy;
-use crate::state::{Goal, JobState};
+use crate::state::{Goal, JobState, ProtectedFiles};
 use crate::step::Turn;
 use crate::texts::{agents, checks, reasons};
 use crate::verdict::Green;
@@ -20,8 +20,15 @@ const CHECKS_SLACK: Duration = Duration::from_secs(120);
 
 impl Turn<'_> {
     /// `each_commit`: whether it makes the same change as another was asked commit by commit.
-    pub(in crate::step) fn branch_pushed(&mut self, id: JobId, each_commit: bool, branch: &outcome::Branch) {
-        let outcome::Branch { head, ahead, dirty, note, same_as, base } = branch;
+    /// `by`: the patterns by which its protected files were looked for.
+    pub(in crate::step) fn branch_pushed(
+        &mut self,
+        id: JobId,
+        each_commit: bool,
+        by: &[String],
+        branch: &outcome::Branch,
+    ) {
+        let outcome::Branch { head, ahead, dirty, note, same_as, base, protected } = branch;
         let Some(job) = self.floor.job_mut(id) else { return };
         let JobState::Pushing { goal } = job.state else { return };
         if goal == Goal::Nothing {
@@ -31,6 +38,8 @@ impl Turn<'_> {
         job.head = Some(head.clone());
         job.known.base.clone_from(base);
         job.known.makes_same_change(head, same_as, each_commit);
+        let (by, files) = (by.to_vec(), protected.clone());
+        job.known.protected = Some(ProtectedFiles { head: head.clone(), by, files });
         let branch = job.branch.clone();
         if let Some(note) = note {
             // The branch could not be pushed: the agent has to sort that out.

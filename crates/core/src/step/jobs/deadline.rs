@@ -3,7 +3,7 @@
 use crate::effect::Action;
 use crate::ids::{JobId, Sha};
 use crate::liveness::State;
-use crate::state::{Job, JobState, Session};
+use crate::state::{Job, JobState, PersonsWord, Session};
 use crate::step::Turn;
 use crate::texts::{agents, comments, escalations, markers, reasons};
 use std::time::Duration;
@@ -73,6 +73,15 @@ impl Turn<'_> {
     /// Nobody reviews: that is reported each time, and acted upon once for each head.
     fn no_review(&mut self, id: JobId, head: &Sha) {
         let within = self.policy_of(id).review_timeout;
+        if let PersonsWord::Needed(files) = self.persons_word(id, head) {
+            let text = escalations::persons_word(head, &files);
+            if let Some(job) = self.floor.job_mut(id) {
+                job.memo.review_late = Some(head.clone());
+            }
+            self.escalate_job(id, &text);
+            self.enter(id, JobState::Reviewing { head: head.clone() }, within);
+            return;
+        }
         let text = escalations::no_review(head, within);
         let told_only = self.job(id).is_some_and(Job::is_review);
         let Some(job) = self.floor.job_mut(id) else { return };

@@ -50,6 +50,7 @@ impl Turn<'_> {
             branch: job.branch.clone(),
             reviewed: self.floor.heads_to_compare(job),
             each_commit: self.floor.policy(&job.project).lands_each_commit(),
+            protected: self.floor.policy(&job.project).protected,
             target: job.target.clone(),
         };
         self.enter(id, JobState::Pushing { goal }, START_WITHIN);

@@ -1,11 +1,13 @@
 //! Reviews, level-triggered: the newest review of this very change counts, whoever wrote it, whether it came
 //! before or after the job began to wait for it, and whatever commit carried the change then. A person's request
 //! for changes stands until a person lifts it. Who writes reviews: `sessions/reviewer.rs`.
+//!
+//! What changes a protected file needs a person's approval besides, whether reviews are required or not.
 
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{JobId, PrNumber, ProjectName, Sha};
-use crate::state::{JobState, ReviewStanding, SeenReview};
+use crate::state::{JobState, PersonsWord, ReviewStanding, SeenReview};
 use crate::step::Turn;
 use crate::texts::{agents, comments, escalations, markers, notes, reasons, records};
 
@@ -17,8 +19,19 @@ impl Turn<'_> {
     pub(super) fn await_review(&mut self, id: JobId, head: Sha) {
         let policy = self.policy_of(id);
         if !policy.review_required {
-            self.inform(id, &agents::no_review_needed());
-            self.enqueue(id, head);
+            match self.persons_word(id, &head) {
+                PersonsWord::NotNeeded | PersonsWord::Given => {
+                    self.inform(id, &agents::no_review_needed());
+                    self.enqueue(id, head);
+                }
+                PersonsWord::Unknown => self.republish(id),
+                PersonsWord::Needed(files) => {
+                    self.enter(id, JobState::Reviewing { head: head.clone() }, policy.review_timeout);
+                    if !self.react_to_review(id) {
+                        self.ask_for_persons_word(id, &head, &files);
+                    }
+                }
+            }
             return;
         }
         self.enter(id, JobState::Reviewing { head: head.clone() }, policy.review_timeout);
@@ -148,7 +161,31 @@ impl Turn<'_> {
         }
     }
 
+    pub(super) fn persons_word(&self, id: JobId, head: &Sha) -> PersonsWord {
+        self.job(id).map_or(PersonsWord::Unknown, |job| self.floor.persons_word(job, head))
+    }
+
+    /// A person has to approve what it changes besides: they are told once for each change. The agent is told nothing:
+    /// it waits as before.
+    fn ask_for_persons_word(&mut self, id: JobId, head: &Sha, files: &[String]) {
+        let each_commit = self.policy_of(id).lands_each_commit();
+        let Some(job) = self.floor.job_mut(id) else { return };
+        let asked = job.known.persons_word_asked.replace(head.clone());
+        if asked.is_some_and(|asked| job.known.is_same_change(&asked, head, each_commit)) {
+            return;
+        }
+        let (project, pr) = (job.project.clone(), job.pr.unwrap_or_default());
+        self.escalate_on_record(id, "persons_word", head.short(), &escalations::persons_word(head, files));
+        let marker = markers::persons_word(id, head);
+        self.act(Action::CommentPr { project, pr, marker, body: comments::persons_word(pr, head, files) });
+    }
+
     fn approved(&mut self, id: JobId, head: Sha, review: &SeenReview, text: &str) {
+        match self.persons_word(id, &head) {
+            PersonsWord::NotNeeded | PersonsWord::Given => {}
+            PersonsWord::Needed(files) => return self.ask_for_persons_word(id, &head, &files),
+            PersonsWord::Unknown => return self.republish(id),
+        }
         let SeenReview { author, head: of, .. } = review;
         if *of != head {
             self.note_job(NoteKind::ReviewResult, id, notes::approval_holds(review, &head));

@@ -42,6 +42,8 @@ impl Turn<'_> {
                     alone: false,
                     target: None,
                     after: Vec::new(),
+                    // The user's own.
+                    unapproved: Vec::new(),
                 };
                 self.take_parted(project, &ask);
             }

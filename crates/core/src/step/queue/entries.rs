@@ -9,7 +9,7 @@ use crate::label::Label;
 use crate::phase::Ask;
 use crate::planner::{PlanEvent, Priority};
 use crate::policy::Policy;
-use crate::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, ReviewStanding, Who};
+use crate::state::{End, Entry, EntryState, Floor, Job, JobState, PersonsWord, Queue, ReviewStanding, Who};
 use crate::step::Turn;
 use crate::text::one_line;
 use crate::texts::{FirstLine, agents, notes, people, queue as texts, reasons, records};
@@ -41,6 +41,12 @@ pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
             }
         }
     }
+    // What was not looked at may be anything.
+    match floor.persons_word(job, &head) {
+        PersonsWord::NotNeeded | PersonsWord::Given => {}
+        PersonsWord::Needed(files) => return Err(texts::persons_word_missing(&head, &files)),
+        PersonsWord::Unknown => return Err(texts::persons_word_missing(&head, &[])),
+    }
     match &job.state {
         JobState::Working | JobState::Reviewing { .. } | JobState::NeedsHuman { .. } => Ok(head),
         JobState::Ended { end: End::Merged, .. } => Err(texts::is_merged().into()),
@@ -67,6 +73,10 @@ impl Turn<'_> {
             _ => None,
         };
         if self.policy_of(id).review_required && approved_by.is_none() {
+            self.escalate_job(id, &texts::not_queued(&head));
+            return;
+        }
+        if !matches!(self.floor.persons_word(job, &head), PersonsWord::NotNeeded | PersonsWord::Given) {
             self.escalate_job(id, &texts::not_queued(&head));
             return;
         }

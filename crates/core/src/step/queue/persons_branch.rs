@@ -25,6 +25,8 @@ pub enum Hindrance {
     Landing,
     NoChecks,
     NotApproved(Sha),
+    /// It changes these protected files, and no person has approved it.
+    NoPersonsWord(Sha, Vec<String>),
 }
 
 impl fmt::Display for Hindrance {
@@ -52,6 +54,9 @@ pub fn may_queue(floor: &Floor, project: &ProjectName, ask: &BranchAsk) -> Resul
     }
     if policy.review_required && ask.approved_by.is_none() {
         return Err(Hindrance::NotApproved(ask.head.clone()));
+    }
+    if !ask.unapproved.is_empty() {
+        return Err(Hindrance::NoPersonsWord(ask.head.clone(), ask.unapproved.clone()));
     }
     Ok(())
 }

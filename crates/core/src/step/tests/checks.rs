@@ -127,6 +127,7 @@ fn an_empty_or_unpushable_branch_is_the_agents_to_sort_out() {
             dirty: 0,
             note,
             same_as: Vec::new(),
+            protected: Vec::new(),
             base: None,
         }),
     );

@@ -26,6 +26,7 @@ pub(super) fn ask() -> BranchAsk {
         alone: false,
         target: None,
         after: Vec::new(),
+        unapproved: Vec::new(),
     }
 }
 

@@ -26,6 +26,7 @@ fn ask(branch: &str, head: u32, pr: Option<PrNumber>) -> BranchAsk {
         urgent: false,
         target: None,
         after: Vec::new(),
+        unapproved: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The configuration files, and the agents they name.
 
 use super::super::Context;
+use super::super::config::accept::Change;
 use super::programs::on_path;
 use super::{Check, Grade};
 use crate::config::{self, Agent, FloorConfig, ProjectConfig, Runtime, needs, runtimes};
@@ -10,6 +11,7 @@ use shopfloor_adapters::host::command;
 use shopfloor_adapters::host::env::clean_env;
 
 use shopfloor_core::state::{Floor, Project};
+use shopfloor_core::texts::people;
 use std::path::Path;
 
 /// `floor` is what the store holds, if it could be read.
@@ -53,10 +55,29 @@ fn one(context: &Context, project: &Project, settings: &FloorConfig) -> Vec<Chec
         check.hint("set it where the floor runs, then run `shopfloor up`: a running daemon is told")
     }));
     checks.extend(accepted(context, &config, settings));
+    checks.push(in_force(context, project, settings));
     for (role, agent) in &config.agents {
         checks.push(client(format!("{name}, {role} agent"), checkout, agent));
     }
     checks
+}
+
+/// Whether what the files say is in force.
+fn in_force(context: &Context, project: &Project, settings: &FloorConfig) -> Check {
+    let name = format!("configuration of {}", project.name);
+    if settings.accepts_all() {
+        return Check::warn(name, "whatever a file says is in force at once, whoever wrote it")
+            .hint("remove `accept = \"always\"` from [config] in floor.toml");
+    }
+    match Change::of(context, project) {
+        Err(e) => Check::fail(name, format!("what its files say cannot be used: {}", e.message)),
+        Ok(change) if !change.withheld.is_empty() => {
+            Check::warn(name, people::not_granted(&project.name, &change.withheld))
+        }
+        Ok(change) if !change.is_nothing() => Check::warn(name, "its files say what nobody has accepted")
+            .hint("`shopfloor config diff` shows it, `shopfloor config accept` puts it in force"),
+        Ok(_) => Check::ok(name, "what its files say was accepted"),
+    }
 }
 
 /// Whether the checks that count are those of the checkout.

@@ -3,6 +3,7 @@
 mod commit;
 mod leftovers;
 
+use super::config::accept::{accept_all, proposal};
 use super::output;
 use super::{CliError, CliResult, Context, Exit, now};
 use crate::config::{self, template};
@@ -103,6 +104,11 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         policy: config.policy(),
     };
     engine.submit(now(), &event)?;
+    let known = engine.floor().pins.get(&project.name).is_some();
+    if !known && let Some(row) = engine.floor().projects.get(&project.name) {
+        // Whoever makes a repository a project accepts what it says then, and only then.
+        accept_all(context, row, proposal(context, row)?)?;
+    }
     context.poke();
     let origin = context.origin(&project.name)?;
     report(context, &project, origin.url(), &state, exists, committed);

@@ -22,7 +22,7 @@ pub use state_file::StateFile;
 
 use super::authority::ELSEWHERE;
 use super::{CliError, CliResult, Context, Exit};
-use crate::config::{self, ProjectConfig, runtimes};
+use crate::config::{ProjectConfig, runtimes};
 use crate::projects::Projects;
 use clap::{Args, Subcommand};
 use shopfloor_adapters::git::origin::Origin;
@@ -133,10 +133,10 @@ pub(super) fn sessions(context: &Context) -> HandSessions {
     HandSessions { layout: context.layout.clone(), tmux: Tmux::new(context.layout.tmux_socket(), path) }
 }
 
-/// The project's configuration as its checkout has it.
+/// The project's configuration as it is in force.
 pub(super) fn project_config(context: &Context, project: &Project) -> CliResult<ProjectConfig> {
-    let file = Path::new(&project.checkout).join(config::FILE_NAME);
-    Ok(config::load::project(&file, &context.floor_config()?)?)
+    let engine = context.engine()?;
+    Projects::in_force(&context.floor_config()?, engine.floor(), Path::new(&project.checkout))
 }
 
 /// What hides the secrets of a session's project in what is shown of it.
@@ -144,9 +144,9 @@ pub(super) fn redactor(context: &Context, project: Option<&ProjectName>) -> Reda
     // A session of no project has no secrets of one.
     let Some(project) = project else { return Redactor::default() };
     let known = || {
-        let engine = context.engine().ok()?;
-        let checkout = engine.floor().projects.get(project)?.checkout.clone();
-        Projects::redactor(&context.floor_config().ok()?, Path::new(&checkout)).ok()
+        let checkout = context.projects().ok()?.into_iter().find(|p| p.name == *project)?.checkout;
+        let pins = context.pins().ok()?;
+        Projects::redactor(&context.floor_config().ok()?, &pins, Path::new(&checkout)).ok()
     };
     known().unwrap_or_else(Redactor::blind)
 }

@@ -2,16 +2,21 @@
 
 mod progress;
 
+use super::config::accept::Change;
 use super::output;
 use super::{CliError, CliResult, Context, Exit};
-use crate::config::{self, needs};
+use crate::config::needs;
 use crate::daemon::{Daemon, VARIABLES};
 use crate::log::{self, Detail};
+use crate::projects::Projects;
 use clap::{Args, ValueEnum};
 use progress::Progress;
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
+use shopfloor_core::state::Project;
+use shopfloor_core::text::{head, neutralise};
+use shopfloor_core::texts::people;
 use shopfloor_engine::{Stop, Until};
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -68,6 +73,9 @@ pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     }
 }
 
+/// How much of a change is shown.
+const SHOWN_BYTES: usize = 4096;
+
 /// Says what the projects need and this environment has not.
 fn warn(context: &Context) -> CliResult<()> {
     let floor_config = context.floor_config()?;
@@ -75,14 +83,32 @@ fn warn(context: &Context) -> CliResult<()> {
     for project in engine.floor().projects.iter() {
         let checkout = Path::new(&project.checkout);
         // One that cannot be read is told of by whoever reads it to use it.
-        let Ok(config) = config::load::project(&checkout.join(config::FILE_NAME), &floor_config) else {
-            continue;
-        };
+        let Ok(config) = Projects::in_force(&floor_config, engine.floor(), checkout) else { continue };
+        // A floor without a word takes what it finds.
+        if engine.floor().pins.get(&project.name).is_some()
+            && let Ok(change) = Change::of(context, project)
+        {
+            not_in_force(project, &change, floor_config.accepts_all());
+        }
         for line in needs::warnings(&config, checkout, &|name| std::env::var(name).ok()) {
             tracing::warn!("{}: {line}", project.name);
         }
     }
     Ok(())
+}
+
+/// Says what of a project's configuration nobody has accepted.
+fn not_in_force(project: &Project, change: &Change, all: bool) {
+    if !all && !change.diff.is_empty() {
+        tracing::warn!(
+            "{}: its configuration was changed in what executes or grants, and is not in force: `shopfloor config accept` puts this in force:\n{}",
+            project.name,
+            head(&neutralise(&change.diff), SHOWN_BYTES)
+        );
+    }
+    if !change.withheld.is_empty() {
+        tracing::warn!("{}: {}", project.name, people::not_granted(&project.name, &change.withheld));
+    }
 }
 
 /// A daemon that runs takes over what agents' variables are here, and tries again what it could not begin.

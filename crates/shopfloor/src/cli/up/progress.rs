@@ -122,6 +122,7 @@ fn worth_a_line(kind: NoteKind) -> bool {
             | NoteKind::NeedsHuman
             | NoteKind::Escalation
             | NoteKind::Refused
+            | NoteKind::Config
             | NoteKind::IssueEdited
             | NoteKind::Checkout
     )

@@ -3,6 +3,7 @@
 use super::*;
 use std::path::Path;
 
+mod pinned;
 mod right;
 mod wrong;
 

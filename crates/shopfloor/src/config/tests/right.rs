@@ -36,6 +36,8 @@ fn every_key_reaches_its_place() {
             review_people: ReviewPeople::Always,
             has_checks: true,
             allow_no_checks: false,
+            protected: shopfloor_core::protected::DEFAULT.map(str::to_owned).to_vec(),
+            withheld: Vec::new(),
             checks: shopfloor_adapters::ci::digest(&config.ci_steps()),
             may_skip_checks: true,
             ci_min_time: Duration::from_secs(3),

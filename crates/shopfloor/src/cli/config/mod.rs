@@ -1,13 +1,15 @@
-//! `shopfloor config`: look at the configuration.
+//! `shopfloor config`: look at the configuration, and accept it.
+
+pub(super) mod accept;
 
 use super::output;
-use super::{CliResult, Context, Exit};
+use super::{CliResult, Context, Exit, authority};
 use crate::config::{self, needs};
 use clap::{Args, Subcommand};
 use shopfloor_core::text::neutralise;
 use std::path::{Path, PathBuf};
 
-/// Show, check or describe the configuration
+/// Show, check, describe or accept the configuration
 #[derive(Args)]
 pub struct ConfigArgs {
     #[command(subcommand)]
@@ -20,6 +22,16 @@ enum ConfigCommand {
     Show,
     /// Check shopfloor.toml and the floor's own file
     Check,
+    /// Show what a project's files say and nobody has accepted
+    ///
+    /// What executes or grants (checks, setup, agents, review rules, prompts) is in force as a person accepted it,
+    /// whatever was merged or edited since.
+    Diff,
+    /// Put in force what a project's files say now
+    ///
+    /// Shows the change first, and asks at a terminal. What `pass_env` names and floor.toml does not grant yet is
+    /// granted there. Only a person may do this.
+    Accept(accept::AcceptArgs),
     /// Print the JSON schema, for editors
     Schema {
         /// For floor.toml instead of shopfloor.toml
@@ -28,8 +40,17 @@ enum ConfigCommand {
     },
 }
 
+impl ConfigArgs {
+    /// What to do instead, if it is only for people.
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        matches!(self.command, ConfigCommand::Accept(_)).then_some(authority::ELSEWHERE)
+    }
+}
+
 pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
     match args.command {
+        ConfigCommand::Diff => return accept::diff(context),
+        ConfigCommand::Accept(args) => return accept::accept(context, &args),
         ConfigCommand::Show => {
             let config = config::load::project(&project_file(context)?, &context.floor_config()?)?;
             if context.json {
