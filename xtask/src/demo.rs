@@ -91,7 +91,8 @@ fn play(scene: &Scene, options: &Options, steps: &mut Steps) -> Res<()> {
         let phases = scene.dir.join("phases");
         std::fs::create_dir(&phases).map_err(|e| format!("{}: {e}", phases.display()))?;
         sh::write(&scene.floor.join("floor.toml"), &sample::floor_config(&phases)?)?;
-        sh::run(scene.shopfloor().args(["config", "check"]))
+        sh::run(scene.shopfloor().args(["config", "check"]))?;
+        sh::run(scene.shopfloor().args(["config", "accept"]))
     })?;
     steps.step(&format!("{} issues with shopfloor issue add", TASKS.len()), || add_issues(scene))?;
     let night = steps.step("shopfloor up --until-idle", || up(scene))?;

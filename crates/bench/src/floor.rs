@@ -53,12 +53,12 @@ impl BenchFloor {
         floor.must(floor.command("git").args(["add", "--all"]))?;
         floor.must(floor.command("git").args(["commit", "--quiet", "--message", "Begin"]))?;
         floor.must(floor.shopfloor().args(["init", "--name", PROJECT]))?;
-        std::fs::write(checkout.join("shopfloor.toml"), project_config(agent))?;
         let phases = phases.to_str().context("the bench's folder has an odd name")?;
         std::fs::write(
             floor.layout.config(),
             format!("[sessions]\nphase_dir = {phases:?}\n[isolation]\nlevel = \"none\"\n"),
         )?;
+        floor.write_config(&project_config(agent))?;
         Ok(floor)
     }
 
@@ -81,9 +81,10 @@ impl BenchFloor {
         Ok(ForgeDb::open(&self.layout.database())?.create_issue(&self.project(), &new)?)
     }
 
-    /// Another configuration of the project.
+    /// Another configuration of the project, as its person accepts it.
     pub fn write_config(&self, text: &str) -> Result<()> {
-        Ok(std::fs::write(self.checkout().join("shopfloor.toml"), text)?)
+        std::fs::write(self.checkout().join("shopfloor.toml"), text)?;
+        self.must(self.shopfloor().args(["config", "accept"]))
     }
 
     pub fn checkout(&self) -> PathBuf {

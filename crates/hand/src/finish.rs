@@ -128,6 +128,7 @@ impl<'a> Work<'a> {
         }
         // The tree matters once the branch is on the hub, not for whether it may be queued.
         let tree = planner::TreeId(state.head.clone());
+        let paths = self.paths(&state.head)?;
         let found = OriginBranch {
             head: state.head,
             tree,
@@ -135,8 +136,16 @@ impl<'a> Work<'a> {
             author: String::new(),
             unfinished: None,
             after: Vec::new(),
+            paths,
         };
         self.queue.may_take(&self.project, &self.branch, found)
+    }
+
+    /// What its branch changes.
+    fn paths(&self, head: &Sha) -> Result<Vec<String>> {
+        let base = self.workspace.stands_on(&self.tree, head);
+        let paths = base.and_then(|base| self.workspace.changed_paths(&self.tree, base.as_ref(), head));
+        paths.map_err(|e| Error::failed(format!("its branch cannot be looked at: {e}")))
     }
 
     /// The branch and the worktree; `None` if the worktree is already gone.

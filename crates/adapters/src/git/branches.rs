@@ -25,6 +25,8 @@ pub struct OriginBranch {
     pub unfinished: Option<String>,
     /// Branches of origin that its commits say it depends on and that have not landed as they are.
     pub after: Vec<String>,
+    /// Every path that it changes, seen from where it left the branch it is to land on.
+    pub paths: Vec<String>,
 }
 
 /// How the subject of a commit begins that is to become part of another, or is not finished.
@@ -73,10 +75,10 @@ pub fn branch(origin: &dyn Origin, primary: &str, name: &str) -> Result<OriginBr
         let (name, primary) = names();
         return Err(BranchProblem::Nothing(name, primary));
     }
-    if near.merge_base(&on, &head)?.is_none() {
+    let Some(left) = near.merge_base(&on, &head)? else {
         let (name, primary) = names();
         return Err(BranchProblem::Unrelated(name, primary));
-    }
+    };
     let commits = Commit::read_all(near, &[&head, &on])?;
     let base = (on.clone(), commits[1].clone());
     if changes_nothing(near, &on, &head, &commits[1].tree)?
@@ -94,7 +96,8 @@ pub fn branch(origin: &dyn Origin, primary: &str, name: &str) -> Result<OriginBr
     let (tree, subject) = (TreeId(head_commit.tree.clone()), head_commit.subject());
     let (author, mut after) = (head_commit.author_name(), hints::after(&log.replace('\0', "\n")));
     after.retain(|name| is_to_come(origin, &on, name));
-    Ok(OriginBranch { head, tree, subject, author, unfinished, after })
+    let paths = changed_paths(near, Some(&left), &head)?;
+    Ok(OriginBranch { head, tree, subject, author, unfinished, after, paths })
 }
 
 /// Whether there is a branch of that name with something that `on` does not have yet.
@@ -115,16 +118,6 @@ pub(super) fn changed_paths(repo: &Repo, base: Option<&Sha>, head: &Sha) -> GitR
     let range = ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, base, head.as_str()];
     let listed = repo.call("diff-tree").args(range).text()?;
     Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
-}
-
-/// The paths that a branch of origin changes, seen from where it left the branch it is to land on.
-pub fn changes(origin: &dyn Origin, onto: &str, head: &Sha) -> PortResult<Vec<String>> {
-    let near = origin.near();
-    let base = match near.refs(&[&branch_ref(onto)?])?.remove(0) {
-        Some(onto) => near.merge_base(&onto, head)?,
-        None => None,
-    };
-    Ok(changed_paths(near, base.as_ref(), head)?)
 }
 
 /// Where the primary branch is, and whether it still has everything it was `known` to have. `None`: there is

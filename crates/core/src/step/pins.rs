@@ -37,7 +37,7 @@ impl Turn<'_> {
         if *by == Accepter::First && known.is_some() {
             return;
         }
-        if known.is_some_and(|pin| pin.accepted.text != text || pin.differs.is_some()) || known.is_none() {
+        if known.is_none_or(|pin| pin.accepted.text != text || pin.differs.is_some()) {
             self.note(NoteKind::Config, project, None, people::config_accepted(by));
         }
         let accepted = |text: &str| Accepted { text: text.to_owned(), by: by.clone(), at: self.now };

@@ -107,7 +107,8 @@ impl Desk {
                 approval(self, engine.floor(), project, &asked, pr.as_ref())?
             }
         };
-        let protected = self.protected_files(asking, &found.head, wish.target.as_ref())?;
+        let patterns = Protected::new(&project.policy.protected).map_err(Error::usage)?;
+        let protected = patterns.of(&found.paths);
         let unapproved = match approves
             || protected.is_empty()
             || self.has_persons_approval(project, &found.head, pr.as_ref())?
@@ -136,22 +137,6 @@ impl Desk {
         may_queue(engine.floor(), &project.name, &ask)
             .map_err(|why| refused(name, &to, &why, by, pr.as_ref(), against.as_deref()))?;
         Ok((ask, pr))
-    }
-
-    /// The protected files that a head changes.
-    fn protected_files(
-        &self,
-        asking: &Asking<'_>,
-        head: &Sha,
-        target: Option<&Target>,
-    ) -> Result<Vec<String>> {
-        let policy = &asking.project.policy;
-        if policy.protected.is_empty() {
-            return Ok(Vec::new());
-        }
-        let patterns = Protected::new(&policy.protected).map_err(Error::usage)?;
-        let changed = branches::changes(&*(asking.origin)()?, policy.branch_of(target), head);
-        Ok(patterns.of(&changed.map_err(|e| Error::failed(e.to_string()))?))
     }
 
     /// Whether a person approved this very head.

@@ -148,7 +148,7 @@ fn check_name(source: &Source<'_>, name: &str, at: Range<usize>) -> Result<(), C
 pub enum McpServers {
     /// No server.
     None,
-    /// Those that the repository sets up, as they are in your checkout.
+    /// Those that the repository sets up, as you accepted them.
     Project,
     /// Those that you set up in the client itself.
     User,

@@ -93,7 +93,7 @@ then = [
     });
 }
 
-/// The repository's server is used where the configuration says so, as it is in the person's checkout.
+/// The repository's server is used where the configuration says so, as a person accepted it.
 #[test]
 fn a_repositorys_servers_are_started_only_if_the_configuration_says_so() {
     with_clients(|clients| {

@@ -217,7 +217,9 @@ while first=$(shopfloor inbox wait | head -n 1); do
   esac
 done
 "#;
-    let floor = Floor::new(&format!("{}[review]\nrequired = false\n", config(dev, "exit 0")));
+    // The check is the agents' own to change here.
+    let review = "[review]\nrequired = false\nprotected = []\n";
+    let floor = Floor::new(&format!("{}{review}", config(dev, "exit 0")));
     let first = floor.issue("Forbid", "");
     let second = floor.issue("Forbidden", "");
     let (code, text) = floor.until_idle();

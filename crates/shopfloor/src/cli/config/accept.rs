@@ -157,7 +157,7 @@ pub fn proposal(context: &Context, project: &Project) -> CliResult<Proposal> {
 }
 
 fn is_meant() -> CliResult<bool> {
-    print!("put this in force? [y/N] ");
+    write!(io::stdout(), "put this in force? [y/N] ")?;
     io::stdout().flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
