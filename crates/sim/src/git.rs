@@ -71,6 +71,8 @@ pub struct Git {
     pub moves: Vec<Move>,
     /// Commits that people pushed to a branch that work lands on, bypassing the queue.
     pub pushed: BTreeSet<u32>,
+    /// Those of them that moved the branch past the hub's hook, so that no push is on record.
+    pub unrecorded: BTreeSet<u32>,
     /// Contents that were asked for by name.
     named: Vec<Content>,
 }
@@ -104,6 +106,7 @@ impl Default for Git {
             trees: BTreeMap::new(),
             moves: Vec::new(),
             pushed: BTreeSet::new(),
+            unrecorded: BTreeSet::new(),
             named: Vec::new(),
         };
         let content = (0..4).map(|file| (file, git.write(Written::default()))).collect();

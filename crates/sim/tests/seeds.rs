@@ -100,6 +100,7 @@ const COVERAGE: &[&str] = &[
     "person closed an issue",
     "person relabelled",
     "person pushed",
+    "branch moved past the hook",
     "person pushed to a branch",
     "dependency",
     "odd dependency",

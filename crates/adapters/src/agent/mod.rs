@@ -332,7 +332,8 @@ impl Agents for TmuxAgents {
             return Ok(String::new());
         }
         let screen = self.tmux.capture(&name, OUTPUT_LINES).map_err(port_error)?;
-        let redactor = tree.role().map(|role| self.redactor(&tree.project, role)).unwrap_or_default();
+        // A hand session has no role, and the secrets of its project all the same.
+        let redactor = self.redactor(&tree.project, tree.role().unwrap_or(Role::DEV));
         Ok(tail(redactor.redact(&neutralise(&screen)).trim(), OUTPUT_BYTES_MAX))
     }
 

@@ -211,3 +211,76 @@ fn what_a_person_pushes_is_on_record_and_holds_nothing() {
     assert!(floor.run(&["merge-queue", "accept"]).status.code() == Some(4));
     floor.ok(&["down"]);
 }
+
+/// What an agent plants in its own repository, its tree and a repository in it, before it goes on as if nothing were.
+const PLANTS: &str = r#"
+set -eu
+own=$(git rev-parse --absolute-git-dir); hub=$(git remote get-url origin); top=$PWD
+p="$SHOPFLOOR_HOME/planted"
+printf '#!/bin/sh\ntr "\\\\0" " " < /proc/$PPID/cmdline >> "%s"; exec cat\n' "$SHOPFLOOR_HOME/was-run" > "$p"
+chmod +x "$p"
+echo "$ISSUE" > number.txt
+printf '* filter=x merge=x diff=x\n' > .gitattributes
+git add number.txt .gitattributes; git commit -qm number
+mkdir nested; echo inner > nested/inner.txt; git -C nested init -q
+git -C nested add .; git -C nested -c user.name=a -c user.email=a@b commit -qm nested
+git -c advice.addEmbeddedRepo=false add nested
+for where in "$own" "$top/nested/.git"; do
+    cat >> "$where/config" <<END
+[filter "x"]
+	clean = "$p"
+	smudge = "$p"
+	required = true
+[merge "x"]
+	driver = "$p"
+[diff]
+	external = "$p"
+[diff "x"]
+	textconv = "$p"
+	command = "$p"
+[core]
+	fsmonitor = "$p"
+	sshCommand = "$p"
+	alternateRefsCommand = "$p"
+	hooksPath = "$top/nested/.git/hooks"
+[gpg]
+	program = "$p"
+[commit]
+	gpgSign = true
+[credential]
+	helper = "$p"
+[remote "$hub"]
+	uploadpack = "$p"
+	receivepack = "$p"
+END
+    mkdir -p "$where/info" "$where/hooks"; printf '* filter=x merge=x diff=x\n' > "$where/info/attributes"
+    for hook in post-checkout pre-push reference-transaction post-index-change; do cp "$p" "$where/hooks/$hook"; done
+done
+echo changed > nested/inner.txt
+shopfloor phase awaiting_ci
+test "$(shopfloor inbox wait | head -n 1)" = "CI passed"
+shopfloor phase awaiting_review
+test "$(shopfloor inbox wait | head -n 1)" = "Review: APPROVE"
+shopfloor phase done
+shopfloor inbox wait
+"#;
+
+/// From its first snapshot to the removal of its worktree, checks, review and merge between.
+#[test]
+fn what_an_agent_plants_in_its_repository_is_run_by_nobody_else() {
+    let review = r#"printf '{"verdict":"APPROVE","verdict_reason":"right","review_markdown":"right"}' > "$SHOPFLOOR_RESULT_FILE""#;
+    let floor = Floor::new(&format!(
+        "[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"PLANTS\"]\n[agents.review]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{review}''']\n"
+    ));
+    let plants = floor.path("plants.sh");
+    std::fs::write(&plants, PLANTS).expect("written");
+    floor.configure(|config| config.replace("PLANTS", &plants.display().to_string()));
+    let issue = floor.issue("Plant", "");
+    let (code, text) = floor.until_idle();
+    assert!(floor.home().join("planted").exists(), "it did not plant anything: {text}");
+    let ran = std::fs::read_to_string(floor.home().join("was-run")).unwrap_or_default();
+    assert_eq!(ran, "", "{text}");
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(floor.landed("number.txt"), issue.to_string());
+    floor.assert_cleaned_up(issue);
+}

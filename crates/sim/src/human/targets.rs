@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 /// How many commits are taken off at once.
 const REWIND_MAX: u64 = 3;
 
+/// One in so many pushes is none: something else writes it to the hub.
+const UNRECORDED: u32 = 5;
+
 impl World {
     fn push_on_top(&mut self, branch: &str, file: u64, bug: bool) -> Option<u32> {
         let tip = *self.git.hub.get(branch)?;
@@ -37,6 +40,10 @@ impl World {
         let file = if self.rng.permille(500) { self.rng.below(4) } else { 900 + self.rng.below(5) };
         let branch = branch_of(target.as_ref());
         if let Some(commit) = self.push_on_top(branch, file, false) {
+            if commit.is_multiple_of(UNRECORDED) {
+                self.git.unrecorded.insert(commit);
+                self.saw("branch moved past the hook");
+            }
             self.saw("person pushed");
             self.say(format!("person pushes c{commit} to {branch}"));
         }
@@ -127,16 +134,26 @@ impl World {
             self.note_moment(floor, queue);
         }
         let known = queue.map(|queue| self.known_to(queue, from)).unwrap_or_default();
+        let put_back = queue.is_some_and(|queue| self.is_put_back(queue, to));
         self.throw_away(from, to);
         self.push(branch, to);
         let there = self.git.reachable(to);
         let removed: BTreeSet<u32> = self.git.reachable(known).difference(&there).copied().collect();
         if !removed.is_empty() {
             // Whoever has just accepted the branch accepts this, too.
-            let open = !is_right && !queue.is_some_and(|q| q.accepts);
+            let open = !is_right && !put_back && !queue.is_some_and(|q| q.accepts);
             let at = self.git.moves.len();
             self.rewinds.push(Rewind { branch: branch.to_owned(), at, removed, open });
         }
+    }
+
+    /// Whether that takes off what the queue stands still for because nobody is known to have put it there.
+    fn is_put_back(&self, queue: &Queue, to: Option<u32>) -> bool {
+        let (Some(lost), Some(to)) = (&queue.lost, to) else { return false };
+        let known = lost.known.as_ref().map(commit_of);
+        lost.by_nobody
+            && known.is_some_and(|known| self.git.is_ancestor(known, to))
+            && !self.git.unrecorded.contains(&to)
     }
 
     /// What the queue knows to be in a branch that is at `tip`, or has just put there.

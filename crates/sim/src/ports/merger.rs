@@ -60,7 +60,7 @@ impl Merger for FakeMerger {
         self.0.call("primary", |world| {
             let Some(head) = world.git.tip(target) else { return Ok(None) };
             let continues = known.is_none_or(|known| world.git.is_ancestor(commit_of(known), head));
-            Ok(Some(PrimaryAt { head: sha(head), continues, recorded: false }))
+            Ok(Some(PrimaryAt { head: sha(head), continues, recorded: world.git.unrecorded.contains(&head) }))
         })
     }
 
