@@ -177,6 +177,31 @@ pub enum Event {
     SetAside { aside: Box<Event>, what: String, why: String },
 }
 
+impl Event {
+    /// Whether only a person brings it about, with a command. Where commands are committed, nobody else's are.
+    pub fn is_a_persons(&self) -> bool {
+        matches!(
+            self,
+            Event::ConfigAccepted { .. }
+                | Event::Taken { .. }
+                | Event::HandedBack { .. }
+                | Event::WorkPaused { .. }
+                | Event::WorkResumed { .. }
+                | Event::Answered { .. }
+                | Event::Cancelled { .. }
+                | Event::MergeAsked { .. }
+                | Event::MergeRefused { .. }
+                | Event::BranchAsked { .. }
+                | Event::BranchRefused { .. }
+                | Event::ReviewAsked { .. }
+                | Event::TryAsked { .. }
+                | Event::TryDropped { .. }
+                | Event::QueuePaused { .. }
+                | Event::TidyAsked { .. }
+        )
+    }
+}
+
 /// By whose word a configuration is in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

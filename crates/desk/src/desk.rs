@@ -21,6 +21,8 @@ pub struct Desk {
     pub layout: Layout,
     /// Where this floor is kept.
     backend: Arc<dyn Backend>,
+    /// What of the floor's own is asking; `None`: a person.
+    asker: Option<String>,
 }
 
 /// Whether a daemon answers, and which process it is.
@@ -37,12 +39,12 @@ pub struct DaemonView {
 impl Desk {
     pub fn new(layout: Layout) -> Self {
         let backend = backend::at_path(&layout.database());
-        Desk { layout, backend }
+        Desk { layout, backend, asker: None }
     }
 
     /// The desk of a floor that is kept elsewhere than in its home.
     pub fn kept_in(layout: Layout, backend: Arc<dyn Backend>) -> Self {
-        Desk { layout, backend }
+        Desk { layout, backend, asker: None }
     }
 
     /// Makes the home folder if it does not exist. It holds sockets and agents' work: ours alone.
@@ -142,8 +144,17 @@ impl Desk {
         Subscription::new(self, after)
     }
 
-    /// Commits an event and tells the daemon, if one runs.
+    /// From now on, what is committed here is that asker's, who is no person.
+    pub fn asked_by(&mut self, who: String) {
+        self.asker = Some(who);
+    }
+
+    /// Commits an event and tells the daemon, if one runs. Whatever command it came from, what is a person's to bring
+    /// about is nobody else's.
     pub fn submit(&self, event: &Event) -> Result<Applied> {
+        if let Some(who) = self.asker.as_ref().filter(|_| event.is_a_persons()) {
+            return Err(Error::new(Exit::NeedsPerson, format!("this needs a person, and {who} asks")));
+        }
         let applied = self.engine()?.submit(now(), event)?;
         self.poke();
         match applied.set_aside {

@@ -114,6 +114,7 @@ impl Checker {
         self.heads_are_judged_fairly(world, floor);
         self.no_parked_job_is_forgotten(world, floor, outbox);
         self.the_person_is_the_boss(world, floor, entries);
+        self.agents_are_no_people(world, entries);
         self.nobody_is_blocked_by_weather(world, floor);
         self.reviews_of_pulls_are_only_that(world, floor, outbox);
     }

@@ -1,5 +1,6 @@
 //! The virtual person: files issues, changes their mind, pushes by hand, answers, reviews.
 
+mod asks;
 mod branches;
 mod pulls;
 mod targets;

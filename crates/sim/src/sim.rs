@@ -278,6 +278,7 @@ impl Sim {
                 let floor = of_project(self.cli.floor(), &self.worlds, &project);
                 let event = shared.lock().ask_for(&branch, &project, &floor);
                 if let Some(event) = event {
+                    shared.lock().a_person_asks(&event);
                     self.submit_from_outside(&event);
                 }
             }
@@ -306,6 +307,11 @@ impl Sim {
                 let floor = of_project(self.cli.floor(), &self.worlds, &project);
                 let event = shared.lock().whim(whim, &project, &floor);
                 if let Some(event) = event {
+                    let agents = shared.lock().an_agent_asks_first(&event, &project);
+                    if let Some(agents) = agents {
+                        self.submit_from_outside(&agents);
+                    }
+                    shared.lock().a_person_asks(&event);
                     self.submit_from_outside(&event);
                 }
                 self.poke();

@@ -53,6 +53,8 @@ pub enum Mutation {
     BringsBackWhatWasRemoved,
     /// A publication that was carried out is carried out again.
     ForgetsWhatItPublished,
+    /// Whoever asks for what is a person's gets it.
+    AsksNobodyWhoTheyAre,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -104,6 +106,8 @@ pub struct Rewind {
 
 /// What is around one project. The worlds of a floor share its clock, and nothing else.
 pub struct World {
+    /// What people have brought about with commands, as it is in the journal.
+    pub by_people: BTreeSet<String>,
     pub project: ProjectName,
     /// Whether there are other projects on the floor.
     pub several: bool,
@@ -187,6 +191,7 @@ pub struct World {
 impl World {
     pub fn new(seed: u64, policy: Policy, mutation: Option<Mutation>) -> Self {
         World {
+            by_people: BTreeSet::new(),
             project: "sim".parse().expect("a valid name"),
             several: false,
             store: None,

@@ -117,6 +117,11 @@ fn hiding_what_is_protected_is_caught() {
 }
 
 #[test]
+fn an_agent_that_is_taken_for_a_person_is_caught() {
+    check(Mutation::AsksNobodyWhoTheyAre, "11 an agent is not a person");
+}
+
+#[test]
 fn an_approval_that_goes_over_to_another_change_is_caught() {
     check(Mutation::EveryChangeIsTheSame, "6 completion is evidence");
 }

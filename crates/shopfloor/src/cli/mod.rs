@@ -161,8 +161,11 @@ pub fn main() -> ExitCode {
 }
 
 fn here(cli: Cli) -> CliResult<Exit> {
-    let context = Context::from_environment(cli.home, cli.project, cli.json)?;
+    let mut context = Context::from_environment(cli.home, cli.project, cli.json)?;
     authority::check(&context, &cli.command)?;
+    if let Some(who) = context.inside().map(|inside| inside.who.to_string()) {
+        context.desk.asked_by(who);
+    }
     run(&context, cli.command)
 }
 

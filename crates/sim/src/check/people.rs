@@ -5,6 +5,7 @@
 
 use super::Checker;
 use crate::world::World;
+use shopfloor_core::event::Event;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::{Floor, Held, Message, Session, SessionState};
 use shopfloor_core::texts::FirstLine;
@@ -37,6 +38,17 @@ fn until(held: Held<'_>) -> Time {
 }
 
 impl Checker {
+    /// 11: what only a person may bring about, a person has.
+    pub(super) fn agents_are_no_people(&self, world: &mut World, entries: &[JournalEntry]) {
+        let ours = format!("\"project\":\"{}\"", world.project);
+        for entry in entries.iter().filter(|entry| entry.kind == "event" && entry.body.contains(&ours)) {
+            let Ok(event) = serde_json::from_str::<Event>(&entry.body) else { continue };
+            if event.is_a_persons() && !world.by_people.contains(&entry.body) {
+                world.broken("11 an agent is not a person", format!("nobody asked for {}", entry.body));
+            }
+        }
+    }
+
     pub(super) fn the_person_is_the_boss(
         &mut self,
         world: &mut World,
