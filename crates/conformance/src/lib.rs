@@ -47,6 +47,7 @@ macro_rules! workspace_suite {
             what_is_not_there_has_no_snapshot
             a_worktree_is_removed_with_a_proof_and_its_work_is_kept
             a_head_stands_on_the_newest_commit_of_the_primary_branch_in_it
+            a_change_names_every_path_that_it_touches
             what_landed_is_merged_and_nothing_else
             a_merged_branch_is_deleted_only_where_it_was_merged
             the_same_change_on_another_base_is_the_same

@@ -81,7 +81,7 @@ pub struct Git {
 pub const PROTECTED: File = 3;
 
 pub fn path_of(file: File) -> String {
-    if file == PROTECTED { "AGENTS.md".to_owned() } else { format!("src/{file}") }
+    if file == PROTECTED { "AGENTS.md".to_owned() } else { format!("file-{file}") }
 }
 
 pub fn sha(commit: u32) -> Sha {

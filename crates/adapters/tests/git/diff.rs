@@ -3,6 +3,7 @@
 use crate::floor::{Floor, each};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::Workspace;
+use std::os::unix::fs::PermissionsExt;
 
 fn is_same(floor: &Floor, of: &Sha, each_commit: bool) -> bool {
     let head = floor.head(&floor.prepare(1), "HEAD");
@@ -130,5 +131,21 @@ fn a_reviewer_is_shown_whole_files_and_which_are_left_out() {
         assert_eq!(shown(floor, Some(&second), &second, 4096), "(no file differs)");
         let gone: Sha = "0123456789".repeat(4).try_into().expect("forty digits");
         assert!(shown(floor, Some(&gone), &second, 4096).contains("not to be had"));
+    });
+}
+
+/// A rename touches both names, a removal the one; odd names are whole, and so is what becomes executable.
+#[test]
+fn the_paths_of_a_change_are_all_of_them() {
+    each(|floor| {
+        floor.human_push("AGENTS.md", "rules");
+        floor.human_push("run.sh", "true");
+        let dir = floor.prepare(1);
+        let base = floor.head(&dir, "HEAD");
+        floor.git_in(&dir, &["mv", "AGENTS.md", "notes.md"]);
+        std::fs::set_permissions(dir.join("run.sh"), PermissionsExt::from_mode(0o755)).expect("executable");
+        let head = floor.commit("Ada", 1, "with \"quotes\" and ümlauts", "x", "change");
+        let paths = floor.workspace.changed_paths(&floor.tree(1), Some(&base), &head).expect("looked at");
+        assert_eq!(paths, ["AGENTS.md", "notes.md", "run.sh", "with \"quotes\" and ümlauts"]);
     });
 }

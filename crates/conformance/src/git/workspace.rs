@@ -107,6 +107,17 @@ pub fn a_head_stands_on_the_newest_commit_of_the_primary_branch_in_it(world: &im
     assert_eq!(world.workspace().stands_on(&world.tree(1), &head).expect("looked at"), Some(primary));
 }
 
+pub fn a_change_names_every_path_that_it_touches(world: &impl GitWorld) {
+    let primary = world.at(PRIMARY).expect("a primary branch");
+    let head = world.published(1, 10, 1);
+    // What others change meanwhile is not its.
+    world.push(PRIMARY, 11, 1);
+    let paths = |base| world.workspace().changed_paths(&world.tree(1), base, &head).expect("looked at");
+    assert_eq!(paths(Some(&primary)), ["file-10"]);
+    assert!(paths(None).contains(&"file-10".to_owned()));
+    assert_eq!(paths(Some(&head)), [""; 0]);
+}
+
 pub fn what_landed_is_merged_and_nothing_else(world: &impl GitWorld) {
     let head = world.published(1, 10, 1);
     let primary = world.push(PRIMARY, 11, 1);

@@ -5,6 +5,7 @@
 //! repositories are streams of `git fast-export`; worktrees were linked to a common repository then.
 
 use crate::floor::{DEMO, Floor, git_in, run_git, wait_for};
+use shopfloor_core::event::Accepter;
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::{End, JobState};
 use std::fs::DirBuilder;
@@ -99,6 +100,10 @@ fn what_an_earlier_build_left_in_the_middle_of_its_work_is_finished() {
         ["blue", "three", "four"]
     );
     floor.assert_history_green();
+    // Nobody had accepted anything then: what was found is in force, once.
+    let engine = floor.engine();
+    let accepted = engine.floor().accepted(&floor.project).expect("the configuration was found");
+    assert_eq!(accepted.by, Accepter::First);
     // What was blocked is so still, and can be asked for again.
     assert_eq!(floor.job(IssueNumber(2)).end(), Some(End::Failed));
     assert!(floor.ok(&["status"]).contains("label blocked is set"));
