@@ -148,8 +148,11 @@ fn put_right(dir: &Path, wanted: &[Wanted]) -> io::Result<Vec<String>> {
             }
             Some(_) => continue,
         };
-        if there.is_some() {
-            set_aside(dir, &path)?;
+        match &there {
+            // Written over in one step: there is a configuration at every moment.
+            Some(meta) if meta.is_file() => keep_copy(dir, &path)?,
+            Some(_) => set_aside(dir, &path)?,
+            None => {}
         }
         write_if_different(&path, content, *mode).map_err(io::Error::other)?;
         found.push(format!("{name} {what}"));
@@ -195,6 +198,18 @@ fn is_ours_in_the_making(name: &str) -> bool {
 }
 
 fn set_aside(dir: &Path, path: &Path) -> io::Result<()> {
+    match fs::rename(path, free_place(dir, path)?) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// For a file that is about to be written over.
+pub(super) fn keep_copy(dir: &Path, path: &Path) -> io::Result<()> {
+    fs::copy(path, free_place(dir, path)?).map(drop)
+}
+
+fn free_place(dir: &Path, path: &Path) -> io::Result<PathBuf> {
     let folder = dir.join(NOT_OURS);
     fs::create_dir_all(&folder)?;
     let name = path.strip_prefix(dir).unwrap_or(path).as_os_str().as_bytes();
@@ -202,9 +217,5 @@ fn set_aside(dir: &Path, path: &Path) -> io::Result<()> {
     let mut free = (0..TOLD_MAX).map(|n| folder.join(format!("{name}.{n}")));
     // When there are too many, the last is written over.
     let to = free.find(|to| fs::symlink_metadata(to).is_err());
-    let to = to.unwrap_or_else(|| folder.join(format!("{name}.last")));
-    match fs::rename(path, &to) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
+    Ok(to.unwrap_or_else(|| folder.join(format!("{name}.last"))))
 }

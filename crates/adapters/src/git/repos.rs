@@ -17,7 +17,8 @@
 
 use super::bounds::Caps;
 use super::origin::{self, Move, Push};
-use super::ours::Wanted;
+use super::ours::{Wanted, keep_copy};
+use super::refs;
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
 use super::sign::Signing;
 use crate::layout::Layout;
@@ -194,13 +195,19 @@ fn keep(
     (managed, precious): (Vec<u8>, bool),
     more: Vec<Wanted>,
 ) -> GitResult<()> {
+    let is_new = !dir.join("HEAD").exists();
     make(git, format, dir, head)?;
     let file = |name, content| Wanted { name, content: Some(content), mode: 0o644 };
     let mut wanted = vec![file("config", own_config(dir, precious)?), file(MANAGED, managed)];
     wanted.extend(more);
     for Wanted { name, content, mode } in &wanted {
         if let Some(content) = content {
-            write_if_different(&dir.join(name), content, *mode)?;
+            let path = dir.join(name);
+            // Somebody may have added to it, before it was looked after.
+            if *name == "config" && !is_new && std::fs::read(&path).is_ok_and(|there| there != *content) {
+                keep_copy(dir, &path).map_err(|e| GitError::io(format!("copying {}", path.display()), e))?;
+            }
+            write_if_different(&path, content, *mode)?;
         }
     }
     git.keep(dir, wanted);
@@ -215,9 +222,14 @@ fn stores(borrowed: Option<Vec<u8>>) -> Wanted {
 /// The repository's `config`. How its objects are named is what it was made with.
 fn own_config(dir: &Path, precious: bool) -> GitResult<Vec<u8>> {
     let path = dir.join("config");
-    let now =
-        std::fs::read_to_string(&path).map_err(|e| GitError::io(format!("reading {}", path.display()), e))?;
-    let sha256 = now.to_ascii_lowercase().contains("objectformat = sha256");
+    let sha256 = match std::fs::read(&path) {
+        Ok(now) => String::from_utf8_lossy(&now).to_ascii_lowercase().contains("objectformat = sha256"),
+        // Somebody removed it.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            refs::list(dir, "refs/").values().any(|commit| commit.as_str().len() == 64)
+        }
+        Err(e) => return Err(GitError::io(format!("reading {}", path.display()), e)),
+    };
     let mut extensions = String::new();
     if sha256 {
         extensions.push_str("\tobjectformat = sha256\n");

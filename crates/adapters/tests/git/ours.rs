@@ -2,6 +2,7 @@
 
 use crate::floor::{Floor, branch, each};
 use crate::rescue::snapshot;
+use shopfloor_adapters::git::repos;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_engine::ports::Workspace;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -103,5 +104,22 @@ fn what_leads_a_repository_elsewhere_is_set_aside() {
         ] {
             assert!(all.iter().any(|heard| heard == what), "{what}: {all:?}");
         }
+    });
+}
+
+#[test]
+fn what_was_changed_while_nobody_looked_is_put_right_at_the_start() {
+    each(|floor| {
+        let config = floor.hub().join("config");
+        let right = std::fs::read_to_string(&config).expect("there is one");
+        assert!(!floor.hub().join("not-ours").exists(), "a new repository is as it was made");
+        std::fs::write(&config, format!("{right}[http]\n\tproxy = mine\n")).expect("written");
+        repos::ensure(&floor.git, &floor.layout, &floor.project).expect("repositories");
+        assert_eq!(std::fs::read_to_string(&config).expect("there is one"), right);
+        let kept = std::fs::read_to_string(floor.hub().join("not-ours/config.0")).expect("kept");
+        assert!(kept.contains("proxy = mine"), "{kept}");
+        std::fs::remove_file(&config).expect("removed");
+        repos::ensure(&floor.git, &floor.layout, &floor.project).expect("repositories");
+        assert_eq!(std::fs::read_to_string(&config).expect("there is one"), right);
     });
 }
