@@ -106,8 +106,8 @@ pub struct Rewind {
 
 /// What is around one project. The worlds of a floor share its clock, and nothing else.
 pub struct World {
-    /// What people have brought about with commands, as it is in the journal.
-    pub by_people: BTreeSet<String>,
+    /// What people have asked for with commands, as the journal will have it, and how often it has not yet.
+    pub by_people: BTreeMap<String, u32>,
     pub project: ProjectName,
     /// Whether there are other projects on the floor.
     pub several: bool,
@@ -191,7 +191,7 @@ pub struct World {
 impl World {
     pub fn new(seed: u64, policy: Policy, mutation: Option<Mutation>) -> Self {
         World {
-            by_people: BTreeSet::new(),
+            by_people: BTreeMap::new(),
             project: "sim".parse().expect("a valid name"),
             several: false,
             store: None,

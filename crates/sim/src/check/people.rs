@@ -43,7 +43,12 @@ impl Checker {
         let ours = format!("\"project\":\"{}\"", world.project);
         for entry in entries.iter().filter(|entry| entry.kind == "event" && entry.body.contains(&ours)) {
             let Ok(event) = serde_json::from_str::<Event>(&entry.body) else { continue };
-            if event.is_a_persons() && !world.by_people.contains(&entry.body) {
+            if !event.is_a_persons() {
+                continue;
+            }
+            if let Some(asked) = world.by_people.get_mut(&entry.body).filter(|asked| **asked > 0) {
+                *asked -= 1;
+            } else {
                 world.broken("11 an agent is not a person", format!("nobody asked for {}", entry.body));
             }
         }

@@ -10,13 +10,19 @@ use std::collections::BTreeSet;
 
 const REMOVED: &str = "1 what people took off stays off";
 
-/// Which of the versions that were taken off a branch may bring: all, if it has nothing else to bring; else
-/// those in its own commits.
+/// Whether a branch took in where the branch it is for was put. Then what it still has of what was taken off was seen by
+/// whoever resolved it, checked it and approved it, on top of that.
+fn took_it_in(git: &Git, old: u32, head: u32) -> bool {
+    head != old && git.reachable([head]).contains(&old)
+}
+
+/// Which of the versions that were taken off a branch may bring: all, if it has nothing else to bring, or took in where
+/// the branch was put; else those in its own commits.
 fn may_bring(git: &Git, old: u32, head: u32, rewind: &Rewind) -> BTreeSet<u64> {
     let there = git.reachable([old]);
     let new: Vec<u32> = git.reachable([head]).difference(&there).copied().collect();
     let own: Vec<u32> = new.iter().copied().filter(|c| !rewind.removed.contains(c)).collect();
-    let bringing = if own.is_empty() { new } else { own };
+    let bringing = if own.is_empty() || took_it_in(git, old, head) { new } else { own };
     bringing.into_iter().flat_map(|c| git.introduced(c)).collect()
 }
 
@@ -51,7 +57,8 @@ impl Checker {
             let returned = brought.intersection(&rewind.removed).next().copied();
             let knows = |head: u32| {
                 let there = git.reachable([old]);
-                git.reachable([head]).difference(&there).all(|c| rewind.removed.contains(c))
+                took_it_in(git, old, head)
+                    || git.reachable([head]).difference(&there).all(|c| rewind.removed.contains(c))
             };
             match returned {
                 Some(_) if heads().any(knows) => knowingly = true,

@@ -23,7 +23,8 @@ impl World {
 
     pub(crate) fn a_person_asks(&mut self, event: &Event) {
         if event.is_a_persons() {
-            self.by_people.extend(serde_json::to_string(event));
+            let asked = serde_json::to_string(event).expect("an event is JSON");
+            *self.by_people.entry(asked).or_default() += 1;
         }
     }
 }
