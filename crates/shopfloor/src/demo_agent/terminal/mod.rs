@@ -76,7 +76,7 @@ impl Terminal {
             .map_err(|e| CliError::usage(format!("--terminal needs a terminal on standard input: {e}")))?;
         raw.make_raw();
         tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map_err(std::io::Error::from)?;
-        let record = own_part(&folder).join("typed-into-dialog");
+        let record = own_part(folder).join("typed-into-dialog");
         let shared = Arc::new(Shared { hooks, state: Mutex::new(state), answered: Condvar::new(), record });
         put(SET_UP.as_bytes());
         shared.draw(&mut shared.lock());
