@@ -13,7 +13,10 @@ const LICENCES: [&str; 9] =
     ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Unlicense", "Zlib"];
 
 /// Crates that are there in two versions, and why that is so.
-const TWICE: [(&str, &str); 1] = [("bitflags", "jiff may use defmt, which has version 1; neither is built")];
+const TWICE: [(&str, &str); 2] = [
+    ("bitflags", "jiff may use defmt, which has version 1; neither is built"),
+    ("syn", "what derives landlock's flags still has version 2"),
+];
 
 /// Every complaint, or nothing.
 pub fn check() -> Res<()> {
