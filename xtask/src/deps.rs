@@ -201,11 +201,15 @@ mod tests {
         let all = [
             package("bitflags", "1.0"),
             package("bitflags", "2.0"),
+            package("syn", "2.0"),
+            package("syn", "3.0"),
             package("a", "1.0"),
             package("b", "1.0"),
         ];
         assert_eq!(twice(&all.iter().collect::<Vec<_>>()), Vec::<String>::new());
+        let syn = ["2.0", "3.0"].map(|version| package("syn", version));
         let all = [package("a", "1.0"), package("a", "2.0"), package("bitflags", "2.0")];
+        let all: Vec<_> = all.into_iter().chain(syn).collect();
         let found = twice(&all.iter().collect::<Vec<_>>());
         assert!(
             found[0].starts_with("a is there") && found[1].starts_with("bitflags is there once"),

@@ -73,6 +73,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::DemoAgent(_) => Needed::Nothing,
         Command::Inbox(_) => Needed::Capability(Capability::Inbox),
         Command::Issue(args) => args.needed(),
+        Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Pr(_)
         | Command::Status(_)
         | Command::Explain(_)

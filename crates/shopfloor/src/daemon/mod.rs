@@ -103,9 +103,8 @@ impl Daemon {
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
         let isolation = isolation(&floor_config)?;
-        match isolation.missing() {
-            Some(_) => tracing::warn!("isolation: {}", isolation.note()),
-            None => tracing::info!("isolation: {}", isolation.note()),
+        if isolation.missing().is_some() {
+            tracing::warn!("isolation: {}", isolation.note());
         }
         let projects =
             projects.isolated(isolation).looking(primary_file(&git, &desk.layout), desk.layout.config());

@@ -170,9 +170,17 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn in_an_agents_session_the_agent_is_the_author() {
     let floor = TestFloor::new();
-    let mut command = floor.command(&["issue", "add", "Found on the way", "--json"]);
-    command.env("SHOPFLOOR_SESSION", "7").env("PROJECT_NAME", "demo");
-    let issue: serde_json::Value = serde_json::from_str(&ran(&mut command).fine().stdout).unwrap();
+    let asks = || {
+        let mut command = floor.command(&["issue", "add", "Found on the way", "--json"]);
+        command.env("SHOPFLOOR_SESSION", "7").env("PROJECT_NAME", "demo");
+        ran(&mut command)
+    };
+    assert_eq!(asks().code, 6, "a session without a grant may do nothing");
+    let folder = floor.layout().session(shopfloor_core::ids::Epoch(7));
+    std::fs::create_dir_all(&folder).unwrap();
+    let grant = r#"{"token":"7.secret","project":"demo","role":"dev","kind":"issue","issue":1}"#;
+    std::fs::write(folder.join("grant.json"), grant).unwrap();
+    let issue: serde_json::Value = serde_json::from_str(&asks().fine().stdout).unwrap();
     assert_eq!(issue["author"], "agent 7");
 }
 

@@ -227,6 +227,8 @@ fn claude_without_its_hooks_is_not_typed_to_and_everybody_shows_why() {
                 plant.git(&["add", "-A"]);
                 plant.git(&["commit", "-qm", "no hooks"]);
                 plant.git(&["push", "-q", "shopfloor", "main"]);
+                // Its agent commits what mends it.
+                plant.configure(|config| format!("{config}\n[review]\nprotected = []\n"));
                 file = plant.home().join("projects/sample/worktrees/issue-1/.claude/settings.json");
             } else {
                 write(&file, OFF);

@@ -101,7 +101,8 @@ shopfloor down > /dev/null
 
 #[test]
 fn what_the_daemon_was_started_with_is_read_by_nobody() {
-    let folder = tempfile::tempdir().expect("a folder");
+    // Where tests' files are is closed to other users.
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let at = folder.path();
     std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o777)).expect("open");
     std::fs::copy(env!("CARGO_BIN_EXE_shopfloor"), at.join("shopfloor")).expect("copied");

@@ -156,6 +156,7 @@ fn site(level: &str) -> Floor {
     let known = std::fs::read_to_string(site.path("repo/shopfloor.toml")).expect("read");
     let config = format!("{known}{}", config(&program(&site).display().to_string()));
     std::fs::write(site.path("repo/shopfloor.toml"), config).expect("written");
+    site.accept();
     site
 }
 

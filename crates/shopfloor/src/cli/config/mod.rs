@@ -41,6 +41,10 @@ enum ConfigCommand {
 }
 
 impl ConfigArgs {
+    pub(super) fn only_shows_the_difference(&self) -> bool {
+        matches!(self.command, ConfigCommand::Diff)
+    }
+
     /// What to do instead, if it is only for people.
     pub(super) fn persons(&self) -> Option<&'static str> {
         matches!(self.command, ConfigCommand::Accept(_)).then_some(authority::ELSEWHERE)
