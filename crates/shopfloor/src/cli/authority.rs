@@ -5,11 +5,13 @@
 
 use super::{CliError, CliResult, Command, Context, Exit};
 use crate::asker::{Inside, Who};
+use crate::daemon::ASKER;
 use shopfloor_adapters::agent::Grant;
 use shopfloor_core::capability::Capability;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
 use shopfloor_core::text::one_line;
+use std::path::Path;
 
 /// What to do instead, where no command has more to say.
 pub(super) const ELSEWHERE: &str = "run it outside of what the factory started";
@@ -31,6 +33,11 @@ pub(super) enum Needed {
 /// Refuses what only a person may do to anybody else, and an agent what its role may not; and journals who asked.
 pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
     let Some(inside) = context.inside() else { return Ok(()) };
+    if std::env::var_os(ASKER).is_some() && command.file().is_some_and(|file| file != Path::new("-")) {
+        // It would be read here, where more can be read than where it was asked.
+        return Err(CliError::usage("a file is not read at the door")
+            .hint("pass `-`, and the text as standard input"));
+    }
     let instead = match persons(command) {
         Some(instead) => instead,
         None if may(context, inside, &needed(command)) => return Ok(()),

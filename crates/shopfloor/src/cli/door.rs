@@ -34,10 +34,7 @@ pub(super) fn of(cli: &Cli) -> Option<PathBuf> {
 /// Has the command run at the door.
 pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let file = match &cli.command {
-        Command::Issue(issue) => issue.file().filter(|file| *file != Path::new("-")),
-        _ => None,
-    };
+    let file = cli.command.file().filter(|file| *file != Path::new("-"));
     // The command reads no file outside, so it gets this one as its input.
     let file = file.map(|file| open(file, &mut args)).transpose()?;
     let request = serde_json::to_string(&Request { token: token(door), args }).unwrap_or_default() + "\n";

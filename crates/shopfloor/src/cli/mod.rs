@@ -55,7 +55,7 @@ pub use shopfloor_desk::now;
 use crate::daemon::ASKER;
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// An autonomous code factory: issues in, merged and verified changes out.
@@ -128,6 +128,16 @@ enum Command {
     Man(completions::ManArgs),
     #[command(hide = true)]
     DemoAgent(demo_agent::DemoArgs),
+}
+
+impl Command {
+    /// A file that it reads a text from.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Command::Issue(args) => args.file(),
+            _ => None,
+        }
+    }
 }
 
 /// Parses the arguments, runs the command and says in the exit code how it went.

@@ -121,8 +121,8 @@ impl Keeper {
     }
 
     fn answer(&self, stream: &UnixStream, request: &Request, streams: Vec<OwnedFd>) -> Reply {
-        let epoch = match self.identify(stream, request) {
-            Ok(epoch) => epoch,
+        let (epoch, grant) = match self.identify(stream, request) {
+            Ok(session) => session,
             Err(reply) => return reply,
         };
         // The floor is this one, whatever is asked for.
@@ -132,14 +132,14 @@ impl Keeper {
         let Some(_place) = Place::take(&self.busy, epoch) else {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
-        match self.run(stream, epoch, request, streams) {
+        match self.run(stream, epoch, &grant, request, streams) {
             Ok(exit) => Reply { exit, error: None },
             Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
         }
     }
 
     /// The session that asks, if it is one.
-    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<Epoch, Reply> {
+    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Grant), Reply> {
         let inside = asker::at(stream, &self.layout)
             .map_err(|e| Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}")))?;
         let Some(inside) = inside else {
@@ -147,7 +147,7 @@ impl Keeper {
         };
         let shown = request.token.as_deref().and_then(|token| Grant::shown(&self.layout, token));
         match (&inside.who, shown) {
-            (Who::Agent(epoch), Some((named, _))) if *epoch == named => Ok(named),
+            (Who::Agent(epoch), Some((named, grant))) if *epoch == named => Ok((named, grant)),
             (who, _) => {
                 let project = inside.project.clone().or_else(|| {
                     self.projects.all().into_iter().next().map(|project| project.config.project.name)
@@ -164,6 +164,7 @@ impl Keeper {
         &self,
         stream: &UnixStream,
         epoch: Epoch,
+        grant: &Grant,
         request: &Request,
         streams: Vec<OwnedFd>,
     ) -> io::Result<u8> {
@@ -177,6 +178,7 @@ impl Keeper {
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
+            .args(only_its_own(&request.args, grant).into_iter().flatten())
             .args(&request.args)
             .env_clear()
             .envs(around)
@@ -196,6 +198,12 @@ impl Keeper {
         let status = child.wait()?;
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Failed as u8))
     }
+}
+
+/// What a session asks without naming a project is about its own.
+fn only_its_own<'g>(args: &[String], grant: &'g Grant) -> Option<[&'g str; 2]> {
+    let names = |arg: &String| arg == "--project" || arg.starts_with("--project=") || arg.starts_with("-p");
+    (!args.iter().any(names)).then_some(["--project", grant.project.as_str()])
 }
 
 /// Until the command has ended: true; or whoever asked is gone.

@@ -97,6 +97,21 @@ import os, socket, json
 s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
 s.send(b"{\"token\": \"2.00\", \"args\": [\"issue\", \"close\", \"1\"]}\n")
 raise SystemExit(json.loads(s.makefile().readline())["exit"])'
+can raw-with-token /usr/bin/python3 -c '
+import os, socket, json, sys
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"]
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+args = ["issue", "comment", "1", "--body-file", sys.argv[1]]
+socket.send_fds(s, [json.dumps({"token": token, "args": args}).encode() + b"\n"], [0, 1, 2])
+raise SystemExit(json.loads(s.makefile().readline())["exit"])' "$PERSON/.ssh/id"
+can raw-other-floor /usr/bin/python3 -c '
+import os, socket, json
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"]
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+socket.send_fds(s, [json.dumps({"token": token, "args": ["--home=/tmp", "issue", "list"]}).encode() + b"\n"], [0, 1, 2])
+raise SystemExit(json.loads(s.makefile().readline())["exit"])'
 "#;
 
 /// What is each agent's own to do, and works.
