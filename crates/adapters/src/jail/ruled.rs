@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 /// What a jail has of its own.
-const PRIVATE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 
 impl Jail<'_> {
     /// The words that start `argv` under those rules.
