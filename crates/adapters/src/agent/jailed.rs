@@ -69,7 +69,8 @@ pub(super) fn move_in<'j>(
     let Some(home) = client::variable(env, "HOME").map(PathBuf::from) else { return Ok(jail) };
     let named = client::variable(env, own.variable).map(PathBuf::from);
     let theirs = named.clone().unwrap_or_else(|| home.join(own.folder));
-    let folder = jail.home().join(own.folder);
+    let Some(private) = jail.home() else { return Ok(jail) };
+    let folder = private.join(own.folder);
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     env.retain(|(name, _)| name != own.variable);
     env.push((own.variable.into(), folder.clone().into()));

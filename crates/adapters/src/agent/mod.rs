@@ -266,9 +266,9 @@ impl TmuxAgents {
     fn jail<'c>(&self, start: &StartSession, config: &'c AgentConfig) -> PortResult<Jail<'c>> {
         let tree = Tree::of_job(&start.project, start.role, start.assignment);
         let jail = Jail::of_tree(&config.isolation, &self.layout, &tree).map_err(PortError::transient)?;
-        let home = jail.home();
-        let own = self.layout.session_own(start.epoch);
-        Ok(jail.network(Network::Hosts).read(self.layout.session(start.epoch)).write(own).write(home))
+        let own = [Some(self.layout.session_own(start.epoch)), jail.home()];
+        let jail = jail.network(Network::Hosts).read(self.layout.session(start.epoch));
+        Ok(own.into_iter().flatten().fold(jail, Jail::write))
     }
 }
 

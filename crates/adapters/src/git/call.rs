@@ -3,6 +3,7 @@
 //! Each call says which exit codes are answers; any other end is an error. A process that takes too long is
 //! stopped.
 
+use super::jailed::{self, Reach};
 use super::origin::Push;
 use super::run::{GitError, GitResult, parse_sha};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -40,6 +41,8 @@ pub(crate) struct Call {
     limit: Option<Duration>,
     /// Why it is not run at all.
     broken: Option<GitError>,
+    /// Run in a jail, which shows it no more than that.
+    reach: Option<Reach>,
 }
 
 /// What a git process left.
@@ -60,7 +63,31 @@ impl Call {
     pub(crate) fn new(program: OsString, command: Command, subcommand: &str) -> Self {
         let shown = format!("git {subcommand}");
         let subcommand = subcommand.to_owned();
-        Call { program, command, shown, subcommand, begun: false, stdin: None, limit: None, broken: None }
+        Call {
+            program,
+            command,
+            shown,
+            subcommand,
+            begun: false,
+            stdin: None,
+            limit: None,
+            broken: None,
+            reach: None,
+        }
+    }
+
+    /// The same call, in a jail.
+    pub(super) fn within_reach(self, reach: Reach) -> Self {
+        Call { reach: Some(reach), ..self }
+    }
+
+    /// Through that index instead of the repository's own.
+    pub(super) fn through_index(self, index: &Path) -> Self {
+        let mut call = self.env("GIT_INDEX_FILE", index);
+        if let (Some(reach), Some(folder)) = (&mut call.reach, index.parent()) {
+            reach.write(folder);
+        }
+        call
     }
 
     /// The same call, which is not run.
@@ -71,7 +98,6 @@ impl Call {
     /// Gives it a deadline, at which everything it started is ended: a helper that talks to a server must not
     /// continue by itself.
     pub(crate) fn within(mut self, limit: Duration) -> Self {
-        self.command.process_group(0);
         self.limit = Some(limit);
         self
     }
@@ -188,7 +214,9 @@ impl Call {
             return Err(GitError::TimedOut { command: self.shown, limit });
         };
         let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
-        Ok(Ended { code: status.code(), stdout, stderr })
+        // The code of a jail that could not be built answers nothing.
+        let code = status.code().filter(|_| self.reach.is_none() || !jailed::is_the_jails(&stderr));
+        Ok(Ended { code, stdout, stderr })
     }
 
     /// Runs it and pipes its output into another call, chosen by the first bytes; `None`: into none.
@@ -257,6 +285,14 @@ impl Call {
     fn start(&mut self) -> GitResult<(Child, Receiver<Vec<u8>>)> {
         if let Some(why) = self.broken.take() {
             return Err(why);
+        }
+        if let Some(reach) = &self.reach {
+            self.command = reach
+                .confine(&self.command)
+                .map_err(|source| GitError::Start { program: self.program.clone(), source })?;
+        }
+        if self.limit.is_some() {
+            self.command.process_group(0);
         }
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());

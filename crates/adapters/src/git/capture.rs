@@ -10,6 +10,7 @@ use super::bounds::{self, Fits, Left};
 use super::call::Call;
 use super::commit::Commit;
 use super::index::Index;
+use super::jailed::is_within;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::still;
@@ -170,7 +171,7 @@ impl Capture<'_> {
         // A submodule's changes are in no repository that outlives the worktree.
         for (path, commit) in &before.links {
             self.nested.push(folder.path().join(path));
-            if !staged.contains(path) && is_changed(self.git, &folder.path().join(path), commit)? {
+            if !staged.contains(path) && is_changed(self.git, self.worktree, &folder.path().join(path), commit)? {
                 staged.push(path.clone());
             }
         }
@@ -192,6 +193,10 @@ impl Capture<'_> {
                 return Err(GitError::io(what, std::io::ErrorKind::Unsupported.into()));
             }
             let inside = folder.path().join(&path);
+            // An index that was written by hand may name what is elsewhere, and so may a link.
+            if !is_within(&inside, &[&self.worktree.path]) {
+                continue;
+            }
             let inner = self.site.folder(self.git, self.worktree, &inside);
             self.nested.push(inside);
             let inner_index = TemporaryIndex::new(&self.worktree.git_dir);
@@ -269,17 +274,24 @@ fn is_repository(folder: &Repo, path: &OsStr) -> bool {
     folder.path().join(path).join(".git").exists()
 }
 
-/// Whether the submodule in that folder holds anything but its recorded commit.
-pub(crate) fn is_changed(git: &Git, folder: &Path, commit: &Sha) -> GitResult<bool> {
-    is_changed_at(git, folder, commit, 0)
+/// Whether the submodule in that folder of the tree holds anything but its recorded commit.
+pub(crate) fn is_changed(git: &Git, worktree: &Worktree, folder: &Path, commit: &Sha) -> GitResult<bool> {
+    is_changed_at(git, worktree, folder, commit, 0)
 }
 
 /// Those in it are asked one by one, each by nobody's rules.
-fn is_changed_at(git: &Git, folder: &Path, commit: &Sha, depth: u32) -> GitResult<bool> {
-    if !folder.join(".git").exists() {
+fn is_changed_at(
+    git: &Git,
+    worktree: &Worktree,
+    folder: &Path,
+    commit: &Sha,
+    depth: u32,
+) -> GitResult<bool> {
+    if !folder.join(".git").exists() || !is_within(folder, &[&worktree.path]) {
         return Ok(false);
     }
-    let repo = git.others_tree(folder);
+    // Of one that is elsewhere, only the files are this tree's: better looked at too often.
+    let Some(repo) = worktree.nested(git, folder) else { return Ok(true) };
     if depth == NESTING_MAX || repo.commit("HEAD")?.as_ref() != Some(commit) {
         return Ok(true);
     }
@@ -291,7 +303,7 @@ fn is_changed_at(git: &Git, folder: &Path, commit: &Sha, depth: u32) -> GitResul
     // One that is not read here may name others: better looked at too often.
     let Some(index) = index else { return Ok(true) };
     for (path, commit) in &index.links {
-        if is_changed_at(git, &folder.join(path), commit, depth + 1)? {
+        if is_changed_at(git, worktree, &folder.join(path), commit, depth + 1)? {
             return Ok(true);
         }
     }
@@ -366,7 +378,7 @@ impl TemporaryIndex {
     }
 
     pub(crate) fn call(&self, repo: &Repo, subcommand: &str) -> Call {
-        repo.call(subcommand).env("GIT_INDEX_FILE", &self.path)
+        repo.call(subcommand).through_index(&self.path)
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn submodules(git: &Git, worktree: &Worktree) -> GitResult<Vec<String
         let Some(tab) = rest.iter().position(|byte| *byte == b'\t') else { continue };
         let commit: Sha = parse_sha("git ls-tree", &String::from_utf8_lossy(&rest[..tab]))?;
         let path = Path::new(OsStr::from_bytes(&rest[tab + 1..]));
-        if is_changed(git, &worktree.path.join(path), &commit)? {
+        if is_changed(git, worktree, &worktree.path.join(path), &commit)? {
             notes.push(format!(
                 "submodule {} has changes: commit and push them there yourself, nobody else does",
                 one_line(&path.to_string_lossy(), 100)

@@ -18,6 +18,7 @@ pub mod facts;
 mod foreign;
 mod hazards;
 mod index;
+mod jailed;
 mod kept;
 mod landing;
 mod lasting;

@@ -9,11 +9,14 @@
 //! repository at hand do not run; the hub's own hooks do, because a push starts another git there.
 
 use super::call::{Call, Output};
+use super::jailed::{Jails, Reach};
 use super::lasting::Lasting;
 use super::ours::{Found, Ours, Wanted};
 use super::still::Stills;
 use super::{foreign, locks, refs, worktree};
 use crate::host::command;
+use crate::jail::Isolation;
+use crate::layout::Layout;
 use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
@@ -103,6 +106,7 @@ pub struct Git {
     lasting: Arc<Lasting>,
     pub(super) stills: Arc<Stills>,
     ours: Arc<Ours>,
+    jails: Option<Arc<Jails>>,
 }
 
 impl Git {
@@ -121,7 +125,13 @@ impl Git {
             lasting: Arc::default(),
             stills: Arc::default(),
             ours: Arc::default(),
+            jails: None,
         }
+    }
+
+    /// From now on, a git that works in what an agent writes is jailed.
+    pub fn in_jails(self, isolation: Arc<Isolation>, layout: Layout) -> Self {
+        Git { jails: Jails::new(isolation, layout), ..self }
     }
 
     /// The program's version, for `doctor`.
@@ -140,35 +150,36 @@ impl Git {
     /// A bare repository of the factory's own. The user's global configuration does not apply:
     /// what the queue computes must not depend on it.
     pub fn bare(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Bare(dir.to_owned()), lent: None, instead: Vec::new() }
+        self.at(Place::Bare(dir.to_owned()))
+    }
+
+    fn at(&self, place: Place) -> Repo {
+        Repo { git: self.clone(), place, lent: None, instead: Vec::new(), reach: None }
     }
 
     /// A bare repository whose objects are needed only until they are handed on, or can be made again. They
     /// are written without waiting for the disk: whoever hands them on syncs afterwards, and what a
     /// journalling file system shows of them after a power failure is intact.
     pub(crate) fn scratch(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Scratch(dir.to_owned()), lent: None, instead: Vec::new() }
+        self.at(Place::Scratch(dir.to_owned()))
     }
 
     /// The keeper of what agents' trees held: bare too, but used with the user's configuration (filters,
     /// credential helpers).
     pub(crate) fn shared(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Shared(dir.to_owned()), lent: None, instead: Vec::new() }
+        self.at(Place::Shared(dir.to_owned()))
     }
 
     /// A working tree, found from its folder and never from a folder above it.
     pub(crate) fn tree(&self, dir: &Path) -> Repo {
-        Repo { git: self.clone(), place: Place::Tree(dir.to_owned()), lent: None, instead: Vec::new() }
+        self.at(Place::Tree(dir.to_owned()))
     }
 
     /// A folder treated as the working tree of a git directory that does not know it as such.
     pub(crate) fn folder(&self, git_dir: &Path, folder: &Path) -> Repo {
-        Repo {
-            git: self.clone(),
-            place: Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() },
-            lent: None,
-            instead: Vec::new(),
-        }
+        let reach = self.jails.as_ref().map(|jails| Reach::of(jails, git_dir, folder));
+        let place = Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() };
+        Repo { reach, ..self.at(place) }
     }
 
     /// The same, of a git directory that others write.
@@ -176,10 +187,11 @@ impl Git {
         Repo { instead: foreign::harmless(self, git_dir), ..self.folder(git_dir, folder) }
     }
 
-    /// A working tree that others work in, with its git directory as the folder itself names it.
+    /// A working tree that others work in, with its git directory as the folder itself names it: what a git reaches
+    /// there is not the floor's to say, so it is never jailed.
     pub(super) fn others_tree(&self, folder: &Path) -> Repo {
         match worktree::git_dir_of(folder) {
-            Some(git_dir) => self.others_folder(&git_dir, folder),
+            Some(git_dir) => Repo { reach: None, ..self.others_folder(&git_dir, folder) },
             None => self.tree(folder),
         }
     }
@@ -273,6 +285,8 @@ pub struct Repo {
     lent: Option<OsString>,
     /// Settings that count instead of those of the repository: see [`super::foreign`].
     instead: Vec<foreign::Instead>,
+    /// Of a repository that others write: all that its git can get at.
+    reach: Option<Reach>,
 }
 
 impl Repo {
@@ -292,14 +306,34 @@ impl Repo {
 
     /// The same, but with other object stores to look into. What is written goes to its own store.
     pub(crate) fn lending<'a>(&self, stores: impl IntoIterator<Item = &'a Path>) -> Repo {
-        let mut all = Vec::new();
+        let (mut all, mut reach) = (Vec::new(), self.reach.clone());
         for store in stores {
             if !all.is_empty() {
                 all.push(b':');
             }
             all.extend_from_slice(&quoted(store.as_os_str()));
+            if let Some(reach) = &mut reach {
+                reach.read(store);
+            }
         }
-        Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), ..self.clone() }
+        Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), reach, ..self.clone() }
+    }
+
+    /// The same, whose git may also write there.
+    pub(super) fn writing(mut self, path: &Path) -> Repo {
+        if let Some(reach) = &mut self.reach {
+            reach.write(path);
+        }
+        self
+    }
+
+    /// The same, whose git reaches that folder too, and writes nothing.
+    pub(super) fn only_reading(mut self, path: &Path) -> Repo {
+        self.reach = self.reach.map(|mut reach| {
+            reach.read(path);
+            reach.reading()
+        });
+        self
     }
 
     /// The same, without the user's configuration: what is computed depends on the commits alone, and is of
@@ -314,6 +348,9 @@ impl Repo {
             && let Err(why) = self.git.ours.check(dir)
         {
             call = call.that_fails(why);
+        }
+        if let Some(reach) = &self.reach {
+            call = call.within_reach(reach.clone());
         }
         if !self.instead.is_empty() {
             call.command().env("GIT_CONFIG_COUNT", self.instead.len().to_string());

@@ -7,6 +7,7 @@
 //! A tree is *ready* once its folder has been filled completely; one that is not (after a crash in the middle
 //! of filling it) never had an agent in it, or none since its folder was lost.
 
+use super::jailed::is_within;
 use super::refs::{self, Head};
 use super::run::{Git, GitError, GitResult, Repo};
 use super::{hazards, linked, locks, repository};
@@ -82,8 +83,15 @@ impl Worktree {
     }
 
     pub(crate) fn at(git: &Git, path: PathBuf, git_dir: PathBuf, common: PathBuf) -> Worktree {
-        let repo = git.others_folder(&git_dir, &path);
+        let repo = git.others_folder(&git_dir, &path).writing(&common);
         Worktree { path, git_dir, common, repo }
+    }
+
+    /// A repository nested in it, to be looked at; `None`: it is kept somewhere that is not this tree's.
+    pub(crate) fn nested(&self, git: &Git, folder: &Path) -> Option<Repo> {
+        let git_dir = git_dir_of(folder)?;
+        is_within(&git_dir, &[&self.path, &self.git_dir])
+            .then(|| git.others_folder(&git_dir, folder).only_reading(&self.path))
     }
 
     /// Makes sure that the folder's `.git` file names the git directory.

@@ -12,7 +12,14 @@ use std::time::{Duration, Instant};
 /// A held lock; dropping it releases it.
 #[derive(Debug)]
 pub struct FileLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for FileLock {
+    /// Not only by closing it: a program that this process is just starting has the file open too, for a moment.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 impl FileLock {
@@ -35,7 +42,7 @@ impl FileLock {
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "{pid} {}", start_time(pid)?.unwrap_or(0))?;
-        Ok(Some(FileLock { _file: file }))
+        Ok(Some(FileLock { file }))
     }
 }
 

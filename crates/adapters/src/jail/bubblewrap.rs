@@ -28,21 +28,27 @@ impl Jail<'_> {
         for resolver in RESOLVERS {
             words.all(["--ro-bind-try", resolver, resolver]);
         }
-        let (home, tmp) = self.make_private()?;
-        for at in ["/tmp", "/var/tmp"] {
-            words.bind(&tmp, Path::new(at), true);
+        let private = self.make_private()?;
+        for at in ["/tmp", "/var/tmp"].map(Path::new) {
+            match &private {
+                Some((_, tmp)) => words.bind(tmp, at, true),
+                None => words.hide(at),
+            }
         }
         for homes in HOMES.iter().map(Path::new).filter(|homes| homes.is_dir()) {
-            words.all(["--tmpfs".as_ref(), homes.as_os_str()]);
+            words.hide(homes);
         }
-        words.bind(&home, &self.isolation.home, true);
+        match &private {
+            Some((home, _)) => words.bind(home, &self.isolation.home, true),
+            None => words.hide(&self.isolation.home),
+        }
         for shown in self.shown(&argv) {
             words.bind(&shown, &shown, false);
         }
         for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
             words.bind(cache, cache, true);
         }
-        words.all(["--tmpfs".as_ref(), self.floor.as_os_str()]);
+        words.hide(&self.floor);
         for mount in self.mounts() {
             words.bind(&mount.from, &mount.at, mount.writable);
         }
@@ -62,6 +68,10 @@ struct Words(Vec<OsString>);
 impl Words {
     fn all<W: AsRef<OsStr>>(&mut self, words: impl IntoIterator<Item = W>) {
         self.0.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+    }
+
+    fn hide(&mut self, at: &Path) {
+        self.all([OsStr::new("--tmpfs"), at.as_os_str()]);
     }
 
     fn bind(&mut self, from: &Path, at: &Path, writable: bool) {

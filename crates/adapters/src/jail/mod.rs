@@ -193,10 +193,11 @@ pub struct Jail<'a> {
     isolation: &'a Isolation,
     /// The floor's home, of which nothing is seen but what is named.
     floor: PathBuf,
-    /// Has the folders that stand for the home and `/tmp`.
-    private: PathBuf,
+    /// Has the folders that stand for the home and `/tmp`; `None`: nothing in those outlives what runs in it.
+    private: Option<PathBuf>,
     mounts: Vec<Mount>,
     network: Network,
+    limits: Limits,
     /// The floor's link to the program that confines.
     shopfloor: PathBuf,
     /// Where the daemon's proxy is.
@@ -225,14 +226,30 @@ impl<'a> Jail<'a> {
         let jail = Jail {
             isolation,
             floor: layout.root().to_owned(),
-            private: private.to_owned(),
+            private: Some(private.to_owned()),
             mounts: Vec::new(),
             network: Network::All,
+            limits: isolation.limits,
             proxy: layout.proxy_socket(),
             shopfloor: shopfloor.clone(),
         };
         // What it is for has `shopfloor`, and the place where it asks.
         jail.program(shopfloor).read(layout.bin()).read(layout.door())
+    }
+
+    /// For a git of ours in what others write. It asks for nothing, is not limited, and keeps nothing.
+    pub fn of_git(isolation: &'a Isolation, layout: &Layout) -> Jail<'a> {
+        Jail {
+            isolation,
+            floor: layout.root().to_owned(),
+            private: None,
+            mounts: Vec::new(),
+            network: Network::All,
+            limits: Limits::default(),
+            proxy: layout.proxy_socket(),
+            shopfloor: layout.bin().join("shopfloor"),
+        }
+        .network(Network::Nothing)
     }
 
     /// For whoever works in a tree: its files and its repository, and to read, what that borrows.
@@ -251,9 +268,9 @@ impl<'a> Jail<'a> {
         self.isolation.is_on()
     }
 
-    /// The folder that stands for the person's home.
-    pub fn home(&self) -> PathBuf {
-        self.private.join("home")
+    /// The folder that stands for the person's home, if that outlives the jail.
+    pub fn home(&self) -> Option<PathBuf> {
+        Some(self.private.as_ref()?.join("home"))
     }
 
     /// Shown if it exists, at its own place.
@@ -316,18 +333,26 @@ impl<'a> Jail<'a> {
         Ok(command)
     }
 
-    /// The folders that stand for the home and `/tmp`.
-    fn make_private(&self) -> io::Result<(PathBuf, PathBuf)> {
-        let (home, tmp) = (self.home(), self.private.join("tmp"));
+    /// The folders that stand for the home and `/tmp`, if those outlive the jail.
+    fn make_private(&self) -> io::Result<Option<(PathBuf, PathBuf)>> {
+        let Some(private) = &self.private else { return Ok(None) };
+        let (home, tmp) = (private.join("home"), private.join("tmp"));
         for folder in [&home, &tmp] {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            // What stands in for a folder is one: a link would show what it leads to.
+            if !std::fs::symlink_metadata(folder)?.is_dir() {
+                return Err(io::Error::new(
+                    io::ErrorKind::NotADirectory,
+                    format!("{} is not a folder", folder.display()),
+                ));
+            }
         }
-        Ok((home, tmp))
+        Ok(Some((home, tmp)))
     }
 
     fn confinement(&self) -> Confinement {
         let proxy = (self.network == Network::Hosts).then(|| self.proxy.clone());
-        Confinement { limits: self.isolation.limits, proxy, ..Confinement::default() }
+        Confinement { limits: self.limits, proxy, ..Confinement::default() }
     }
 
     /// What is shown of what exists, a folder before what is inside of it.

@@ -15,11 +15,12 @@ const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 impl Jail<'_> {
     /// The words that start `argv` under those rules.
     pub(super) fn ruled(&self, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
-        let (home, tmp) = self.make_private()?;
+        let private = self.make_private()?;
         let theirs = &self.isolation.home;
         let mut hidden: Vec<PathBuf> = HOMES.iter().chain(&PRIVATE).map(PathBuf::from).collect();
         hidden.extend([theirs.clone(), self.floor.clone()]);
-        let mut files = Files { read: all_but(&hidden), write: vec![tmp.clone(), home.clone()] };
+        let mut files = Files { read: all_but(&hidden), write: Vec::new() };
+        files.write.extend(private.iter().flat_map(|(home, tmp)| [home.clone(), tmp.clone()]));
         files.read.extend(RESOLVERS.map(PathBuf::from));
         files.read.extend(self.shown(&argv));
         files.write.extend(self.isolation.caches.clone());
@@ -37,7 +38,9 @@ impl Jail<'_> {
         files.read.retain(|path| path.exists());
         files.write.retain(|path| path.exists());
         let git = theirs.join(".gitconfig");
-        let env = [("HOME", home), ("TMPDIR", tmp), ("GIT_CONFIG_GLOBAL", git)];
+        let env = private
+            .map(|(home, tmp)| vec![("HOME", home), ("TMPDIR", tmp), ("GIT_CONFIG_GLOBAL", git)])
+            .unwrap_or_default();
         let env =
             env.into_iter().filter(|(_, path)| path.exists()).map(|(name, path)| (name.to_owned(), path));
         let confinement = Confinement { files: Some(files), env: env.collect(), ..self.confinement() };

@@ -259,6 +259,8 @@ fn ports(
     phase_dir: PathBuf,
 ) -> Result<Ports> {
     let layout = &desk.layout;
+    // Whatever else reads branches and the person's checkout does so with the git that it has.
+    let git = &git.clone().in_jails(projects.isolation().clone(), layout.clone());
     let lookup = projects.git_lookup();
     let agents = TmuxAgents {
         layout: layout.clone(),

@@ -153,7 +153,7 @@ impl Projects {
         self.around.all()
     }
 
-    pub fn isolation(&self) -> &Isolation {
+    pub fn isolation(&self) -> &Arc<Isolation> {
         &self.isolation
     }
 
