@@ -18,6 +18,8 @@ mod hazards;
 mod http;
 #[path = "git/hub.rs"]
 mod hub;
+#[path = "git/jailed.rs"]
+mod jailed;
 #[path = "git/joining.rs"]
 mod joining;
 #[path = "git/merger.rs"]

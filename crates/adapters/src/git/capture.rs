@@ -171,7 +171,9 @@ impl Capture<'_> {
         // A submodule's changes are in no repository that outlives the worktree.
         for (path, commit) in &before.links {
             self.nested.push(folder.path().join(path));
-            if !staged.contains(path) && is_changed(self.git, self.worktree, &folder.path().join(path), commit)? {
+            if !staged.contains(path)
+                && is_changed(self.git, self.worktree, &folder.path().join(path), commit)?
+            {
                 staged.push(path.clone());
             }
         }
@@ -280,13 +282,7 @@ pub(crate) fn is_changed(git: &Git, worktree: &Worktree, folder: &Path, commit: 
 }
 
 /// Those in it are asked one by one, each by nobody's rules.
-fn is_changed_at(
-    git: &Git,
-    worktree: &Worktree,
-    folder: &Path,
-    commit: &Sha,
-    depth: u32,
-) -> GitResult<bool> {
+fn is_changed_at(git: &Git, worktree: &Worktree, folder: &Path, commit: &Sha, depth: u32) -> GitResult<bool> {
     if !folder.join(".git").exists() || !is_within(folder, &[&worktree.path]) {
         return Ok(false);
     }

@@ -11,9 +11,8 @@
 
 use super::call::Call;
 use super::repos::MANAGED;
-use super::run::Git;
+use super::run::Repo;
 use std::borrow::Cow;
-use std::path::Path;
 
 /// A repository with none of these in its configuration names no program. (A section's name follows its bracket.)
 const SIGNS: [&str; 9] = [
@@ -44,7 +43,8 @@ const UNKNOWN: Instead =
 const CONFIG_BYTES_MAX: usize = 64 * 1024;
 
 /// The settings of that git directory that name programs, each with a value that runs nothing.
-pub(super) fn harmless(git: &Git, git_dir: &Path) -> Vec<Instead> {
+pub(super) fn harmless(repo: &Repo) -> Vec<Instead> {
+    let git_dir = repo.path();
     let Ok(config) = std::fs::read(git_dir.join("config")) else { return Vec::new() };
     let mut text = String::from_utf8_lossy(&config).to_ascii_lowercase();
     // Git joins a line that ends in a backslash with the next.
@@ -57,7 +57,7 @@ pub(super) fn harmless(git: &Git, git_dir: &Path) -> Vec<Instead> {
         return Vec::new();
     }
     // As if it were its own working tree: the one that it names need not exist.
-    let call: Call = git.bare(git_dir).call("config").env("GIT_WORK_TREE", git_dir);
+    let call: Call = repo.call("config").env("GIT_WORK_TREE", git_dir);
     let listed = call.args(["--list", "--includes", "--show-scope", "--name-only", "-z"]).run();
     let listed = match listed {
         Ok(listed) => listed,

@@ -1,6 +1,7 @@
 //! Gits of ours that work in what agents write run in a jail: whatever such a git could be brought to do, by a file that
-//! it misreads or a setting that nobody thought of, it reaches that tree, its repository, the keeper and nothing else,
-//! and has no network.
+//! it misreads or a setting that nobody thought of, it reaches that tree, its repository, the keeper and nothing else. At
+//! the level that has no network but by permission, it has none; elsewhere it has, because a person's own filters, such as
+//! git-lfs, get files from servers.
 //!
 //! Invariant: what a git reaches follows from what the floor knows, never from what a repository says.
 
@@ -38,33 +39,39 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// A folder and its git directory, which is one of the floor's, and to read, what that borrows.
+    /// A folder and its git directory, and to read, what that borrows.
     pub(super) fn of(jails: &Arc<Jails>, git_dir: &Path, folder: &Path) -> Reach {
-        let project = git_dir.strip_prefix(jails.layout.projects()).ok();
-        let project = project.and_then(|path| path.iter().next()?.to_str()?.parse().ok());
-        Reach {
-            jails: jails.clone(),
-            read: project.map(|project| origin::near(&jails.layout, &project)).into_iter().collect(),
-            write: vec![git_dir.to_owned(), folder.to_owned()],
-        }
+        let mut reach = Reach { jails: jails.clone(), read: Vec::new(), write: Vec::new() };
+        reach.write(git_dir);
+        reach.write(folder);
+        reach
     }
 
-    /// The same folders, and nothing to be written.
-    pub(super) fn reading(self) -> Reach {
-        Reach { read: [self.read, self.write].concat(), write: Vec::new(), ..self }
+    /// The same folders and this one, and nothing to be written.
+    pub(super) fn reading(self, folder: &Path) -> Reach {
+        let read = [self.read, self.write, vec![folder.to_owned()]].concat();
+        Reach { read, write: Vec::new(), ..self }
     }
 
     pub(super) fn read(&mut self, path: &Path) {
         self.read.push(path.to_owned());
     }
 
+    /// What is a project's borrows from what is near its origin.
     pub(super) fn write(&mut self, path: &Path) {
+        let layout = &self.jails.layout;
+        let inside = path.strip_prefix(layout.projects()).ok().and_then(|path| path.iter().next()?.to_str());
+        if let Some(project) = inside.and_then(|name| name.parse().ok()) {
+            self.read.push(origin::near(layout, &project));
+        }
         self.write.push(path.to_owned());
     }
 
     /// The same command in its jail. It was to be run with the environment that it names, and no other.
     pub(super) fn confine(&self, command: &Command) -> io::Result<Command> {
-        let mut jail = Jail::of_git(&self.jails.isolation, &self.jails.layout);
+        let program = Path::new(command.get_program());
+        let jail = Jail::of_git(&self.jails.isolation, &self.jails.layout);
+        let mut jail = jail.program(program).read(program);
         for path in &self.read {
             jail = jail.read(path);
         }
@@ -89,7 +96,8 @@ pub(super) fn is_the_jails(said: &[u8]) -> bool {
 /// Whether `path` really is in one of these folders.
 pub(super) fn is_within(path: &Path, folders: &[&Path]) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
-    real(path).is_some_and(|path| folders.iter().filter_map(|folder| real(folder)).any(|f| path.starts_with(f)))
+    real(path)
+        .is_some_and(|path| folders.iter().filter_map(|folder| real(folder)).any(|f| path.starts_with(f)))
 }
 
 #[cfg(test)]

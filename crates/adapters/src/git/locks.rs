@@ -38,10 +38,15 @@ fn collect(dir: &Path, below: bool, all: &mut Vec<PathBuf>) {
         let path = entry.path();
         if kind.is_dir() && below {
             collect(&path, true, all);
-        } else if kind.is_file() && path.extension().is_some_and(|ext| ext == "lock") {
+        } else if kind.is_file() && is_lock(&path) {
             all.push(path);
         }
     }
+}
+
+/// Git fails on its draft of the packed refs as it does on a lock.
+fn is_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ext| ext == "lock") || path.ends_with("packed-refs.new")
 }
 
 #[cfg(test)]
@@ -61,7 +66,8 @@ mod tests {
         };
         let (old, deep, fresh) =
             (lock("HEAD.lock", 60), lock("refs/heads/a.lock", 60), lock("packed-refs.lock", 0));
+        let draft = lock("packed-refs.new", 60);
         sweep_repository(dir.path());
-        assert!(!old.exists() && !deep.exists() && fresh.exists());
+        assert!(!old.exists() && !deep.exists() && !draft.exists() && fresh.exists());
     }
 }

@@ -5,6 +5,7 @@
 //! worktree, to ask which of its commits its own remotes have.
 
 use super::commit::Commit;
+use super::jailed::is_within;
 use super::refs::{self, Head};
 use super::run::{Git, GitResult, Repo, WITH_SUBMODULES};
 use super::site::Site;
@@ -86,12 +87,16 @@ pub(super) fn of(
     let mut found = Found::default();
     // A worktree of the clone shares these with the keeper, where they stay.
     if !worktree.is_linked() {
-        found.parts = own(git, site, worktree, head)?;
+        found.parts = own(site, worktree, head)?;
     }
     let mut dirs = Vec::new();
     modules(&worktree.git_dir.join("modules"), "", 0, &mut dirs);
     for folder in nested {
         let Some(dir) = git_dir_of(folder).and_then(|dir| dir.canonicalize().ok()) else { continue };
+        // What it names elsewhere is not this tree's.
+        if !is_within(&dir, &[&worktree.path, &worktree.git_dir]) {
+            continue;
+        }
         let name = folder.strip_prefix(&worktree.path).unwrap_or(folder).to_string_lossy().into_owned();
         match dirs.iter_mut().find(|(known, _)| *known == dir) {
             // Its path says more than its name.
@@ -180,7 +185,7 @@ fn stashed(dir: &Path, kind: PartKind, of: &str) -> Vec<Part> {
     all
 }
 
-fn own(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Vec<Part>> {
+fn own(site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Vec<Part>> {
     let dir = &worktree.git_dir;
     let mut parts = stashed(dir, PartKind::Stash, "");
     let mut published: BTreeSet<Sha> = site.origin.branches().into_values().collect();
@@ -195,7 +200,7 @@ fn own(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitRe
             continue;
         }
         // It may be an annotated tag, which stands for a commit.
-        if let Some(commit) = git.bare(dir).commit(&name)?.filter(|commit| !published.contains(commit)) {
+        if let Some(commit) = worktree.repo.commit(&name)?.filter(|commit| !published.contains(commit)) {
             parts.push(Part::new(PartKind::Tag, &name["refs/tags/".len()..], commit));
         }
     }
@@ -242,7 +247,7 @@ fn unpublished(git: &Git, dir: &Path, name: &str) -> GitResult<Vec<Part>> {
     }
     let mut asked: String = tips.iter().map(|tip| format!("{}\n", tip.commit)).collect();
     asked.extend(theirs.iter().map(|known| format!("^{known}\n")));
-    let lacking = git.bare(dir).call("rev-list").arg("--stdin").stdin(asked).text()?;
+    let lacking = git.others_nested(dir, dir, dir).call("rev-list").arg("--stdin").stdin(asked).text()?;
     let lacking: BTreeSet<&str> = lacking.lines().collect();
     tips.retain(|tip| lacking.contains(tip.commit.as_str()));
     Ok(tips)

@@ -182,18 +182,35 @@ impl Git {
         Repo { reach, ..self.at(place) }
     }
 
-    /// The same, of a git directory that others write.
-    pub(super) fn others_folder(&self, git_dir: &Path, folder: &Path) -> Repo {
-        Repo { instead: foreign::harmless(self, git_dir), ..self.folder(git_dir, folder) }
+    /// The same, of a git directory that others write. `common`: where its refs and settings are.
+    pub(super) fn others_folder(&self, git_dir: &Path, folder: &Path, common: &Path) -> Repo {
+        let reach = self.jails.as_ref().map(|jails| {
+            let mut reach = Reach::of(jails, git_dir, folder);
+            reach.write(common);
+            reach
+        });
+        self.others(git_dir, folder, reach)
+    }
+
+    /// The same, nested in what others write. It is only looked at.
+    pub(super) fn others_nested(&self, git_dir: &Path, folder: &Path, within: &Path) -> Repo {
+        let reach = self.jails.as_ref().map(|jails| Reach::of(jails, git_dir, folder).reading(within));
+        self.others(git_dir, folder, reach)
     }
 
     /// A working tree that others work in, with its git directory as the folder itself names it: what a git reaches
     /// there is not the floor's to say, so it is never jailed.
     pub(super) fn others_tree(&self, folder: &Path) -> Repo {
         match worktree::git_dir_of(folder) {
-            Some(git_dir) => Repo { reach: None, ..self.others_folder(&git_dir, folder) },
+            Some(git_dir) => self.others(&git_dir, folder, None),
             None => self.tree(folder),
         }
+    }
+
+    fn others(&self, git_dir: &Path, folder: &Path, reach: Option<Reach>) -> Repo {
+        let look = Repo { reach: reach.clone(), ..self.bare(git_dir) };
+        let place = Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() };
+        Repo { instead: foreign::harmless(&look), reach, ..self.at(place) }
     }
 
     /// What is found and put right in the floor's own repositories is told there.
@@ -317,23 +334,6 @@ impl Repo {
             }
         }
         Repo { lent: (!all.is_empty()).then(|| OsString::from_vec(all)), reach, ..self.clone() }
-    }
-
-    /// The same, whose git may also write there.
-    pub(super) fn writing(mut self, path: &Path) -> Repo {
-        if let Some(reach) = &mut self.reach {
-            reach.write(path);
-        }
-        self
-    }
-
-    /// The same, whose git reaches that folder too, and writes nothing.
-    pub(super) fn only_reading(mut self, path: &Path) -> Repo {
-        self.reach = self.reach.map(|mut reach| {
-            reach.read(path);
-            reach.reading()
-        });
-        self
     }
 
     /// The same, without the user's configuration: what is computed depends on the commits alone, and is of

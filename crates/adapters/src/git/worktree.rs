@@ -83,7 +83,7 @@ impl Worktree {
     }
 
     pub(crate) fn at(git: &Git, path: PathBuf, git_dir: PathBuf, common: PathBuf) -> Worktree {
-        let repo = git.others_folder(&git_dir, &path).writing(&common);
+        let repo = git.others_folder(&git_dir, &path, &common);
         Worktree { path, git_dir, common, repo }
     }
 
@@ -91,7 +91,7 @@ impl Worktree {
     pub(crate) fn nested(&self, git: &Git, folder: &Path) -> Option<Repo> {
         let git_dir = git_dir_of(folder)?;
         is_within(&git_dir, &[&self.path, &self.git_dir])
-            .then(|| git.others_folder(&git_dir, folder).only_reading(&self.path))
+            .then(|| git.others_nested(&git_dir, folder, &self.path))
     }
 
     /// Makes sure that the folder's `.git` file names the git directory.

@@ -1,6 +1,6 @@
 //! A jail built by bubblewrap: namespaces, and mounts that show what may be seen.
 
-use super::{HOMES, Jail, Network, RESOLVERS};
+use super::{Jail, Network, RESOLVERS, real};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
@@ -35,24 +35,28 @@ impl Jail<'_> {
                 None => words.hide(at),
             }
         }
-        for homes in HOMES.iter().map(Path::new).filter(|homes| homes.is_dir()) {
-            words.hide(homes);
+        for homes in self.isolation.homes().iter().map(|homes| real(homes)) {
+            words.hide(&homes);
         }
-        match &private {
-            Some((home, _)) => words.bind(home, &self.isolation.home, true),
-            None => words.hide(&self.isolation.home),
+        if let Some((home, _)) = &private {
+            words.bind(home, &self.isolation.place(&self.isolation.home), true);
         }
         for shown in self.shown(&argv) {
-            words.bind(&shown, &shown, false);
+            words.bind(&shown, &self.isolation.place(&shown), false);
         }
         for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
-            words.bind(cache, cache, true);
+            words.bind(cache, &self.isolation.place(cache), true);
         }
-        words.hide(&self.floor);
+        let floor = self.isolation.places(&self.floor);
+        for floor in &floor {
+            words.hide(floor);
+        }
         for mount in self.mounts() {
             words.bind(&mount.from, &mount.at, mount.writable);
         }
-        words.all(["--remount-ro".as_ref(), self.floor.as_os_str()]);
+        for floor in &floor {
+            words.all([OsStr::new("--remount-ro"), floor.as_os_str()]);
+        }
         words.all(["--chdir".as_ref(), cwd.as_os_str(), "--".as_ref()]);
         let confinement = self.confinement();
         if confinement.is_needed() {

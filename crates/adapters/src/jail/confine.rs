@@ -11,6 +11,7 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -139,9 +140,10 @@ fn below(folder: &Path, hidden: &[PathBuf], depth: usize, shown: &mut Vec<PathBu
     if !hidden.iter().any(|path| path.starts_with(folder)) {
         return shown.push(folder.to_owned());
     }
-    // What cannot be listed is not shown either.
+    // What cannot be listed is not shown either, nor what a link leads to: that may be hidden, or no file at all.
     let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(|_| depth > 0) {
+    let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    for entry in entries.flatten().filter(|entry| depth > 0 && !is_link(entry)) {
         below(&entry.path(), hidden, depth - 1, shown);
     }
 }

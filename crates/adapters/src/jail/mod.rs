@@ -72,6 +72,8 @@ const ELSEWHERE: [&str; 5] = ["TMPDIR", "TMP", "TEMP", "CLAUDE_CODE_TMPDIR", "XD
 
 /// Everybody's homes. The person's own may be elsewhere.
 const HOMES: [&str; 2] = ["/home", "/root"];
+/// What a jail has of its own, besides.
+const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 /// Where names of hosts are looked up, though it is in `/run`.
 const RESOLVERS: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
 
@@ -237,7 +239,7 @@ impl<'a> Jail<'a> {
         jail.program(shopfloor).read(layout.bin()).read(layout.door())
     }
 
-    /// For a git of ours in what others write. It asks for nothing, is not limited, and keeps nothing.
+    /// For a git of ours in what others write. It asks for nothing, is not limited, and leaves nothing.
     pub fn of_git(isolation: &'a Isolation, layout: &Layout) -> Jail<'a> {
         Jail {
             isolation,
@@ -261,7 +263,12 @@ impl<'a> Jail<'a> {
         let worktree = layout.tree(tree);
         let folders = git_folders(layout, &tree.project, &worktree)?;
         let jail = jail.read(origin::near(layout, &tree.project)).write(worktree);
-        Ok(folders.into_iter().fold(jail, Jail::write))
+        // They are where they really are, and the worktree says where by the floor's name.
+        let floor = real(layout.root());
+        let named =
+            |folder: &PathBuf| folder.strip_prefix(&floor).ok().map(|inside| layout.root().join(inside));
+        let folders = folders.iter().map(|folder| named(folder).unwrap_or_else(|| folder.clone()));
+        Ok(folders.fold(jail, Jail::write))
     }
 
     pub fn is_on(&self) -> bool {
@@ -289,8 +296,7 @@ impl<'a> Jail<'a> {
     /// A program by any name, and what it is really.
     pub fn program(self, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        let real = std::fs::canonicalize(&path).unwrap_or(path);
-        self.read(real)
+        self.read(real(&path))
     }
 
     /// Shown at another place.
@@ -355,9 +361,19 @@ impl<'a> Jail<'a> {
         Confinement { limits: self.limits, proxy, ..Confinement::default() }
     }
 
-    /// What is shown of what exists, a folder before what is inside of it.
-    fn mounts(&self) -> Vec<&Mount> {
-        let mut mounts: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.from.exists()).collect();
+    /// What is shown of what exists, a folder before what is inside of it. What is at its own place is so by each of its
+    /// names.
+    fn mounts(&self) -> Vec<Mount> {
+        let there = self.mounts.iter().filter(|mount| mount.from.exists());
+        let mut mounts: Vec<Mount> = there
+            .flat_map(|mount| {
+                let at = match mount.at == mount.from {
+                    true => self.isolation.places(&mount.at),
+                    false => BTreeSet::from([self.isolation.place(&mount.at)]),
+                };
+                at.into_iter().map(|at| Mount { at, ..mount.clone() })
+            })
+            .collect();
         mounts.sort_by_key(|mount| mount.at.components().count());
         mounts
     }
@@ -387,8 +403,42 @@ impl<'a> Jail<'a> {
     }
 
     fn is_hidden(&self, path: &Path) -> bool {
-        let homes = HOMES.iter().map(Path::new).chain([self.isolation.home.as_path()]);
         // All of a home is never shown.
-        homes.into_iter().any(|home| path.starts_with(home)) && !self.isolation.home.starts_with(path)
+        self.isolation.is_in_a_home(path) && !self.isolation.home.starts_with(path)
     }
+}
+
+/// Where things are in a jail, which has no links but those of folders that it shows.
+impl Isolation {
+    /// All homes, by whatever name and where they really are.
+    fn homes(&self) -> BTreeSet<PathBuf> {
+        let homes = HOMES.iter().map(Path::new).filter(|homes| homes.is_dir());
+        homes.chain([self.home.as_path()]).flat_map(|home| [home.to_owned(), real(home)]).collect()
+    }
+
+    fn is_in_a_home(&self, path: &Path) -> bool {
+        self.homes().iter().any(|home| path.starts_with(home))
+    }
+
+    /// Where that path leads in a jail.
+    fn place(&self, path: &Path) -> PathBuf {
+        let homes = self.homes();
+        let empty = |path: &Path| {
+            let private = PRIVATE.iter().map(Path::new);
+            private.chain(homes.iter().map(PathBuf::as_path)).any(|hidden| path.starts_with(hidden))
+        };
+        path.components().fold(PathBuf::new(), |at, part| {
+            let next = at.join(part);
+            if next.is_symlink() && !empty(&at) { real(&next) } else { next }
+        })
+    }
+
+    /// That, and where it really is.
+    fn places(&self, path: &Path) -> BTreeSet<PathBuf> {
+        BTreeSet::from([self.place(path), real(path)])
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

@@ -3,22 +3,20 @@
 //! of its person's.
 
 use super::confine::{Confinement, Files, all_but};
-use super::{HOMES, Jail, RESOLVERS};
+use super::{Jail, PRIVATE, RESOLVERS, real};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-
-/// What a jail has of its own.
-const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 
 impl Jail<'_> {
     /// The words that start `argv` under those rules.
     pub(super) fn ruled(&self, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
         let private = self.make_private()?;
         let theirs = &self.isolation.home;
-        let mut hidden: Vec<PathBuf> = HOMES.iter().chain(&PRIVATE).map(PathBuf::from).collect();
-        hidden.extend([theirs.clone(), self.floor.clone()]);
+        let mut hidden: Vec<PathBuf> = PRIVATE.iter().map(PathBuf::from).collect();
+        hidden.extend(self.isolation.homes());
+        hidden.extend([self.floor.clone(), real(&self.floor)]);
         let mut files = Files { read: all_but(&hidden), write: Vec::new() };
         files.write.extend(private.iter().flat_map(|(home, tmp)| [home.clone(), tmp.clone()]));
         files.read.extend(RESOLVERS.map(PathBuf::from));

@@ -314,7 +314,7 @@ fn age_locks(folder: &Path) {
         let path = entry.path();
         if path.is_dir() {
             age_locks(&path);
-        } else if path.extension().is_some_and(|ext| ext == "lock") {
+        } else if path.extension().is_some_and(|ext| ext == "lock" || ext == "new") {
             let lock = std::fs::File::options().write(true).open(&path).expect("a lock");
             lock.set_modified(SystemTime::now() - Duration::from_secs(7200)).expect("aged");
         }

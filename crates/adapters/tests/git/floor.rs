@@ -2,6 +2,7 @@
 
 use shopfloor_adapters::git::origin::{self, Origin};
 use shopfloor_adapters::git::{Caps, Git, GitMerger, GitProject, GitWorkspace, OriginState, Projects, repos};
+use shopfloor_adapters::jail::{Isolation, Level, Wanted};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::{ChainEntry, Tidy};
 use shopfloor_core::ids::{Assignment, EntryId, IssueNumber, PrNumber, ProjectName, Role, Sha, branch_for};
@@ -103,9 +104,19 @@ impl Floor {
         self.adapt(&self.program.clone());
     }
 
+    /// From now on gits that work in trees are jailed.
+    pub fn jail(&mut self) {
+        let git = jailed(self.git.clone(), self.home.path());
+        self.adapt_to(git);
+    }
+
     /// Makes the adapters anew, on that git program.
     pub fn adapt(&mut self, program: &Path) {
-        self.git = git(program, self.home.path());
+        self.adapt_to(git(program, self.home.path()));
+    }
+
+    fn adapt_to(&mut self, git: Git) {
+        self.git = git;
         let known = self.project.clone();
         let projects: Projects = Arc::new(move |wanted| (*wanted == known.name).then(|| known.clone()));
         self.workspace = GitWorkspace::new(self.git.clone(), self.layout.clone(), projects.clone());
@@ -351,7 +362,19 @@ fn git(program: &Path, home: &Path) -> Git {
         // Must not get through to git.
         ("GIT_DIR", OsString::from("/nonexistent")),
     ];
-    Git::new(program, environment.map(|(name, value)| (OsString::from(name), value)))
+    let git = Git::new(program, environment.map(|(name, value)| (OsString::from(name), value)));
+    if std::env::var_os("SHOPFLOOR_TEST_ISOLATION").is_some() { jailed(git, home) } else { git }
+}
+
+fn jailed(git: Git, home: &Path) -> Git {
+    let wanted = Wanted {
+        level: Level::Sandbox,
+        home: home.to_owned(),
+        path: std::env::var_os("PATH").expect("PATH"),
+        ..Wanted::default()
+    };
+    let isolation = Isolation::find(wanted).expect("a jail can be built");
+    git.in_jails(Arc::new(isolation), Layout::new(home.join("a floor")))
 }
 
 pub fn branch(issue: u64) -> String {

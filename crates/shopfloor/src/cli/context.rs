@@ -42,6 +42,8 @@ impl Context {
             Some(home) => std::path::absolute(home)?,
             None => default_home()?,
         };
+        // Anybody could read through a link, whose mode says nothing.
+        let home = if home.is_symlink() { home.canonicalize()? } else { home };
         Ok(Context { desk: Desk::new(Layout::new(home)), json, project, inside: OnceCell::new() })
     }
 

@@ -215,6 +215,26 @@ fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
     assert!(comments.contains("I was here.") && comments.contains("From a file."), "{comments}");
 }
 
+/// Both are found by two names, and hidden by both.
+#[test]
+fn a_floor_and_a_home_behind_a_link_are_hidden_too() {
+    let mut site = site("sandbox");
+    let way = site.path("way");
+    std::os::unix::fs::symlink(site.folder.path(), &way).expect("linked");
+    site.env.push(("SHOPFLOOR_HOME".into(), way.join("floor").into()));
+    site.env.push(("HOME".into(), way.join("home").into()));
+    let before = site.hub(&["rev-parse", "main"]);
+    let daemon = daemon(&site);
+    let really = script(&site, &daemon);
+    let folder = site.folder.path().display().to_string();
+    let by_link = really.replace(&format!("='{folder}/"), &format!("='{}/", way.display()));
+    assert_ne!(by_link, really);
+    let worked =
+        attack(&site, &format!("{really}cp worked at-first\n{by_link}{ALLOWED}cat at-first >> worked\n"));
+    assert_eq!(worked, "", "what an agent can");
+    nothing_happened(&site, &before);
+}
+
 /// Where no jail can be built, the kernel's rules about files hold what they can. What they cannot is what `status`,
 /// `doctor` and the documents say: names and modes of files, sockets of the same user, and what the system shows of
 /// processes.
