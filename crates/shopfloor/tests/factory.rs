@@ -62,6 +62,8 @@ mod matrix;
 mod missed;
 #[path = "factory/newcomer.rs"]
 mod newcomer;
+#[path = "factory/ordinary_user.rs"]
+mod ordinary_user;
 #[path = "factory/origin.rs"]
 mod origin;
 #[path = "factory/people.rs"]

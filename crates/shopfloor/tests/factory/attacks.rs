@@ -2,8 +2,7 @@
 //! exit code 6, and the journal says who asked for what.
 
 use crate::floor::Floor;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use crate::ordinary_user::as_ordinary_user;
 
 /// Each as a process that has nothing of its session's environment, on the floor by another name.
 const TRIES: &str = r#"
@@ -104,36 +103,12 @@ fn what_the_daemon_was_started_with_is_read_by_nobody() {
     // Where tests' files are is closed to other users.
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let at = folder.path();
-    std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o777)).expect("open");
-    std::fs::copy(env!("CARGO_BIN_EXE_shopfloor"), at.join("shopfloor")).expect("copied");
-    let mut looks = match rustix::process::geteuid().is_root() {
-        // The system's first user reads everything.
-        true => {
-            let mut other = Command::new("setpriv");
-            other.args([
-                "--reuid=65534",
-                "--regid=65534",
-                "--clear-groups",
-                "--bounding-set=-all",
-                "--inh-caps=-all",
-            ]);
-            other.args(["sh", "-c", LOOKS]);
-            other
-        }
-        false => {
-            let mut same = Command::new("sh");
-            same.args(["-c", LOOKS]);
-            same
-        }
+    std::fs::copy(crate::floor::binary(), at.join("shopfloor")).expect("copied");
+    let Some(mut looks) = as_ordinary_user(at, "sh", &["-c", LOOKS]) else {
+        println!("skipped: there is no setpriv, and root reads everything");
+        return;
     };
-    let ran = looks.current_dir(at).env("SHOPFLOOR_HOME", at.join("floor")).output();
-    let ran = match ran {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            println!("skipped: there is no setpriv, and root reads everything");
-            return;
-        }
-        ran => ran.expect("it runs"),
-    };
+    let ran = looks.current_dir(at).env("SHOPFLOOR_HOME", at.join("floor")).output().expect("it runs");
     let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{said}");
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "1\n0\n", "{said}");

@@ -127,7 +127,7 @@ impl Floor {
 
     /// `shopfloor`, with an environment of its own.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shopfloor"));
+        let mut command = Command::new(binary());
         command
             .args(args)
             .current_dir(self.path("repo"))
@@ -344,10 +344,21 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
 }
 
 /// The repository that every sample project begins as, made once.
+/// The folder of the ordinary user that these tests are run as.
+fn theirs() -> Option<PathBuf> {
+    std::env::var_os(crate::ordinary_user::THEIRS).map(PathBuf::from)
+}
+
+/// The program that is tested.
+pub fn binary() -> PathBuf {
+    theirs().map_or_else(|| env!("CARGO_BIN_EXE_shopfloor").into(), |theirs| theirs.join("shopfloor"))
+}
+
 fn sample() -> &'static TempDir {
     static SAMPLE: OnceLock<TempDir> = OnceLock::new();
     SAMPLE.get_or_init(|| {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let place = theirs().unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let folder = tempfile::tempdir_in(place).expect("a folder");
         let git = |args: &[&str]| git_in(folder.path(), folder.path(), args);
         git(&["init", "--quiet", "--template=", "-b", "main"]);
         git(&["config", "user.name", "Somebody"]);
