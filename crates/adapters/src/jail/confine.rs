@@ -4,6 +4,7 @@
 //! Those rules are weaker than a jail: they say what can be read and written, not which sockets can be connected to or
 //! whose mode can be changed.
 
+use super::group::Group;
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, RestrictionStatus, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
@@ -37,6 +38,8 @@ const DEPTH_MAX: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Confinement {
+    /// The control group that it makes for itself, if it can.
+    pub group: Option<Group>,
     pub limits: Limits,
     /// The socket of the daemon's proxy, if that is the only way to the network.
     pub proxy: Option<PathBuf>,
@@ -77,6 +80,10 @@ impl Confinement {
 
     /// From here on, for this process and all that it starts.
     pub fn enter(&self) -> io::Result<()> {
+        if let Some(group) = &self.group {
+            // What is limited as a whole is also limited one by one, so that it is not free if this fails.
+            let _ = group.join();
+        }
         let Limits { memory, processes, nice: kinder } = self.limits;
         for (resource, limit) in [(Resource::Data, memory), (Resource::Nproc, processes)] {
             if let Some(limit) = limit {

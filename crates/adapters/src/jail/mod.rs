@@ -12,10 +12,12 @@
 
 mod bubblewrap;
 pub mod confine;
+mod group;
 pub mod network;
 mod probe;
 mod ruled;
 
+pub use group::Groups;
 pub use probe::Means;
 
 use confine::{Confinement, Limits};
@@ -90,6 +92,8 @@ pub struct Isolation {
     caches: Vec<PathBuf>,
     hosts: Hosts,
     limits: Limits,
+    /// What can be limited as a whole, or why nothing can; `None`: nobody tried.
+    groups: Option<Result<Groups, String>>,
 }
 
 impl Default for Isolation {
@@ -144,15 +148,32 @@ impl Isolation {
 
     fn of(wanted: Wanted, means: Means) -> Isolation {
         let Wanted { level, home, path, read, caches, hosts, limits } = wanted;
-        Isolation { means, level, home, path, read, caches, hosts, limits }
+        Isolation { means, level, home, path, read, caches, hosts, limits, groups: None }
+    }
+
+    /// The same for the daemon that starts what is limited: it divides its control group, if there is anything to limit.
+    pub fn grouped(mut self) -> Isolation {
+        if self.is_on() && self.limits != Limits::default() {
+            self.groups = Some(Groups::divide());
+        }
+        self
     }
 
     pub fn is_on(&self) -> bool {
         !matches!(self.means, Means::Nothing { .. })
     }
 
-    /// What people should know: the level in force, and why it is no higher.
+    /// What people should know: the level in force, and why it is no higher; and what limits are about.
     pub fn note(&self) -> String {
+        let limits = match &self.groups {
+            None => String::new(),
+            Some(Ok(_)) => "; limits hold for each session as a whole".to_owned(),
+            Some(Err(why)) => format!("; limits hold for each process by itself, because {why}"),
+        };
+        self.level_note() + &limits
+    }
+
+    fn level_note(&self) -> String {
         const OPEN: &str = "agents and checks can read and write whatever you can";
         match &self.means {
             Means::Bubblewrap(_) if self.level == Level::Network => {
@@ -318,10 +339,19 @@ impl<'a> Jail<'a> {
 
     /// The words that start `argv` in the jail, in `cwd`. Outside of any, they are as they were.
     pub fn wrap(&self, cwd: &Path, argv: Vec<OsString>) -> io::Result<Vec<OsString>> {
-        match &self.isolation.means {
-            Means::Nothing { .. } => Ok(argv),
+        let words = match &self.isolation.means {
+            Means::Nothing { .. } => return Ok(argv),
             Means::Bubblewrap(program) => self.bubblewrap(program, cwd, argv),
             Means::Rules { .. } => self.ruled(argv),
+        }?;
+        // A group is made outside: in a jail, groups are there to read.
+        match &self.isolation.groups {
+            Some(Ok(groups)) if self.limits != Limits::default() => {
+                let group = Some(groups.group(self.limits));
+                let first = Confinement { group, ..Confinement::default() }.words(&self.shopfloor)?;
+                Ok(first.into_iter().chain(words).collect())
+            }
+            _ => Ok(words),
         }
     }
 

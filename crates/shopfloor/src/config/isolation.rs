@@ -28,11 +28,12 @@ pub struct Isolation {
     /// What agents may connect to at level "network", through a proxy that their variables name: a name, `*.` for all
     /// below it, and `:port` unless it is 80 or 443.
     pub hosts: Vec<String>,
-    /// The most data that one process may hold, in MiB.
+    /// The most data that one process may hold, in MiB; and all of an agent, a check's step or a setup command together,
+    /// if the daemon can make control groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 64))]
     pub memory: Option<u64>,
-    /// The most processes and threads at once, of an agent, a check or a setup.
+    /// The most processes and threads at once, of an agent, a check's step or a setup command.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 16))]
     pub processes: Option<u64>,

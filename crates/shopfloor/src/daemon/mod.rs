@@ -102,7 +102,7 @@ impl Daemon {
             repos::ensure(&git, &desk.layout, &project)
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
-        let isolation = isolation(&floor_config)?;
+        let isolation = isolation(&floor_config)?.grouped();
         if isolation.missing().is_some() {
             tracing::warn!("isolation: {}", isolation.note());
         }

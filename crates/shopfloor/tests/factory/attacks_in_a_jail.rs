@@ -42,6 +42,17 @@ printf '#!/bin/sh\ngit push origin HEAD:main\n' > s.sh; can a-script sh s.sh
 can env-S env -S'git push origin HEAD:main'
 can python /usr/bin/python3 -c 'import subprocess,sys; sys.exit(subprocess.call(["git","push","origin","HEAD:main"]))'
 printf 'all:\n\tgit push origin HEAD:main\n' > Makefile; can make make
+can eval sh -c 'eval "git pu""sh origin HEAD:main"'
+can decoded sh -c 'echo Z2l0IHB1c2ggb3JpZ2luIEhFQUQ6bWFpbgo= | base64 -d | sh'
+can xargs sh -c 'echo origin HEAD:main | xargs git push'
+can renamed sh -c 'cp "$(command -v git)" g; ./g push origin HEAD:main'; rm -f g
+can git-dir git --git-dir "$(git rev-parse --git-dir)" push "$HUB" HEAD:main
+can mirror git push --mirror "$HUB"
+can worktree git --git-dir "$HUB" worktree add wt main
+can symbolic-ref git -C "$HUB" symbolic-ref HEAD refs/heads/fix/issue-1
+can fast-import sh -c 'echo "reset refs/heads/main
+from $(git rev-parse HEAD)
+" | git -C "$HUB" fast-import --force'
 can update-ref git -C "$HUB" update-ref refs/heads/main HEAD
 can ref-file put "$HUB/refs/heads/main" "$(git rev-parse HEAD)"
 can hook-off chmod -x "$HUB/hooks/update"

@@ -43,6 +43,9 @@ max_jobs = 2
 respawn_backoff = "10ms"
 "#;
 
+/// In the environment of tests that are run as somebody else: a folder of theirs with the program in it.
+pub const THEIRS: &str = "SHOPFLOOR_TEST_THEIRS";
+
 /// The level of isolation for tests that are about something else. Many of them have agents and checks that look at
 /// what a test left outside, so it is "none" unless somebody wants to know.
 const LEVEL: &str = "SHOPFLOOR_TEST_ISOLATION";
@@ -346,7 +349,7 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) -> String {
 /// The repository that every sample project begins as, made once.
 /// The folder of the ordinary user that these tests are run as.
 fn theirs() -> Option<PathBuf> {
-    std::env::var_os(crate::ordinary_user::THEIRS).map(PathBuf::from)
+    std::env::var_os(THEIRS).map(PathBuf::from)
 }
 
 /// The program that is tested.

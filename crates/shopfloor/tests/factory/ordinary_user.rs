@@ -1,12 +1,11 @@
 //! The attacks again, as an ordinary user: whoever runs the tests may be root, who is kept from nothing.
 
+use crate::floor::THEIRS;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// In the environment of tests that are run as somebody else: a folder of theirs with the program in it.
-pub const THEIRS: &str = "SHOPFLOOR_TEST_THEIRS";
 /// Nobody: a user without anything.
 const USER: &str = "65534";
 
