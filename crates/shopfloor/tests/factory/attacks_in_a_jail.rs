@@ -50,7 +50,7 @@ can git-dir git --git-dir "$(git rev-parse --git-dir)" push "$HUB" HEAD:main
 can mirror git push --mirror "$HUB"
 can worktree git --git-dir "$HUB" worktree add wt main
 can symbolic-ref git -C "$HUB" symbolic-ref HEAD refs/heads/fix/issue-1
-can fast-import sh -c 'echo "reset refs/heads/main
+can fast-import env HUB="$HUB" sh -c 'echo "reset refs/heads/main
 from $(git rev-parse HEAD)
 " | git -C "$HUB" fast-import --force'
 can update-ref git -C "$HUB" update-ref refs/heads/main HEAD
