@@ -6,12 +6,15 @@
 use crate::paths::PathGlob;
 
 /// What a project protects unless it says otherwise.
-pub const DEFAULT: [&str; 8] = [
-    ".claude/**",
-    ".codex/**",
+pub const DEFAULT: [&str; 11] = [
+    "**/.claude/**",
+    "**/.codex/**",
+    "**/.agents/**",
     ".mcp.json",
     "AGENTS.md",
+    "AGENTS.override.md",
     "CLAUDE.md",
+    "CLAUDE.local.md",
     "shopfloor.toml",
     ".shopfloor/**",
     ".worktreeinclude",
@@ -100,7 +103,11 @@ mod tests {
             ".claude/.hidden/x",
             ".claude",
             ".codex/hooks.json",
+            "sub/.claude/settings.json",
+            ".agents/skills/x/SKILL.md",
             "AGENTS.md",
+            "AGENTS.override.md",
+            "deep/CLAUDE.local.md",
             "deep/er/AGENTS.md",
             ".hidden/CLAUDE.md",
             "shopfloor.toml",

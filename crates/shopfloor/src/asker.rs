@@ -1,15 +1,16 @@
 //! Who is asking: a person, or something that the floor itself started. The kernel says so, not the environment of
 //! whoever asks: what a session, a check, a setup or a notice starts descends from a process whose environment, as the
-//! kernel has it, names the floor.
+//! kernel has it, names the floor, or from the floor's daemon itself.
 //!
 //! Invariants:
 //! - Removing a variable makes nobody a person; setting one makes nobody more than they are.
 //! - A floor is known by its folder, whatever path leads there. What another floor started is nobody's to this one, so
 //!   that a floor can be tried in a session of another.
 //!
-//! A process that removes its variables and gets itself adopted by the system is not detected: that takes isolation.
+//! A process that removes its variables, and gets itself adopted by the system, is not detected: that takes isolation.
 
 use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::host::lock;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::{ci, notices, setup, terminal};
 use shopfloor_core::ids::{Epoch, ProjectName};
@@ -60,6 +61,8 @@ pub enum Who {
     Check,
     Setup,
     Notice,
+    /// What the daemon started, and that has removed its marks.
+    Daemon,
     /// Something else, that may do nothing.
     Other(&'static str),
 }
@@ -72,6 +75,7 @@ impl fmt::Display for Who {
             Who::Check => f.write_str("a check"),
             Who::Setup => f.write_str("a setup"),
             Who::Notice => f.write_str("a notice"),
+            Who::Daemon => f.write_str("what the daemon started"),
             Who::Other(what) => f.write_str(what),
         }
     }
@@ -104,8 +108,13 @@ pub fn at(stream: &UnixStream, layout: &Layout) -> io::Result<Option<Inside>> {
     inside(caller.pid.as_raw_nonzero().get().unsigned_abs(), layout)
 }
 
-fn ancestors(mut pid: u32, layout: &Layout) -> io::Result<Option<Inside>> {
+fn ancestors(asking: u32, layout: &Layout) -> io::Result<Option<Inside>> {
+    let daemon = lock::holder(&layout.daemon_lock());
+    let mut pid = asking;
     for _ in 0..PARENTS_MAX {
+        if pid != asking && Some(pid) == daemon {
+            return Ok(Some(Inside { who: Who::Daemon, project: None }));
+        }
         match std::fs::read(format!("/proc/{pid}/environ")) {
             Ok(environment) => {
                 if let Some(inside) = marked(&environment, layout) {

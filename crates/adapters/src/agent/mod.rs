@@ -267,7 +267,7 @@ impl TmuxAgents {
         let tree = Tree::of_job(&start.project, start.role, start.assignment);
         let jail = Jail::of_tree(&config.isolation, &self.layout, &tree).map_err(PortError::transient)?;
         let own = [Some(self.layout.session_own(start.epoch)), jail.home()];
-        let jail = jail.network(Network::Hosts).read(self.layout.session(start.epoch));
+        let jail = jail.at_a_terminal().network(Network::Hosts).read(self.layout.session(start.epoch));
         Ok(own.into_iter().flatten().fold(jail, Jail::write))
     }
 }

@@ -7,6 +7,8 @@
 //! - Nothing that is there is believed: not an index, not an ignore file, not a time.
 
 use super::checkout;
+use rustix::fs::{llistxattr, lremovexattr};
+use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
@@ -14,6 +16,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -75,19 +78,40 @@ pub(super) fn clean(root: &Path, files: &Files) -> io::Result<()> {
     fs::create_dir(&probe)?;
     let mode = fs::symlink_metadata(&probe)?.mode() & 0o7777;
     fs::remove_dir(&probe)?;
-    Cleaner { files, mode }.folder(root, Path::new(""))
+    Cleaner { files, mode, now: SystemTime::now() }.folder(root, Path::new(""))
+}
+
+/// Names of extended attributes that a user can give: notes, and lists of who else may do what, which what is made in a
+/// folder inherits.
+const ATTRIBUTES: [&str; 2] = ["user.", "system.posix_acl"];
+const ATTRIBUTES_BYTES_MAX: usize = 4096;
+
+/// The attributes of that file or folder that no checkout gives. More of them than anybody needs are an error.
+fn attributes(at: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = [0; ATTRIBUTES_BYTES_MAX];
+    let length = match llistxattr(at, &mut names[..]) {
+        Err(Errno::OPNOTSUPP) => 0,
+        length => length?,
+    };
+    let all = names[..length].split(|byte| *byte == 0);
+    let given = |name: &&[u8]| ATTRIBUTES.iter().any(|begin| name.starts_with(begin.as_bytes()));
+    Ok(all.filter(given).map(<[u8]>::to_vec).collect())
 }
 
 struct Cleaner<'a> {
     files: &'a Files,
     /// Of a folder; a program has it too, and a file has it without the right to be run.
     mode: u32,
+    now: SystemTime,
 }
 
 impl Cleaner<'_> {
     fn folder(&self, at: &Path, inside: &Path) -> io::Result<()> {
         if fs::symlink_metadata(at)?.mode() & 0o7777 != self.mode {
             fs::set_permissions(at, Permissions::from_mode(self.mode))?;
+        }
+        for name in attributes(at)? {
+            lremovexattr(at, name.as_slice())?;
         }
         for entry in fs::read_dir(at)? {
             let (name, at) = entry.map(|entry| (entry.file_name(), entry.path()))?;
@@ -100,7 +124,7 @@ impl Cleaner<'_> {
             let is_submodule = self.files.files.get(&path) == Some(&Kind::Submodule);
             if meta.is_dir() && (is_above || is_submodule) {
                 self.folder(&at, &path)?;
-            } else if !self.is_as_made(&path, &meta) {
+            } else if !self.is_as_made(&path, &meta) || !attributes(&at)?.is_empty() {
                 remove(&at, &meta)?;
             }
         }
@@ -110,8 +134,11 @@ impl Cleaner<'_> {
     fn is_as_made(&self, path: &Path, meta: &Metadata) -> bool {
         // Another name of the file would be a way to write to it later.
         let alone = meta.nlink() == 1;
+        // A time to come would make it newer than all that is made from it.
+        let past = meta.modified().is_ok_and(|changed| changed <= self.now);
         let mode = meta.mode() & 0o7777;
         alone
+            && past
             && match self.files.files.get(path) {
                 Some(Kind::Plain) => meta.is_file() && mode == self.mode & 0o666,
                 Some(Kind::Program) => meta.is_file() && mode == self.mode & 0o777,

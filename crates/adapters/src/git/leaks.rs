@@ -23,23 +23,32 @@ pub(super) fn find(
     head: &Sha,
     secrets: &Redactor,
 ) -> GitResult<Option<String>> {
-    let call = look.call("log").args([
-        "--format=%x00%H%n%B",
-        "--patch",
-        "--unified=0",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        "--diff-merges=combined",
-        "--reverse",
-        WITH_SUBMODULES,
-        head.as_str(),
-    ]);
-    let without = published.iter().map(|known| format!("^{known}"));
-    let shown = call.args(without).arg("--").beginning(BYTES_MAX)?;
+    let listing = |as_text: Option<&str>| {
+        let call = look.call("log").set("core.quotePath=false").args(WHAT).args(as_text);
+        let without = published.iter().map(|known| format!("^{known}"));
+        call.arg(head.as_str()).args(without).arg("--").beginning(BYTES_MAX)
+    };
+    let mut shown = listing(Some("--text"))?;
+    if shown.len() >= BYTES_MAX {
+        // Files that are no text are too much: what is text comes before them.
+        shown = listing(None)?;
+    }
     Ok(first(&shown, secrets))
 }
+
+/// Who wrote each commit, its message, and what it adds.
+const WHAT: [&str; 10] = [
+    "--format=%x00%H%n%an <%ae>%n%cn <%ce>%n%B",
+    "--patch",
+    "--unified=0",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--diff-merges=combined",
+    "--reverse",
+    WITH_SUBMODULES,
+];
 
 fn first(shown: &str, secrets: &Redactor) -> Option<String> {
     let (mut commit, mut file) = ("", None);
@@ -49,12 +58,15 @@ fn first(shown: &str, secrets: &Redactor) -> Option<String> {
             (commit, file, in_hunk) = (id, None, false);
         } else if line.starts_with("diff --") {
             (file, in_hunk) = (Some(""), false);
+            if let Some(leak) = secrets.leak(line) {
+                return Some(told(commit, Some("the name of a file"), leak));
+            }
         } else if line.starts_with("@@") {
             in_hunk = true;
         } else if !in_hunk && file.is_some() && line.starts_with("+++ ") {
             file = line.strip_prefix("+++ ").map(|name| name.strip_prefix("b/").unwrap_or(name));
         } else if (file.is_none() || (in_hunk && line.starts_with('+')))
-            && let Some(leak) = secrets.leak(line)
+            && let Some(leak) = leak(line, secrets)
         {
             return Some(told(commit, file, leak));
         }
@@ -62,11 +74,21 @@ fn first(shown: &str, secrets: &Redactor) -> Option<String> {
     None
 }
 
+fn leak(line: &str, secrets: &Redactor) -> Option<Leak> {
+    if !line.contains('\0') {
+        return secrets.leak(line);
+    }
+    // No text, or text in which each character has a zero beside it. In a program, something that looks like a token is
+    // most likely none.
+    let plain = [line.to_owned(), line.replace('\0', "")];
+    plain.iter().find_map(|line| secrets.leak(line).filter(|leak| matches!(leak, Leak::Configured)))
+}
+
 fn told(commit: &str, file: Option<&str>, leak: Leak) -> String {
     let id: String = commit.chars().take(12).collect();
     let place = match file {
         Some(name) => format!("in {}", one_line(name, PATH_CHARS_MAX)),
-        None => "in its message".to_owned(),
+        None => "in its message or its author's name".to_owned(),
     };
     format!(
         "commit {id} has {} {place}, so nothing of the branch is published. Take it out of that very commit (`git rebase \
@@ -93,6 +115,12 @@ mod tests {
         assert!(!told.contains("hunter2"));
         let said = found("\0cc\nuse hunter2-and-more\n\n").expect("it is there");
         assert!(said.contains("in its message"), "{said}");
+        let named = found("\0cc\nfine\n\ndiff --git a/x b/hunter2-and-more\n").expect("it is there");
+        assert!(named.contains("in the name of a file") && !named.contains("hunter2"), "{named}");
+        let wide: String = "hunter2-and-more".chars().flat_map(|c| [c, '\0']).collect();
+        assert!(
+            found(&format!("\0dd\nm\n\ndiff --git a/x b/x\n+++ b/x\n@@ -0,0 +1 @@\n+{wide}\n")).is_some()
+        );
         assert_eq!(
             found("\0cc\nfine\n\ndiff --git a/x b/x\n+++ b/x\n@@ -1 +0,0 @@\n-hunter2-and-more\n"),
             None

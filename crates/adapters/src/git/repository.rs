@@ -21,6 +21,12 @@ use std::path::{Path, PathBuf};
 
 const REMOVING: &str = "shopfloor-removing";
 
+const SPARSE: &str = "info/sparse-checkout";
+
+/// What a reviewer's tree does not have: Codex runs what is in there, whoever wrote it, in a folder that it is not to ask
+/// about. (Claude Code is told on its command line to leave its own folder alone.) It is reviewed in the change itself.
+const NOT_FOR_REVIEWERS: &str = "/*\n!/.codex\n";
+
 /// What a new repository begins with.
 pub(crate) struct Beginning<'a> {
     pub commit: &'a Sha,
@@ -46,7 +52,10 @@ pub(crate) fn make(
     }
     set_up(site, &new)?;
     let write = |name: &str, text: &str| write_synced(&new.join(name), text.as_bytes()).map_err(io);
-    write("config", &config(site))?;
+    if begin.branch.is_none() {
+        write(SPARSE, NOT_FOR_REVIEWERS)?;
+    }
+    write("config", &config(site, &new))?;
     let head = begin.branch.map_or_else(|| format!("{}\n", begin.commit), |name| format!("ref: {name}\n"));
     write("HEAD", &head)?;
     let now = clock::since_epoch().as_secs();
@@ -79,15 +88,16 @@ pub(crate) fn set_up(site: &Site, dir: &Path) -> GitResult<()> {
 }
 
 /// Its own configuration, which whoever works in it may change.
-fn config(site: &Site) -> String {
+fn config(site: &Site, dir: &Path) -> String {
     let theirs = fs::read_to_string(site.near().path().join("config")).unwrap_or_default();
     let (version, format) = match theirs.to_ascii_lowercase().contains("objectformat = sha256") {
         true => (1, "[extensions]\n\tobjectformat = sha256\n"),
         false => (0, ""),
     };
     let url = String::from_utf8_lossy(&quoted(site.origin.url())).into_owned();
+    let sparse = if dir.join(SPARSE).exists() { "\tsparseCheckout = true\n" } else { "" };
     format!(
-        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n{format}\
+        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n{sparse}{format}\
          [include]\n\tpath = {MANAGED}\n\
          [remote \"origin\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
     )
@@ -98,7 +108,7 @@ pub(crate) fn mend_config(site: &Site, dir: &Path) -> GitResult<()> {
     let (file, aside) = (dir.join("config"), dir.join("config.broken"));
     let io = |e| GitError::io(format!("mending {}", file.display()), e);
     fs::rename(&file, aside).map_err(io)?;
-    write_synced(&file, config(site).as_bytes()).map_err(io)
+    write_synced(&file, config(site, dir).as_bytes()).map_err(io)
 }
 
 /// Origin's branches as the tree's repository is to see them.

@@ -12,4 +12,5 @@ pub mod process;
 pub mod prune;
 pub mod resources;
 pub mod rotate;
+pub mod user;
 pub(crate) mod wake;

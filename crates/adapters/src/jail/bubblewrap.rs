@@ -5,6 +5,19 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
+/// What of `/proc` is about the machine, and not about processes.
+const OF_THE_MACHINE: [&str; 9] = [
+    "/proc/sys",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/driver",
+    "/proc/asound",
+    "/proc/sysrq-trigger",
+];
+
 impl Jail<'_> {
     pub(super) fn bubblewrap(
         &self,
@@ -21,6 +34,13 @@ impl Jail<'_> {
             "--unshare-cgroup-try",
         ]);
         words.all(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+        if !self.terminal {
+            words.all(["--new-session"]);
+        }
+        // Who is root writes there without any right.
+        for part in OF_THE_MACHINE {
+            words.all(["--ro-bind-try", part, part]);
+        }
         if self.network != Network::All {
             words.all(["--unshare-net"]);
         }

@@ -21,16 +21,9 @@ const WANTED: ABI = ABI::V6;
 /// Without this, files can be moved and cut past the rules.
 const NEEDED: ABI = ABI::V3;
 /// Of the devices, what programs write to.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/tty",
-    "/dev/pts",
-    "/dev/ptmx",
-    "/dev/random",
-    "/dev/urandom",
-];
+const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/ptmx", "/dev/random", "/dev/urandom"];
+const TERMINALS: [&str; 2] = ["/dev/tty", "/dev/pts"];
 /// Nobody's home is deeper.
 const DEPTH_MAX: usize = 8;
 
@@ -65,6 +58,8 @@ pub struct Limits {
 pub struct Files {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
+    /// And terminals.
+    pub terminal: bool,
 }
 
 impl Confinement {
@@ -109,7 +104,8 @@ impl Files {
 
     fn rules(&self) -> Result<RestrictionStatus, landlock::RulesetError> {
         let (all, read) = (AccessFs::from_all(WANTED), AccessFs::from_read(WANTED));
-        let devices = DEVICES.map(PathBuf::from);
+        let terminals = TERMINALS.iter().filter(|_| self.terminal);
+        let devices: Vec<PathBuf> = DEVICES.iter().chain(terminals).map(PathBuf::from).collect();
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(NEEDED))?

@@ -221,6 +221,8 @@ pub struct Jail<'a> {
     mounts: Vec<Mount>,
     network: Network,
     limits: Limits,
+    /// Whether it is for a terminal of its own. All else has none, not even that which the daemon was started from.
+    terminal: bool,
     /// The floor's link to the program that confines.
     shopfloor: PathBuf,
     /// Where the daemon's proxy is.
@@ -253,6 +255,7 @@ impl<'a> Jail<'a> {
             mounts: Vec::new(),
             network: Network::All,
             limits: isolation.limits,
+            terminal: false,
             proxy: layout.proxy_socket(),
             shopfloor: shopfloor.clone(),
         };
@@ -269,6 +272,7 @@ impl<'a> Jail<'a> {
             mounts: Vec::new(),
             network: Network::All,
             limits: Limits::default(),
+            terminal: false,
             proxy: layout.proxy_socket(),
             shopfloor: layout.bin().join("shopfloor"),
         }
@@ -330,6 +334,10 @@ impl<'a> Jail<'a> {
     pub fn network(mut self, wanted: Network) -> Self {
         self.network = if self.isolation.level == Level::Network { wanted } else { Network::All };
         self
+    }
+
+    pub fn at_a_terminal(self) -> Self {
+        Jail { terminal: true, ..self }
     }
 
     /// Takes out of an environment what leads to places that a jail does not have.

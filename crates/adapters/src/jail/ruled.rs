@@ -17,7 +17,7 @@ impl Jail<'_> {
         let mut hidden: Vec<PathBuf> = PRIVATE.iter().map(PathBuf::from).collect();
         hidden.extend(self.isolation.homes());
         hidden.extend([self.floor.clone(), real(&self.floor)]);
-        let mut files = Files { read: all_but(&hidden), write: Vec::new() };
+        let mut files = Files { read: all_but(&hidden), write: Vec::new(), terminal: self.terminal };
         files.write.extend(private.iter().flat_map(|(home, tmp)| [home.clone(), tmp.clone()]));
         files.read.extend(RESOLVERS.map(PathBuf::from));
         files.read.extend(self.shown(&argv));

@@ -13,10 +13,16 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// What is in a folder but `.git` in its root: types, modes, other names, contents.
 const LIST: &str = r#"list() { find . -path ./.git -prune -o \( -type f -printf '%p f %m %n ' -exec sh -c 'cksum < "$1"' - {} \; \
-    -o -type l -printf '%p l %l\n' -o -printf '%p %y %m\n' \) | sort; }; "#;
+    -o -type l -printf '%p l %l\n' -o -printf '%p %y %m\n' \) | sort; find . -path ./.git -prune -o -newermt tomorrow -print; \
+    /usr/bin/python3 -c 'import os
+for d, _, files in os.walk("."):
+    for p in [d] + [os.path.join(d, f) for f in files]:
+        if not os.path.islink(p) and not p.startswith("./.git"):
+            print(*(p + " " + a for a in os.listxattr(p) if a.startswith("user.")), sep="", end="")
+'; }; "#;
 
 /// Each after the first run's own checks passed.
-const POISONS: [(&str, &str); 17] = [
+const POISONS: [(&str, &str); 19] = [
     ("nothing", "true"),
     (
         "a file of the same size and time",
@@ -58,6 +64,11 @@ const POISONS: [(&str, &str); 17] = [
         "printf 'auto\\r\\n' > auto.txt; printf 'crlf\\n' > dos.txt; printf '$Id: exit 9 $\\n' > ident.txt",
     ),
     ("no git directory", "rm -rf .git; echo gitdir: $OUT/elsewhere > .git"),
+    ("times to come", "touch -d 2100-01-01 test.sh src/deep/a src; touch -h -d 2100-01-01 link"),
+    (
+        "notes beside files",
+        "/usr/bin/python3 -c 'import os\nfor p in [\".\", \"src\", \"test.sh\"]: os.setxattr(p, \"user.note\", b\"1\")' || true",
+    ),
     ("pipes and nothing else", "rm -rf src test.sh link; mkfifo test.sh; mkdir link; mkfifo link/p"),
 ];
 

@@ -30,16 +30,26 @@ pub(super) enum Needed {
     Orchestrating,
 }
 
+impl Needed {
+    /// Whether the floor is asked, and nothing is done but to answer.
+    fn is_of_the_floor(&self) -> bool {
+        matches!(self, Needed::Capability(_) | Needed::On(..))
+    }
+}
+
 /// Refuses what only a person may do to anybody else, and an agent what its role may not; and journals who asked.
 pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
     let Some(inside) = context.inside() else { return Ok(()) };
-    if std::env::var_os(ASKER).is_some() && command.file().is_some_and(|file| file != Path::new("-")) {
+    let at_the_door = std::env::var_os(ASKER).is_some();
+    if at_the_door && command.file().is_some_and(|file| file != Path::new("-")) {
         // It would be read here, where more can be read than where it was asked.
         return Err(CliError::usage("a file is not read at the door")
             .hint("pass `-`, and the text as standard input"));
     }
     let instead = match persons(command) {
         Some(instead) => instead,
+        // It needs nothing of the floor, and would do it here, where more can be done than where it was asked.
+        None if at_the_door && !needed(command).is_of_the_floor() => "run it where you are",
         None if may(context, inside, &needed(command)) => return Ok(()),
         None => ELSEWHERE,
     };
@@ -66,7 +76,7 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
         }
         Who::Hand(_) => true,
         Who::Notice => capability == Capability::Look,
-        Who::Check | Who::Setup | Who::Other(_) => false,
+        Who::Check | Who::Setup | Who::Daemon | Who::Other(_) => false,
     }
 }
 

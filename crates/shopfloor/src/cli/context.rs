@@ -9,6 +9,7 @@ use crate::daemon::ASKER;
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
+use shopfloor_adapters::host::user;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::redact::Redactor;
@@ -75,9 +76,12 @@ impl Context {
     /// What of the floor's own is asking; `None`: a person. A variable can only make less of somebody.
     pub fn inside(&self) -> Option<&Inside> {
         let find = || match asker::inside(std::process::id(), &self.layout) {
-            Ok(None) => {
+            // What the daemon runs for a session says so.
+            Ok(inside @ (None | Some(Inside { who: Who::Daemon, .. }))) => {
                 let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-                let named = variable(ASKER).or_else(|| variable("SHOPFLOOR_SESSION"))?;
+                let Some(named) = variable(ASKER).or_else(|| variable("SHOPFLOOR_SESSION")) else {
+                    return inside;
+                };
                 Some(match named.parse() {
                     Ok(epoch) => Inside::agent(&self.layout, epoch),
                     Err(_) => Inside::other("a process with a session's variables"),
@@ -98,14 +102,13 @@ impl Context {
         }
     }
 
-    /// Who says it: the agent if this is its session, else the person at the terminal.
+    /// Who says it: the agent if this is its session, else the user, as the system knows them.
     pub fn author(&self) -> String {
         let named = match self.inside() {
             Some(inside) => inside.who.to_string(),
-            None => std::env::var("USER").unwrap_or_default(),
+            None => person(&user::name(), std::env::var("USER").ok()),
         };
-        let name = one_line(&named, 80);
-        if name.is_empty() { "human".to_owned() } else { name }
+        one_line(&named, 80)
     }
 
     /// The project named by `--project` or, in an agent's session, by `PROJECT_NAME`; else the one
@@ -161,6 +164,14 @@ impl Context {
 
     pub fn names_a_project(&self) -> bool {
         self.project.is_some()
+    }
+}
+
+/// A person by the name that the system knows; what they call themselves besides is added.
+fn person(system: &str, own: Option<String>) -> String {
+    match own.filter(|own| !own.is_empty() && own != system) {
+        Some(own) => format!("{system} ({own})"),
+        None => system.to_owned(),
     }
 }
 

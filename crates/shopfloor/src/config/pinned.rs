@@ -6,7 +6,9 @@
 //! adds only the rest.
 
 use super::load::{project_from, unfilled, unfilled_from};
-use super::{Agents, ConfigError, FILE_NAME, FloorConfig, McpServers, Merge, ProjectConfig, Rescue, show};
+use super::{
+    Agent, Agents, ConfigError, FILE_NAME, FloorConfig, McpServers, Merge, ProjectConfig, Rescue, show,
+};
 use shopfloor_core::protected::{in_the_repository, scripts};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -138,8 +140,12 @@ pub fn proposal(
 /// The files of the repository that reviewers' commands consist of: a reviewer runs them as they were accepted, never as
 /// the change has them that it reviews.
 pub fn reviewers_programs(agents: &Agents) -> Vec<String> {
-    let reviewers = agents.iter().filter(|(role, _)| role.reviews());
-    let words = reviewers.filter_map(|(_, agent)| agent.command.as_ref()).flatten();
+    programs(agents.iter().filter(|(role, _)| role.reviews()).map(|(_, agent)| agent))
+}
+
+/// The files of the repository that these agents' commands consist of.
+pub(super) fn programs<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
+    let words = agents.filter_map(|agent| agent.command.as_ref()).flatten();
     let mut paths: Vec<String> = words
         .filter_map(|word| {
             let path = in_the_repository(word)?;

@@ -1,7 +1,7 @@
 //! The part of a project's configuration that the core decides with.
 
 use super::ProjectConfig;
-use super::pinned::reviewers_programs;
+use super::pinned::programs;
 use shopfloor_adapters::ci::{self, local::CiStep};
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::Policy;
@@ -16,16 +16,17 @@ impl ProjectConfig {
         self.ci.steps.iter().map(step).collect()
     }
 
-    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup and reviewers run. Nothing, if
-    /// `[review]` names nothing.
+    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup, teardown and agents run.
+    /// Nothing, if `[review]` names nothing.
     fn protected(&self) -> Vec<String> {
         let mut patterns = self.review.protected.clone();
         if patterns.is_empty() {
             return patterns;
         }
         let steps = self.ci.steps.iter().map(|step| &step.run);
-        let run = steps.chain(&self.worktree.setup).flat_map(|command| scripts(command));
-        for script in run.chain(reviewers_programs(&self.agents)) {
+        let worktree = self.worktree.setup.iter().chain(&self.worktree.teardown);
+        let run = steps.chain(worktree).flat_map(|command| scripts(command));
+        for script in run.chain(programs(self.agents.values())) {
             if !patterns.contains(&script) {
                 patterns.push(script);
             }

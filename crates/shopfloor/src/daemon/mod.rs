@@ -206,6 +206,8 @@ fn tell_of_tampering(layout: &Layout, git: &Git, handle: Handle) {
 /// the same user cannot read it any more (`/proc/PID/environ`), and it leaves no core dump.
 fn keep_to_itself() -> Result<()> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // Nor is the keyring of whoever started it for what it starts. (Where the kernel has none, there is none to keep.)
+    let _ = keyutils::Keyring::join_anonymous_session();
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|e| Error::failed(format!("the daemon cannot keep its environment to itself: {e}")))
 }

@@ -63,3 +63,8 @@ fn reviews_undisturbed(clients: &Path, client: Client) {
 fn a_change_runs_nothing_in_the_claude_that_reviews_it() {
     with_clients(|clients| reviews_undisturbed(clients, Client::Claude));
 }
+
+#[test]
+fn a_change_runs_nothing_in_the_codex_that_reviews_it() {
+    with_clients(|clients| reviews_undisturbed(clients, Client::Codex));
+}

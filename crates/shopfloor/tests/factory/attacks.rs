@@ -33,7 +33,8 @@ tmux -S "$SHOPFLOOR_HOME/tmux.sock" run-shell "SHOPFLOOR_HOME='$OUT/alias' PATH=
 "#;
 const ATTEMPTS: usize = 21;
 
-fn all_refused(floor: &Floor, who: &str) {
+/// `attempts`: also those whose exit code nobody saw.
+fn all_refused(floor: &Floor, who: &str, attempts: usize) {
     let codes = std::fs::read_to_string(floor.home().join("out/codes")).expect("it tried");
     let tried: Vec<&str> = codes.lines().collect();
     assert_eq!(tried.len(), ATTEMPTS, "{codes}");
@@ -42,7 +43,7 @@ fn all_refused(floor: &Floor, who: &str) {
     }
     let events = floor.ok(&["events"]);
     let refused = events.lines().filter(|line| line.contains("REFUSED"));
-    assert_eq!(refused.clone().count(), ATTEMPTS, "{events}");
+    assert_eq!(refused.clone().count(), attempts, "{events}");
     assert!(
         refused.clone().any(|line| line.contains(&format!("{who} asked")) && line.contains("pr review 2"))
     );
@@ -60,7 +61,7 @@ fn an_agent_is_no_person_whatever_it_does_to_its_environment() {
     floor.issue("Attack", "");
     let (code, text) = floor.until_idle();
     assert_eq!(code, 3, "{text}");
-    all_refused(&floor, "agent 1");
+    all_refused(&floor, "agent 1", ATTEMPTS);
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
 }
 
@@ -69,16 +70,19 @@ fn a_check_is_no_person() {
     let floor = Floor::new(crate::floor::DEMO);
     let script = floor.path("tries.sh");
     let home = floor.home();
-    std::fs::write(&script, format!("SHOPFLOOR_HOME={}\n{TRIES}exit 1\n", home.display())).expect("written");
-    let run = format!("PATH='{}/bin':$PATH sh '{}'", home.display(), script.display());
+    // At last it becomes such a process itself: then nothing between it and the daemon has a mark.
+    let becomes = "exec env -i HOME=\"$HOME\" PATH=\"$PATH\" SHOPFLOOR_HOME=\"$OUT/alias\" shopfloor --project sample issue close 1";
+    std::fs::write(&script, format!("SHOPFLOOR_HOME={}\n{TRIES}{becomes}\n", home.display()))
+        .expect("written");
+    let run = format!("export PATH='{}/bin':$PATH; exec sh '{}'", home.display(), script.display());
     floor.configure(|config| config.replace("./check.sh", &run));
     let before = floor.hub(&["rev-parse", "main"]);
     floor.issue("Attack", "demo: write a.txt <<a");
     floor.ok(&["up", "--detach"]);
     crate::floor::wait_for("the check has tried", || {
-        std::fs::read_to_string(floor.home().join("out/codes")).is_ok_and(|codes| codes.contains("from-tmux"))
+        floor.ok(&["events"]).contains("what the daemon started asked")
     });
-    all_refused(&floor, "a check");
+    all_refused(&floor, "a check", ATTEMPTS + 1);
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
     floor.ok(&["down"]);
 }

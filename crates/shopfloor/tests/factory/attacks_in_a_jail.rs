@@ -74,6 +74,7 @@ can daemon-socket ls "$FLOOR/daemon.sock"
 can configuration ls "$FLOOR/floor.toml"
 can replace-program put "$FLOOR/bin/shopfloor" '#!/bin/sh'
 can kill kill -9 "$DAEMON"
+can sysctl sh -c 'cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness'
 can kill-all sh -c 'test "$(ls /proc | grep -c "^[0-9]")" -gt 40'
 has environ cat "/proc/$DAEMON/environ"
 has any-environ sh -c 'cat /proc/[0-9]*/environ'
@@ -116,6 +117,19 @@ s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
 args = ["issue", "comment", "1", "--body-file", sys.argv[1]]
 socket.send_fds(s, [json.dumps({"token": token, "args": args}).encode() + b"\n"], [0, 1, 2])
 raise SystemExit(json.loads(s.makefile().readline())["exit"])' "$PERSON/.ssh/id"
+mkdir -p out; ln -sf "$PERSON/.profile" out/shopfloor.1; ln -sf "$HUB/refs/heads/main" out/shopfloor-down.1
+for args in '["man", "--out", "out"]' '["hook", "show", "--file", "/etc/hostname"]' '["completions", "sh"]' \
+    '["demo-agent", "dev"]' '["statusline"]' '["session", "list"]' '["verify", "x"]' '["confine", "{}", "--", "sh"]'; do
+    can "raw $args" env ARGS="$args" /usr/bin/python3 -c '
+import os, socket, json
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"]
+args = [os.getcwd() + "/out" if arg == "out" else arg for arg in json.loads(os.environ["ARGS"])]
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+socket.send_fds(s, [json.dumps({"token": token, "args": args}).encode() + b"\n"], [0, 1, 2])
+raise SystemExit(json.loads(s.makefile().readline())["exit"])'
+done
+rm -r out
 can raw-other-floor /usr/bin/python3 -c '
 import os, socket, json
 home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
@@ -334,8 +348,21 @@ fn a_check_in_a_jail_gets_nowhere() {
     floor.configure(|config| {
         config.replace("./check.sh", &format!("sh {}; cat worked; false", attack.display()))
     });
-    let daemon = daemon(&floor);
-    std::fs::write(&attack, script(&floor, &daemon)).expect("written");
+    // In the foreground of a terminal, as a person starts it.
+    let own = format!("'{}' up", crate::floor::binary().display());
+    let mut terminal = floor.command(&[]);
+    let mut program = std::process::Command::new("script");
+    program.args(["--quiet", "--command", &own, "/dev/null"]).stdin(std::process::Stdio::null());
+    for (name, value) in terminal.env("A_SECRET", "hunter22").get_envs() {
+        program.env(name, value.expect("set"));
+    }
+    let mut shown =
+        program.current_dir(floor.path("repo")).stdout(std::process::Stdio::null()).spawn().expect("it runs");
+    crate::floor::wait_for("the daemon runs", || floor.ok(&["status"]).contains("daemon  runs"));
+    let lock = text(&floor.home().join("daemon.lock"));
+    let daemon = lock.split(' ').next().expect("its number");
+    let tries = script(&floor, daemon) + "can tty sh -c ': < /dev/tty'\n";
+    std::fs::write(&attack, tries).expect("written");
     floor.ok(&["issue", "add", "Attack", "--body", "demo: write a.txt <<a", "--label", "backlog"]);
     crate::floor::wait_for("the checks have failed", || {
         floor.ok(&["events"]).contains("step \"check\" failed")
@@ -343,12 +370,14 @@ fn a_check_in_a_jail_gets_nowhere() {
     let log = floor.ok(&["ci", "logs", "1"]);
     let (_, worked) = log.split_once("== check ==").unwrap_or(("", &log));
     assert!(
-        !worked
-            .lines()
-            .any(|line| TRIES.contains(&format!("can {line} ")) || TRIES.contains(&format!("has {line} "))),
+        !worked.lines().any(|line| ["tty"].contains(&line)
+            || TRIES.contains(&format!("can {line} "))
+            || TRIES.contains(&format!("has {line} "))),
         "{log}"
     );
     nothing_happened(&floor, &before);
+    floor.ok(&["down"]);
+    shown.wait().expect("it ends");
     let events = floor.ok(&["events"]);
     assert!(
         events.lines().any(|line| line.contains("REFUSED") && line.contains("a check asked")),

@@ -88,7 +88,12 @@ pub fn isolation(context: &Context) -> Check {
     let name = "isolation";
     let found = context.floor_config().and_then(|config| daemon::isolation(&config));
     match found {
-        Ok(isolation) if isolation.is_on() => Check::ok(name, isolation.note()),
+        Ok(isolation) if isolation.is_on() && isolation.missing().is_none() => {
+            Check::ok(name, isolation.note())
+        }
+        Ok(isolation) if isolation.is_on() => {
+            Check::warn(name, isolation.note()).hint("what such rules do not keep back: docs/security.md")
+        }
         Ok(isolation) => Check::warn(name, isolation.note())
             .hint("run it as a user, or on a machine, that can afford to lose everything: docs/security.md"),
         Err(e) => Check::fail(name, e.message).hint(e.hint.unwrap_or_default()),

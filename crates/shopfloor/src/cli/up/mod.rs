@@ -15,11 +15,12 @@ use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::host::process;
 use shopfloor_core::state::Project;
-use shopfloor_core::text::{head, neutralise};
+use shopfloor_core::text::{head, neutralise, one_line};
 use shopfloor_core::texts::people;
 use shopfloor_engine::{Stop, Until};
 use std::collections::BTreeMap;
-use std::os::unix::process::CommandExt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
@@ -47,7 +48,11 @@ pub struct UpArgs {
 
 pub fn run(context: &Context, args: &UpArgs) -> CliResult<Exit> {
     match args.in_background {
-        true => log::to_file(args.log, &context.layout.daemon_log())?,
+        true => {
+            // Nothing that it starts reaches the terminal that it was started from, and Ctrl-C there is not for it.
+            let _ = rustix::process::setsid();
+            log::to_file(args.log, &context.layout.daemon_log())?;
+        }
         false => log::to_terminal(args.log),
     }
     warn(context)?;
@@ -148,6 +153,8 @@ fn tell(context: &Context) -> CliResult<Option<Exit>> {
     Ok(Some(Exit::Fine))
 }
 
+const LAST_WORDS_BYTES: u64 = 4096;
+const LINE_CHARS: usize = 500;
 /// How long a daemon may take to answer for the first time.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
@@ -169,16 +176,22 @@ fn detach(context: &Context, detail: Detail) -> CliResult<Exit> {
     let deadline = Instant::now() + START_WITHIN;
     loop {
         match wait.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(News::Socket) if context.daemon()?.pid == Some(child.id()) => {
+            Ok(News::Socket) => {
+                let daemon = context.daemon()?;
+                if daemon.pid != Some(child.id()) {
+                    continue;
+                }
+                let (pid, log) = (child.id(), log_path.display().to_string());
+                let isolation = daemon.isolation.unwrap_or_default();
                 if context.json {
-                    let log = log_path.display().to_string();
-                    output::json(&serde_json::json!({ "running": true, "pid": child.id(), "log": log }));
+                    let told = serde_json::json!({ "running": true, "pid": pid, "log": log, "isolation": isolation });
+                    output::json(&told);
                 } else {
-                    output::line(format!("the daemon runs, pid {}; log: {}", child.id(), log_path.display()));
+                    output::line(format!("the daemon runs, pid {pid}; log: {log}"));
+                    output::line(format!("agents run at level {isolation}"));
                 }
                 return Ok(Exit::Fine);
             }
-            Ok(News::Socket) => {}
             Ok(News::Ended) => return Err(not_started(child.wait()?, &log_path)),
             Err(_) => {
                 return Err(CliError::failed("the daemon does not answer")
@@ -204,8 +217,6 @@ fn spawn_daemon(context: &Context, log_path: &Path, detail: Detail) -> CliResult
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
-        // Ctrl-C in this terminal is not for it.
-        .process_group(0)
         .spawn()?;
     Ok(child)
 }
@@ -216,6 +227,23 @@ fn not_started(status: ExitStatus, log_path: &Path) -> CliError {
         Some(2) => Exit::Usage,
         _ => Exit::Failed,
     };
-    CliError::new(exit, format!("the daemon did not start ({status})"))
-        .hint(format!("its log: {}", log_path.display()))
+    let log = format!("its log: {}", log_path.display());
+    let Some((why, hint)) = last_words(log_path) else {
+        return CliError::new(exit, format!("the daemon did not start ({status})")).hint(log);
+    };
+    let hint = if hint.is_empty() { log } else { format!("{hint}; {log}") };
+    CliError::new(exit, format!("the daemon did not start: {why}")).hint(hint)
+}
+
+/// Why a daemon ended that could not begin, and what to do about it: the end of its log.
+fn last_words(log: &Path) -> Option<(String, String)> {
+    let mut file = File::open(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS_BYTES))).ok()?;
+    let mut text = Vec::new();
+    file.take(LAST_WORDS_BYTES).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (_, words) = text.rsplit_once("\nerror: ").or_else(|| Some(("", text.strip_prefix("error: ")?)))?;
+    let (why, hint) = words.split_once("\nhint: ").unwrap_or((words, ""));
+    Some((one_line(why.lines().next()?, LINE_CHARS), one_line(hint.lines().next().unwrap_or(""), LINE_CHARS)))
 }
