@@ -3,12 +3,16 @@
 use super::authority::{self, ELSEWHERE, Needed};
 use super::{Cli, CliError, CliResult, Command, Exit};
 use crate::daemon::{Reply, Request};
+use crate::projects::Surroundings;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
+};
 use shopfloor_adapters::agent::Grant;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IoSlice, Write};
 use std::mem::MaybeUninit;
@@ -37,7 +41,9 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
     let file = cli.command.file().filter(|file| *file != Path::new("-"));
     // The command reads no file outside, so it gets this one as its input.
     let file = file.map(|file| open(file, &mut args)).transpose()?;
-    let request = serde_json::to_string(&Request { token: token(door), args }).unwrap_or_default() + "\n";
+    let request = serde_json::to_string(&Request { token: token(door), args, surroundings: false })
+        .unwrap_or_default()
+        + "\n";
     let patient = matches!(cli.command, Command::Inbox(_));
     let (ring, rung) = channel();
     let watcher = FileWatcher::spawn(move |_| {
@@ -49,8 +55,8 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
     loop {
         let reply = UnixStream::connect(door).and_then(|stream| exchange(&stream, &request, file.as_ref()));
         match reply {
-            Ok(Reply { exit, error: None }) => return Ok(Exit::of(exit)),
-            Ok(Reply { exit, error: Some(why) }) => {
+            Ok(Reply { exit, error: None, .. }) => return Ok(Exit::of(exit)),
+            Ok(Reply { exit, error: Some(why), .. }) => {
                 return Err(CliError::new(Exit::of(exit), why).hint(ELSEWHERE));
             }
             // The next daemon opens it again.
@@ -101,10 +107,22 @@ fn exchange(stream: &UnixStream, request: &str, input: Option<&File>) -> io::Res
     serde_json::from_str(&line).map_err(|_| io::ErrorKind::ConnectionAborted.into())
 }
 
-/// For a command that is run at the door: it ends with the daemon. Its output is another's, who asks again.
-pub(super) fn end_with_the_daemon() -> bool {
+/// For a command that is run at the door: it ends with the daemon, since its output is another's, who asks again; and it
+/// is told the projects' secrets once nobody can look into it any more.
+pub(super) fn begin(home: Option<&Path>) -> bool {
     let before = getppid();
-    let bound = set_parent_process_death_signal(Some(Signal::TERM)).is_ok();
+    let bound = set_parent_process_death_signal(Some(Signal::TERM)).is_ok()
+        && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
     // It may have died before that.
-    bound && before.is_some() && getppid() == before
+    let begun = bound && before.is_some() && getppid() == before;
+    begun && home.and_then(|home| surroundings(home).ok()).map(Surroundings::give).is_some()
+}
+
+fn surroundings(home: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut stream = UnixStream::connect(Layout::new(home).door_socket())?;
+    let request = Request { token: None, args: Vec::new(), surroundings: true };
+    stream.write_all(format!("{}\n", serde_json::to_string(&request)?).as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(serde_json::from_str::<Reply>(&line)?.surroundings)
 }

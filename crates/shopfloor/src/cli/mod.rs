@@ -154,7 +154,7 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.json;
-    if std::env::var_os(ASKER).is_some() && !door::end_with_the_daemon() {
+    if std::env::var_os(ASKER).is_some() && !door::begin(cli.home.as_deref()) {
         return Exit::Busy.into();
     }
     let result = match door::of(&cli) {

@@ -16,10 +16,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
 use shopfloor_engine::{Handle, Input};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -29,7 +30,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// In the environment of a command that is run at the door: the session it is run for.
@@ -47,6 +48,9 @@ pub struct Request {
     #[serde(default)]
     pub token: Option<String>,
     pub args: Vec<String>,
+    /// Asked by a command that is run here: the values that projects' secrets have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub surroundings: bool,
 }
 
 /// One line of JSON.
@@ -56,11 +60,17 @@ pub struct Reply {
     /// Why nothing was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub surroundings: BTreeMap<String, String>,
 }
 
 impl Reply {
     fn no(exit: Exit, error: impl Into<String>) -> Reply {
-        Reply { exit: exit as u8, error: Some(error.into()) }
+        Reply { error: Some(error.into()), ..Reply::of(exit as u8) }
+    }
+
+    fn of(exit: u8) -> Reply {
+        Reply { exit, error: None, surroundings: BTreeMap::new() }
     }
 }
 
@@ -75,6 +85,8 @@ struct Keeper {
     handle: Handle,
     projects: Projects,
     busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
+    /// The commands that run here.
+    commands: Arc<Mutex<BTreeSet<u32>>>,
 }
 
 impl Door {
@@ -88,7 +100,8 @@ impl Door {
         }
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        let keeper = Keeper { layout: layout.clone(), handle, projects, busy: Arc::default() };
+        let (busy, commands) = Default::default();
+        let keeper = Keeper { layout: layout.clone(), handle, projects, busy, commands };
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let keeper = keeper.clone();
@@ -114,6 +127,7 @@ impl Keeper {
         stream.set_write_timeout(Some(REQUEST_WITHIN))?;
         let (text, streams) = receive(stream)?;
         let reply = match serde_json::from_slice::<Request>(&text) {
+            Ok(request) if request.surroundings => self.tell(stream)?,
             Ok(request) => self.answer(stream, &request, streams),
             Err(_) => Reply::no(Exit::Usage, "that is no request"),
         };
@@ -133,9 +147,29 @@ impl Keeper {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
         match self.run(stream, epoch, &grant, request, streams) {
-            Ok(exit) => Reply { exit, error: None },
+            Ok(exit) => Reply::of(exit),
             Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
         }
+    }
+
+    /// What the projects' secrets are is known here, so that they can be hidden in what is published. It is in no
+    /// environment, which others could read: the kernel says that it is a command of ours that asks.
+    fn tell(&self, stream: &UnixStream) -> io::Result<Reply> {
+        let caller = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_nonzero().get().unsigned_abs();
+        if !self.commands().contains(&caller) {
+            return Ok(Reply::no(Exit::NeedsPerson, "that is for the daemon's own commands"));
+        }
+        let all = self.projects.surroundings();
+        let surroundings = all.into_iter().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let is_ours = name.starts_with("SHOPFLOOR_") || name == "PROJECT_NAME";
+            (!is_ours).then_some((name, value.into_string().ok()?))
+        });
+        Ok(Reply { surroundings: surroundings.collect(), ..Reply::of(Exit::Fine as u8) })
+    }
+
+    fn commands(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session that asks, if it is one.
@@ -171,17 +205,15 @@ impl Keeper {
         let Ok([input, output, errors]) = <[OwnedFd; STREAMS]>::try_from(streams) else {
             return Err(io::Error::other("it has no input and output"));
         };
-        // What the projects' secrets are is known here, so that they can be hidden in what is published.
-        let around = self.projects.surroundings().into_iter().filter(|(name, _)| {
-            name.to_str().is_some_and(|name| !name.starts_with("SHOPFLOOR_") && name != "PROJECT_NAME")
-        });
+        // It is known before it can ask.
+        let mut commands = self.commands();
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
             .args(only_its_own(&request.args, grant).into_iter().flatten())
             .args(&request.args)
             .env_clear()
-            .envs(around)
+            .envs(clean_env(self.projects.surroundings(), &[]))
             .env("NO_COLOR", "1")
             .env(ASKER, epoch.to_string())
             .current_dir("/")
@@ -190,11 +222,15 @@ impl Keeper {
             .stderr(errors)
             .process_group(0)
             .spawn()?;
+        commands.insert(child.id());
+        drop(commands);
         let ended = wait(&mut child, stream);
         if !matches!(ended, Ok(true)) {
             // Not reaped, so the pid is still its own.
             let _ = child.kill();
         }
+        // While it is not reaped, nobody else has its number.
+        self.commands().remove(&child.id());
         let status = child.wait()?;
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Failed as u8))
     }

@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use surroundings::Surroundings;
+pub use surroundings::Surroundings;
 
 /// One project, loaded.
 #[derive(Clone)]

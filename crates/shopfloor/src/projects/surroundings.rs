@@ -3,19 +3,28 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 #[derive(Clone)]
 pub struct Surroundings(Arc<RwLock<BTreeMap<OsString, OsString>>>);
 
+/// What this process was told instead of having it in its environment, where others could read it.
+static GIVEN: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
 impl Default for Surroundings {
     /// Those of this process.
     fn default() -> Self {
-        Surroundings(Arc::new(RwLock::new(std::env::vars_os().collect())))
+        let given = GIVEN.get().into_iter().flatten().map(|(name, value)| (name.into(), value.into()));
+        Surroundings(Arc::new(RwLock::new(std::env::vars_os().chain(given).collect())))
     }
 }
 
 impl Surroundings {
+    /// From now on they count besides. Once.
+    pub fn give(values: BTreeMap<String, String>) {
+        let _ = GIVEN.set(values);
+    }
+
     pub fn all(&self) -> BTreeMap<OsString, OsString> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -265,3 +265,48 @@ fn what_an_agent_plants_in_its_repository_is_run_by_nobody_else() {
     assert_eq!(floor.landed("number.txt"), issue.to_string());
     floor.assert_cleaned_up(issue);
 }
+
+/// Has a command of its own run at the door, and looks into it.
+const LOOKS_AT_THE_DOOR: &str = r#"
+ask() { /usr/bin/python3 -c '
+import os, socket, json, sys
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"]
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+socket.send_fds(s, [json.dumps({"token": token, "args": sys.argv[1:]}).encode() + b"\n"], [0, 1, 2])
+s.makefile().readline()' "$@"; }
+ask issue comment 1 "It is hush-hush-hush."
+ask inbox wait &
+found=
+until [ -n "$found" ]; do
+    for p in /proc/[0-9]*; do
+        case "$(tr '\0' ' ' < "$p/cmdline" 2> /dev/null)" in *"--project sample inbox wait "*) found=$p;; esac
+    done
+done
+tr '\0' '\n' < "$found/environ" > seen 2>&1 || true
+/usr/bin/python3 -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+s.send(b"{\"surroundings\": true, \"args\": []}\n"); print(s.makefile().readline())' >> seen
+"#;
+
+#[test]
+fn a_command_that_is_run_at_the_door_shows_no_secret_and_knows_them() {
+    let mut floor = Floor::new(
+        "[review]\nrequired = false\n[secrets]\nDEPLOY_TOKEN = { env = \"DEPLOY_TOKEN\" }\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"LOOK\"]\n",
+    );
+    let script = floor.path("look.sh");
+    std::fs::write(&script, format!("{LOOKS_AT_THE_DOOR}\nshopfloor phase failed --detail enough\n"))
+        .expect("written");
+    floor.configure(|config| config.replace("LOOK", &script.display().to_string()));
+    floor.env.push(("DEPLOY_TOKEN".into(), "hush-hush-hush".into()));
+    let issue = floor.issue("Look", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    let seen = floor.home().join(format!("projects/sample/worktrees/issue-{issue}/seen"));
+    let seen = std::fs::read_to_string(seen).expect("it looked");
+    assert!(seen.contains("needs a person") || seen.contains("daemon's own commands"), "{seen}");
+    assert!(!seen.contains("hush"), "{seen}");
+    let comments = floor.json(&["issue", "show", &issue.to_string()]).1["comments"].to_string();
+    assert!(comments.contains("It is ") && !comments.contains("hush"), "{comments}");
+}
