@@ -7,6 +7,7 @@
 //! - Nothing that is there is believed: not an index, not an ignore file, not a time.
 
 use super::checkout;
+use crate::host::clock;
 use rustix::fs::{llistxattr, lremovexattr};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
@@ -78,7 +79,7 @@ pub(super) fn clean(root: &Path, files: &Files) -> io::Result<()> {
     fs::create_dir(&probe)?;
     let mode = fs::symlink_metadata(&probe)?.mode() & 0o7777;
     fs::remove_dir(&probe)?;
-    Cleaner { files, mode, now: SystemTime::now() }.folder(root, Path::new(""))
+    Cleaner { files, mode, now: clock::now() }.folder(root, Path::new(""))
 }
 
 /// Names of extended attributes that a user can give: notes, and lists of who else may do what, which what is made in a
