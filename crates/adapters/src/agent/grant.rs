@@ -86,7 +86,8 @@ fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && differ == 0
 }
 
-fn random() -> io::Result<String> {
+/// A word that nobody guesses.
+pub(crate) fn random() -> io::Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     File::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -5,7 +5,7 @@
 use super::launch::Environment;
 use super::{client, json_file, trust};
 use crate::host::atomic::write_atomic;
-use crate::jail::Jail;
+use crate::jail::{Jail, make_room};
 use serde_json::Value;
 use shopfloor_core::runtime::Setup;
 use std::fs::DirBuilder;
@@ -73,11 +73,6 @@ pub(super) fn move_in<'j>(
     DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
     let folder = private.join(own.folder);
     make_room(&folder, true)?;
-    for name in own.settings.iter().chain([&own.login]) {
-        if let Ok(meta) = std::fs::metadata(theirs.join(name)) {
-            make_room(&folder.join(name), meta.is_dir())?;
-        }
-    }
     env.retain(|(name, _)| name != own.variable);
     env.push((own.variable.into(), folder.clone().into()));
     if matches!(setup, Setup::Claude) {
@@ -86,21 +81,6 @@ pub(super) fn move_in<'j>(
     let shown =
         own.settings.iter().fold(jail, |jail, name| jail.show(theirs.join(name), folder.join(name), false));
     Ok(shown.show(theirs.join(own.login), folder.join(own.login), true))
-}
-
-/// A predecessor could write there, and may have left something else: a link above all, through which we would write.
-fn make_room(at: &Path, for_folder: bool) -> io::Result<()> {
-    match std::fs::symlink_metadata(at) {
-        Ok(meta) if meta.is_symlink() => std::fs::remove_file(at)?,
-        Ok(meta) if meta.is_dir() != for_folder => match meta.is_dir() {
-            true => std::fs::remove_dir_all(at)?,
-            false => std::fs::remove_file(at)?,
-        },
-        Ok(_) => return Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(e),
-    }
-    if for_folder { DirBuilder::new().mode(0o700).create(at) } else { Ok(()) }
 }
 
 /// Tells Claude Code who its person is, and that nobody is there to be asked about the worktree.
@@ -112,33 +92,4 @@ fn introduce(theirs: &Path, folder: &Path, cwd: &Path, env: &mut Environment) ->
     // It refuses some permission modes to root, except in a sandbox; this is one.
     env.push(("IS_SANDBOX".into(), "1".into()));
     trust::settle(env, cwd, true).map_err(io::Error::other)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn what_a_predecessor_left_in_the_way_is_not_written_through() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
-        fs::create_dir(at("elsewhere")).expect("made");
-        fs::write(at("elsewhere/.claude.json"), "theirs").expect("written");
-        std::os::unix::fs::symlink("elsewhere", at("link")).expect("linked");
-        fs::create_dir_all(at("folder/deep")).expect("made");
-        fs::write(at("file"), "").expect("written");
-        for (name, for_folder) in
-            [("link", true), ("folder", false), ("file", true), ("nothing", true), ("none", false)]
-        {
-            make_room(&at(name), for_folder).expect(name);
-            let is_folder = fs::symlink_metadata(at(name)).is_ok_and(|meta| meta.is_dir());
-            assert_eq!(is_folder, for_folder, "{name}");
-        }
-        assert_eq!(fs::read_to_string(at("elsewhere/.claude.json")).expect("still there"), "theirs");
-        // What is as it should be stays.
-        fs::write(at("link/kept"), "").expect("written");
-        make_room(&at("link"), true).expect("there");
-        assert!(at("link/kept").exists());
-    }
 }

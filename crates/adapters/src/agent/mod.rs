@@ -26,6 +26,7 @@ pub mod trust;
 
 pub use check::files as mending_files;
 pub use grant::Grant;
+pub(crate) use grant::random;
 pub use key::{KeyCommand, known as known_keys};
 pub use mcp::Mcp;
 

@@ -9,14 +9,17 @@
 use super::bounds::{self, Fits, Left};
 use super::call::Call;
 use super::commit::Commit;
-use super::index::Index;
+use super::index::{INDEX_BYTES_MAX, Index};
 use super::jailed::is_within;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
 use super::still;
 use super::worktree::{Worktree, git_dir_of};
+use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +53,7 @@ impl Captured {
         head: Option<&Sha>,
         anew: bool,
     ) -> GitResult<Captured> {
-        sweep(&worktree.git_dir);
+        sweep(site.keeper.path());
         // Besides the files: what the index says of them. (What is ignored also depends on the user's own list, which
         // is not looked at: a change of it counts when something else changes.)
         let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
@@ -100,13 +103,17 @@ struct Capture<'a> {
 impl Capture<'_> {
     fn seeded(mut self, head: Option<&Sha>, seed: Seed) -> GitResult<Captured> {
         let folder = self.site.folder(self.git, self.worktree, &self.worktree.path);
-        let index = TemporaryIndex::new(&self.worktree.git_dir);
-        match (seed, head) {
-            (Seed::Index, _) => index.copy_of(&self.worktree.git_dir.join("index"))?,
-            (Seed::Head, Some(head)) => {
+        let index = TemporaryIndex::new(&self.site.keeper);
+        let is_there = match seed {
+            Seed::Index => index.copy_of(&self.worktree.git_dir.join("index"))?,
+            Seed::Head => false,
+        };
+        match head {
+            _ if is_there => {}
+            Some(head) => {
                 index.call(&folder, "read-tree").arg(head.as_str()).run()?;
             }
-            (Seed::Head, None) => {}
+            None => {}
         }
         let tree = self.capture(&folder, &index, head, 0)?;
         Ok(Captured { tree, nested: self.nested, left: bounds::named(self.left) })
@@ -201,7 +208,7 @@ impl Capture<'_> {
             }
             let inner = self.site.folder(self.git, self.worktree, &inside);
             self.nested.push(inside);
-            let inner_index = TemporaryIndex::new(&self.worktree.git_dir);
+            let inner_index = TemporaryIndex::new(&self.site.keeper);
             let tree = self.capture(&inner, &inner_index, None, depth + 1)?;
             let mut prefix = OsString::from("--prefix=");
             prefix.push(&path);
@@ -346,26 +353,31 @@ pub(crate) struct TemporaryIndex {
 const INDEX_PREFIX: &str = "shopfloor-index-";
 
 impl TemporaryIndex {
-    pub(crate) fn new(git_dir: &Path) -> Self {
+    /// In a repository that only the factory writes.
+    pub(crate) fn new(keeper: &Repo) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        TemporaryIndex { path: git_dir.join(format!("{INDEX_PREFIX}{}-{number}", std::process::id())) }
+        TemporaryIndex { path: keeper.path().join(format!("{INDEX_PREFIX}{}-{number}", std::process::id())) }
     }
 
     /// Starts from another index, which saves hashing files that did not change. Its modification time is
     /// copied, too: git considers a file changed if it is not older than the index.
-    fn copy_of(&self, index: &Path) -> GitResult<()> {
-        let copy = || {
-            let modified = std::fs::metadata(index)?.modified()?;
-            std::fs::copy(index, &self.path)?;
-            std::fs::File::options().write(true).open(&self.path)?.set_modified(modified)
+    /// False if there is no file to copy.
+    fn copy_of(&self, index: &Path) -> GitResult<bool> {
+        let from = match theirs::open(index) {
+            Ok(from) => from,
+            // Nothing was staged yet.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+            Err(_) => return Ok(false),
         };
-        match copy() {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(GitError::io(format!("copying {}", index.display()), e))
-            }
-            _ => Ok(()),
-        }
+        let copy = || {
+            let mut from = from.take(INDEX_BYTES_MAX);
+            let modified = from.get_ref().metadata()?.modified()?;
+            let mut to = File::options().write(true).create_new(true).open(&self.path)?;
+            std::io::copy(&mut from, &mut to)?;
+            to.set_modified(modified)
+        };
+        copy().map(|()| true).map_err(|e| GitError::io(format!("copying {}", index.display()), e))
     }
 
     /// What is in it; `head` shows how objects are named. `None`: only git can say.

@@ -12,7 +12,9 @@
 use super::call::Call;
 use super::repos::MANAGED;
 use super::run::Repo;
+use crate::host::theirs;
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// A repository with none of these in its configuration names no program. (A section's name follows its bracket.)
 const SIGNS: [&str; 9] = [
@@ -40,15 +42,19 @@ const UNKNOWN: Instead =
     (Cow::Borrowed("core.filemode"), "unknown, because its configuration could not be read");
 
 /// How long a configuration may be that is looked through; a longer one is asked for.
-const CONFIG_BYTES_MAX: usize = 64 * 1024;
+const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 
 /// The settings of that git directory that name programs, each with a value that runs nothing.
 pub(super) fn harmless(repo: &Repo) -> Vec<Instead> {
     let git_dir = repo.path();
-    let Ok(config) = std::fs::read(git_dir.join("config")) else { return Vec::new() };
-    let mut text = String::from_utf8_lossy(&config).to_ascii_lowercase();
+    let config = match theirs::read(&git_dir.join("config"), CONFIG_BYTES_MAX) {
+        Ok(config) => Some(config),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(_) => None,
+    };
+    let mut text = String::from_utf8_lossy(config.as_deref().unwrap_or_default()).to_ascii_lowercase();
     // Git joins a line that ends in a backslash with the next.
-    let mut plain = config.len() <= CONFIG_BYTES_MAX && !text.contains("\\\n");
+    let mut plain = config.is_some() && !text.contains("\\\n");
     for section in own_sections() {
         text = text.replacen(&section, "", 1);
     }
@@ -78,6 +84,16 @@ pub(super) fn harmless(repo: &Repo) -> Vec<Instead> {
     all.sort();
     all.dedup();
     all
+}
+
+/// What git opens first in a git directory, if it is neither a file nor a link: git would wait for somebody to write to it.
+/// (A link leads nowhere that a jail does not show.)
+pub(super) fn odd(git_dir: &Path) -> Option<PathBuf> {
+    let names = ["HEAD", "config", "config.worktree", "index", "packed-refs", "commondir", "info/exclude"];
+    names
+        .into_iter()
+        .map(|name| git_dir.join(name))
+        .find(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_symlink()))
 }
 
 fn names_uploadpack(config: &str) -> bool {

@@ -5,11 +5,14 @@
 use super::capture::is_changed;
 use super::run::{Git, GitResult, parse_sha};
 use super::worktree::Worktree;
+use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text::one_line;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+const STEP_BYTES_MAX: u64 = 16;
 
 /// A git operation that was begun and not finished.
 pub(crate) struct Operation {
@@ -27,8 +30,10 @@ impl Operation {
 pub(crate) fn operation(worktree: &Worktree) -> Option<Operation> {
     let dir = &worktree.git_dir;
     let there = |name: &str| dir.join(name).exists();
-    let read =
-        |name: &str| std::fs::read_to_string(dir.join(name)).ok().map(|text| one_line(text.trim(), 40));
+    let read = |name: &str| {
+        let text = theirs::read_to_string(&dir.join(name), STEP_BYTES_MAX).ok()?;
+        text.trim().parse::<u32>().ok()
+    };
     let step = |at: &str, of: &str| match (read(at), read(of)) {
         (Some(at), Some(of)) => format!(" (step {at} of {of})"),
         _ => String::new(),

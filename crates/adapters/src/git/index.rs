@@ -4,6 +4,7 @@
 //! An index of a kind that is not known here (split, sparse, a later version) is not read at all; then git
 //! has to be asked.
 
+use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,6 +13,8 @@ use std::path::Path;
 /// The mode of a commit of another repository.
 const LINK: u32 = 0o160_000;
 
+/// Millions of files have a shorter one.
+pub(super) const INDEX_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// What comes before an object's name in an entry: times, device, inode, mode, owner, size.
 const STAT: usize = 40;
 const MODE_AT: usize = 24;
@@ -40,7 +43,7 @@ impl Index {
     /// Reads an index of objects that have names like `like`. `None`: only git can read it. An index that
     /// does not exist is empty.
     pub(super) fn read(path: &Path, like: &Sha) -> Option<Index> {
-        match std::fs::read(path) {
+        match theirs::read(path, INDEX_BYTES_MAX) {
             Ok(bytes) => Index::parse(&bytes, like.as_str().len() / 2),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some(Index::default()),
             Err(_) => None,

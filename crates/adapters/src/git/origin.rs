@@ -11,7 +11,7 @@
 //! an answer that is lost, late or wrong costs one look, and whoever asks again finds the push done.
 
 mod hand_over;
-mod hub;
+pub mod hub;
 mod remote;
 
 use super::GitError;

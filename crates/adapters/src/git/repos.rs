@@ -21,15 +21,15 @@ use super::ours::{Wanted, keep_copy};
 use super::refs;
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
 use super::sign::Signing;
+use crate::host::atomic::write_atomic;
+use crate::host::theirs;
 use crate::layout::Layout;
 use shopfloor_core::ids::{ProjectName, Sha, Target};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::text;
 use shopfloor_engine::ports::PortError;
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -300,17 +300,15 @@ fn make(git: &Git, format: &str, dir: &Path, head: &str) -> GitResult<()> {
 
 pub(super) fn write_if_different(path: &Path, bytes: &[u8], mode: u32) -> GitResult<()> {
     let io = |e| GitError::io(format!("writing {}", path.display()), e);
-    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+    if theirs::read(path, bytes.len() as u64).is_ok_and(|old| old == bytes) {
         return Ok(());
     }
     let parent = path.parent().expect("a file in a repository");
     std::fs::create_dir_all(parent).map_err(io)?;
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    let mut file = std::fs::File::create(&new).map_err(io)?;
-    file.write_all(bytes).map_err(io)?;
-    file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(io)?;
-    file.sync_all().map_err(io)?;
-    std::fs::rename(&new, path).map_err(io)
+    if parent.is_symlink() {
+        return Err(io(std::io::Error::other("its folder is a link that leads elsewhere")));
+    }
+    write_atomic(path, bytes, mode).map_err(io)
 }
 
 /// The top of the checkout that `path` is in.

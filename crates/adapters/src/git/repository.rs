@@ -12,10 +12,11 @@ use super::repos::{MANAGED, borrow, common_config, write_if_different};
 use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, quoted};
 use super::worktree::{READY, put_back_mark};
 use super::{refs, site::Site};
+use crate::host::atomic::write_atomic;
 use crate::host::clock;
 use shopfloor_core::ids::Sha;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -181,7 +182,5 @@ fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    write_atomic(path, bytes, 0o644)
 }

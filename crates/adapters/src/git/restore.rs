@@ -76,7 +76,7 @@ impl GitWorkspace {
 
     fn write_files(&self, site: &Site, tree: &Sha, dir: &Path) -> PortResult<()> {
         let folder = self.git.folder(site.keeper.path(), dir);
-        let index = TemporaryIndex::new(site.keeper.path());
+        let index = TemporaryIndex::new(&site.keeper);
         index.call(&folder, "read-tree").arg(tree.as_str()).run()?;
         index.call(&folder, "checkout-index").args(["--all", "--quiet"]).run()?;
         Ok(())
@@ -172,7 +172,7 @@ impl GitWorkspace {
             paths.push(0);
         }
         if !paths.is_empty() {
-            let index = TemporaryIndex::new(&worktree.git_dir);
+            let index = TemporaryIndex::new(&site.keeper);
             index.call(&folder, "read-tree").arg(to.as_str()).run()?;
             let call = index.call(&folder, "checkout-index").args(["--force", "--quiet", "-z"]);
             call.arg("--stdin").stdin(paths).run()?;
@@ -195,7 +195,7 @@ impl GitWorkspace {
             && site.looking_into(worktree).is_ancestor(&old, head)?
         {
             let line = format!("update {full}\0{head}\0{old}\0");
-            let own = worktree.map(|worktree| self.git.bare(&worktree.common));
+            let own = worktree.map(|worktree| self.git.others_folderless(&worktree.common));
             own.as_ref().unwrap_or(&site.keeper).update_refs("", line)?;
         }
         Ok(rescue::newest(&site.keeper, tree).map(|kept| kept.snapshot.commit))
@@ -225,7 +225,7 @@ impl GitWorkspace {
             }
         }
         if count > 0 {
-            let index = TemporaryIndex::new(&worktree.git_dir);
+            let index = TemporaryIndex::new(&site.keeper);
             index.call(&folder, "read-tree").arg(head.as_str()).run()?;
             let call = index.call(&folder, "update-index").args(["-z", "--index-info"]);
             call.stdin(entries).run()?;

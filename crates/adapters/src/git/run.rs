@@ -21,6 +21,7 @@ use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,7 +155,7 @@ impl Git {
     }
 
     fn at(&self, place: Place) -> Repo {
-        Repo { git: self.clone(), place, lent: None, instead: Vec::new(), reach: None }
+        Repo { git: self.clone(), place, lent: None, instead: Vec::new(), reach: None, odd: None }
     }
 
     /// A bare repository whose objects are needed only until they are handed on, or can be made again. They
@@ -208,9 +209,18 @@ impl Git {
     }
 
     fn others(&self, git_dir: &Path, folder: &Path, reach: Option<Reach>) -> Repo {
-        let look = Repo { reach: reach.clone(), ..self.bare(git_dir) };
         let place = Place::Folder { git_dir: git_dir.to_owned(), folder: folder.to_owned() };
-        Repo { instead: foreign::harmless(&look), reach, ..self.at(place) }
+        Repo { place, ..self.others_bare(git_dir, reach) }
+    }
+
+    /// A repository that others write, whose folder is gone.
+    pub(super) fn others_folderless(&self, git_dir: &Path) -> Repo {
+        self.others_bare(git_dir, self.jails.as_ref().map(|jails| Reach::of(jails, git_dir, git_dir)))
+    }
+
+    fn others_bare(&self, git_dir: &Path, reach: Option<Reach>) -> Repo {
+        let look = Repo { reach, odd: foreign::odd(git_dir), ..self.bare(git_dir) };
+        Repo { instead: foreign::harmless(&look), ..look }
     }
 
     /// What is found and put right in the floor's own repositories is told there.
@@ -304,6 +314,8 @@ pub struct Repo {
     instead: Vec<foreign::Instead>,
     /// Of a repository that others write: all that its git can get at.
     reach: Option<Reach>,
+    /// What is no file there, and would keep git waiting.
+    odd: Option<PathBuf>,
 }
 
 impl Repo {
@@ -321,10 +333,14 @@ impl Repo {
         Repo { place, ..self.clone() }
     }
 
-    /// The same, but with other object stores to look into. What is written goes to its own store.
+    /// The same, but with other object stores to look into, which others write. What is written goes to its own store.
     pub(crate) fn lending<'a>(&self, stores: impl IntoIterator<Item = &'a Path>) -> Repo {
         let (mut all, mut reach) = (Vec::new(), self.reach.clone());
         for store in stores {
+            if reach.is_none() {
+                let own = self.path();
+                reach = self.git.jails.as_ref().map(|jails| Reach::of(jails, own, own));
+            }
             if !all.is_empty() {
                 all.push(b':');
             }
@@ -348,6 +364,12 @@ impl Repo {
             && let Err(why) = self.git.ours.check(dir)
         {
             call = call.that_fails(why);
+        }
+        if let Some(odd) = &self.odd {
+            call = call.that_fails(GitError::io(
+                format!("{} is no file", odd.display()),
+                ErrorKind::InvalidData.into(),
+            ));
         }
         if let Some(reach) = &self.reach {
             call = call.within_reach(reach.clone());

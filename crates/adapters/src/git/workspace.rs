@@ -10,7 +10,7 @@ use super::checkout::Checkout;
 use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
 use super::worktree::{Found, Worktree};
-use super::{Projects, hazards, leaks, linked, origin, parts, repos, rescue, same};
+use super::{Projects, hazards, leaks, linked, origin, parts, repos, rescue, same, transfer};
 use crate::layout::Layout;
 use shopfloor_core::effect::outcome::Packed;
 use shopfloor_core::effect::{Taken, Tidy};
@@ -173,7 +173,13 @@ impl Workspace for GitWorkspace {
         if let Some(why) = self.leaks(&site, worktree.as_ref(), &full, &head)? {
             return Err(PortError::permanent(Final::Refused, why));
         }
-        match site.origin.put(&site.looking_into(worktree.as_ref()), &full, &head, true) {
+        // Whoever pushes reads only what the factory wrote.
+        if !site.keeper.has(&head)? {
+            let known = site.known(Some(&full));
+            let theirs = site.looking_into(worktree.as_ref());
+            transfer::transfer(&theirs, &site.keeper, &[&head], &known.iter().collect::<Vec<_>>())?;
+        }
+        match site.origin.put(&site.keeper, &full, &head, true) {
             Ok(Ok(())) => Ok(head),
             Ok(Err(_)) | Err(PortError::Permanent { cause: Final::Rejected, .. }) => {
                 Err(PortError::permanent(

@@ -12,6 +12,7 @@ use super::refs::{self, Head};
 use super::run::{Git, GitError, GitResult, Repo};
 use super::{hazards, linked, locks, repository};
 use crate::host::atomic::write_atomic;
+use crate::host::theirs;
 use crate::layout::Layout;
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::Tree;
@@ -20,6 +21,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Says that the folder is complete, and which branch it is for; or what is to be put back into it.
+/// Of a mark, and of a file that names a git directory.
+const MARK_BYTES_MAX: u64 = 16 * 1024;
 pub(crate) const READY: &str = "shopfloor-ready";
 const PUT_BACK: &str = "put back ";
 
@@ -148,7 +151,8 @@ impl Worktree {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        std::fs::read(self.git_dir.join(READY)).is_ok_and(|text| !text.starts_with(PUT_BACK.as_bytes()))
+        theirs::read(&self.git_dir.join(READY), MARK_BYTES_MAX)
+            .is_ok_and(|text| !text.starts_with(PUT_BACK.as_bytes()))
     }
 
     /// `branch`: the full name of the branch it is for; empty for a review tree.
@@ -168,13 +172,13 @@ impl Worktree {
 
     /// The snapshot that is to be put back.
     pub(crate) fn put_back(&self) -> Option<Sha> {
-        let text = std::fs::read_to_string(self.git_dir.join(READY)).ok()?;
+        let text = theirs::read_to_string(&self.git_dir.join(READY), MARK_BYTES_MAX).ok()?;
         text.strip_prefix(PUT_BACK)?.trim().parse().ok()
     }
 
     /// The full name of the branch it was made for.
     pub(crate) fn made_for(&self) -> Option<String> {
-        let text = std::fs::read_to_string(self.git_dir.join(READY)).ok()?;
+        let text = theirs::read_to_string(&self.git_dir.join(READY), MARK_BYTES_MAX).ok()?;
         text.starts_with("refs/heads/").then_some(text)
     }
 
@@ -228,7 +232,7 @@ pub(crate) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     if link.is_dir() {
         return Some(link);
     }
-    let text = std::fs::read(link).ok()?;
+    let text = theirs::read(&link, MARK_BYTES_MAX).ok()?;
     let named = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     Some(folder.join(Path::new(OsStr::from_bytes(named))))
 }

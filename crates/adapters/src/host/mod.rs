@@ -12,5 +12,6 @@ pub mod process;
 pub mod prune;
 pub mod resources;
 pub mod rotate;
+pub mod theirs;
 pub mod user;
 pub(crate) mod wake;

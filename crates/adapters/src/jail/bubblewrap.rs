@@ -1,5 +1,6 @@
 //! A jail built by bubblewrap: namespaces, and mounts that show what may be seen.
 
+use super::room::make_way;
 use super::{Jail, Network, RESOLVERS, real};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -33,6 +34,8 @@ impl Jail<'_> {
             "--unshare-uts",
             "--unshare-cgroup-try",
         ]);
+        // Whoever is root outside would be so inside, and could take the jail apart.
+        words.all(["--cap-drop", "ALL"]);
         words.all(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
         if !self.terminal {
             words.all(["--new-session"]);
@@ -61,18 +64,38 @@ impl Jail<'_> {
         if let Some((home, _)) = &private {
             words.bind(home, &self.isolation.place(&self.isolation.home), true);
         }
+        let mut ways = Vec::new();
         for shown in self.shown(&argv) {
-            words.bind(&shown, &self.isolation.place(&shown), false);
+            let at = self.isolation.place(&shown);
+            words.bind(&shown, &at, false);
+            ways.push((at, shown.is_dir()));
         }
         for cache in self.isolation.caches.iter().filter(|cache| cache.is_dir()) {
-            words.bind(cache, &self.isolation.place(cache), true);
+            let at = self.isolation.place(cache);
+            words.bind(cache, &at, true);
+            ways.push((at, true));
         }
         let floor = self.isolation.places(&self.floor);
         for floor in &floor {
             words.hide(floor);
+            ways.push((floor.clone(), true));
         }
         for mount in self.mounts() {
             words.bind(&mount.from, &mount.at, mount.writable);
+            // What is in the floor is in a folder that is empty.
+            if !floor.iter().any(|floor| mount.at.starts_with(floor)) {
+                ways.push((mount.at, mount.from.is_dir()));
+            }
+        }
+        if let Some((home, tmp)) = &private {
+            let home = (self.isolation.place(&self.isolation.home), home);
+            let tops = [home, ("/tmp".into(), tmp), ("/var/tmp".into(), tmp)];
+            for (at, for_folder) in &ways {
+                let top = tops.iter().find_map(|(top, of)| Some((of, at.strip_prefix(top).ok()?)));
+                if let Some((of, inside)) = top {
+                    make_way(of, inside, *for_folder)?;
+                }
+            }
         }
         for floor in &floor {
             words.all([OsStr::new("--remount-ro"), floor.as_os_str()]);

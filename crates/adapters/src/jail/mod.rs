@@ -15,10 +15,12 @@ pub mod confine;
 mod group;
 pub mod network;
 mod probe;
+mod room;
 mod ruled;
 
 pub use group::Groups;
 pub use probe::Means;
+pub use room::make_room;
 
 use confine::{Confinement, Limits};
 use network::Hosts;
@@ -49,7 +51,7 @@ pub enum Level {
 }
 
 /// What of the person's home holds tools, not secrets: it is shown read-only. Configuration names more.
-const TOOLS: [&str; 17] = [
+const TOOLS: [&str; 19] = [
     ".cargo/bin",
     ".cargo/config.toml",
     ".rustup",
@@ -66,7 +68,9 @@ const TOOLS: [&str; 17] = [
     ".local/share/mise",
     ".npm-global",
     ".gitconfig",
-    ".config/git",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
 ];
 
 /// Variables that lead to places that a jail does not have.

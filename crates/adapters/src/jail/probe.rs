@@ -41,6 +41,7 @@ fn bubblewrap(path: &OsStr) -> Result<PathBuf, String> {
     )?;
     let mut bwrap = std::process::Command::new(&program);
     bwrap.args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
+    bwrap.args(["--cap-drop", "ALL"]);
     bwrap.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--", "true"]);
     let ran = command::run(bwrap.env_clear().env("PATH", path), ANSWER_WITHIN)
         .map_err(|e| format!("{} cannot be run: {e}", program.display()))?;

@@ -121,11 +121,11 @@ impl WorktreeSetup {
         config.env.iter().cloned().chain(ours).collect()
     }
 
-    /// The commands share their home with the agent that works in the worktree after them, and may read the user's
-    /// checkout.
+    /// The commands share their home with the agent that works in the worktree after them. Their scripts may be an
+    /// agent's, so they see no more of the person's files than an agent does.
     fn jail<'c>(&self, tree: &Tree, config: &'c SetupConfig) -> io::Result<Jail<'c>> {
         let jail = Jail::of_tree(&config.isolation, &self.layout, tree)?;
-        Ok(jail.network(config.network).read(&config.checkout))
+        Ok(jail.network(config.network))
     }
 
     /// Runs the commands up to the first that fails, or all of them.

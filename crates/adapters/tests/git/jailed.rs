@@ -138,3 +138,69 @@ fn what_is_named_elsewhere_is_not_kept() {
         assert!(!all.contains(commit.as_str()), "the person's commits stay where they are");
     });
 }
+
+/// What an agent puts in place of git's own files: links to somebody's, pipes, and what only looks like a number.
+#[test]
+fn what_is_in_place_of_gits_files_is_neither_read_nor_waited_for() {
+    each_jailed(|floor| {
+        let dir = floor.prepare(1);
+        floor.commit("Ada", 1, "a", "1", "work");
+        floor.write(&dir, "draft", "mine");
+        let (own, keeper) = (floor.repository(1), floor.clone_repo());
+        let key = floor.write(floor.home.path(), ".ssh/id", "a secret of the person");
+        // Its index is the person's file: what is captured begins with HEAD.
+        std::fs::rename(own.join("index"), own.join("index.mine")).expect("moved");
+        std::os::unix::fs::symlink(&key, own.join("index")).expect("linked");
+        let files = restored(floor, &snapshot(floor, 1));
+        assert_eq!(
+            (files[OsStr::new("draft")].1.as_slice(), files[OsStr::new("a")].1.as_slice()),
+            (&b"mine"[..], &b"1"[..])
+        );
+        for folder in [&own, &keeper] {
+            let names = std::fs::read_dir(folder).expect("read").flatten().map(|e| e.file_name());
+            assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with("shopfloor-index")));
+        }
+        std::fs::rename(own.join("index.mine"), own.join("index")).expect("moved");
+        // As if a rebase were in progress.
+        std::fs::create_dir(own.join("rebase-merge")).expect("made");
+        for name in ["msgnum", "end"] {
+            std::os::unix::fs::symlink(&key, own.join("rebase-merge").join(name)).expect("linked");
+        }
+        let notes = floor.workspace.prepare(&floor.tree(1), &branch(1), None).expect("prepared").notes;
+        assert!(notes.iter().any(|note| note.contains("a rebase")), "{notes:?}");
+        assert!(!format!("{notes:?}").contains("secret"), "{notes:?}");
+        // A pipe that nobody writes to.
+        std::fs::remove_file(own.join("HEAD")).expect("removed");
+        let made = std::process::Command::new("mkfifo").arg(own.join("HEAD")).status().expect("it runs");
+        assert!(made.success());
+        let failed = floor.workspace.snapshot(&floor.tree(1)).expect_err("it cannot be told where it is");
+        assert!(failed.to_string().contains("HEAD is no file"), "{failed}");
+        assert!(dir.join("draft").exists(), "and stays");
+    });
+}
+
+/// Objects that a tree's repository borrows from somewhere else are not published.
+#[test]
+fn what_is_borrowed_from_elsewhere_is_not_published() {
+    each_jailed(|floor| {
+        let dir = floor.prepare(1);
+        nest(floor, floor.home.path(), "secret");
+        let secret = floor.home.path().join("secret");
+        let hidden = floor.head(&secret, "HEAD");
+        let own = floor.repository(1);
+        let near = std::fs::read_to_string(own.join("objects/info/alternates")).expect("it borrows");
+        let both = format!("{near}{}\n", secret.join(".git/objects").display());
+        std::fs::write(own.join("objects/info/alternates"), both).expect("written");
+        let tree = floor.git_in(&secret, &["rev-parse", "HEAD^{tree}"]).trim().to_owned();
+        let main = floor.head(&floor.hub(), "main");
+        let commit = floor
+            .git_as("Ada", &dir, &["commit-tree", &tree, "-p", main.as_str(), "-m", "stolen"])
+            .trim()
+            .to_owned();
+        floor.git_in(&dir, &["update-ref", &format!("refs/heads/{}", branch(1)), &commit]);
+        assert!(floor.workspace.push(&floor.tree(1), &branch(1)).is_err());
+        let all = floor
+            .git_in(&floor.clone_repo(), &["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+        assert!(!all.contains(hidden.as_str()) && !all.contains(&tree), "the person's stay where they are");
+    });
+}

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 use shopfloor_adapters::agent::transcript::{TurnLine, parse_rollout_line, parse_turns_line};
+use shopfloor_adapters::host::theirs;
 use shopfloor_core::liveness::{Transcript, TurnEnd};
 use shopfloor_core::runtime::{RuntimeSpec, TranscriptKind};
 use shopfloor_core::time::Time;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ impl Log {
     /// What is new in it; lines from before the session's launch belong to another process.
     pub fn read(&mut self, spec: &RuntimeSpec, launched: Time, now: Time) -> io::Result<Option<Transcript>> {
         let Some(path) = &self.path else { return Ok(None) };
-        let meta = std::fs::metadata(path)?;
+        let meta = std::fs::symlink_metadata(path)?;
         if !meta.is_file() || meta.len() == self.bytes {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ impl Log {
                 // After a long silence only the end matters; what was queued before was taken long ago.
                 self.queued = 0;
             }
-            let mut file = File::open(path)?;
+            let mut file = theirs::open(path)?;
             file.seek(SeekFrom::Start(start))?;
             let mut text = Vec::new();
             file.take(READ_BYTES_MAX).read_to_end(&mut text)?;

@@ -7,6 +7,7 @@ use super::{CliError, CliResult, Command, Context, Exit};
 use crate::asker::{Inside, Who};
 use crate::daemon::ASKER;
 use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::git::origin::hub;
 use shopfloor_core::capability::Capability;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
@@ -37,9 +38,10 @@ impl Needed {
     }
 }
 
-/// Refuses what only a person may do to anybody else, and an agent what its role may not; and journals who asked.
-pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
-    let Some(inside) = context.inside() else { return Ok(()) };
+/// Refuses what only a person may do to anybody else, and an agent what its role may not; and journals who asked. Returns
+/// who asks, if it is not a person.
+pub(super) fn check(context: &Context, command: &Command) -> CliResult<Option<String>> {
+    let Some(inside) = context.inside() else { return Ok(None) };
     let at_the_door = std::env::var_os(ASKER).is_some();
     if at_the_door && command.file().is_some_and(|file| file != Path::new("-")) {
         // It would be read here, where more can be read than where it was asked.
@@ -47,16 +49,24 @@ pub(super) fn check(context: &Context, command: &Command) -> CliResult<()> {
             .hint("pass `-`, and the text as standard input"));
     }
     let instead = match persons(command) {
+        Some(_) if in_its_persons_name(context, inside, command) => return Ok(None),
         Some(instead) => instead,
         // It needs nothing of the floor, and would do it here, where more can be done than where it was asked.
         None if at_the_door && !needed(command).is_of_the_floor() => "run it where you are",
-        None if may(context, inside, &needed(command)) => return Ok(()),
+        None if may(context, inside, &needed(command)) => return Ok(Some(inside.who.to_string())),
         None => ELSEWHERE,
     };
     // Whether it can be journaled or not, it is not done.
     let _ = journal(context, inside);
     Err(CliError::new(Exit::NeedsPerson, format!("this needs a person, and {} asks", inside.who))
         .hint(instead))
+}
+
+/// Whether the daemon itself pushes, as it does what its person committed.
+fn in_its_persons_name(context: &Context, inside: &Inside, command: &Command) -> bool {
+    let word = std::env::var(hub::PERMIT).unwrap_or_default();
+    let pushed = inside.who == Who::Daemon && matches!(command, Command::Hook(args) if args.is_of_a_push());
+    pushed && context.project().is_ok_and(|project| hub::permits(&context.layout.hub(&project.name), &word))
 }
 
 fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {

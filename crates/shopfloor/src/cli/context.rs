@@ -105,8 +105,9 @@ impl Context {
     /// Who says it: the agent if this is its session, else the user, as the system knows them.
     pub fn author(&self) -> String {
         let named = match self.inside() {
-            Some(inside) => inside.who.to_string(),
-            None => person(&user::name(), std::env::var("USER").ok()),
+            Some(inside) if inside.who != Who::Daemon => inside.who.to_string(),
+            // What the daemon itself does, it does for its person.
+            _ => person(&user::name(), std::env::var("USER").ok()),
         };
         one_line(&named, 80)
     }

@@ -172,8 +172,7 @@ pub fn main() -> ExitCode {
 
 fn here(cli: Cli) -> CliResult<Exit> {
     let mut context = Context::from_environment(cli.home, cli.project, cli.json)?;
-    authority::check(&context, &cli.command)?;
-    if let Some(who) = context.inside().map(|inside| inside.who.to_string()) {
+    if let Some(who) = authority::check(&context, &cli.command)? {
         context.desk.asked_by(who);
     }
     run(&context, cli.command)

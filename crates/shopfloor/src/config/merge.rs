@@ -29,8 +29,8 @@ pub struct Review {
     #[schemars(with = "String", extend("enum" = ["never", "ask", "always"]))]
     pub people: ReviewPeople,
     /// Files that a change may touch only with a person's approval, whoever else approves it: patterns such as
-    /// ".claude/**", where one without a slash matches in any folder. The scripts that `[ci] steps` and
-    /// `[worktree] setup` name are protected as well.
+    /// ".claude/**", where one without a slash matches in any folder. The scripts that `[ci] steps`,
+    /// `[worktree]` and agents' commands name are protected as well.
     pub protected: Vec<String>,
 }
 

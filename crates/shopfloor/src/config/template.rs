@@ -169,9 +169,9 @@ required = true
 # Whether an agent also reviews people's pull requests, as advice to them: "never", "ask" (when somebody asks, with
 # `shopfloor pr review N --ask`) or "always" (every new head).
 # people = "ask"
-# Files that a change may touch only with a person's approval, whoever else approves it. The scripts that checks and
-# setup name are protected as well.
-# protected = [".claude/**", ".codex/**", ".mcp.json", "AGENTS.md", "CLAUDE.md", "shopfloor.toml", ".shopfloor/**", ".worktreeinclude"]
+# Files that a change may touch only with a person's approval, whoever else approves it. The scripts that checks,
+# setup, teardown and agents' commands name are protected as well.
+# protected = ["**/.claude/**", "**/.codex/**", "**/.agents/**", ".mcp.json", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "shopfloor.toml", ".shopfloor/**", ".worktreeinclude"]
 
 [merge]
 # How an agent's branch joins the primary branch: "squash" (one commit, named after the issue), "merge" (a merge

@@ -20,7 +20,7 @@ use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
 use shopfloor_engine::{Handle, Input};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -30,13 +30,18 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// In the environment of a command that is run at the door: the session it is run for.
 pub const ASKER: &str = "SHOPFLOOR_ASKER";
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
+/// All of a request, not each part of it.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
+/// At once, for all sessions. Whoever comes then is sent away.
+const CALLERS_MAX: usize = 128;
+const NO_ROOM: Duration = Duration::from_millis(100);
 /// At once, for one session: more is a mistake, or an attack.
 const COMMANDS_MAX: usize = 16;
 /// Standard input, output and error.
@@ -85,8 +90,9 @@ struct Keeper {
     handle: Handle,
     projects: Projects,
     busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
-    /// The commands that run here.
-    commands: Arc<Mutex<BTreeSet<u32>>>,
+    /// The commands that run here, and since when.
+    commands: Arc<Mutex<BTreeMap<u32, Instant>>>,
+    callers: Arc<AtomicUsize>,
 }
 
 impl Door {
@@ -100,14 +106,22 @@ impl Door {
         }
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        let (busy, commands) = Default::default();
-        let keeper = Keeper { layout: layout.clone(), handle, projects, busy, commands };
+        let (busy, commands, callers) = Default::default();
+        let keeper = Keeper { layout: layout.clone(), handle, projects, busy, commands, callers };
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let keeper = keeper.clone();
-                std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // It has no room for another: none is made by trying again at once.
+                    std::thread::sleep(NO_ROOM);
+                    continue;
+                };
+                let Some(caller) = Caller::of(&keeper.callers) else { continue };
+                let (keeper, since) = (keeper.clone(), Instant::now());
+                // Without a thread it is closed, and whoever asks tries again.
+                let _ = std::thread::Builder::new().spawn(move || {
+                    let _caller = caller;
                     // Whoever went away has nothing to be told.
-                    let _ = keeper.serve(&stream);
+                    let _ = keeper.serve(&stream, since);
                 });
             }
         });
@@ -122,12 +136,12 @@ impl Drop for Door {
 }
 
 impl Keeper {
-    fn serve(&self, mut stream: &UnixStream) -> io::Result<()> {
+    fn serve(&self, mut stream: &UnixStream, since: Instant) -> io::Result<()> {
         stream.set_read_timeout(Some(REQUEST_WITHIN))?;
         stream.set_write_timeout(Some(REQUEST_WITHIN))?;
-        let (text, streams) = receive(stream)?;
+        let (text, streams) = receive(stream, since)?;
         let reply = match serde_json::from_slice::<Request>(&text) {
-            Ok(request) if request.surroundings => self.tell(stream)?,
+            Ok(request) if request.surroundings => self.tell(stream, since)?,
             Ok(request) => self.answer(stream, &request, streams),
             Err(_) => Reply::no(Exit::Usage, "that is no request"),
         };
@@ -154,9 +168,10 @@ impl Keeper {
 
     /// What the projects' secrets are is known here, so that they can be hidden in what is published. It is in no
     /// environment, which others could read: the kernel says that it is a command of ours that asks.
-    fn tell(&self, stream: &UnixStream) -> io::Result<Reply> {
+    /// (A number may have been another's when that one connected: then the command is younger than the connection.)
+    fn tell(&self, stream: &UnixStream, since: Instant) -> io::Result<Reply> {
         let caller = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_nonzero().get().unsigned_abs();
-        if !self.commands().contains(&caller) {
+        if !self.commands().get(&caller).is_some_and(|begun| *begun <= since) {
             return Ok(Reply::no(Exit::NeedsPerson, "that is for the daemon's own commands"));
         }
         let all = self.projects.surroundings();
@@ -168,7 +183,7 @@ impl Keeper {
         Ok(Reply { surroundings: surroundings.collect(), ..Reply::of(Exit::Fine as u8) })
     }
 
-    fn commands(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    fn commands(&self) -> MutexGuard<'_, BTreeMap<u32, Instant>> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -207,6 +222,7 @@ impl Keeper {
         };
         // It is known before it can ask.
         let mut commands = self.commands();
+        let begun = Instant::now();
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
@@ -222,7 +238,7 @@ impl Keeper {
             .stderr(errors)
             .process_group(0)
             .spawn()?;
-        commands.insert(child.id());
+        commands.insert(child.id(), begun);
         drop(commands);
         let ended = wait(&mut child, stream);
         if !matches!(ended, Ok(true)) {
@@ -263,7 +279,7 @@ fn wait(child: &mut Child, stream: &UnixStream) -> io::Result<bool> {
 }
 
 /// The request's line, and the streams that came with it.
-fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+fn receive(stream: &UnixStream, since: Instant) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut first = vec![0; 64 * 1024];
@@ -276,6 +292,9 @@ fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let streams: Vec<OwnedFd> = streams.flatten().collect();
     let mut rest = stream.take(REQUEST_BYTES_MAX);
     while !first.ends_with(b"\n") && first.len() < REQUEST_BYTES_MAX as usize {
+        if since.elapsed() > REQUEST_WITHIN {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let mut part = [0; 16 * 1024];
         match rest.read(&mut part)? {
             0 => break,
@@ -283,6 +302,22 @@ fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         }
     }
     Ok((first, streams))
+}
+
+/// One of those that are served.
+struct Caller(Arc<AtomicUsize>);
+
+impl Caller {
+    fn of(all: &Arc<AtomicUsize>) -> Option<Caller> {
+        let caller = Caller(all.clone());
+        (all.fetch_add(1, Ordering::Relaxed) < CALLERS_MAX).then_some(caller)
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A session's place among those that wait for a command.

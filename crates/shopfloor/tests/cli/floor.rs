@@ -17,6 +17,11 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
+/// Who runs the tests, by the name that the system knows and the one that they give themselves.
+pub fn ada() -> String {
+    format!("{} (ada)", shopfloor_adapters::host::user::name())
+}
+
 pub const BINARY: &str = env!("CARGO_BIN_EXE_shopfloor");
 pub const HEAD: &str = "0123456789abcdef0123456789abcdef01234567";
 

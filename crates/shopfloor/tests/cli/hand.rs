@@ -1,6 +1,6 @@
 //! `marker` and `escalate`: what an orchestrating program leaves for people and for itself.
 
-use crate::floor::TestFloor;
+use crate::floor::{TestFloor, ada};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
@@ -17,7 +17,7 @@ fn a_marker_is_set_shown_and_taken_away() {
         (&marker["exists"], &marker["epic"], &marker["story"]),
         (&true.into(), &"5".into(), &"5.3".into())
     );
-    assert_eq!((&marker["remaining"], &marker["who"]), (&4.into(), &"ada".into()));
+    assert_eq!((&marker["remaining"], &marker["who"]), (&4.into(), &ada().into()));
     assert!(marker["age_s"].is_u64() && marker["heartbeat_s"].is_u64());
     floor.run(&["marker", "check"]).fine().shows("epic 5, story 5.3, 4 remaining");
     // Another project has its own.

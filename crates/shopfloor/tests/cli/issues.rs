@@ -1,6 +1,6 @@
 //! Issues, from the outside.
 
-use crate::floor::{TestFloor, ran};
+use crate::floor::{TestFloor, ada, ran};
 use serde_json::json;
 use std::io::Write;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ fn an_issue_goes_through_its_life() {
     let issue = floor.json(&["issue", "show", "1"]);
     assert_eq!(issue["title"], "Say hello");
     assert_eq!(issue["body"], "- a list");
-    assert_eq!(issue["author"], "ada");
+    assert_eq!(issue["author"], ada());
     assert_eq!(issue["labels"], json!(["backlog"]));
     assert_eq!(issue["job"], json!(null));
     assert_eq!(floor.json(&["issue", "show", "2"])["depends_on"], json!([1]));

@@ -317,7 +317,10 @@ fn what_codex_asks_in_its_chat_is_seen_and_answered() {
 #[test]
 fn claude_that_asks_in_its_chat_is_told_how_to_ask() {
     with_clients(|clients| {
-        let plant = Plant::new(clients, &Setup::new(Client::Claude, scenario(ASKS)));
+        let mut setup = Setup::new(Client::Claude, scenario(ASKS));
+        // It is read what the agent asks before it is reminded.
+        setup.runtime = "[timing]\nlook_ms = 500\nsettle_ms = 1000\nidle_gap_ms = 5000\n";
+        let plant = Plant::new(clients, &setup);
         plant.begin();
         plant.ends_well(ISSUE);
         assert_eq!(plant.prompts(1)[1], "PHASE missing");

@@ -61,6 +61,9 @@ can hub-hook put "$HUB/hooks/post-receive" '#!/bin/sh'
 can queue ls "$FLOOR/projects/sample/queue.git"
 can keeper ls "$FLOOR/projects/sample/clone.git"
 can remount mount -o remount,rw "$HUB"
+can unshare unshare -m true
+can rights grep -q 'Cap\(Eff\|Bnd\|Prm\|Inh\|Amb\):.*[1-9a-f]' /proc/self/status
+has password cat "$PERSON/.config/git/credentials"
 can unmount umount "$FLOOR"
 
 # Others' sessions, the floor, its processes.
@@ -164,6 +167,8 @@ fn prepare(floor: &Floor) {
     floor.isolate("sandbox");
     std::fs::create_dir(floor.path("home/.ssh")).expect("a folder");
     std::fs::write(floor.path("home/.ssh/id"), "hunter22\n").expect("written");
+    std::fs::create_dir_all(floor.path("home/.config/git")).expect("a folder");
+    std::fs::write(floor.path("home/.config/git/credentials"), "hunter22\n").expect("written");
 }
 
 /// The daemon, with a secret in its environment.
@@ -274,7 +279,7 @@ fn an_agent_under_rules_about_files_gets_no_further_than_is_said() {
     let allowed = ALLOWED.replace("touch /tmp/mine /var/tmp/mine", "touch");
     let worked = attack(&site, &format!("{}{allowed}", script(&site, &daemon)));
     let seen = ["store", "daemon-socket", "configuration", "environ", "any-environ", "kill-all"];
-    let reached = ["hook-off", "tmux"];
+    let reached = ["hook-off", "tmux", "rights"];
     let known = [&seen[..], &reached[..]].concat();
     let further: Vec<&str> = worked.lines().filter(|line| !known.contains(line)).collect();
     assert_eq!(further, [""; 0], "what an agent can");

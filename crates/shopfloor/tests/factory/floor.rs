@@ -46,6 +46,11 @@ respawn_backoff = "10ms"
 /// In the environment of tests that are run as somebody else: a folder of theirs with the program in it.
 pub const THEIRS: &str = "SHOPFLOOR_TEST_THEIRS";
 
+/// Somebody who gives themselves that name, as the factory knows them.
+pub fn person(own: &str) -> String {
+    format!("{} ({own})", shopfloor_adapters::host::user::name())
+}
+
 /// The level of isolation for tests that are about something else. Many of them have agents and checks that look at
 /// what a test left outside, so it is "none" unless somebody wants to know.
 const LEVEL: &str = "SHOPFLOOR_TEST_ISOLATION";

@@ -1,7 +1,7 @@
 //! People's own pull requests: opened for a branch they pushed, reviewed, followed, landed, withdrawn.
 
 use crate::branches::{Gate, PEOPLE, floor, push};
-use crate::floor::{Floor, wait_for};
+use crate::floor::{Floor, person, wait_for};
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -44,7 +44,10 @@ fn a_persons_pull_request_is_approved_and_lands_in_its_own_words() {
         said(&again)
     );
     let pr = shown(&floor, 1);
-    assert_eq!((&pr["author"], &pr["issue"], &pr["head"]), (&json!("alice"), &Value::Null, &json!(head)));
+    assert_eq!(
+        (&pr["author"], &pr["issue"], &pr["head"]),
+        (&json!(person("alice")), &Value::Null, &json!(head))
+    );
     assert_eq!(floor.hub(&["rev-parse", "refs/pull/1/head"]), head.to_string());
 
     let agent = floor.command(&["pr", "close", "1"]).env("SHOPFLOOR_SESSION", "dev-demo-1").output();
@@ -63,7 +66,10 @@ fn a_persons_pull_request_is_approved_and_lands_in_its_own_words() {
     let pr = shown(&floor, 1);
     assert_eq!(pr["state"], "merged");
     let told = pr["comments"][0]["body"].as_str().expect("a comment");
-    assert!(told.starts_with("Landed on main as") && told.contains("Queued by alice"), "{told}");
+    assert!(
+        told.starts_with("Landed on main as") && told.contains(&format!("Queued by {}", person("alice"))),
+        "{told}"
+    );
     assert_eq!(pr["comments"].as_array().map(Vec::len), Some(1));
     floor.assert_history_green();
 }
@@ -83,7 +89,7 @@ fn an_approval_is_of_the_commit_that_it_was_given_for() {
     // One who asked for changes has the last word, until a person has another.
     done(by(&floor, "bob", &["pr", "review", "1", "--approve"]));
     done(by(&floor, "carol", &["pr", "review", "1", "--request-changes", "--body", "No."]));
-    assert!(said(&by(&floor, "alice", &add)).contains("carol asked for changes"));
+    assert!(said(&by(&floor, "alice", &add)).contains(&format!("{} asked for changes", person("carol"))));
     done(by(&floor, "carol", &["pr", "review", "1", "--approve"]));
     done(by(&floor, "alice", &add));
     floor.ok(&["merge-queue", "process"]);

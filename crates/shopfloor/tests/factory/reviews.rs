@@ -104,6 +104,7 @@ fn a_reviewer_that_is_killed_after_its_verdict_is_replaced_if_it_is_needed() {
 #[test]
 fn a_persons_request_for_changes_stands_until_that_person_is_content() {
     let floor = Floor::with_clients(FAST);
+    let ann = crate::floor::person("ann");
     let issue = floor.issue("Asked by a person", "demo: dialog\ndemo: fail-review-once a.txt <<polished");
     floor.up();
     // Its agent waits in a dialog after its first signal: time for a person to look.
@@ -119,19 +120,19 @@ fn a_persons_request_for_changes_stands_until_that_person_is_content() {
     floor.send_keys(&floor.live(dev).tmux, "1");
     let explained = wait_for("the reviewer approves, and that is not enough", || {
         let explained = floor.ok(&["explain", &issue.to_string()]);
-        explained.contains("waits for: ann, who asked for changes").then_some(explained)
+        explained.contains(&format!("waits for: {ann}, who asked for changes")).then_some(explained)
     });
     assert!(explained.contains("the reviewer approves"), "{explained}");
     assert!(matches!(floor.job(issue).state, JobState::Reviewing { .. }));
     let refused = floor.run(&["merge-queue", "add", &issue.to_string()]);
     assert!(!refused.status.success());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("ann asked for changes"), "{said}");
+    assert!(said.contains(&format!("{ann} asked for changes")), "{said}");
     let comments = floor.forge().issue(&floor.project, issue).expect("the issue").comments;
-    assert!(comments.iter().any(|c| c.body.contains("ann asked for changes")), "{comments:?}");
+    assert!(comments.iter().any(|c| c.body.contains(&format!("{ann} asked for changes"))), "{comments:?}");
     review("--approve");
     floor.wait_until_merged(issue);
-    let mine: Vec<_> = pull(&floor, issue).reviews.into_iter().filter(|r| r.author == "ann").collect();
+    let mine: Vec<_> = pull(&floor, issue).reviews.into_iter().filter(|r| r.author == ann).collect();
     assert_eq!((mine[0].dismissed_at.is_some(), mine[1].verdict), (true, Verdict::Approve));
 }
 

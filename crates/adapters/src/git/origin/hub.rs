@@ -9,15 +9,17 @@
 
 use super::hand_over::hand_over;
 use super::{Move, Origin, Push, answered};
+use crate::agent::random;
 use crate::git::locks;
 use crate::git::repos::FACTORY;
 use crate::git::run::{Git, GitError, GitResult, RECEIVE, Repo};
+use crate::host::atomic::write_atomic;
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::PortResult;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) struct Hub(Repo);
 
@@ -25,6 +27,41 @@ impl Hub {
     pub(super) fn new(git: &Git, dir: &Path) -> Self {
         Hub(git.bare(dir))
     }
+}
+
+/// In the environment of a push that the factory makes in its person's name: the word that permits it.
+pub const PERMIT: &str = "SHOPFLOOR_PERMIT";
+
+/// Lets the hub's hook know that push from others that descend from the daemon: for as long as it lives.
+struct Permit {
+    word: String,
+    file: PathBuf,
+}
+
+impl Permit {
+    fn give(hub: &Path) -> io::Result<Permit> {
+        let word = random()?;
+        let file = permit_file(hub, &word);
+        write_atomic(&file, b"", 0o600)?;
+        Ok(Permit { word, file })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+fn permit_file(hub: &Path, word: &str) -> PathBuf {
+    hub.join(format!("shopfloor-permit-{word}"))
+}
+
+/// Whether that word permits a push at that hub now.
+pub fn permits(hub: &Path, word: &str) -> bool {
+    !word.is_empty()
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && permit_file(hub, word).exists()
 }
 
 impl Origin for Hub {
@@ -58,7 +95,12 @@ impl Origin for Hub {
         // Through git's own transport, which finds out what is missing here, and runs the hooks.
         let call = push.from.call("push");
         // The user's commits are pushed in the user's name; what else goes this way lands nowhere.
-        let call = if push.from.is_somebodys() { call } else { call.env(FACTORY, "1") };
+        let in_their_name = push.from.is_somebodys().then(|| Permit::give(self.0.path())).transpose();
+        let in_their_name = in_their_name.map_err(|e| GitError::io("permitting a push", e))?;
+        let call = match &in_their_name {
+            Some(permit) => call.env(PERMIT, &permit.word),
+            None => call.env(FACTORY, "1"),
+        };
         call.pushing(self.url(), push, Some(RECEIVE)).run().map(drop).map_err(answered)
     }
 

@@ -25,6 +25,10 @@ pub struct HookArgs {
 }
 
 impl HookArgs {
+    pub(super) fn is_of_a_push(&self) -> bool {
+        matches!(self.command, Some(HookCommand::Pushed(_)))
+    }
+
     pub(super) fn persons(&self) -> Option<&'static str> {
         match self.command {
             Some(HookCommand::Install(_) | HookCommand::Remove(_)) => Some(ELSEWHERE),
