@@ -171,7 +171,7 @@ impl Keeper {
     /// (A number may have been another's when that one connected: then the command is younger than the connection.)
     fn tell(&self, stream: &UnixStream, since: Instant) -> io::Result<Reply> {
         let caller = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_nonzero().get().unsigned_abs();
-        if !self.commands().get(&caller).is_some_and(|begun| *begun <= since) {
+        if self.commands().get(&caller).is_none_or(|begun| *begun > since) {
             return Ok(Reply::no(Exit::NeedsPerson, "that is for the daemon's own commands"));
         }
         let all = self.projects.surroundings();
