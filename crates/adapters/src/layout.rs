@@ -3,6 +3,7 @@
 use shopfloor_core::ids::HandName;
 use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, RunId};
 use shopfloor_engine::ports::Tree;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A floor's home folder.
@@ -146,7 +147,14 @@ impl Layout {
     /// The git directory of that folder alone: refs, index, configuration, stash. It borrows the hub's
     /// objects.
     pub fn repository(&self, tree: &Tree) -> PathBuf {
-        self.project(&tree.project).join("repos").join(format!("{}.git", tree.name()))
+        self.own_repository(&tree.project, tree.name().as_ref())
+    }
+
+    /// The repository of the tree whose folder has that name.
+    pub fn own_repository(&self, project: &ProjectName, name: &OsStr) -> PathBuf {
+        let mut name = name.to_owned();
+        name.push(".git");
+        self.project(project).join("repos").join(name)
     }
 
     /// What anybody who works in a tree must be able to write: its files and its repository.

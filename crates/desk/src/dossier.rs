@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use shopfloor_adapters::agent::spool::{self, HookReport};
 use shopfloor_adapters::host::atomic::write_replacing;
 use shopfloor_adapters::host::process::{Liveness, is_same};
+use shopfloor_adapters::host::theirs;
 use shopfloor_core::effect::ProcessId;
 use shopfloor_core::liveness::{
     Evidence, Fact, HookEvent, Process, Source, StartSource, StatuslineFact, What,
@@ -23,6 +24,9 @@ use shopfloor_core::time::Time;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Of a file that names a git directory.
+const POINTER_BYTES_MAX: u64 = 16 * 1024;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dossier {
@@ -221,7 +225,7 @@ impl Dossier {
     pub fn see_worktree(&mut self, worktree: &Path, now: Time) {
         let link = worktree.join(".git");
         let named = || {
-            let text = std::fs::read_to_string(&link).ok()?;
+            let text = theirs::read_to_string(&link, POINTER_BYTES_MAX).ok()?;
             text.strip_prefix("gitdir: ").map(|dir| PathBuf::from(dir.trim()))
         };
         let Some(dir) = Some(link.clone()).filter(|link| link.is_dir()).or_else(named) else { return };

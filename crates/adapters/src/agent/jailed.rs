@@ -73,6 +73,11 @@ pub(super) fn move_in<'j>(
     DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
     let folder = private.join(own.folder);
     make_room(&folder, true)?;
+    for name in own.settings.iter().chain([&own.login]) {
+        if let Ok(meta) = std::fs::metadata(theirs.join(name)) {
+            make_room(&folder.join(name), meta.is_dir())?;
+        }
+    }
     env.retain(|(name, _)| name != own.variable);
     env.push((own.variable.into(), folder.clone().into()));
     if matches!(setup, Setup::Claude) {

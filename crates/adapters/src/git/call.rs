@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Not even the first push of a huge repository takes this long on one machine.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
+/// In what others write, who may have put something there that git waits for.
+const REACH_TIME_LIMIT: Duration = Duration::from_secs(180);
+
 const STDERR_BYTES_MAX: usize = 2_000;
 
 /// How much is kept of what git says besides its answer; a server may say any amount.
@@ -207,7 +210,8 @@ impl Call {
         // We have nothing to say to it, so it must not wait for more.
         drop(child.stdin.take());
         let stdout = read_all(child.stdout.take(), bytes_max);
-        let (limit, began) = (self.limit.unwrap_or(TIME_LIMIT), Instant::now());
+        let usual = if self.reach.is_some() { REACH_TIME_LIMIT } else { TIME_LIMIT };
+        let (limit, began) = (self.limit.unwrap_or(usual), Instant::now());
         let left = || limit.saturating_sub(began.elapsed());
         let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(left()), stderr.recv_timeout(left())) else {
             self.stop(&mut child);

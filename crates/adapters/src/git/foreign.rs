@@ -86,14 +86,13 @@ pub(super) fn harmless(repo: &Repo) -> Vec<Instead> {
     all
 }
 
-/// What git opens first in a git directory, if it is neither a file nor a link: git would wait for somebody to write to it.
-/// (A link leads nowhere that a jail does not show.)
+/// What git opens first in a git directory, if it is no file: git would wait for somebody to write to a pipe.
 pub(super) fn odd(git_dir: &Path) -> Option<PathBuf> {
     let names = ["HEAD", "config", "config.worktree", "index", "packed-refs", "commondir", "info/exclude"];
     names
         .into_iter()
         .map(|name| git_dir.join(name))
-        .find(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_symlink()))
+        .find(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()))
 }
 
 fn names_uploadpack(config: &str) -> bool {

@@ -5,7 +5,7 @@
 //! `init` and `fetch` is written as files: there are only a few, and every tree needs them.
 //!
 //! It is made beside its place and renamed into it, and renamed away before it is deleted: it is there
-//! completely or not at all. A mark in it says that its folder and then the repository itself are to go, so
+//! completely or not at all. A mark beside it says that its folder and then the repository itself are to go, so
 //! whoever looks next finishes a removal that was cut short.
 
 use super::repos::{MANAGED, borrow, common_config, write_if_different};
@@ -19,8 +19,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-const REMOVING: &str = "shopfloor-removing";
 
 const SPARSE: &str = "info/sparse-checkout";
 
@@ -132,20 +130,30 @@ pub(crate) fn is_current(site: &Site, dir: &Path) -> bool {
 
 /// Deletes the folder, whatever is in it, and then the repository.
 pub(crate) fn remove(dir: &Path, folder: &Path) -> GitResult<()> {
-    let mark = dir.join(REMOVING);
+    let mark = removing(dir);
     write_synced(&mark, b"").map_err(|e| GitError::io(format!("removing {}", dir.display()), e))?;
     finish_removal(dir, folder)
 }
 
 /// Finishes a removal that was cut short.
 pub(crate) fn finish_removal(dir: &Path, folder: &Path) -> GitResult<()> {
-    if !dir.join(REMOVING).exists() {
+    let mark = removing(dir);
+    if !mark.exists() {
         return Ok(());
     }
     let io = |e| GitError::io(format!("removing {}", folder.display()), e);
     remove_all(folder).map_err(io)?;
-    fs::rename(dir, beside(dir, "old")).map_err(io)?;
-    sweep(dir).map_err(io)
+    match fs::rename(dir, beside(dir, "old")) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(io(e)),
+        _ => {}
+    }
+    sweep(dir).map_err(io)?;
+    fs::remove_file(mark).map_err(io)
+}
+
+/// The mark of a removal. Beside the repository, whose agent must not be able to make it.
+fn removing(dir: &Path) -> PathBuf {
+    dir.with_extension("removing")
 }
 
 /// Deletes what earlier attempts to make this repository left beside it.

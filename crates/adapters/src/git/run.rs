@@ -190,7 +190,11 @@ impl Git {
             reach.write(common);
             reach
         });
-        self.others(git_dir, folder, reach)
+        let repo = self.others(git_dir, folder, reach);
+        // One of its own has no other, whatever its files say.
+        let leads_away = Some(git_dir.join("commondir"))
+            .filter(|file| git_dir == common && file.symlink_metadata().is_ok());
+        Repo { odd: repo.odd.clone().or(leads_away), ..repo }
     }
 
     /// The same, nested in what others write. It is only looked at.
@@ -367,7 +371,7 @@ impl Repo {
         }
         if let Some(odd) = &self.odd {
             call = call.that_fails(GitError::io(
-                format!("{} is no file", odd.display()),
+                format!("{} is not as git made it", odd.display()),
                 ErrorKind::InvalidData.into(),
             ));
         }

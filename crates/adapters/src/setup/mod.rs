@@ -21,6 +21,7 @@ use crate::git::Git;
 use crate::git::worktree::Worktree;
 use crate::host::atomic::write_atomic;
 use crate::host::process::{self, end_marked_tree};
+use crate::host::theirs;
 use crate::jail::{Isolation, Jail, Network};
 use crate::layout::Layout;
 use shopfloor_core::ci::infra_reason;
@@ -218,7 +219,9 @@ impl Setup for WorktreeSetup {
         let patterns = include::patterns(&config);
         let wanted = digest(&config, &patterns);
         let done = worktree.git_dir.join(DONE);
-        if wanted.is_empty() || fs::read(&done).is_ok_and(|known| known == wanted.as_bytes()) {
+        if wanted.is_empty()
+            || theirs::read(&done, wanted.len() as u64).is_ok_and(|known| known == wanted.as_bytes())
+        {
             return Ok(Ok(Outfit { port: Some(port), notes: Vec::new() }));
         }
         Ok(match self.fit_out(tree, &worktree, &config, &patterns, Some(port))? {

@@ -174,7 +174,7 @@ fn what_is_in_place_of_gits_files_is_neither_read_nor_waited_for() {
         let made = std::process::Command::new("mkfifo").arg(own.join("HEAD")).status().expect("it runs");
         assert!(made.success());
         let failed = floor.workspace.snapshot(&floor.tree(1)).expect_err("it cannot be told where it is");
-        assert!(failed.to_string().contains("HEAD is no file"), "{failed}");
+        assert!(failed.to_string().contains("HEAD is not as git made it"), "{failed}");
         assert!(dir.join("draft").exists(), "and stays");
     });
 }

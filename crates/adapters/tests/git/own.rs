@@ -340,7 +340,7 @@ fn a_removal_that_was_cut_short_is_finished_and_a_making_begun_anew() {
     let dir = floor.prepare(1);
     let repository = floor.repository(1);
     // Everything was rescued, the folder is half deleted.
-    std::fs::write(repository.join("shopfloor-removing"), "").expect("mark");
+    std::fs::write(repository.with_extension("removing"), "").expect("mark");
     std::fs::remove_file(dir.join("readme")).expect("half");
     assert!(floor.workspace.snapshot(&floor.tree(1)).expect("asked").is_none());
     assert!(!dir.exists() && !repository.exists());

@@ -8,6 +8,7 @@ use crate::asker::{Inside, Who};
 use crate::daemon::ASKER;
 use shopfloor_adapters::agent::Grant;
 use shopfloor_adapters::git::origin::hub;
+use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{IssueNumber, ProjectName};
@@ -65,8 +66,13 @@ pub(super) fn check(context: &Context, command: &Command) -> CliResult<Option<St
 /// Whether the daemon itself pushes, as it does what its person committed.
 fn in_its_persons_name(context: &Context, inside: &Inside, command: &Command) -> bool {
     let word = std::env::var(hub::PERMIT).unwrap_or_default();
-    let pushed = inside.who == Who::Daemon && matches!(command, Command::Hook(args) if args.is_of_a_push());
-    pushed && context.project().is_ok_and(|project| hub::permits(&context.layout.hub(&project.name), &word))
+    let Command::Hook(args) = command else { return false };
+    let Some((moved, daemon)) = args.pushed().zip(lock::holder(&context.layout.daemon_lock())) else {
+        return false;
+    };
+    let permits = |hub: &Path| hub::permits(hub, &word, daemon, moved);
+    inside.who == Who::Daemon
+        && context.project().is_ok_and(|project| permits(&context.layout.hub(&project.name)))
 }
 
 fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {

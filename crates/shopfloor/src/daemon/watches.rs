@@ -16,6 +16,7 @@ use shopfloor_adapters::agent::{result_file, seal, spool};
 use shopfloor_adapters::git::{Git, branch_file, origin};
 use shopfloor_adapters::host::exit_watch::ExitWatcher;
 use shopfloor_adapters::host::file_watch::{FileWatcher, When};
+use shopfloor_adapters::host::theirs;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::phase_file::{self, Look};
 use shopfloor_adapters::terminal::control::sightings::PaneEvent;
@@ -55,6 +56,9 @@ pub struct FloorWatches {
     seeds: Option<SeedWatch>,
     mending: Mending,
 }
+
+/// Of a file that says where a branch is.
+const REF_BYTES_MAX: u64 = 4096;
 
 /// How long tmux may take to learn how a program ended whose end the kernel has reported to us. Nobody waits
 /// longer for the news; a later answer is filled in.
@@ -515,8 +519,9 @@ impl Shared {
             Some(Key::Result { .. }) => {}
             Some(Key::Branch { epoch, path, head }) => {
                 // If git has packed the ref, or is about to write it, the file says nothing.
-                let now =
-                    std::fs::read_to_string(&path).ok().and_then(|t| Sha::try_from(t.trim().to_owned()).ok());
+                let now = theirs::read_to_string(&path, REF_BYTES_MAX)
+                    .ok()
+                    .and_then(|t| Sha::try_from(t.trim().to_owned()).ok());
                 if let Some(now) = now.filter(|now| head.as_ref() != Some(now)) {
                     self.put(key, Key::Branch { epoch, path, head: Some(now.clone()) });
                     self.send(Event::Committed { epoch, head: now });

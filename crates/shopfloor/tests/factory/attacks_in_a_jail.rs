@@ -389,3 +389,48 @@ fn a_check_in_a_jail_gets_nowhere() {
         "{events}"
     );
 }
+
+/// What an agent leaves in its repository and its home for its successor's start, and for whoever watches it.
+const LEAVES: &str = r#"
+G=$(git rev-parse --absolute-git-dir)
+git config user.name A; git config user.email a@localhost; git commit -q --allow-empty -m x
+ln -s . "$G/git"; ln -s ../../clone.git "$G/shopfloor"; ln -s /proc/self/comm "$G/commondir"
+rm "$G/refs/heads/fix/issue-1"; mkfifo "$G/refs/heads/fix/issue-1"
+mkfifo "$G/shopfloor-setup"; ln -sf "$PERSON/.ssh/id" "$G/index"
+touch "$G/shopfloor-removing"
+ln -s "/oldroot$PERSON" "$HOME/.cargo"
+"#;
+
+/// Nothing waits for it, writes through it or believes it: the floor goes on, and the person's files are as they were.
+#[test]
+fn what_an_agent_leaves_for_others_stops_and_leads_nobody() {
+    let site = site("sandbox");
+    std::fs::create_dir_all(site.path("home/.cargo/bin")).expect("a folder");
+    let before = site.hub(&["rev-parse", "main"]);
+    let daemon = daemon(&site);
+    let script = format!(
+        "{}\n[ $ISSUE = 1 ] || exec shopfloor phase failed --detail other\n[ -e left ] && exec shopfloor phase failed --detail enough\n: > left\n{LEAVES}\nexit 1\n",
+        script(&site, &daemon).lines().take(2).collect::<Vec<_>>().join("\n")
+    );
+    std::fs::write(program(&site), script).expect("written");
+    site.ok(&["issue", "add", "Attack", "--label", "backlog"]);
+    crate::floor::wait_for("its job ends, or waits for a person", || {
+        let events = site.ok(&["events"]);
+        events.contains("the agent gave up: enough")
+            || events.contains("JOB_ENDED")
+            || events.contains("TROUBLE")
+    });
+    // Others go on.
+    site.ok(&["issue", "add", "Other", "--label", "backlog"]);
+    site.run(&["cancel", "1"]);
+    crate::floor::wait_for("another works", || site.ok(&["events"]).contains("the agent gave up: other"));
+    assert_eq!(site.hub(&["rev-parse", "main"]), before);
+    let home: Vec<_> =
+        std::fs::read_dir(site.path("home")).expect("read").flatten().map(|e| e.file_name()).collect();
+    assert!(
+        home.iter().all(|name| [".ssh", ".config", ".cargo"].iter().any(|known| name == known)),
+        "{home:?}"
+    );
+    assert_eq!(text(&site.path("home/.ssh/id")), "hunter22\n");
+    site.ok(&["down"]);
+}

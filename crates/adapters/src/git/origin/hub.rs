@@ -14,6 +14,7 @@ use crate::git::locks;
 use crate::git::repos::FACTORY;
 use crate::git::run::{Git, GitError, GitResult, RECEIVE, Repo};
 use crate::host::atomic::write_atomic;
+use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::PortResult;
 use std::ffi::OsStr;
@@ -32,6 +33,9 @@ impl Hub {
 /// In the environment of a push that the factory makes in its person's name: the word that permits it.
 pub const PERMIT: &str = "SHOPFLOOR_PERMIT";
 
+const PERMIT_BYTES_MAX: u64 = 64 * 1024;
+const NOWHERE: &str = "-";
+
 /// Lets the hub's hook know that push from others that descend from the daemon: for as long as it lives.
 struct Permit {
     word: String,
@@ -39,10 +43,14 @@ struct Permit {
 }
 
 impl Permit {
-    fn give(hub: &Path) -> io::Result<Permit> {
+    /// For these moves, while this process lives.
+    fn give(hub: &Path, moves: &[Move]) -> io::Result<Permit> {
         let word = random()?;
         let file = permit_file(hub, &word);
-        write_atomic(&file, b"", 0o600)?;
+        let at = |commit: &Option<Sha>| commit.as_ref().map_or_else(|| NOWHERE.to_owned(), Sha::to_string);
+        let lines = moves.iter().map(|m| format!("{} {} {}\n", m.name, at(&m.old), at(&m.new)));
+        let text: String = [format!("{}\n", std::process::id())].into_iter().chain(lines).collect();
+        write_atomic(&file, text.as_bytes(), 0o600)?;
         Ok(Permit { word, file })
     }
 }
@@ -57,11 +65,19 @@ fn permit_file(hub: &Path, word: &str) -> PathBuf {
     hub.join(format!("shopfloor-permit-{word}"))
 }
 
-/// Whether that word permits a push at that hub now.
-pub fn permits(hub: &Path, word: &str) -> bool {
-    !word.is_empty()
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && permit_file(hub, word).exists()
+/// Whether that word permits this move at that hub, in the name of that process, which lives.
+pub fn permits(hub: &Path, word: &str, giver: u32, [name, old, new]: [&str; 3]) -> bool {
+    if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return false;
+    }
+    let at = |commit: &str| match commit.bytes().all(|byte| byte == b'0') {
+        true => NOWHERE.to_owned(),
+        false => commit.to_owned(),
+    };
+    let wanted = format!("{name} {} {}", at(old), at(new));
+    let text = theirs::read_to_string(&permit_file(hub, word), PERMIT_BYTES_MAX).unwrap_or_default();
+    let mut lines = text.lines();
+    lines.next() == Some(giver.to_string().as_str()) && lines.any(|line| line == wanted)
 }
 
 impl Origin for Hub {
@@ -95,7 +111,8 @@ impl Origin for Hub {
         // Through git's own transport, which finds out what is missing here, and runs the hooks.
         let call = push.from.call("push");
         // The user's commits are pushed in the user's name; what else goes this way lands nowhere.
-        let in_their_name = push.from.is_somebodys().then(|| Permit::give(self.0.path())).transpose();
+        let in_their_name =
+            push.from.is_somebodys().then(|| Permit::give(self.0.path(), push.moves)).transpose();
         let in_their_name = in_their_name.map_err(|e| GitError::io("permitting a push", e))?;
         let call = match &in_their_name {
             Some(permit) => call.env(PERMIT, &permit.word),

@@ -25,8 +25,12 @@ pub struct HookArgs {
 }
 
 impl HookArgs {
-    pub(super) fn is_of_a_push(&self) -> bool {
-        matches!(self.command, Some(HookCommand::Pushed(_)))
+    /// The branch that is pushed, where it is and where it is to be.
+    pub(super) fn pushed(&self) -> Option<[&str; 3]> {
+        match &self.command {
+            Some(HookCommand::Pushed(args)) => Some(args.moved()),
+            _ => None,
+        }
     }
 
     pub(super) fn persons(&self) -> Option<&'static str> {

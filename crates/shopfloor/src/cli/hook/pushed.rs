@@ -20,6 +20,12 @@ pub struct PushedArgs {
     new: String,
 }
 
+impl PushedArgs {
+    pub(super) fn moved(&self) -> [&str; 3] {
+        [&self.name, &self.old, &self.new]
+    }
+}
+
 pub fn run(context: &Context, args: &PushedArgs) -> CliResult<Exit> {
     let Some(branch) = args.name.strip_prefix("refs/heads/") else { return Ok(Exit::Fine) };
     // A branch that is gone is missed in any case.
