@@ -54,9 +54,11 @@ impl BenchFloor {
         floor.must(floor.command("git").args(["commit", "--quiet", "--message", "Begin"]))?;
         floor.must(floor.shopfloor().args(["init", "--name", PROJECT]))?;
         let phases = phases.to_str().context("the bench's folder has an odd name")?;
+        // What jails cost is measured by itself.
+        let level = std::env::var("SHOPFLOOR_BENCH_ISOLATION").unwrap_or_else(|_| "none".to_owned());
         std::fs::write(
             floor.layout.config(),
-            format!("[sessions]\nphase_dir = {phases:?}\n[isolation]\nlevel = \"none\"\n"),
+            format!("[sessions]\nphase_dir = {phases:?}\n[isolation]\nlevel = {level:?}\n"),
         )?;
         floor.write_config(&project_config(agent))?;
         Ok(floor)

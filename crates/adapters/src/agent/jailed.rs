@@ -5,6 +5,7 @@
 use super::launch::Environment;
 use super::{client, json_file, trust};
 use crate::host::atomic::write_atomic;
+use crate::host::remove;
 use crate::jail::{Jail, make_room};
 use serde_json::Value;
 use shopfloor_core::runtime::Setup;
@@ -94,6 +95,8 @@ fn introduce(theirs: &Path, folder: &Path, cwd: &Path, env: &mut Environment) ->
     known.retain(|name, _| !OTHERS.contains(&name.as_str()));
     let file = folder.join(".claude.json");
     write_atomic(&file, Value::Object(known).to_string().as_bytes(), 0o600)?;
+    // Nobody else is there any more to hold it.
+    remove::tree(&folder.join(".claude.json.lock"))?;
     // It refuses some permission modes to root, except in a sandbox; this is one.
     env.push(("IS_SANDBOX".into(), "1".into()));
     trust::settle(env, cwd, true).map_err(io::Error::other)

@@ -391,7 +391,7 @@ impl Agents for TmuxAgents {
 fn remove(path: &Path) -> std::io::Result<()> {
     match std::fs::symlink_metadata(path) {
         // Whatever made it a folder, it must not be in the way.
-        Ok(meta) if meta.is_dir() => unless_absent(std::fs::remove_dir_all(path)),
+        Ok(meta) if meta.is_dir() => crate::host::remove::tree(path),
         _ => unless_absent(std::fs::remove_file(path)),
     }
 }

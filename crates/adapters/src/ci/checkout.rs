@@ -5,10 +5,9 @@ use crate::git::run::WITH_SUBMODULES;
 use crate::host::command::{self, Finished};
 use shopfloor_core::ids::Sha;
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -185,32 +184,4 @@ pub(super) fn finish(what: &str, run: io::Result<Finished>) -> io::Result<Result
         }
         Err(e) => Err(e),
     }
-}
-
-/// Removes a checkout and everything that the checks left in it, even folders they made read-only (as some
-/// package caches are). A tree that is already gone is fine.
-pub(super) fn remove(tree: &Path) -> io::Result<()> {
-    let remove = || match fs::remove_dir_all(tree) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    match remove() {
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            unlock(tree)?;
-            remove()
-        }
-        other => other,
-    }
-}
-
-fn unlock(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        // The type of the entry itself: a symbolic link to a folder is not one.
-        if entry.file_type()?.is_dir() {
-            unlock(&entry.path())?;
-        }
-    }
-    Ok(())
 }

@@ -6,8 +6,7 @@
 //! - No link is followed.
 //! - Nothing that is there is believed: not an index, not an ignore file, not a time.
 
-use super::checkout;
-use crate::host::clock;
+use crate::host::{clock, remove};
 use rustix::fs::{llistxattr, lremovexattr};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
@@ -126,7 +125,7 @@ impl Cleaner<'_> {
             if meta.is_dir() && (is_above || is_submodule) {
                 self.folder(&at, &path)?;
             } else if !self.is_as_made(&path, &meta) || !attributes(&at)?.is_empty() {
-                remove(&at, &meta)?;
+                remove_one(&at, &meta)?;
             }
         }
         Ok(())
@@ -149,14 +148,14 @@ impl Cleaner<'_> {
     }
 }
 
-fn remove(at: &Path, meta: &Metadata) -> io::Result<()> {
-    if meta.is_dir() { checkout::remove(at) } else { fs::remove_file(at) }
+fn remove_one(at: &Path, meta: &Metadata) -> io::Result<()> {
+    if meta.is_dir() { remove::tree(at) } else { fs::remove_file(at) }
 }
 
 /// Removes a file or folder of that name, if there is one.
 pub(super) fn remove_any(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
-        Ok(meta) => remove(at, &meta),
+        Ok(meta) => remove_one(at, &meta),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(e),
     }

@@ -20,7 +20,11 @@ pub(crate) fn remove_stale(lock: &Path, age_min: Duration) {
 pub(crate) fn held(git_dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     collect(git_dir, false, &mut all);
-    collect(&git_dir.join("refs"), true, &mut all);
+    // A link would lead elsewhere.
+    let refs = git_dir.join("refs");
+    if refs.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        collect(&refs, true, &mut all);
+    }
     all
 }
 

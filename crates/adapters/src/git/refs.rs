@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Git's own are much shorter.
 const REF_BYTES_MAX: u64 = 4096;
 /// Of packed refs, and of a ref's log.
-const LISTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const LISTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How many refs are followed from one to the next; git itself follows five.
 const HOPS_MAX: usize = 5;
@@ -29,7 +29,7 @@ pub(crate) enum Head {
 }
 
 pub(crate) fn head(git_dir: &Path) -> Option<Head> {
-    let text = theirs::read_to_string(&git_dir.join("HEAD"), REF_BYTES_MAX).ok()?;
+    let text = theirs::read_to_string_in(git_dir, "HEAD", REF_BYTES_MAX).ok()?;
     match text.strip_prefix("ref:") {
         Some(name) => Some(Head::On(name.trim().to_owned())),
         None => text.trim_end().parse().ok().map(Head::Detached),
@@ -66,7 +66,7 @@ fn follow(dir: &Path, name: &str) -> Option<OwnFile> {
     use ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let mut name = name.to_owned();
     for _ in 0..HOPS_MAX {
-        match theirs::read_to_string(&dir.join(&name), REF_BYTES_MAX) {
+        match theirs::read_to_string_in(dir, &name, REF_BYTES_MAX) {
             Ok(text) => match text.strip_prefix("ref:") {
                 Some(next) => name = next.trim().to_owned(),
                 None => return text.trim_end().parse().ok().map(OwnFile::Says),
@@ -94,6 +94,9 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
     let mut all = BTreeMap::new();
     let mut folders = vec![prefix.trim_end_matches('/').to_owned()];
     while let Some(folder) = folders.pop() {
+        if !theirs::has_folder(dir, &folder) {
+            continue;
+        }
         let Ok(entries) = std::fs::read_dir(dir.join(&folder)) else { continue };
         for entry in entries.flatten() {
             let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
@@ -117,7 +120,7 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
 }
 
 fn packed(dir: &Path) -> BTreeMap<String, Sha> {
-    let text = theirs::read_to_string(&dir.join("packed-refs"), LISTS_BYTES_MAX).unwrap_or_default();
+    let text = theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter_map(|(commit, name)| Some((name.to_owned(), commit.parse().ok()?))).collect()
 }
@@ -130,7 +133,7 @@ pub(crate) struct Logged {
 
 /// Where a ref has been, newest first.
 pub(crate) fn log(dir: &Path, name: &str) -> Vec<Logged> {
-    let bytes = theirs::read(&dir.join("logs").join(name), LISTS_BYTES_MAX).unwrap_or_default();
+    let bytes = theirs::read_in(dir, &format!("logs/{name}"), LISTS_BYTES_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().rev().filter_map(|line| {
         let (ids, message) = line.split_once('\t').unwrap_or((line, ""));

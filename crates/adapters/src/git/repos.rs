@@ -258,6 +258,13 @@ pub(super) fn common_config() -> String {
 
 /// Lets a repository see the objects of the one near origin.
 pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
+    // Who works there may have made it lead elsewhere.
+    if let Some(link) =
+        ["objects", "objects/info"].map(|part| repo.join(part)).iter().find(|part| part.is_symlink())
+    {
+        let why = std::io::Error::other("it is a link that leads elsewhere");
+        return Err(GitError::io(format!("writing to {}", link.display()), why));
+    }
     write_if_different(&repo.join("objects/info/alternates"), &borrowed_from(near), 0o644)
 }
 

@@ -13,7 +13,7 @@ use super::run::{GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, quoted};
 use super::worktree::{READY, put_back_mark};
 use super::{refs, site::Site};
 use crate::host::atomic::write_atomic;
-use crate::host::clock;
+use crate::host::{clock, remove};
 use shopfloor_core::ids::Sha;
 use std::fs;
 use std::io::ErrorKind;
@@ -174,10 +174,7 @@ fn sweep(dir: &Path) -> std::io::Result<()> {
 }
 
 pub(crate) fn remove_all(folder: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
+    remove::tree(folder)
 }
 
 fn beside(dir: &Path, why: &str) -> PathBuf {

@@ -10,6 +10,7 @@ pub mod lock;
 mod proc_table;
 pub mod process;
 pub mod prune;
+pub mod remove;
 pub mod resources;
 pub mod rotate;
 pub mod theirs;

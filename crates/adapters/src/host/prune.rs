@@ -1,5 +1,6 @@
 //! Numbered folders that nobody needs any more.
 
+use super::remove;
 use shopfloor_core::effect::outcome::Amount;
 use shopfloor_core::time::Time;
 use std::io::{self, ErrorKind};
@@ -32,7 +33,7 @@ pub fn numbered(
         if number.is_some_and(&may_go) && meta.is_dir() && meta.modified()? < limit {
             removed += Amount { count: 1, bytes: size(&entry.path()) };
             if !dry_run {
-                std::fs::remove_dir_all(entry.path())?;
+                remove::tree(&entry.path())?;
             }
         }
     }

@@ -2,6 +2,7 @@
 //! before could write there, and may have left something else: a link above all, through which we would write, or make a
 //! mount point, elsewhere.
 
+use crate::host::remove;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,7 +12,7 @@ use std::path::Path;
 pub fn make_room(at: &Path, for_folder: bool) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(meta) if meta.is_symlink() => fs::remove_file(at)?,
-        Ok(meta) if meta.is_dir() && !for_folder => fs::remove_dir_all(at)?,
+        Ok(meta) if meta.is_dir() && !for_folder => remove::tree(at)?,
         Ok(meta) if !meta.is_dir() && for_folder => fs::remove_file(at)?,
         Ok(meta) if meta.is_dir() || meta.is_file() => return Ok(()),
         Ok(_) => fs::remove_file(at)?,

@@ -24,6 +24,8 @@ const APPLICATION_ID: i32 = 0x5348_464c;
 /// A backup or a slow disk may hold the store for a while; a command waits that long.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
+const WAL_PAUSE: Duration = Duration::from_millis(5);
+
 /// A connection that may write; creates the store if there is none, migrates it if it is older.
 pub(crate) fn connect(path: &Path) -> StoreResult<Connection> {
     if !path.try_exists().map_err(|e| io_error("cannot reach", path, &e))? {
@@ -88,12 +90,20 @@ fn configure(conn: &Connection, path: &Path) -> StoreResult<i64> {
 }
 
 fn set_wal(conn: &Connection) -> StoreResult<()> {
-    let mode: String = conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-    if mode == "wal" {
-        Ok(())
-    } else {
-        Err(StoreError::Io(format!("the file system gives no write-ahead log (journal mode is {mode})")))
+    for _ in 0..BUSY_TIMEOUT.as_millis() / WAL_PAUSE.as_millis() {
+        let mode = conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match mode.map_err(StoreError::from) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                let why = format!("the file system gives no write-ahead log (journal mode is {mode})");
+                return Err(StoreError::Io(why));
+            }
+            // Two that do this at once would wait for each other: SQLite tells one of them at once.
+            Err(StoreError::Busy) => std::thread::sleep(WAL_PAUSE),
+            Err(e) => return Err(e),
+        }
     }
+    Err(StoreError::Busy)
 }
 
 /// Builds a store under another name, then gives it its own unless somebody was faster.
