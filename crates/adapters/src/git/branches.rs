@@ -116,7 +116,7 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 pub(super) fn changed_paths(repo: &Repo, base: Option<&Sha>, head: &Sha) -> GitResult<Vec<String>> {
     let base = base.map_or(EMPTY_TREE, Sha::as_str);
     let range = ["--name-only", "-z", "--no-renames", "-r", WITH_SUBMODULES, base, head.as_str()];
-    let listed = repo.call("diff-tree").args(range).text()?;
+    let listed = repo.lasting(repo.call("diff-tree").args(range), &[0])?.text();
     Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 

@@ -4,7 +4,7 @@ use crate::floor::{DEMO, Floor};
 use shopfloor_store::{EVENT, Store};
 
 /// Each a few more than there are, since an agent may signal between two looks.
-const GIT_MAX: usize = 75;
+const GIT_MAX: usize = 78;
 /// With those that git itself starts: for a fetch, a push, a clone.
 const GIT_AND_ITS_OWN_MAX: usize = 95;
 const GIT_SYNCS_MAX: u64 = 30;
