@@ -362,11 +362,10 @@ impl TemporaryIndex {
 
     /// Starts from another index, which saves hashing files that did not change. Its modification time is
     /// copied, too: git considers a file changed if it is not older than the index.
-    /// False if there is no file to copy.
+    /// False if what is there is no file. One that does not exist is empty.
     fn copy_of(&self, index: &Path) -> GitResult<bool> {
         let from = match theirs::open(index) {
             Ok(from) => from,
-            // Nothing was staged yet.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
             Err(_) => return Ok(false),
         };
