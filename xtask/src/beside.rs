@@ -4,7 +4,7 @@
 //! most of their time: as many of their tests run at once as keep the cores busy. The others compute, one
 //! program after another, and step back ([`NICE`]) for those that wait: so they take what is left over, and
 //! nobody's answer is late because of them. A program's output is kept until it ends: one line for one that
-//! passed, everything for one that did not.
+//! passed, what its failed tests printed for one that did not.
 
 use crate::sh::{self, Res, cargo, say};
 use std::collections::VecDeque;
@@ -105,7 +105,7 @@ impl Program {
         };
         let took = sh::seconds(begin.elapsed());
         let word = if passed { "passed" } else { "FAILED" };
-        let shown = if passed { summary(&text) } else { text.trim_end() };
+        let shown = if passed { summary(&text) } else { failures(&text) };
         // In one call, so that two programs do not mix.
         say(format!("{} {word} in {took}\n{shown}", self.name));
         passed
@@ -115,6 +115,11 @@ impl Program {
 /// The line with which a test program ends.
 fn summary(text: &str) -> &str {
     text.lines().rev().find(|line| line.starts_with("test result:")).unwrap_or("it printed no result")
+}
+
+/// What a failed test program printed, without the list of tests that passed, which hides the rest where a log is cut.
+fn failures(text: &str) -> &str {
+    text.find("\nfailures:\n").map_or(text, |at| &text[at..]).trim()
 }
 
 /// What cargo says it built, a JSON object a line.
@@ -172,5 +177,12 @@ mod tests {
         let text = "running 2 tests\n..\ntest result: ok. 2 passed; 0 failed\n\n";
         assert_eq!(summary(text), "test result: ok. 2 passed; 0 failed");
         assert_eq!(summary(""), "it printed no result");
+    }
+
+    #[test]
+    fn of_a_program_that_fails_there_is_what_its_failures_printed() {
+        let text = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b\n";
+        assert_eq!(failures(text), "failures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b");
+        assert_eq!(failures("killed\n"), "killed");
     }
 }

@@ -3,71 +3,28 @@
 //! Invariants:
 //! - The check needs no tool and no network: it reads Markdown itself, as far as we write it. A link to another
 //!   site is not followed.
-//! - mdBook is pinned. It is built from crates once, into a cache folder outside of the project, which is complete: it
-//!   is filled under another name, and renamed.
 
-use crate::clients;
 use crate::named;
-use crate::sh::{self, Res, cargo, say};
+use crate::sh::{self, Res, say};
+use crate::tool::Tool;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-const MDBOOK: &str = "0.5.4";
+const MDBOOK: Tool = Tool { program: "mdbook", version: "0.5.4", features: &["--no-default-features"] };
 /// Beside those in `docs`.
 const PAGES: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md"];
 
 /// `cargo xtask book`: builds it, with an mdBook that is built first where there is none.
 pub fn book() -> Res<()> {
     check()?;
-    let mdbook = match find() {
-        Some(mdbook) => mdbook,
-        None => install()?,
-    };
-    build(&mdbook)
+    build(&MDBOOK.ensure()?)
 }
 
 fn build(mdbook: &Path) -> Res<()> {
     sh::output(Command::new(mdbook).arg("build").arg(sh::root().join("docs")))?;
     say(format!("the book is in {}", sh::root().join("target/book").display()));
     Ok(())
-}
-
-/// On the PATH, else in the cache.
-fn find() -> Option<PathBuf> {
-    let is_ours = |program: &Path| {
-        sh::output(Command::new(program).arg("--version"))
-            .is_ok_and(|said| said.split_whitespace().any(|word| word.trim_start_matches('v') == MDBOOK))
-    };
-    let cached = folder()?.join("bin/mdbook");
-    [PathBuf::from("mdbook"), cached].into_iter().find(|program| is_ours(program))
-}
-
-fn folder() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
-    Some(caches.join("shopfloor").join(format!("mdbook-{MDBOOK}")))
-}
-
-fn install() -> Res<PathBuf> {
-    let folder = folder().ok_or("there is no HOME to keep mdBook under; install it yourself, on the PATH")?;
-    folder.parent().into_iter().for_each(clients::remove_leftovers);
-    let part = folder.with_file_name(format!(".part-{}", std::process::id()));
-    say(format!("building mdBook {MDBOOK}, once (about two minutes)"));
-    let installed = sh::run(
-        cargo()
-            .args(["install", "mdbook", "--version", MDBOOK, "--locked", "--no-default-features", "--root"])
-            .arg(&part),
-    );
-    let done = installed.and_then(|()| match std::fs::rename(&part, &folder) {
-        // Another run was faster, and what it built is the same.
-        Err(_) if folder.exists() => Ok(()),
-        done => done.map_err(|e| format!("{} cannot be made: {e}", folder.display())),
-    });
-    if part.exists() && std::fs::remove_dir_all(&part).is_err() {
-        say(format!("{} could not be removed", part.display()));
-    }
-    done.map(|()| folder.join("bin/mdbook"))
 }
 
 /// What is wrong with the documents, all of it.

@@ -16,6 +16,7 @@ mod named;
 mod sample;
 mod sh;
 mod test;
+mod tool;
 mod verify;
 
 use sh::Res;

@@ -68,6 +68,9 @@ pub fn derive(evidence: &Evidence, now: Time, spec: &RuntimeSpec) -> Status {
     let context_percent = judge.context_percent();
     let dialog = judge.dialog_view(&found.state);
     let question = judge.question(&found.state);
+    if dialog.is_some() {
+        found.since = found.since.max(evidence.answered_before_look().unwrap_or(found.since));
+    }
     Status {
         state: found.state,
         since: found.since,

@@ -33,6 +33,9 @@ pub struct Evidence {
     /// Since when the screen has said what it says now.
     #[serde(default)]
     screen_since: Option<Time>,
+    /// When a dialog was last answered from outside, and seen to take that.
+    #[serde(default)]
+    answered: Option<Time>,
 }
 
 impl Evidence {
@@ -47,7 +50,18 @@ impl Evidence {
             idle_streak: 0,
             idle_counted: None,
             screen_since: None,
+            answered: None,
         }
+    }
+
+    /// Its dialog was answered and is gone: one that is shown from here on is another, however alike they are.
+    pub fn dialog_answered(&mut self, at: Time) {
+        self.answered = Some(at);
+    }
+
+    /// The same, if the screen was looked at since then.
+    pub(super) fn answered_before_look(&self) -> Option<Time> {
+        self.answered.filter(|at| self.newest(Source::Screen).is_some_and(|look| look.at >= *at))
     }
 
     /// A new daemon has taken over the watch: silence counts from here.

@@ -563,6 +563,23 @@ fn what_no_rule_knows_is_a_dialog_if_it_stands_still() {
 }
 
 #[test]
+fn a_dialog_that_is_shown_after_an_answer_is_another_however_alike_they_are() {
+    let spec = full();
+    let view = DialogView { title: "a".into(), fingerprint: "a".into(), ..DialogView::default() };
+    let claim = Some(claim(Meaning::Dialog(DialogKind::Permission), None));
+    let shown = What::Screen(Reading { claim, dialog: Some(view), ..Reading::default() });
+    let mut e = evidence(&[(0, alive()), (3 * S, shown.clone())]);
+    let since = |e: &Evidence| derive(e, Time(9 * S), &spec).since;
+    assert_eq!(since(&e), Time(3 * S));
+    e.dialog_answered(Time(5 * S));
+    assert_eq!(since(&e), Time(3 * S), "what was seen before is what was answered");
+    e.add(Fact::new(Time(6 * S), shown.clone()));
+    assert_eq!(since(&e), Time(5 * S));
+    e.add(Fact::new(Time(7 * S), shown));
+    assert_eq!(since(&e), Time(5 * S), "it is asked once");
+}
+
+#[test]
 fn a_question_in_the_chat_counts_once_its_turn_is_off_the_screen() {
     let spec = full();
     let asks = HookEvent::Stop { turn: None, tasks: vec![], asks: Some("A or B?".into()) };

@@ -15,10 +15,11 @@ use shopfloor_core::time::Time;
 use std::path::Path;
 use std::time::Duration;
 
-/// A client redraws after each key; several keys at once may be lost.
-const BETWEEN_KEYS: Duration = Duration::from_millis(150);
-/// How often to look, after the last key, whether the dialog has changed.
-const LOOKS_MAX: u32 = 30;
+/// A client redraws after each key. Several at once may be lost: an Enter that comes with a pasted text is part of it.
+/// So each key waits until the one before it is seen to have been taken.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
+/// How often to look for that: a client on a busy machine may need seconds.
+const LOOKS_MAX: u32 = 100;
 /// A person who used the terminal this recently is still there.
 const HUMAN_QUIET: Duration = Duration::from_secs(10);
 
@@ -61,24 +62,30 @@ impl Clerk<'_> {
         let presses = plan(&view, &self.spec.screen.free_text, &answer.text)?;
         let record = serde_json::to_vec(&Begun { question: answer.question }).expect("it is plain data");
         write_atomic(&file, &record, 0o600).map_err(|e| format!("it could not be put on record: {e}"))?;
-        self.press(&presses, &view)?;
-        let next = self.settled(&view)?;
+        let next = self.settle(&presses, &view)?;
         // All pages have their answers: submit them.
         if let Some(page) = next
             && let Some(presses) = submits(&page, &self.spec.screen.submit_page)
         {
-            self.press(&presses, &page)?;
-            self.settled(&page)?;
+            self.settle(&presses, &page)?;
         }
         Ok(())
     }
 
-    fn press(&self, presses: &[Press], view: &DialogView) -> Result<(), String> {
+    /// Types all of it. What is shown once the dialog is gone; an error if it stays.
+    fn settle(&self, presses: &[Press], view: &DialogView) -> Result<Option<DialogView>, String> {
+        let typed = self.press(presses, view)?;
+        // Where nothing is left of what was typed, it is another that is like it.
+        self.until(|now| !is_same_dialog(now, view) || (now == view && typed != *view))
+    }
+
+    /// All keys but the last are seen to have been taken. Returns the dialog as it was before the last.
+    fn press(&self, presses: &[Press], view: &DialogView) -> Result<DialogView, String> {
+        let mut shown = view.clone();
         for (number, press) in presses.iter().enumerate() {
             if number > 0 {
-                std::thread::sleep(BETWEEN_KEYS);
-                let still = self.look()?.is_some_and(|now| is_same_dialog(&now, view));
-                if !still {
+                shown = self.until(|now| *now != shown)?.unwrap_or_default();
+                if !is_same_dialog(&shown, view) {
                     return Err("the dialog changed while it was typed".into());
                 }
             }
@@ -88,15 +95,15 @@ impl Clerk<'_> {
             };
             typed.map_err(|e| e.to_string())?;
         }
-        Ok(())
+        Ok(shown)
     }
 
-    /// What is shown once the dialog is gone; an error if it stays.
-    fn settled(&self, view: &DialogView) -> Result<Option<DialogView>, String> {
+    /// The dialog as soon as it is as wanted, or gone; an error if that does not happen.
+    fn until(&self, wanted: impl Fn(&DialogView) -> bool) -> Result<Option<DialogView>, String> {
         for _ in 0..LOOKS_MAX {
-            std::thread::sleep(BETWEEN_KEYS);
+            std::thread::sleep(BETWEEN_LOOKS);
             let now = self.look()?;
-            if !now.as_ref().is_some_and(|now| is_same_dialog(now, view)) {
+            if now.as_ref().is_none_or(&wanted) {
                 return Ok(now);
             }
         }

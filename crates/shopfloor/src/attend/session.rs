@@ -16,7 +16,7 @@ use shopfloor_core::liveness::{
 use shopfloor_core::phase::Phase;
 use shopfloor_core::runtime::screen::is_typed_into;
 use shopfloor_core::runtime::{DialogKind, Meaning, Readiness, RuntimeSpec, Setup};
-use shopfloor_core::state::{SessionStatus, WorkPhase};
+use shopfloor_core::state::{AnswerEnd, SessionStatus, WorkPhase};
 use shopfloor_core::text::one_line;
 use shopfloor_core::time::Time;
 use shopfloor_desk::dossier::Dossier;
@@ -277,6 +277,11 @@ impl Attendant {
         self.answered = Some(answer.question);
         let (tmux, name) = (&self.tmux, self.brief.tmux.as_str());
         let end = Clerk { tmux, name, spec: &self.spec, dir: &self.dir, clock: self.clock }.type_in(&answer);
+        if end == AnswerEnd::Typed {
+            self.dossier.evidence.dialog_answered((self.clock)());
+            // Before the floor knows: else a successor of ours might take the next dialog for this one.
+            self.keep();
+        }
         tell(Event::DialogAnswered { epoch: self.brief.epoch, question: answer.question, end });
         true
     }
