@@ -4,10 +4,14 @@ use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
-use crate::ids::{Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, Sha, Target};
+use crate::ids::{
+    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha,
+    Target,
+};
 use crate::phase::PhaseReport;
 use crate::planner::{Priority, TreeId};
 use crate::policy::Policy;
+use crate::recipe::Recipe;
 use crate::state::{AnswerEnd, Due, SessionStatus, WorkPhase};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -114,6 +118,10 @@ pub enum Event {
     BranchRefused { project: ProjectName, branch: String },
     /// A person wants an agent to review a pull request that no job carries, as it was at that moment.
     ReviewAsked { project: ProjectName, pr: PrNumber, branch: String, head: Sha },
+    /// Somebody wants a formula carried out.
+    RunAsked { project: ProjectName, ask: RunAsk },
+    /// A person wants a run ended.
+    RunCancelled { project: ProjectName, run: RunNumber },
     /// Somebody wants to know whether a branch would land.
     TryAsked { project: ProjectName, ask: TryAsk },
     /// Nobody wants to know any more.
@@ -194,6 +202,8 @@ impl Event {
                 | Event::BranchAsked { .. }
                 | Event::BranchRefused { .. }
                 | Event::ReviewAsked { .. }
+                | Event::RunAsked { .. }
+                | Event::RunCancelled { .. }
                 | Event::TryAsked { .. }
                 | Event::TryDropped { .. }
                 | Event::QueuePaused { .. }
@@ -245,6 +255,17 @@ pub struct BranchAsk {
     /// Protected files that it changes, if no person has approved that.
     #[serde(default)]
     pub unapproved: Vec<String>,
+}
+
+/// A formula that somebody wants carried out, filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAsk {
+    pub recipe: Recipe,
+    /// Who asks.
+    pub by: String,
+    /// The schedule by which it is due, if that is why.
+    #[serde(default)]
+    pub schedule: Option<ScheduleName>,
 }
 
 /// A branch that somebody wants tried as it would land, as it was when they asked.
@@ -417,6 +438,8 @@ pub enum NoteKind {
     /// A work record says something new.
     #[serde(rename = "HOOK_UPDATED")]
     RecordUpdated,
+    /// A formula's run was asked for, started or ended, or one of its steps did.
+    RunState,
     JobStarted,
     JobState,
     JobEnded,
@@ -466,6 +489,7 @@ impl NoteKind {
             NoteKind::HandoffComplete => "HANDOFF_COMPLETE",
             NoteKind::OrchestratorStuck => "ORCHESTRATOR_STUCK",
             NoteKind::RecordUpdated => "HOOK_UPDATED",
+            NoteKind::RunState => "RUN_STATE",
             NoteKind::JobStarted => "JOB_STARTED",
             NoteKind::JobState => "JOB_STATE",
             NoteKind::JobEnded => "JOB_ENDED",

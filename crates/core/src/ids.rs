@@ -3,10 +3,12 @@
 //! the way in: whoever holds one may use it without escaping.
 
 mod assignment;
+mod formula;
 mod hand;
 mod role;
 
 pub use assignment::{Assignment, agent_name, short_name, tmux_name};
+pub use formula::{FormulaName, ScheduleName, StepId};
 pub use hand::HandName;
 pub use role::{Checkout, Duty, Profile, Role, role_names};
 
@@ -68,6 +70,10 @@ number_id!(
 number_id!(
     /// One run of the project's checks on one commit.
     RunId
+);
+number_id!(
+    /// One carrying out of a formula.
+    RunNumber
 );
 number_id!(
     /// One question to a person.

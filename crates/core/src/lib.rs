@@ -36,6 +36,7 @@ pub mod phase;
 pub mod planner;
 pub mod policy;
 pub mod protected;
+pub mod recipe;
 pub mod redact;
 pub mod refusal;
 pub mod runtime;

@@ -29,6 +29,7 @@ pub struct Floor {
     pub tries: Table<Try>,
     pub mutes: Table<Mute>,
     pub pins: Table<Pin>,
+    pub runs: Table<Run>,
 }
 
 macro_rules! record {
@@ -58,6 +59,7 @@ mod pin;
 mod pull;
 mod queue;
 mod record;
+mod run;
 mod session;
 mod shelf;
 mod stack;
@@ -82,6 +84,7 @@ pub use queue::{
     StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
+pub use run::{Run, RunResult, RunState, StepRecord, StepState};
 pub use session::{
     Message, MessageState, ReviewDuty, Session, SessionAsks, SessionClient, SessionState, SessionStatus,
     Stops, VerdictDuty,
@@ -104,6 +107,8 @@ pub struct Counters {
     pub question: u64,
     #[serde(default)]
     pub tries: u64,
+    #[serde(default)]
+    pub runs: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 

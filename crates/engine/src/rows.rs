@@ -56,6 +56,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.staff, &mut rows);
     collect(&mut floor.mutes, &mut rows);
     collect(&mut floor.pins, &mut rows);
+    collect(&mut floor.runs, &mut rows);
     rows
 }
 
@@ -142,6 +143,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "staff" => place(&mut floor.staff, rows)?,
             "mute" => place(&mut floor.mutes, rows)?,
             "pin" => place(&mut floor.pins, rows)?,
+            "run" => place(&mut floor.runs, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

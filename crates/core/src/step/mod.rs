@@ -11,6 +11,7 @@ mod performed;
 mod pins;
 mod projects;
 mod queue;
+mod runs;
 mod sessions;
 mod shelving;
 mod timers;
@@ -25,6 +26,7 @@ pub(crate) use mirror::Mirror;
 pub(crate) use pins::Pins;
 pub(crate) use projects::Projects;
 pub(crate) use queue::Queues;
+pub(crate) use runs::Runs;
 pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 
@@ -170,6 +172,8 @@ impl<'a> Turn<'a> {
             Event::BranchAsked { project, ask } => self.branch_asked(project, ask),
             Event::BranchRefused { project, branch } => self.branch_refused(project, branch),
             Event::ReviewAsked { project, pr, branch, head } => self.review_asked(project, *pr, branch, head),
+            Event::RunAsked { project, ask } => self.run_asked(project, ask),
+            Event::RunCancelled { project, run } => self.run_cancelled(project, *run),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

@@ -2,10 +2,11 @@
 
 use super::{reasons, span};
 use crate::effect::Verdict;
-use crate::ids::{Epoch, JobId, MessageId, PrNumber, Role, Sha, Target};
+use crate::ids::{Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, Sha, Target};
 use crate::liveness::State;
 use crate::phase::Phase;
-use crate::state::{SeenReview, Try, TryState};
+use crate::recipe::Flaw;
+use crate::state::{RunResult, SeenReview, Try, TryState};
 use crate::text::one_line;
 use std::time::Duration;
 
@@ -114,6 +115,26 @@ pub fn cannot_merge_branch(branch: &str, why: &str) -> String {
 
 pub fn cannot_try(branch: &str, why: &str) -> String {
     format!("a person asked to try {branch}, but {why}")
+}
+
+pub fn run_asked(run: RunNumber, formula: &FormulaName, by: &str) -> String {
+    format!("run {run} of {formula} was asked for by {by}")
+}
+
+pub fn run_goes_on(formula: &FormulaName, run: RunNumber) -> String {
+    format!("{formula} was asked for again, but its run {run} is not over")
+}
+
+pub fn no_recipe(formula: &FormulaName, flaw: &Flaw) -> String {
+    format!("{formula} cannot be carried out: {flaw}")
+}
+
+pub fn run_ended(run: RunNumber, formula: &FormulaName, result: RunResult, reason: &str) -> String {
+    let result = result.name();
+    match reason {
+        "" => format!("run {run} of {formula} ended: {result}"),
+        reason => format!("run {run} of {formula} ended: {result} ({reason})"),
+    }
 }
 
 pub fn cannot_review(pr: PrNumber, why: &str) -> String {

@@ -10,6 +10,9 @@ use shopfloor_core::ids::{Epoch, Role};
 use shopfloor_model_server::{Client, Kind};
 use std::path::Path;
 
+/// How often a busy client may drop the keys of an answer before that is a fault.
+const KEYS_DROPPED_MAX: usize = 3;
+
 fn write(file: &Path, text: &str) {
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     std::fs::write(file, text).expect("written");
@@ -48,8 +51,19 @@ fn shown(plant: &Plant, after: &str, kind: &str, says: &[&str], offers: &[&str])
 
 fn answered(plant: &Plant, id: &str, answer: &str) {
     assert_eq!(plant.run(&["answer", id, ""]).status.code(), Some(2));
-    plant.ok(&["answer", id, answer]);
-    assert_eq!(plant.run(&["answer", id, answer]).status.code(), Some(4), "it is answered once");
+    let mut id = id.to_owned();
+    for _ in 0..KEYS_DROPPED_MAX {
+        let said = plant.run(&["answer", &id, answer]);
+        assert_eq!(plant.run(&["answer", &id, answer]).status.code(), Some(4), "it is answered once");
+        if said.status.success() {
+            return;
+        }
+        // A busy client drops a key. It is not pressed again by itself, for it may come late: the person decides.
+        let why = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(why.contains("the client did not take it"), "{why}");
+        id = plant.question(&id).0;
+    }
+    panic!("the client takes no answer");
 }
 
 #[test]
