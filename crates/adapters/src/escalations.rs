@@ -115,12 +115,12 @@ pub struct EscalationFiles {
 
 impl Escalations for EscalationFiles {
     fn record(&self, escalation: &Escalation<'_>) -> PortResult<()> {
-        let Escalation { job, project, issue, trigger, context, about, at } = escalation;
+        let Escalation { job, project, assignment, trigger, context, about, at } = escalation;
         let redactor = (self.redactor)(project);
         let about = if about.is_empty() { String::new() } else { format!("-{about}") };
         let line = Line {
             who: "shopfloor".into(),
-            issue: Some(*issue),
+            issue: assignment.number(),
             key: Some(format!("job-{job}-{trigger}{about}")),
             ..Line::new((self.moment)(*at), (*project).clone(), trigger, context, &redactor)
         };
@@ -131,7 +131,7 @@ impl Escalations for EscalationFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::ids::JobId;
+    use shopfloor_core::ids::{Assignment, JobId};
 
     #[test]
     fn what_is_performed_again_is_recorded_once() {
@@ -147,7 +147,7 @@ mod tests {
             let escalation = Escalation {
                 job: JobId(job),
                 project: &project,
-                issue: IssueNumber(7),
+                assignment: Assignment::Issue(IssueNumber(7)),
                 trigger: "job_failed",
                 context,
                 about,

@@ -27,4 +27,5 @@ pub mod notices;
 pub mod phase_file;
 pub mod seed_files;
 pub mod setup;
+pub mod steps;
 pub mod terminal;

@@ -116,7 +116,7 @@ fn outcome(floor: &Floor, action: &Action) -> Outcome {
         Action::StartSession(start) => Outcome::SessionStarted(outcome::SessionStarted {
             tmux: format!("bench-{}", start.epoch),
             process: ProcessId { pid: 0, start: 0 },
-            phase_file: format!("/nowhere/{}.phase", start.assignment.number()),
+            phase_file: format!("/nowhere/{}.phase", start.assignment.tag()),
             runtime: "generic".into(),
             prompt: None,
             notes: Vec::new(),

@@ -74,7 +74,7 @@ fn recover(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result<()>
     let mut times = Vec::new();
     for number in 1..=u64::from(scale.kills) {
         let live = |state: &Floor| {
-            let job = state.jobs.iter().find(|j| j.number().0 == number)?;
+            let job = state.jobs.iter().find(|j| j.number().is_some_and(|n| n.0 == number))?;
             let session = state.sessions.get(&job.session?).filter(|s| s.state == SessionState::Live)?;
             Some((session.epoch, session.process?))
         };

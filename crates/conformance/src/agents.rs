@@ -36,6 +36,7 @@ fn start_of(world: &impl AgentsWorld, epoch: u64, role: Role) -> StartSession {
         diff_bytes: 1000,
         trouble: None,
         target: None,
+        task: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What every [`Escalations`] does.
 
-use shopfloor_core::ids::{IssueNumber, JobId, ProjectName};
+use shopfloor_core::ids::{Assignment, IssueNumber, JobId, ProjectName};
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Escalation, Escalations};
 
@@ -15,8 +15,8 @@ pub trait EscalationsWorld {
 pub fn each_is_recorded_once_for_its_job_trigger_and_what_it_is_about(world: &impl EscalationsWorld) {
     let project = world.project();
     let record = |job: u64, trigger: &str, about: &str| {
-        let (job, issue, at) = (JobId(job), IssueNumber(7), Time(5));
-        let escalation = Escalation { job, project: &project, issue, trigger, context: "why", about, at };
+        let (job, assignment, at) = (JobId(job), Assignment::Issue(IssueNumber(7)), Time(5));
+        let escalation = Escalation { job, project: &project, assignment, trigger, context: "why", about, at };
         world.escalations().record(&escalation).expect("recorded");
         world.recorded()
     };

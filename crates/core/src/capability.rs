@@ -6,6 +6,8 @@
 pub enum Capability {
     /// Take the messages that wait for it.
     Inbox,
+    /// Say how far its run is.
+    Step,
     /// Read its project's issues, pull requests and checks, and where everything stands.
     Look,
     /// Comment on its own issue.
@@ -19,6 +21,7 @@ impl Capability {
     pub fn means(self) -> &'static str {
         match self {
             Capability::Inbox => "take messages",
+            Capability::Step => "say how far its run is",
             Capability::Look => "look at its project",
             Capability::Comment => "comment on its own issue",
             Capability::Propose => "add an issue without a label",

@@ -23,12 +23,14 @@ pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
-    Target, TryId,
+    Target, TryId, RunNumber, StepId,
 };
 use crate::planner::{Link, TreeId, TrialId};
 use crate::policy::MergeMethod;
 use crate::state::Rework;
 use crate::time::Time;
+use crate::state::Task;
+use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Where a commit to be checked is found.
@@ -99,6 +101,35 @@ pub struct StartSession {
     /// The branch the change is to land on; `None`: the primary branch.
     #[serde(default)]
     pub target: Option<Target>,
+    /// For a run of a formula: what to do.
+    #[serde(default)]
+    pub task: Option<Box<Task>>,
+}
+
+/// What an agent says of a step, to be verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyStep {
+    pub job: JobId,
+    pub project: ProjectName,
+    pub run: RunNumber,
+    pub step: StepId,
+    pub attempt: u32,
+    pub role: Role,
+    /// The verifier.
+    pub verify: String,
+}
+
+/// A command of ours, without a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    pub job: JobId,
+    pub project: ProjectName,
+    pub run: RunNumber,
+    pub step: StepId,
+    pub attempt: u32,
+    pub role: Role,
+    pub command: Vec<String>,
+    pub timeout: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,12 +139,26 @@ pub enum Action {
     PrepareWorktree {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
+        /// Whose worktree it is.
+        #[serde(default = "Role::dev")]
+        role: Role,
         branch: String,
         #[serde(default)]
         target: Option<Target>,
     },
     StartSession(StartSession),
+    /// Run the command of a run's step in its worktree.
+    RunStep(RunStep),
+    /// Stop the command of a run's step: nobody wants its answer any more.
+    StopStep {
+        project: ProjectName,
+        role: Role,
+        run: RunNumber,
+    },
+    /// Have a verifier look at a step that an agent says is done.
+    VerifyStep(VerifyStep),
     /// Check whether the project's agents could be started: clients, keys, settings.
     CheckAgents {
         project: ProjectName,
@@ -131,7 +176,11 @@ pub enum Action {
     Checkpoint {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
+        /// Whose worktree it is.
+        #[serde(default = "Role::dev")]
+        role: Role,
         #[serde(default)]
         branch: String,
         #[serde(default)]
@@ -147,7 +196,11 @@ pub enum Action {
     PushBranch {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
+        /// Whose worktree it is.
+        #[serde(default = "Role::dev")]
+        role: Role,
         branch: String,
         /// Heads that were or may be reviewed: does the branch still make the same change as one of them?
         #[serde(default)]
@@ -164,7 +217,11 @@ pub enum Action {
     OpenPr {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
+        /// What to call it, if that is not up to an issue.
+        #[serde(default)]
+        title: Option<String>,
         branch: String,
         head: Sha,
     },
@@ -262,7 +319,8 @@ pub enum Action {
     Escalate {
         job: JobId,
         project: ProjectName,
-        issue: IssueNumber,
+        #[serde(flatten)]
+        assignment: Assignment,
         trigger: String,
         context: String,
         /// Which escalation of that trigger it is: a commit, a question. Each is recorded once.

@@ -5,7 +5,7 @@ use crate::effect::{Action, Outcome, Verdict};
 use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
 use crate::ids::{
-    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha,
+    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha, StepId,
     Target,
 };
 use crate::phase::PhaseReport;
@@ -89,7 +89,8 @@ pub enum Event {
     /// A person answered a question.
     Answered {
         project: ProjectName,
-        issue: IssueNumber,
+        /// `None`: the question says whose it is.
+        issue: Option<IssueNumber>,
         text: String,
         /// The question that is meant; else whichever is open.
         #[serde(default)]
@@ -122,6 +123,8 @@ pub enum Event {
     RunAsked { project: ProjectName, ask: RunAsk },
     /// A person wants a run ended.
     RunCancelled { project: ProjectName, run: RunNumber },
+    /// A session says of a step of its run that it is done, or passes it over.
+    StepSaid { epoch: Epoch, said: StepSaid },
     /// Somebody wants to know whether a branch would land.
     TryAsked { project: ProjectName, ask: TryAsk },
     /// Nobody wants to know any more.
@@ -266,6 +269,17 @@ pub struct RunAsk {
     /// The schedule by which it is due, if that is why.
     #[serde(default)]
     pub schedule: Option<ScheduleName>,
+}
+
+/// What a session says of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepSaid {
+    pub step: StepId,
+    /// It is passed over, for the reason in `note`.
+    #[serde(default)]
+    pub skip: bool,
+    #[serde(default)]
+    pub note: String,
 }
 
 /// A branch that somebody wants tried as it would land, as it was when they asked.

@@ -76,6 +76,22 @@ pub struct Step {
     pub verify: Option<String>,
 }
 
+/// For a command that does not say how long it may take.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+/// On top of that, for starting it and for reading what it printed.
+const SLACK: Duration = Duration::from_secs(60);
+
+impl Step {
+    pub fn command_timeout(&self) -> Duration {
+        self.timeout.unwrap_or(COMMAND_TIMEOUT)
+    }
+
+    /// When the answer of its command is overdue.
+    pub fn within(&self) -> Duration {
+        self.command_timeout() + SLACK
+    }
+}
+
 /// Why steps cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {

@@ -4,7 +4,7 @@ use crate::effect::outcome::Tidied;
 use crate::effect::tidy_lane;
 use crate::forge::{Cursor, Version};
 use crate::hints::Hints;
-use crate::ids::{Assignment, Epoch, IssueNumber, PrNumber, ProjectName, Role, agent_name};
+use crate::ids::{Assignment, Epoch, IssueNumber, PrNumber, ProjectName, QuestionId, Role, agent_name};
 use crate::policy::Policy;
 use crate::table::{Record, Table};
 use crate::time::Time;
@@ -84,7 +84,7 @@ pub use queue::{
     StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
-pub use run::{Run, RunResult, RunState, StepRecord, StepState};
+pub use run::{Run, RunResult, RunState, StepRecord, StepState, Task};
 pub use session::{
     Message, MessageState, ReviewDuty, Session, SessionAsks, SessionClient, SessionState, SessionStatus,
     Stops, VerdictDuty,
@@ -263,7 +263,7 @@ impl Floor {
     }
 
     /// The live job of an assignment, else its newest.
-    fn newest(&self, project: &ProjectName, assignment: Assignment) -> Option<&Job> {
+    pub fn newest(&self, project: &ProjectName, assignment: Assignment) -> Option<&Job> {
         let mine = |j: &&Job| j.project == *project && j.assignment == assignment;
         self.jobs.iter().filter(mine).find(|j| j.is_live()).or_else(|| self.jobs.iter().rfind(mine))
     }
@@ -285,6 +285,13 @@ impl Floor {
     /// The job for an issue or a pull request, whichever has this number: the forge numbers them together.
     pub fn work_of(&self, project: &ProjectName, number: IssueNumber) -> Option<&Job> {
         self.job_of(project, number).or_else(|| self.review_of(project, PrNumber(number.0)))
+    }
+
+    /// Whether the job, or one of its sessions, asks that question.
+    pub fn asks(&self, job: &Job, question: QuestionId) -> bool {
+        let of_session = |s: &Session| s.job == job.id && s.asks.open.as_ref().is_some_and(|ask| ask.id == question);
+        matches!(&job.state, JobState::NeedsHuman { asked, .. } if asked.id == question)
+            || self.sessions.iter().any(of_session)
     }
 
     pub fn session_of(&self, job: &Job) -> Option<&Session> {

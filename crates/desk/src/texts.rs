@@ -1,6 +1,7 @@
 //! Sentences that more than one view uses. What only one view says is in its own function: [`crate::view`]'s
 //! `why`, `waits_for`, `what`.
 
+use shopfloor_core::ids::Assignment;
 use shopfloor_core::label::Label;
 
 pub fn label_missing(label: Label) -> String {
@@ -33,6 +34,14 @@ pub fn next_try(what: &str, at: &str) -> String {
     format!("{what}; the next try is at {at}")
 }
 
+/// Where to look for more about a job.
+pub fn how_far(assignment: Assignment) -> String {
+    match assignment {
+        Assignment::Run(run) => format!("`shopfloor run show {run}` says how far along it is"),
+        other => format!("`shopfloor explain {}` says how far along it is", other.tag()),
+    }
+}
+
 pub fn process_runs() -> &'static str {
     "its process runs"
 }
@@ -44,6 +53,7 @@ pub fn process_unknown() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shopfloor_core::ids::{IssueNumber, RunNumber};
 
     #[test]
     fn sentences_of_several_views() {
@@ -54,6 +64,8 @@ mod tests {
             outage_at_login("dev", "not logged in", "How do you want to log in?"),
             primary_to_be_fixed().to_owned(),
             next_try("the checks, which could not run", "14:05"),
+            how_far(Assignment::Issue(IssueNumber(3))),
+            how_far(Assignment::Run(RunNumber(4))),
             process_runs().to_owned(),
             process_unknown().to_owned(),
         ];

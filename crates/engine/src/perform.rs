@@ -12,7 +12,7 @@ use crate::pull;
 use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession, Tidy};
 use shopfloor_core::forge::Subject;
-use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{Assignment, Duty, Epoch, PrNumber, ProjectName, Role, Sha};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::protected::Protected;
 use std::cell::Cell;
@@ -47,8 +47,8 @@ pub fn attempt(ports: &Ports, action: &Action) -> Attempt {
 
 fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
     match action {
-        Action::PrepareWorktree { project, issue, branch, target, .. } => {
-            let tree = Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref());
+        Action::PrepareWorktree { project, assignment, role, branch, target, .. } => {
+            let tree = Tree::of_job(project, *role, *assignment).onto(target.as_ref());
             let Prepared { path, head, mut notes } = ports.workspace.prepare(&tree, branch, None)?;
             Ok(match ports.setup.set_up(&tree)? {
                 Ok(outfit) => {
@@ -65,21 +65,34 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::EndSession { role, project, assignment, epoch, .. } => {
             end_session(ports, &Tree::of_job(project, *role, *assignment), *epoch)
         }
-        Action::Checkpoint { project, issue, branch, target, .. } => checkpoint(
-            ports,
-            &Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref()),
-            branch,
-        ),
+        Action::Checkpoint { project, assignment, role, branch, target, .. } => {
+            checkpoint(ports, &Tree::of_job(project, *role, *assignment).onto(target.as_ref()), branch)
+        }
+        Action::RunStep(step) => {
+            let tree = Tree::of_run(&step.project, step.role, step.run);
+            Ok(Outcome::StepRan(ports.steps.run(&tree, step)?))
+        }
+        Action::StopStep { project, role, run } => {
+            ports.steps.stop(project, *role, *run)?;
+            Ok(Outcome::Done)
+        }
+        Action::VerifyStep(claim) => {
+            let tree = Tree::of_run(&claim.project, claim.role, claim.run);
+            Ok(Outcome::StepVerified(ports.steps.verify(&tree, claim)?))
+        }
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
         }
-        Action::PushBranch { project, issue, branch, reviewed, each_commit, protected, target, .. } => {
-            let tree = Tree::of_job(project, Role::DEV, Assignment::Issue(*issue)).onto(target.as_ref());
+        Action::PushBranch {
+            project, assignment, role, branch, reviewed, each_commit, protected, target, ..
+        } => {
+            let tree = Tree::of_job(project, *role, *assignment).onto(target.as_ref());
             push_branch(ports, &tree, branch, (reviewed, *each_commit), protected)
         }
-        Action::OpenPr { project, issue, branch, head, .. } => {
-            let pr = open_pr(&*ports.forges.of(project)?, *issue, branch, head)?;
+        Action::OpenPr { project, assignment, title, branch, head, .. } => {
+            let forge = ports.forges.of(project)?;
+            let pr = open_pr(&*forge, *assignment, title.as_deref(), branch, head)?;
             ports.workspace.pin_pr(project, pr, head)?;
             Ok(Outcome::PrOpen(outcome::PrOpen { pr }))
         }
@@ -147,11 +160,11 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forges.of(project)?.create_issue(&NewIssue { by, marker, title, body, labels, deps })?;
             Ok(Outcome::Done)
         }
-        Action::Escalate { job, project, issue, trigger, context, about, at } => {
+        Action::Escalate { job, project, assignment, trigger, context, about, at } => {
             ports.escalations.record(&Escalation {
                 job: *job,
                 project,
-                issue: *issue,
+                assignment: *assignment,
                 trigger,
                 context,
                 about,
@@ -265,11 +278,23 @@ pub fn tidy(ports: &Ports, order: &Tidy) -> PortResult<outcome::Tidied> {
     Ok(outcome::Tidied { rescues, sessions, logs, notices, kept, packed })
 }
 
-fn open_pr(forge: &dyn Forge, issue: IssueNumber, branch: &str, head: &Sha) -> PortResult<PrNumber> {
-    let row = forge.issue(issue)?;
-    let (title, body) = (pull::title(&row), pull::body(&row.body, issue));
-    let (by, issue) = (By::Factory, Some(issue));
-    forge.open_pr(&NewPr { by, title: &title, body: &body, branch, head, issue })
+/// For an issue's job it says what the issue does; a run's has a title of its own.
+fn open_pr(
+    forge: &dyn Forge,
+    assignment: Assignment,
+    own_title: Option<&str>,
+    branch: &str,
+    head: &Sha,
+) -> PortResult<PrNumber> {
+    let issue = assignment.issue();
+    let (title, body) = match issue {
+        Some(number) => {
+            let row = forge.issue(number)?;
+            (pull::title(&row), pull::body(&row.body, number))
+        }
+        None => (pull::own_title(own_title.unwrap_or(branch)), pull::body_of_run(assignment)),
+    };
+    forge.open_pr(&NewPr { by: By::Factory, title: &title, body: &body, branch, head, issue })
 }
 
 fn say(ports: &Ports, project: &ProjectName, on: Subject, marker: &str, body: &str) -> PortResult<Outcome> {
@@ -318,6 +343,9 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
         Duty::Review => Outfit::default(),
     };
     let mut briefing = brief(&*ports.workspace, &*ports.forges.of(&start.project)?, start, ready.path)?;
+    if let Some(task) = &start.task {
+        briefing.context = ports.steps.context(&tree, &task.context)?;
+    }
     briefing.notes = ready.notes.into_iter().chain(outfit.notes).collect();
     briefing.port = outfit.port;
     Ok(session_started(ports.agents.start(start, &briefing)?, briefing.notes))
@@ -341,6 +369,8 @@ pub fn brief(
             briefing.pull = Some(Earlier { number: pr, open: true, text, change: String::new() });
         }
         Assignment::Issue(issue) => briefing.issue = forge.issue_text(issue)?,
+        // What it is to do came with its start.
+        Assignment::Run(_) => {}
     }
     let tree = Tree::of_job(&start.project, start.role, start.assignment).onto(start.target.as_ref());
     if start.resume.is_some() {

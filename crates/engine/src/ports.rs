@@ -10,15 +10,17 @@ pub use crate::tree::{Owner, Tree};
 pub use forge::{Changes, Forge, Forges, IssueText, PullText};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::outcome::{Amount, Packed, Pruned};
+use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, StartSession, Taken, Telling,
-    Tidy,
+    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, RunStep, StartSession, Taken, Telling,
+    Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
-    EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha, Target,
+    Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
+    Sha, Target,
 };
+use shopfloor_core::recipe::Context;
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
 use shopfloor_core::time::Time;
@@ -340,6 +342,8 @@ pub struct Briefing {
     pub news: String,
     /// The pull request that exists or existed for this, whoever made it.
     pub pull: Option<Earlier>,
+    /// For a run of a formula: what its context files say and its context commands print.
+    pub context: String,
 }
 
 /// An earlier pull request for the issue: to continue, or to learn from.
@@ -436,12 +440,27 @@ pub trait Agents: Send + Sync {
 pub struct Escalation<'a> {
     pub job: JobId,
     pub project: &'a ProjectName,
-    pub issue: IssueNumber,
+    pub assignment: Assignment,
     pub trigger: &'a str,
     pub context: &'a str,
     /// Which of the trigger's escalations this is; empty if there can be only one.
     pub about: &'a str,
     pub at: Time,
+}
+
+/// What a run of a formula does by itself: commands, without a shell, in the run's worktree.
+pub trait Steps: Send + Sync {
+    /// Runs a step's command to its end, or answers as it ended. What a crash left of it is ended first.
+    fn run(&self, tree: &Tree, step: &RunStep) -> PortResult<StepRan>;
+
+    /// Nobody waits for what a run has under way any more: its processes are ended.
+    fn stop(&self, project: &ProjectName, role: Role, run: RunNumber) -> PortResult<()>;
+
+    /// Whether what the step was to bring about is there, as one of the project's verifiers says.
+    fn verify(&self, tree: &Tree, claim: &VerifyStep) -> PortResult<StepVerified>;
+
+    /// What a run's agent is shown besides its steps, bounded.
+    fn context(&self, tree: &Tree, context: &Context) -> PortResult<String>;
 }
 
 /// What people and other tools are told outside the forge.
@@ -475,6 +494,7 @@ pub struct Ports {
     pub ci: Arc<dyn Ci>,
     pub forges: Arc<dyn Forges>,
     pub agents: Arc<dyn Agents>,
+    pub steps: Arc<dyn Steps>,
     pub escalations: Arc<dyn Escalations>,
     pub notices: Arc<dyn Notices>,
     pub archive: Arc<dyn Archive>,

@@ -2,7 +2,7 @@
 
 use shopfloor_core::effect::Review;
 use shopfloor_core::forge::Issue;
-use shopfloor_core::ids::{IssueNumber, Sha};
+use shopfloor_core::ids::{Assignment, IssueNumber, Sha};
 use shopfloor_core::text;
 
 const TITLE_CHARS_MAX: usize = 300;
@@ -24,6 +24,16 @@ pub fn body(issue: &str, number: IssueNumber) -> String {
     let summary =
         first.map(|part| format!("{}\n\n", text::head(part, SUMMARY_BYTES_MAX))).unwrap_or_default();
     format!("{summary}Fixes #{number}\n\n<!-- shopfloor: issue {number} -->")
+}
+
+/// The title of a pull request that is for no issue.
+pub fn own_title(title: &str) -> String {
+    text::one_line(title, TITLE_CHARS_MAX)
+}
+
+/// What made a pull request that is for no issue.
+pub fn body_of_run(assignment: Assignment) -> String {
+    format!("Made by {assignment} of a formula.\n\n<!-- shopfloor: {assignment} -->")
 }
 
 /// A reviewing agent's words. The watermark says which commit they are about, wherever the text is copied to.

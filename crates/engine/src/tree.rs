@@ -1,6 +1,6 @@
 //! Worktrees by name: whose each one is, and what its folder, its agent and its sessions are called.
 
-use shopfloor_core::ids::HandName;
+use shopfloor_core::ids::{HandName, RunNumber};
 use shopfloor_core::ids::{
     Assignment, Checkout, Epoch, IssueNumber, ProjectName, Role, Target, agent_name, tmux_name,
 };
@@ -29,6 +29,10 @@ impl Tree {
         Tree { project: project.clone(), owner: Owner::Agent { role, assignment }, onto: None }
     }
 
+    pub fn of_run(project: &ProjectName, role: Role, run: RunNumber) -> Tree {
+        Tree::of_job(project, role, Assignment::Run(run))
+    }
+
     pub fn of_hand(project: &ProjectName, name: HandName) -> Tree {
         Tree { project: project.clone(), owner: Owner::Hand(name), onto: None }
     }
@@ -54,7 +58,7 @@ impl Tree {
 
     /// The number of its issue or pull request.
     pub fn number(&self) -> Option<IssueNumber> {
-        self.assignment().map(Assignment::number)
+        self.assignment().and_then(Assignment::number)
     }
 
     /// A review tree has a commit checked out and no branch; every other tree is for one branch.
@@ -65,7 +69,9 @@ impl Tree {
     /// The name of its folder. No two trees of a project share it.
     pub fn name(&self) -> String {
         match &self.owner {
-            Owner::Agent { role, assignment } => format!("{}-{}", role.tree(), assignment.number()),
+            // A run's is looked for by its role.
+            Owner::Agent { role, assignment: Assignment::Run(run) } => format!("{role}-r{run}"),
+            Owner::Agent { role, assignment } => format!("{}-{}", role.tree(), assignment.tag()),
             Owner::Hand(name) => name.to_string(),
         }
     }
@@ -76,8 +82,12 @@ impl Tree {
         let owner = match HandName::parse(name) {
             Some(name) => Owner::Hand(name),
             None => {
-                let (role, number) = (Role::of_tree(kind)?, number.parse().ok()?);
-                Owner::Agent { role, assignment: Assignment::Issue(number) }
+                let assignment = Assignment::tagged(number)?;
+                let role = match assignment {
+                    Assignment::Run(_) => kind.parse().ok()?,
+                    _ => Role::of_tree(kind)?,
+                };
+                Owner::Agent { role, assignment }
             }
         };
         let tree = Tree { project: project.clone(), owner, onto: None };

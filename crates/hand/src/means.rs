@@ -68,9 +68,13 @@ fn refuse_jobs(desk: &Desk, who: &str) -> Result<()> {
     let Some(session) = engine.floor().sessions.iter().find(|session| session.tmux == who) else {
         return Ok(());
     };
-    let number = session.assignment.number();
-    Err(Error::usage(format!("{who} is the session of a job, for issue #{number}"))
-        .hint(format!("`shopfloor cancel {number}` ends the job with it; `shopfloor attach {who}` shows it")))
+    let assignment = session.assignment;
+    let cancel = match assignment.run() {
+        Some(run) => format!("run cancel {run}"),
+        None => format!("cancel {}", assignment.tag()),
+    };
+    Err(Error::usage(format!("{who} is the session of a job, for {assignment}"))
+        .hint(format!("`shopfloor {cancel}` ends the job with it; `shopfloor attach {who}` shows it")))
 }
 
 /// What a session printed, safe to show.

@@ -78,7 +78,7 @@ pub fn check_branch(means: &dyn Means, project: &Project, branch: String) -> Res
     if let Some(job) =
         means.desk().engine()?.floor().live_jobs(&project.name).find(|job| job.branch == branch)
     {
-        return refuse(format!("is what the agent of issue #{} works on", job.number()));
+        return refuse(format!("is what the agent of {} works on", job.assignment));
     }
     let same = |hand: &Hand| {
         hand.record.as_ref().is_some_and(|record| {

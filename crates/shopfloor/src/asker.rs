@@ -12,7 +12,7 @@
 use shopfloor_adapters::agent::Grant;
 use shopfloor_adapters::host::lock;
 use shopfloor_adapters::layout::Layout;
-use shopfloor_adapters::{ci, notices, setup, terminal};
+use shopfloor_adapters::{ci, notices, setup, steps, terminal};
 use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::text::one_line;
 use std::ffi::OsStr;
@@ -30,10 +30,11 @@ const LOOKS_MAX: usize = 3;
 const NAME_CHARS_MAX: usize = 80;
 
 /// What marks the processes that a floor starts, and what they are then. Each value is a path in the floor's home.
-const MARKERS: [(&str, Kind); 4] = [
+const MARKERS: [(&str, Kind); 5] = [
     (terminal::tmux::MARKER, Kind::Session),
     (ci::local::MARKER, Kind::Check),
     (setup::MARKER, Kind::Setup),
+    (steps::MARKER, Kind::Step),
     (notices::MARKER, Kind::Notice),
 ];
 
@@ -42,6 +43,7 @@ enum Kind {
     Session,
     Check,
     Setup,
+    Step,
     Notice,
 }
 
@@ -60,6 +62,8 @@ pub enum Who {
     Hand(String),
     Check,
     Setup,
+    /// A command of a run.
+    Step,
     Notice,
     /// What the daemon started, and that has removed its marks.
     Daemon,
@@ -74,6 +78,7 @@ impl fmt::Display for Who {
             Who::Hand(name) => write!(f, "session {name}"),
             Who::Check => f.write_str("a check"),
             Who::Setup => f.write_str("a setup"),
+            Who::Step => f.write_str("a run's command"),
             Who::Notice => f.write_str("a notice"),
             Who::Daemon => f.write_str("what the daemon started"),
             Who::Other(what) => f.write_str(what),
@@ -147,6 +152,7 @@ fn marked(environment: &[u8], layout: &Layout) -> Option<Inside> {
             Kind::Session => return Some(session(&below, layout)),
             Kind::Check => Who::Check,
             Kind::Setup => Who::Setup,
+            Kind::Step => Who::Step,
             Kind::Notice => Who::Notice,
         };
         let mut parts = below.iter().map(OsStr::to_str);
@@ -227,6 +233,7 @@ mod tests {
             (terminal::tmux::MARKER, &tmux, "the floor's tmux", None),
             (ci::local::MARKER, &check, "a check", Some("sample")),
             (setup::MARKER, &check, "a setup", Some("sample")),
+            (steps::MARKER, &check, "a run's command", Some("sample")),
             (notices::MARKER, &check, "a notice", Some("sample")),
         ] {
             let expected = Some((who.to_owned(), project.map(str::to_owned)));

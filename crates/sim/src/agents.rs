@@ -9,7 +9,7 @@ use crate::git::{Content, Written};
 use crate::rng::Rng;
 use crate::world::World;
 use shopfloor_core::effect::{Review, StartSession, Verdict};
-use shopfloor_core::ids::{Duty, Epoch, IssueNumber, Role, Sha, Target};
+use shopfloor_core::ids::{Assignment, Duty, Epoch, IssueNumber, Role, Sha, Target};
 use shopfloor_core::phase::{Ask, Phase, PhaseReport};
 use shopfloor_core::texts::{FirstLine, agents};
 use shopfloor_core::time::Time;
@@ -45,7 +45,10 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub struct Proc {
     pub epoch: Epoch,
+    /// Whose versions its edits are.
     pub issue: IssueNumber,
+    /// It carries out a formula, and has not said of every step of its own that it is done.
+    pub has_steps: bool,
     pub tree: Tree,
     /// The branch that its work is to land on; `None`: the primary one.
     pub target: Option<Target>,
@@ -73,7 +76,11 @@ pub struct Proc {
 pub enum Wish {
     Nothing,
     TakeMessage(Epoch),
+    /// Say of a step of its run that it is done.
+    SayStep(Epoch),
 }
+
+const OF_RUNS: u64 = 1_000_000;
 
 /// An agent that never ends would keep the run from ending; the floor's own limits end it sooner.
 const ACTS_MAX: u32 = 120;
@@ -90,11 +97,12 @@ impl Proc {
         };
         let mut proc = Proc {
             epoch: start.epoch,
-            issue: start.assignment.number(),
+            issue: writer(start.assignment),
+            has_steps: start.task.is_some(),
             tree,
             target: start.target.clone(),
             persona,
-            mode: Mode::Work(rng.range(1, 3) as u32, Phase::AwaitingCi),
+            mode: Mode::Work(rng.range(1, 3) as u32, first_phase(start)),
             alive: true,
             exit: None,
             phase: None,
@@ -138,6 +146,10 @@ impl Proc {
             FirstLine::Review(_) if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
             FirstLine::Review(_) => Mode::Work(edits, Phase::AwaitingReview),
             FirstLine::NoReview => Mode::Wait,
+            FirstLine::StepsReady | FirstLine::StepsOpen | FirstLine::StepNotVerified => {
+                self.has_steps = true;
+                Mode::Work(edits, Phase::Done)
+            }
             FirstLine::CiWaits if rng.permille(800) => Mode::Wait,
             FirstLine::PhaseNotUnderstood => Mode::Work(0, Phase::AwaitingCi),
             FirstLine::NotMerged if text == agents::in_merge_queue() => Mode::Wait,
@@ -188,8 +200,7 @@ impl World {
             return Wish::Nothing;
         }
         if typed {
-            self.typed_act(epoch, role);
-            return Wish::Nothing;
+            return self.typed_act(epoch, role);
         }
         match role.duty() {
             Duty::Develop => self.dev_act(epoch),
@@ -201,14 +212,17 @@ impl World {
     }
 
     /// One act of a turn in a terminal; when there is nothing left to do, the turn is over.
-    fn typed_act(&mut self, epoch: Epoch, role: Role) {
+    fn typed_act(&mut self, epoch: Epoch, role: Role) -> Wish {
         if self.trouble(epoch) {
-            return;
+            return Wish::Nothing;
         }
         let acts = self.agent_acts.len();
         let over = match role.duty() {
             Duty::Develop => {
-                self.dev_act(epoch);
+                let wish = self.dev_act(epoch);
+                if matches!(wish, Wish::SayStep(_)) {
+                    return wish;
+                }
                 self.procs[&epoch].mode == Mode::Wait
             }
             Duty::Review => {
@@ -219,6 +233,7 @@ impl World {
         if over {
             self.turn_over(epoch);
         }
+        Wish::Nothing
     }
 
     pub fn die(&mut self, epoch: Epoch, exit: Option<i32>, why: &str) {
@@ -251,6 +266,10 @@ impl World {
                 self.set_mode(epoch, Mode::Work(edits, Phase::AwaitingCi));
                 self.agent_again(epoch, 120_000);
             }
+            Mode::Work(0, _) if proc.has_steps && !proc.sloppy(&mut self.rng, 20) => {
+                self.commit_tree(&proc.tree);
+                return Wish::SayStep(epoch);
+            }
             Mode::Work(0, phase) => self.finish_turn(&proc, phase),
             Mode::Work(edits, phase) => {
                 let bad = proc.sloppy(&mut self.rng, 60);
@@ -263,6 +282,24 @@ impl World {
             }
         }
         Wish::Nothing
+    }
+
+    /// It has said what it could of its run's steps: what it does then.
+    pub fn steps_said(&mut self, epoch: Epoch, through: bool, could: bool) {
+        let Some(proc) = self.procs.get_mut(&epoch).filter(|proc| proc.alive) else { return };
+        proc.has_steps = !through;
+        proc.mode = match (through, could) {
+            (true, _) => Mode::Work(0, Phase::Done),
+            (false, true) => Mode::Work(1, Phase::Done),
+            // A command or a verifier is under way.
+            (false, false) => Mode::Wait,
+        };
+        let waits = proc.mode == Mode::Wait;
+        if waits && self.is_typed(epoch) {
+            self.turn_over(epoch);
+        } else {
+            self.agent_again(epoch, 300_000);
+        }
     }
 
     /// Commits, pushes and signals; each of these may be forgotten.
@@ -362,12 +399,12 @@ impl World {
 
     fn repair(&mut self, tree: &Tree) {
         let Some(worktree) = self.git.trees.get(tree) else { return };
-        let mine = |w: &Written| w.issue == tree.number() && (w.bug || w.clash > 0);
+        let mine = |w: &Written| w.issue == tree.assignment().map(writer) && (w.bug || w.clash > 0);
         let content: Content = self.git.tree_content(worktree);
         let wrong: Vec<u64> =
             content.iter().filter(|(_, v)| mine(&self.git.versions[**v as usize])).map(|(f, _)| *f).collect();
         for file in wrong {
-            let written = Written { issue: tree.number(), at_attempt: self.attempt, ..Written::default() };
+            let written = Written { issue: Some(issue_of(tree)), at_attempt: self.attempt, ..Written::default() };
             let version = self.git.write(written);
             if let Some(worktree) = self.git.trees.get_mut(tree) {
                 worktree.dirty.insert(file, version);
@@ -464,7 +501,20 @@ impl World {
 
 /// Only jobs' trees are simulated.
 fn issue_of(tree: &Tree) -> IssueNumber {
-    tree.number().expect("a job's tree")
+    tree.assignment().map(writer).expect("a job's tree")
+}
+
+/// What a run writes is told from what issues' jobs write by a number that no issue has.
+pub fn writer(assignment: Assignment) -> IssueNumber {
+    match assignment {
+        Assignment::Issue(issue) => issue,
+        Assignment::Pull(pr) => IssueNumber(pr.0),
+        Assignment::Run(run) => IssueNumber(OF_RUNS + run.0),
+    }
+}
+
+fn first_phase(start: &StartSession) -> Phase {
+    if start.task.is_some() { Phase::Done } else { Phase::AwaitingCi }
 }
 
 fn role_of(tree: &Tree) -> Role {

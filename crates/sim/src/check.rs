@@ -7,6 +7,7 @@ mod people;
 mod pull_reviews;
 mod removed;
 mod reviews;
+mod runs;
 mod sessions;
 mod stacks;
 mod told;
@@ -56,6 +57,7 @@ pub struct Checker {
     /// Jobs that ended because nothing was heard from their agent.
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
+    runs: runs::Seen,
     commits: usize,
     /// Live sessions that a person has, or that are paused, and until when.
     held: BTreeMap<Epoch, (Time, bool)>,
@@ -117,6 +119,7 @@ impl Checker {
         self.agents_are_no_people(world, entries);
         self.nobody_is_blocked_by_weather(world, floor);
         self.reviews_of_pulls_are_only_that(world, floor, outbox);
+        self.runs_are_carried_out_once(world, floor);
     }
 
     /// 7: what may work later is waited for. It ends no job and no entry.
@@ -219,7 +222,7 @@ impl Checker {
                 | Action::Escalate { job: j, .. } => *j == job.id,
                 Action::EditLabels { issue, .. }
                 | Action::Comment { issue, .. }
-                | Action::CloseIssue { issue, .. } => *issue == job.number(),
+                | Action::CloseIssue { issue, .. } => Some(*issue) == job.number(),
                 Action::ClosePr { pr, .. } => job.pr == Some(*pr),
                 _ => false,
             };
@@ -275,6 +278,14 @@ impl Checker {
         }
     }
 
+    /// Whether somebody was told about a job.
+    fn is_told(&self, job: &Job) -> bool {
+        match job.number() {
+            Some(number) => self.told.contains(&number),
+            None => self.told_of.contains(&job.assignment.to_string()),
+        }
+    }
+
     /// 7: what is left at the end waits for a person, and a person was told. `room`: the floor takes another
     /// job.
     pub fn at_the_end(&self, world: &mut World, floor: &Floor, project: &ProjectName, room: bool) {
@@ -282,6 +293,7 @@ impl Checker {
         self.nothing_on_the_forge_was_missed(world, floor, project, room);
         self.nothing_is_left_on_its_way(world, floor);
         self.pulls_are_looked_at(world, floor, project, room);
+        self.no_run_is_left(world, floor, room);
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_none()) {
             if !self.told_of.contains(&entry.branch) && floor.waits_for_branch(entry).is_none() {
                 let text = format!("{} is left in the queue and nobody knows", entry.branch);
@@ -300,7 +312,7 @@ impl Checker {
                 }
                 _ => false,
             };
-            if !waits || !self.told.contains(&job.number()) {
+            if !waits || !self.is_told(job) {
                 let text = format!("job {} is left {} and nobody knows", job.id, job.state.name());
                 world.broken("7 every wait has a deadline", text);
             }
@@ -316,6 +328,7 @@ fn job_end(job: &Job) -> &'static str {
         Some(End::Cancelled) => "job cancelled",
         Some(End::Refused) => "job refused",
         Some(End::Reviewed) => "person's change reviewed",
+        Some(End::Done) => "run done",
         None => "job waits for a person",
     }
 }

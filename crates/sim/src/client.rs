@@ -121,7 +121,7 @@ impl Client {
         let unread: Vec<String> =
             start.resume.iter().flat_map(|r| &r.unread).map(|u| u.text.clone()).collect();
         let prompt =
-            format!("Session {} of #{}\n{}", start.epoch, start.assignment.number(), unread.join("\n"));
+            format!("Session {} of {}\n{}", start.epoch, start.assignment.mention(), unread.join("\n"));
         Client {
             prompt: prompt.trim().to_owned(),
             unread,

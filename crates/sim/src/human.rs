@@ -3,6 +3,7 @@
 mod asks;
 mod branches;
 mod pulls;
+pub mod runs;
 mod targets;
 
 use crate::forge::{Changed, Issue, Review};
@@ -65,6 +66,9 @@ pub enum Whim {
     Carry,
     /// Wants to know whether a branch of their own would land.
     TryBranch,
+    /// Wants a formula carried out; and not any more.
+    AskForRun,
+    CancelRun,
     /// Looks at what is waiting for a person, and sometimes acts.
     LookAround,
 }
@@ -151,7 +155,7 @@ impl World {
             Whim::PutRight => return self.put_right(project, floor),
             Whim::TakeJob => {
                 let live: Vec<IssueNumber> =
-                    floor.live_jobs(project).map(shopfloor_core::state::Job::number).collect();
+                    floor.live_jobs(project).filter_map(shopfloor_core::state::Job::number).collect();
                 let issue = *self.rng.pick(&live)?;
                 self.saw("person took a job");
                 self.say(format!("person takes #{issue}"));
@@ -159,9 +163,10 @@ impl World {
             }
             Whim::HandBack => {
                 let job = floor.live_jobs(project).find(|job| job.taken.is_some())?;
+                let issue = job.number()?;
                 self.saw("person handed a job back");
-                self.say(format!("person hands #{} back", job.number()));
-                return Some(Event::HandedBack { project: project.clone(), issue: job.number() });
+                self.say(format!("person hands #{issue} back"));
+                return Some(Event::HandedBack { project: project.clone(), issue });
             }
             Whim::PauseWork | Whim::ResumeWork => {
                 self.saw("agents paused");
@@ -250,6 +255,8 @@ impl World {
                 let verdict = if self.rng.permille(500) { Verdict::Approve } else { Verdict::RequestChanges };
                 self.review_pr(verdict);
             }
+            Whim::AskForRun => return Some(self.ask_for_run(project)),
+            Whim::CancelRun => return self.cancel_run(project, floor),
             Whim::LookAround => return self.look_around(project, floor),
         }
         None
@@ -294,20 +301,21 @@ impl World {
         }
         for job in floor.live_jobs(project) {
             match &job.state {
-                JobState::NeedsHuman { .. } if may_merge(floor, job).is_ok() && self.rng.permille(500) => {
+                JobState::NeedsHuman { .. }
+                    if job.issue().is_some() && may_merge(floor, job).is_ok() && self.rng.permille(500) => {
                     self.saw("person asked to merge");
-                    let (project, issue) = (project.clone(), job.number());
+                    let (project, issue) = (project.clone(), job.number()?);
                     return Some(Event::MergeAsked { project, issue, urgent: false, alone: false });
                 }
-                JobState::NeedsHuman { .. } if self.rng.permille(800) => {
+                JobState::NeedsHuman { asked, .. } if self.rng.permille(800) => {
                     self.saw("question answered");
-                    self.say(format!("person answers #{}", job.number()));
+                    self.say(format!("person answers {}", job.assignment.mention()));
                     let text = "A".to_owned();
                     return Some(Event::Answered {
                         project: project.clone(),
                         issue: job.number(),
                         text,
-                        question: None,
+                        question: job.assignment.run().map(|_| asked.id),
                     });
                 }
                 JobState::Reviewing { .. } if self.rng.permille(500) => {

@@ -212,6 +212,16 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
             plan.push((hours(hour, rng), *rng.pick(&whims).expect("not empty")));
         }
     }
+    // Drawn by themselves.
+    if world.wishes.permille(300) {
+        for _ in 0..world.wishes.range(1, 3) {
+            let at = now + Duration::from_secs(world.wishes.below(5 * 3600));
+            plan.push((at, Whim::AskForRun));
+            if world.wishes.permille(150) {
+                plan.push((at + Duration::from_secs(world.wishes.below(3600)), Whim::CancelRun));
+            }
+        }
+    }
     for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
         plan.push((hours(look, rng), Whim::LookAround));
         if rng.permille(120) {

@@ -12,9 +12,12 @@ use crate::store::CrashingStore;
 use crate::together::{self, Together, of_project};
 use crate::trouble::Stir;
 use crate::world::{Crash, Mutation, Worlds};
-use shopfloor_core::event::Event;
+use crate::human::runs::next_step;
+use shopfloor_core::event::{Event, StepSaid};
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::phase::{Phase, PhaseReport};
+use shopfloor_core::state::Run;
+use shopfloor_core::step::may_say;
 use shopfloor_core::time::Time;
 use shopfloor_engine::{Engine, Task};
 use shopfloor_store::memory::MemoryStore;
@@ -257,8 +260,10 @@ impl Sim {
         match what {
             Happening::Agent(epoch) => {
                 let wish = shared.lock().agent_act(epoch);
-                if let Wish::TakeMessage(epoch) = wish {
-                    self.take_message(number, epoch);
+                match wish {
+                    Wish::Nothing => {}
+                    Wish::TakeMessage(epoch) => self.take_message(number, epoch),
+                    Wish::SayStep(epoch) => self.say_step(number, epoch),
                 }
             }
             Happening::Client(epoch, stir) => shared.lock().stir(epoch, stir),
@@ -389,6 +394,33 @@ impl Sim {
         proc.read(&text, &mut world.rng);
         let at = world.now + Duration::from_millis(world.rng.range(500, 120_000));
         world.agent_acts.push((at, epoch));
+    }
+
+    /// What `shopfloor step done` and `step skip` do for an agent.
+    fn say_step(&mut self, number: usize, epoch: Epoch) {
+        self.refresh();
+        let floor = self.cli.floor();
+        let run = floor.sessions.get(&epoch).and_then(|session| floor.run_of(session.job));
+        let next = run.and_then(next_step);
+        let (through, late) = (run.is_none_or(Run::is_through), {
+            let mut world = self.worlds.at(number).lock();
+            world.rng.permille(40)
+        });
+        let first = run.and_then(|run| run.recipe.steps.first()).map(|step| step.id.clone());
+        // Now and then of one that is over, or not its own.
+        if let Some(step) = if late { first } else { next.clone() } {
+            let skip = self.worlds.at(number).lock().rng.permille(100);
+            let may = may_say(self.cli.floor(), epoch, &step).is_ok();
+            self.worlds.at(number).lock().saw(match (may, skip) {
+                (false, _) => "step refused",
+                (true, true) => "step passed over",
+                (true, false) => "step done",
+            });
+            let said = StepSaid { step, skip, note: "so it is".to_owned() };
+            self.submit_from_outside(&Event::StepSaid { epoch, said });
+        }
+        let mut world = self.worlds.at(number).lock();
+        world.steps_said(epoch, through, next.is_some());
     }
 
     /// Schedules what the worlds asked for, and checks everything.

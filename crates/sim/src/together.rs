@@ -44,6 +44,7 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         pulls: |row| row.project == *project;
         staff: |row| row.project == *project;
         tries: |row| row.project == *project;
+        runs: |row| row.project == *project;
     }
     Cow::Owned(own)
 }

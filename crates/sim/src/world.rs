@@ -7,6 +7,7 @@ use crate::agents::Proc;
 use crate::client::Client;
 use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
+use crate::ports::steps::Commands;
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::effect::{CiVerdict, EntryEnd};
@@ -55,6 +56,8 @@ pub enum Mutation {
     ForgetsWhatItPublished,
     /// Whoever asks for what is a person's gets it.
     AsksNobodyWhoTheyAre,
+    /// A run's command that has ended is run again.
+    RunsStepsAgain,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -140,6 +143,10 @@ pub struct World {
     /// Commands about the end of an entry that are recorded as begun, and how often each was begun.
     pub begun: BTreeSet<(EntryId, EntryEnd)>,
     pub told: BTreeMap<(EntryId, EntryEnd), u32>,
+    /// The commands of runs.
+    pub commands: Commands,
+    /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
+    pub wishes: Rng,
     /// What was escalated: for which job, why, and about what.
     pub escalated: BTreeSet<(JobId, String, String)>,
     /// Worktrees in which the setup was run, how often, and the port of each.
@@ -215,6 +222,8 @@ impl World {
             begun: BTreeSet::new(),
             told: BTreeMap::new(),
             escalated: BTreeSet::new(),
+            commands: Commands::default(),
+            wishes: Rng::new(seed ^ 0xf0_4111a),
             set_up: BTreeMap::new(),
             setup_fails: None,
             finished: BTreeMap::new(),

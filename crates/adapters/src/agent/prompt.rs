@@ -1,6 +1,7 @@
 //! What an agent is told at its start: a template with the issue and the work so far filled in, within a
 //! budget. Everything from outside is neutralised and stands between markers that say so.
 
+mod task;
 mod texts;
 
 pub use texts::sealed;
@@ -58,16 +59,20 @@ pub fn render(
     let unread = unread(start, &mut room);
     let number = start.assignment.number();
     let of_people = briefing.pull.as_ref().filter(|_| matches!(start.assignment, Assignment::Pull(_)));
-    let issue_text = match of_people {
-        Some(pull) => pull_text(pull, briefing, &mut room),
-        None => issue_text(number, briefing, &mut room),
+    let issue_text = match (of_people, number) {
+        (Some(pull), _) => pull_text(pull, briefing, &mut room),
+        (None, Some(number)) => issue_text(number, briefing, &mut room),
+        (None, None) => String::new(),
     };
+    let task = start.task.as_deref().map(|task| task::task(task, briefing, &mut room)).unwrap_or_default();
     let change = change(start, briefing, &mut room);
     let resume = format!("{}{}", hazards(briefing), resume(start, briefing, &unread, &mut room));
-    let issue = of_people.map_or(Some(number), |pull| pull.text.issue);
+    let issue = of_people.map_or(number, |pull| pull.text.issue);
     let issue = issue.map_or_else(|| "none".to_owned(), |issue| issue.to_string());
     let pr = start.pr.unwrap_or_default().to_string();
     let title = of_people.map_or(&briefing.issue.title, |pull| &pull.text.title);
+    let run = start.assignment.run().map(|run| run.to_string()).unwrap_or_default();
+    let formula = start.task.as_ref().map_or("", |task| task.formula.as_str());
     let values = [
         ("project", start.project.as_str()),
         ("issue", issue.as_str()),
@@ -77,11 +82,14 @@ pub fn render(
         ("pr", pr.as_str()),
         ("head", start.head.as_ref().map_or("HEAD", |head| head.as_str())),
         ("issue_text", issue_text.as_str()),
+        ("run", run.as_str()),
+        ("formula", formula),
+        ("task", task.as_str()),
         ("resume", resume.as_str()),
         ("change", change.as_str()),
     ];
     let part = if of_people.is_some() { "-people" } else { "" };
-    let task = templates.fill(start.role, part, &values)?;
+    let task = templates.fill((start.role, start.assignment), part, &values)?;
     Ok(Prompt { task, protocol: protocol(start, primary, delivery, templates)? })
 }
 
@@ -182,9 +190,9 @@ pub fn protocol(
     delivery: DeliveryMode,
     templates: &Templates,
 ) -> Result<String, String> {
-    let messages = texts::messages(delivery);
+    let messages = texts::messages(delivery, start.assignment.run().is_some());
     let values = [("branch", start.branch.as_str()), ("primary", primary), ("messages", messages.as_str())];
-    let text = templates.fill(start.role, "-protocol", &values)?;
+    let text = templates.fill((start.role, start.assignment), "-protocol", &values)?;
     Ok(format!("{PROTOCOL}\n{text}"))
 }
 

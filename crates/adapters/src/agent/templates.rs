@@ -2,20 +2,25 @@
 //! floor's. A placeholder that nobody fills is an error, never an empty text.
 
 use shopfloor_core::fill;
-use shopfloor_core::ids::Role;
+use shopfloor_core::ids::{Assignment, Role};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Their names and texts, as they are in the program.
-const EMBEDDED: [(&str, &str); 5] = [
+const EMBEDDED: [(&str, &str); 7] = [
     ("dev", include_str!("prompts/dev.md")),
     ("dev-protocol", include_str!("prompts/dev-protocol.md")),
     ("review", include_str!("prompts/review.md")),
     ("review-people", include_str!("prompts/review-people.md")),
     ("review-protocol", include_str!("prompts/review-protocol.md")),
+    ("run", include_str!("prompts/run.md")),
+    ("run-protocol", include_str!("prompts/run-protocol.md")),
 ];
+
+/// For whoever carries out a formula, whatever their role.
+const OF_RUNS: &str = "run";
 
 /// Where a project has its own.
 const PROMPTS: &str = ".shopfloor/prompts";
@@ -42,9 +47,15 @@ impl Templates {
         Templates { project: project.clone(), floor, chosen }
     }
 
-    /// A role's template, or a part of it such as `-protocol`, filled in. The error names the file.
-    pub(super) fn fill(&self, role: Role, part: &str, values: &fill::Values<'_>) -> Result<String, String> {
-        let (text, origin) = self.load(role, part)?;
+    /// The template for a role's work, or a part of it such as `-protocol`, filled in. The error names the file.
+    pub(super) fn fill(
+        &self,
+        (role, assignment): (Role, Assignment),
+        part: &str,
+        values: &fill::Values<'_>,
+    ) -> Result<String, String> {
+        let own = if assignment.run().is_some() { OF_RUNS } else { role.profile().prompt };
+        let (text, origin) = self.load(own, part)?;
         fill::text(&text, values).map_err(|e| {
             let known: Vec<String> = values.iter().map(|(name, _)| format!("{{{name}}}")).collect();
             format!("the prompt template {origin} cannot be used: {e}; it may use {}", known.join(", "))
@@ -52,7 +63,7 @@ impl Templates {
     }
 
     /// A chosen template has to exist; its parts may be missing, and are then the role's own.
-    fn load(&self, role: Role, part: &str) -> Result<(String, String), String> {
+    fn load(&self, own: &str, part: &str) -> Result<(String, String), String> {
         if let Some(chosen) = &self.chosen {
             let name = format!("{chosen}{part}");
             match self.in_folders(&name)? {
@@ -66,7 +77,7 @@ impl Templates {
                 None => {}
             }
         }
-        let name = format!("{}{part}", role.profile().prompt);
+        let name = format!("{own}{part}");
         if let Some(found) = self.in_folders(&name)? {
             return Ok(found);
         }
@@ -102,6 +113,7 @@ fn read(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shopfloor_core::ids::IssueNumber;
 
     #[test]
     fn the_projects_template_goes_before_the_floors_and_the_embedded() {
@@ -110,8 +122,9 @@ mod tests {
         let own =
             |name: &str, text: &str| BTreeMap::from([(format!("{PROMPTS}/{name}.md"), text.to_owned())]);
         let values = [("issue", "7"), ("messages", "m")];
+        let issue = Assignment::Issue(IssueNumber(7));
         let filled = |project: &BTreeMap<String, String>, role, part| {
-            Templates::new(project, floor.clone(), None).fill(role, part, &values)
+            Templates::new(project, floor.clone(), None).fill((role, issue), part, &values)
         };
         let none = BTreeMap::new();
         let protocol = filled(&none, Role::REVIEW, "-protocol").unwrap();
@@ -132,7 +145,7 @@ mod tests {
         assert!(filled(&none, Role::DEV, "").unwrap_err().contains("more than"));
         // One that was chosen has to be there, but not its parts.
         let chosen = |project: &BTreeMap<String, String>, role, part| {
-            Templates::new(project, floor.clone(), Some("careful".into())).fill(role, part, &values)
+            Templates::new(project, floor.clone(), Some("careful".into())).fill((role, issue), part, &values)
         };
         let missing = chosen(&none, Role::DEV, "").unwrap_err();
         assert!(missing.contains("no prompt template careful.md"), "{missing}");

@@ -50,7 +50,7 @@ pub(super) fn save_report(
 
 /// Notes that nobody wants the run any more: written before its processes are ended, and checked after each
 /// one is started.
-pub(super) fn cancel(folder: &Path) -> io::Result<()> {
+pub(crate) fn cancel(folder: &Path) -> io::Result<()> {
     write_atomic(&folder.join("cancelled"), b"", 0o600)
 }
 
@@ -82,6 +82,6 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-fn save(path: &Path, value: &impl Serialize) -> io::Result<()> {
+pub(crate) fn save(path: &Path, value: &impl Serialize) -> io::Result<()> {
     write_atomic(path, &serde_json::to_vec(value)?, 0o600)
 }

@@ -120,6 +120,7 @@ refuse() {
 }
 [ -z "${SHOPFLOOR_CI_RUN+set}" ] || refuse "$1" "a project's checks may not push"
 [ -z "${SHOPFLOOR_SETUP+set}" ] || refuse "$1" "a worktree's setup may not push"
+[ -z "${SHOPFLOOR_STEP+set}" ] || refuse "$1" "a run's commands may not push"
 if [ -z "${SHOPFLOOR_SESSION+set}" ]; then
     [ -z "${SHOPFLOOR_FACTORY+set}" ] || exit 0
     here=$(pwd -P) && project=${here%/*} && floor=${project%/*/*}

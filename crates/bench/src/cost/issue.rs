@@ -58,7 +58,7 @@ fn work_through(floor: &BenchFloor, count: u32) -> Result<()> {
         let made = floor.output(floor.shopfloor().args(["issue", "add", &title, "--label", "backlog"]))?;
         let issue: IssueNumber = made.trim_start_matches('#').parse()?;
         let end = floor.await_state("the issue is done", |state| {
-            state.jobs.iter().find(|job| job.number() == issue)?.end()
+            state.jobs.iter().find(|job| job.number() == Some(issue))?.end()
         })?;
         if end != End::Merged {
             bail!("issue {issue} ended {}", end.name());

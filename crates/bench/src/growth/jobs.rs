@@ -63,7 +63,7 @@ fn tenths(floor: &BenchFloor, daemon: &Daemon, jobs: u64) -> Result<Vec<Part>> {
         engine.refresh()?;
         let ended: Vec<&Job> = engine.floor().jobs.iter().filter(|job| !job.is_live()).collect();
         if let Some(job) = ended.iter().find(|job| job.end() != Some(End::Merged)) {
-            bail!("the job for issue {} ended otherwise: {:?}", job.number(), job.reason);
+            bail!("the job for {} ended otherwise: {:?}", job.assignment, job.reason);
         }
         if ended.len() as u64 >= jobs * (parts.len() as u64 + 1) / PARTS {
             let cpu = FloorUse::of(floor, daemon.pid())?.total();

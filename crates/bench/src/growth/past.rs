@@ -64,7 +64,7 @@ pub fn live_through(floor: &BenchFloor, count: u64) -> Result<()> {
     let live = forge.create_issue(&floor.project(), &live)?;
     let _daemon = floor.up()?;
     floor.await_state("the forge is read, and its last issue worked on", |state| {
-        state.jobs.iter().find(|job| job.number() == live)?.session
+        state.jobs.iter().find(|job| job.number() == Some(live))?.session
     })?;
     Ok(())
 }

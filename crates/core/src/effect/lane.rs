@@ -20,6 +20,10 @@ impl Action {
             // A session is started and ended in its job's lane: never two at once on one worktree.
             Action::StartSession(start) => format!("job:{}", start.job),
             Action::EndSession { job, .. } => format!("job:{job}"),
+            // In the worktree, so before whatever is done to that next.
+            Action::RunStep(step) => format!("job:{}", step.job),
+            Action::VerifyStep(claim) => format!("job:{}", claim.job),
+            Action::StopStep { run, .. } => format!("stop:{run}"),
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
             Action::RingInbox { epoch, .. } => format!("inbox:{epoch}"),
             Action::RunCi { run, .. } => format!("ci:{run}"),
@@ -114,6 +118,9 @@ impl Action {
         match self {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
+            Action::RunStep(_) => "run_step",
+            Action::StopStep { .. } => "stop_step",
+            Action::VerifyStep(_) => "verify_step",
             Action::CheckAgents { .. } => "check_agents",
             Action::EndSession { .. } => "end_session",
             Action::Checkpoint { .. } => "checkpoint",

@@ -146,6 +146,23 @@ pub struct SetupFailed {
     pub excerpt: String,
 }
 
+/// How a step's command ended: its exit code, or in words why there is none; and what it printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRan {
+    pub code: Option<i32>,
+    pub how: String,
+    /// Bounded, and redacted.
+    pub output: String,
+}
+
+/// Whether what a step was to bring about is there; if not, why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepVerified {
+    pub there: bool,
+    #[serde(default)]
+    pub why: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStarted {
     pub tmux: String,
@@ -384,6 +401,8 @@ pub enum Outcome {
     Labelled(Labelled),
     WorktreeReady(WorktreeReady),
     SetupFailed(SetupFailed),
+    StepRan(StepRan),
+    StepVerified(StepVerified),
     SessionStarted(SessionStarted),
     SessionEnded(SessionEnded),
     Checkpoint(Checkpoint),

@@ -9,6 +9,8 @@ impl Action {
         match self {
             Action::RingInbox { .. } => None,
             Action::StartSession(start) => Some(&start.project),
+            Action::RunStep(step) => Some(&step.project),
+            Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
             Action::PrepareWorktree { project, .. }
             | Action::EndSession { project, .. }
@@ -41,6 +43,7 @@ impl Action {
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }
             | Action::CheckAgents { project }
+            | Action::StopStep { project, .. }
             | Action::Tidy(Tidy { project, .. }) => Some(project),
         }
     }
@@ -51,15 +54,15 @@ impl Action {
             Action::StartSession(StartSession { assignment, .. })
             | Action::EndSession { assignment, .. }
             | Action::MoveReview { assignment, .. }
-            | Action::ReleaseWorktree { assignment, .. } => Some(assignment.number()),
-            Action::PrepareWorktree { issue, .. }
-            | Action::Checkpoint { issue, .. }
-            | Action::PushBranch { issue, .. }
-            | Action::OpenPr { issue, .. }
-            | Action::EditLabels { issue, .. }
+            | Action::ReleaseWorktree { assignment, .. }
+            | Action::PrepareWorktree { assignment, .. }
+            | Action::Checkpoint { assignment, .. }
+            | Action::PushBranch { assignment, .. }
+            | Action::OpenPr { assignment, .. }
+            | Action::Escalate { assignment, .. } => assignment.number(),
+            Action::EditLabels { issue, .. }
             | Action::Comment { issue, .. }
-            | Action::CloseIssue { issue, .. }
-            | Action::Escalate { issue, .. } => Some(*issue),
+            | Action::CloseIssue { issue, .. } => Some(*issue),
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
             Action::Tell(telling) => telling.issue,
             _ => None,

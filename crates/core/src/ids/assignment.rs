@@ -1,6 +1,6 @@
 //! What a session works on, and the names that follow from it.
 
-use super::{Epoch, IssueNumber, PrNumber, ProjectName, Role};
+use super::{Epoch, IssueNumber, PrNumber, ProjectName, Role, RunNumber};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -12,6 +12,8 @@ pub enum Assignment {
     Issue(IssueNumber),
     /// A pull request that no job carries: a review, as advice to whoever made it.
     Pull(PrNumber),
+    /// A run of a formula.
+    Run(RunNumber),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -28,6 +30,7 @@ enum Kind {
     #[default]
     Issue,
     Review,
+    Run,
 }
 
 impl From<Stored> for Assignment {
@@ -35,6 +38,7 @@ impl From<Stored> for Assignment {
         match kind {
             Kind::Issue => Assignment::Issue(IssueNumber(issue)),
             Kind::Review => Assignment::Pull(PrNumber(issue)),
+            Kind::Run => Assignment::Run(RunNumber(issue)),
         }
     }
 }
@@ -44,6 +48,7 @@ impl From<Assignment> for Stored {
         match assignment {
             Assignment::Issue(issue) => Stored { kind: Kind::Issue, issue: issue.0 },
             Assignment::Pull(pr) => Stored { kind: Kind::Review, issue: pr.0 },
+            Assignment::Run(run) => Stored { kind: Kind::Run, issue: run.0 },
         }
     }
 }
@@ -52,16 +57,47 @@ impl Assignment {
     pub fn issue(self) -> Option<IssueNumber> {
         match self {
             Assignment::Issue(issue) => Some(issue),
-            Assignment::Pull(_) => None,
+            Assignment::Pull(_) | Assignment::Run(_) => None,
         }
     }
 
-    /// The number that people know it by, and that sessions, agents and folders are named after: a forge numbers
-    /// issues and pull requests together.
-    pub fn number(self) -> IssueNumber {
+    pub fn run(self) -> Option<RunNumber> {
         match self {
-            Assignment::Issue(issue) => issue,
-            Assignment::Pull(pr) => IssueNumber(pr.0),
+            Assignment::Run(run) => Some(run),
+            Assignment::Issue(_) | Assignment::Pull(_) => None,
+        }
+    }
+
+    /// The number that it has on the forge, which numbers issues and pull requests together. A run has none.
+    pub fn number(self) -> Option<IssueNumber> {
+        match self {
+            Assignment::Issue(issue) => Some(issue),
+            Assignment::Pull(pr) => Some(IssueNumber(pr.0)),
+            Assignment::Run(_) => None,
+        }
+    }
+
+    /// What sessions, agents and folders are named after: `7`, or for a run `r7`.
+    pub fn tag(self) -> String {
+        match self {
+            Assignment::Run(run) => format!("r{run}"),
+            Assignment::Issue(IssueNumber(number)) | Assignment::Pull(PrNumber(number)) => number.to_string(),
+        }
+    }
+
+    /// How texts for people name it: `#7`, `run 7`.
+    pub fn mention(self) -> String {
+        match self.number() {
+            Some(number) => format!("#{number}"),
+            None => self.to_string(),
+        }
+    }
+
+    /// What has that tag. Whether a number is a pull request's, it does not say.
+    pub fn tagged(tag: &str) -> Option<Assignment> {
+        match tag.strip_prefix('r') {
+            Some(run) => run.parse().ok().map(Assignment::Run),
+            None => tag.parse().ok().map(Assignment::Issue),
         }
     }
 }
@@ -72,6 +108,7 @@ impl fmt::Display for Assignment {
         match self {
             Assignment::Issue(issue) => write!(f, "issue #{issue}"),
             Assignment::Pull(pr) => write!(f, "pull request #{pr}"),
+            Assignment::Run(run) => write!(f, "run {run}"),
         }
     }
 }
@@ -89,5 +126,5 @@ pub fn agent_name(role: Role, project: &ProjectName, assignment: Assignment) -> 
 
 /// The same without the role.
 pub fn short_name(project: &ProjectName, assignment: Assignment) -> String {
-    format!("{project}-{}", assignment.number())
+    format!("{project}-{}", assignment.tag())
 }

@@ -53,7 +53,7 @@ const DEVELOPER: Profile = Profile {
     checkout: Checkout::Branch,
     prompt: "dev",
     users_servers: true,
-    may: &[Capability::Inbox, Capability::Look, Capability::Comment, Capability::Propose],
+    may: &[Capability::Inbox, Capability::Step, Capability::Look, Capability::Comment, Capability::Propose],
 };
 
 /// It looks at others' work, and gets no servers unless somebody says so.
@@ -72,6 +72,11 @@ impl Role {
     pub const REVIEW: Role = Role::built_in("review");
     /// The roles that the factory gives work to.
     pub const STAFF: [Role; 2] = [Role::DEV, Role::REVIEW];
+
+    /// What is stored without a role was a developer's.
+    pub fn dev() -> Role {
+        Role::DEV
+    }
 
     const fn built_in(name: &str) -> Role {
         let (mut bytes, mut at) = ([0; NAME_BYTES_MAX], 0);

@@ -2,7 +2,7 @@
 
 use super::{Memo, SeenReview};
 use crate::ids::{
-    Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, RunId,
+    Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, Role, RunId,
     Sha, Target,
 };
 use crate::policy::Policy;
@@ -20,6 +20,8 @@ pub enum Goal {
     Review,
     /// Verifying that there is nothing to do, as the agent says.
     Nothing,
+    /// A run is through: what it left on its branch is to land.
+    Land,
 }
 
 /// How a job ended.
@@ -37,6 +39,8 @@ pub enum End {
     Refused,
     /// It was to review a pull request, and has done so.
     Reviewed,
+    /// It was a run of a formula, which is through and left nothing to land.
+    Done,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +59,8 @@ pub enum JobState {
         #[serde(default)]
         successor_due: bool,
     },
+    /// A command of its run's own is under way, and no agent works.
+    RunningStep,
     /// The agent works.
     Working,
     /// The branch is being pushed and its pull request opened. The serialized name is older than the code's, and
@@ -113,6 +119,7 @@ impl End {
             End::Cancelled => "cancelled",
             End::Refused => "refused",
             End::Reviewed => "reviewed",
+            End::Done => "done",
         }
     }
 }
@@ -123,6 +130,7 @@ impl JobState {
             JobState::Preparing => "preparing",
             JobState::Starting => "starting",
             JobState::Respawning { .. } => "respawning",
+            JobState::RunningStep => "running_step",
             JobState::Working => "working",
             JobState::Pushing { .. } => "publishing",
             JobState::Checking { .. } => "checking",
@@ -160,6 +168,9 @@ pub struct Job {
     /// A job for a pull request has no developer and changes nothing on the branch.
     #[serde(flatten)]
     pub assignment: Assignment,
+    /// Who works on its branch.
+    #[serde(default = "Role::dev")]
+    pub role: Role,
     pub project: ProjectName,
     pub title: String,
     pub branch: String,
@@ -220,6 +231,7 @@ impl Job {
         Job {
             id,
             assignment,
+            role: Role::DEV,
             project,
             title: String::new(),
             branch,
@@ -257,14 +269,14 @@ impl Job {
         self.assignment.issue()
     }
 
-    /// The number that people know it by.
-    pub fn number(&self) -> IssueNumber {
+    /// The number that it has on the forge, if it has one.
+    pub fn number(&self) -> Option<IssueNumber> {
         self.assignment.number()
     }
 
     /// The same with its project: issues are found by that.
-    pub fn place(&self) -> (ProjectName, IssueNumber) {
-        (self.project.clone(), self.number())
+    pub fn place(&self) -> Option<(ProjectName, IssueNumber)> {
+        Some((self.project.clone(), self.number()?))
     }
 
     /// The session that has this duty in the job now.

@@ -162,7 +162,7 @@ impl Floor {
 
     /// The session that reviewed, or reviews, a pull request that no job carries, if it has not ended.
     pub fn review_left(&self, project: &ProjectName, pr: PrNumber) -> Option<&Session> {
-        let here = |s: &&Session| s.project == *project && s.assignment.number().0 == pr.0;
+        let here = |s: &&Session| s.project == *project && s.assignment.number() == Some(IssueNumber(pr.0));
         self.sessions.iter().filter(here).find(|s| s.state != SessionState::Ended)
     }
 

@@ -1,7 +1,7 @@
 //! The work record: what an agent is doing, and how to continue should it die. There is one for each dev agent; a
 //! successor continues its predecessor's.
 
-use crate::ids::{Epoch, IssueNumber, ProjectName, Sha};
+use crate::ids::{Assignment, RunNumber, Epoch, IssueNumber, ProjectName, Sha};
 use crate::table::Record;
 use crate::texts::FirstLine;
 use crate::time::Time;
@@ -76,9 +76,12 @@ pub struct WorkRecord {
     /// `{role}-{name}`.
     #[serde(rename = "identity_name")]
     pub agent: String,
-    /// The issue.
+    /// The issue, if it is about one.
     #[serde(rename = "current_bead")]
-    pub issue: IssueNumber,
+    pub issue: Option<IssueNumber>,
+    /// The run of a formula, if it is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunNumber>,
     /// The project.
     #[serde(rename = "current_node")]
     pub project: ProjectName,
@@ -102,5 +105,14 @@ pub struct WorkRecord {
     /// Sessions that worked on it, the newest last; bounded.
     pub sessions: Vec<Epoch>,
     pub updated_at: Time,
+}
+
+impl WorkRecord {
+    pub fn assignment(&self) -> Assignment {
+        match (self.run, self.issue) {
+            (Some(run), _) => Assignment::Run(run),
+            (None, issue) => Assignment::Issue(issue.unwrap_or_default()),
+        }
+    }
 }
 record!(WorkRecord, "record", Jobs, String, |r| r.agent.clone(), |k| k.clone());

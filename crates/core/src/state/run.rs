@@ -2,10 +2,11 @@
 
 use super::Floor;
 use crate::ids::{FormulaName, JobId, ProjectName, RunNumber, ScheduleName, StepId};
-use crate::recipe::{Recipe, Step};
+use crate::recipe::{Context, Recipe, Step};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,7 +38,12 @@ pub enum RunState {
     /// There is no room for it yet.
     Waiting,
     /// The job carries it out.
-    Live { job: JobId },
+    Live {
+        job: JobId,
+        /// How it is to end, once its job has; else the job's own end says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<(RunResult, String)>,
+    },
     Ended {
         result: RunResult,
         /// Why, or what it came to.
@@ -134,18 +140,46 @@ impl Run {
         }
     }
 
+    /// Whether it is over, or about to be: nothing more is begun.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.state, RunState::Live { ending: Some(_), .. } | RunState::Ended { .. })
+    }
+
+    /// Whether anything of it is an agent's to do.
+    pub fn has_agent_steps(&self) -> bool {
+        self.recipe.steps.iter().any(|step| step.run.is_none() && !step.skipped)
+    }
+
     /// The job that carries it out, or did.
     pub fn job(&self) -> Option<JobId> {
         match self.state {
             RunState::Waiting => None,
-            RunState::Live { job } => Some(job),
+            RunState::Live { job, .. } => Some(job),
             RunState::Ended { job, .. } => job,
         }
     }
 
-    /// When it has to be over.
+    /// When it has to be through with its steps. What has become a change waits for reviews and the merge queue as
+    /// long as any other.
     pub fn due(&self) -> Option<Time> {
-        self.started_at.filter(|_| self.is_live()).map(|at| at + self.recipe.lifetime)
+        let ends = matches!(self.state, RunState::Live { ending: Some(_), .. });
+        let at = self.started_at.filter(|_| self.is_live() && !ends && !self.is_through())?;
+        Some(at + self.recipe.lifetime)
+    }
+
+    /// The step whose command, or whose verifier, is under way.
+    pub fn under_way(&self) -> Option<&Step> {
+        let mut steps = self.steps();
+        let is_at_it = |state: &StepState| matches!(state, StepState::Running { .. } | StepState::Claimed { .. });
+        steps.find(|(_, record)| is_at_it(&record.state)).map(|(step, _)| step)
+    }
+
+    /// Agent steps that can be worked on now.
+    pub fn open_steps(&self) -> impl Iterator<Item = &Step> {
+        let ready = |step: &Step, record: &StepRecord| {
+            step.run.is_none() && !record.state.is_over() && self.missing(step).is_empty()
+        };
+        self.steps().filter(move |(step, record)| ready(step, record)).map(|(step, _)| step)
     }
 
     pub fn steps(&self) -> impl Iterator<Item = (&Step, &StepRecord)> {
@@ -173,18 +207,43 @@ impl Run {
 
     /// Whether it is the agent's turn: one of its steps can be worked on.
     pub fn awaits_agent(&self) -> bool {
-        self.steps().any(|(step, record)| {
-            step.run.is_none() && !record.state.is_over() && self.missing(step).is_empty()
-        })
-    }
-
-    /// Whether anything of it is, or was, an agent's to do.
-    pub fn has_agent(&self) -> bool {
-        self.recipe.steps.iter().any(|step| step.run.is_none() && !step.skipped)
+        self.open_steps().next().is_some()
     }
 
     pub fn is_through(&self) -> bool {
         self.steps.iter().all(|record| record.state.is_over())
+    }
+}
+
+/// What a run's session is told to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub run: RunNumber,
+    pub formula: FormulaName,
+    pub description: String,
+    /// Who asked for it.
+    pub by: String,
+    pub vars: BTreeMap<String, String>,
+    pub context: Context,
+    /// The model, instead of the role's own.
+    pub model: Option<String>,
+    /// Each step with what is known of it.
+    pub steps: Vec<(Step, StepRecord)>,
+}
+
+impl Run {
+    pub fn task(&self) -> Task {
+        let recipe = &self.recipe;
+        Task {
+            run: self.number,
+            formula: recipe.formula.clone(),
+            description: recipe.description.clone(),
+            by: self.by.clone(),
+            vars: recipe.vars.clone(),
+            context: recipe.context.clone(),
+            model: recipe.model.clone(),
+            steps: self.steps().map(|(step, record)| (step.clone(), record.clone())).collect(),
+        }
     }
 }
 
@@ -196,6 +255,6 @@ impl Floor {
 
     /// The run that a job carries out.
     pub fn run_of(&self, job: JobId) -> Option<&Run> {
-        self.runs.iter().rev().find(|run| run.job() == Some(job))
+        self.runs.get(&self.jobs.get(&job)?.assignment.run()?)
     }
 }

@@ -2,8 +2,8 @@
 //! part of a loaded [`Floor`](super::Floor), so what they cost does not grow with a floor's history. Whatever is
 //! about one of them, an event or a command, takes it down first.
 
-use super::{Agent, Entry, Issue, Job, Session, WorkRecord};
-use crate::ids::{IssueNumber, ProjectName};
+use super::{Agent, Entry, Issue, Job, Run, Session, WorkRecord};
+use crate::ids::{Assignment, IssueNumber, ProjectName, RunNumber};
 use crate::table::Record;
 use std::fmt;
 
@@ -12,8 +12,20 @@ use std::fmt;
 pub enum Shelf {
     /// An issue or a pull request: a forge numbers them together.
     Number(ProjectName, IssueNumber),
+    /// A run of a formula.
+    Run(ProjectName, RunNumber),
     /// A branch. Those of jobs are found under their number as well.
     Branch(ProjectName, String),
+}
+
+impl Shelf {
+    pub fn of(project: &ProjectName, assignment: Assignment) -> Shelf {
+        match assignment {
+            Assignment::Issue(number) => Shelf::Number(project.clone(), number),
+            Assignment::Pull(number) => Shelf::Number(project.clone(), IssueNumber(number.0)),
+            Assignment::Run(run) => Shelf::Run(project.clone(), run),
+        }
+    }
 }
 
 /// As it is stored: neither `/` nor `:` is part of a project's name.
@@ -21,6 +33,7 @@ impl fmt::Display for Shelf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Shelf::Number(project, number) => write!(f, "{project}/{number}"),
+            Shelf::Run(project, run) => write!(f, "{project}/r{run}"),
             Shelf::Branch(project, branch) => write!(f, "{project}:{branch}"),
         }
     }
@@ -44,7 +57,7 @@ impl Shelvable for Issue {
 
 impl Shelvable for Job {
     fn shelf(&self) -> Shelf {
-        Shelf::Number(self.project.clone(), self.number())
+        Shelf::of(&self.project, self.assignment)
     }
 
     fn branch(&self) -> Option<Shelf> {
@@ -54,19 +67,25 @@ impl Shelvable for Job {
 
 impl Shelvable for Session {
     fn shelf(&self) -> Shelf {
-        Shelf::Number(self.project.clone(), self.assignment.number())
+        Shelf::of(&self.project, self.assignment)
     }
 }
 
 impl Shelvable for Agent {
     fn shelf(&self) -> Shelf {
-        Shelf::Number(self.project.clone(), self.assignment.number())
+        Shelf::of(&self.project, self.assignment)
     }
 }
 
 impl Shelvable for WorkRecord {
     fn shelf(&self) -> Shelf {
-        Shelf::Number(self.project.clone(), self.issue)
+        Shelf::of(&self.project, self.assignment())
+    }
+}
+
+impl Shelvable for Run {
+    fn shelf(&self) -> Shelf {
+        Shelf::Run(self.project.clone(), self.number)
     }
 }
 

@@ -114,11 +114,11 @@ impl super::Floor {
     pub fn outage_of(&self, job: &super::Job) -> Option<&Outage> {
         let at_login = |outage: &&Outage| self.login_dialog(outage).is_some_and(|s| s.job == job.id);
         match job.state {
-            super::JobState::Working => self.outage(&job.project, Role::DEV).filter(at_login),
+            super::JobState::Working => self.outage(&job.project, job.role).filter(at_login),
             super::JobState::Reviewing { .. } if job.reviewer.session.is_some() => {
                 self.outage(&job.project, Role::REVIEW).filter(at_login)
             }
-            super::JobState::Respawning { unstaffed: true, .. } => self.outage(&job.project, Role::DEV),
+            super::JobState::Respawning { unstaffed: true, .. } => self.outage(&job.project, job.role),
             super::JobState::Reviewing { .. } if job.reviewer.session.is_none() => {
                 self.outage(&job.project, Role::REVIEW)
             }

@@ -7,7 +7,7 @@
 //! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
-use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId};
+use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RunNumber};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ pub enum Due {
     Trouble(ProjectName),
     /// People are reminded that a configuration waits to be accepted.
     Config(ProjectName),
+    /// The run has to be through with its steps.
+    Run(RunNumber),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -73,6 +75,7 @@ impl Due {
             Due::Job(_) => "job",
             Due::Trouble(_) => "trouble",
             Due::Config(_) => "config",
+            Due::Run(_) => "run",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -98,6 +101,7 @@ impl fmt::Display for Due {
             Due::Queue(queue) | Due::Signing(queue) => {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
             }
+            Due::Run(run) => write!(f, "run {run}"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
@@ -152,6 +156,7 @@ impl Floor {
             let again = pin.differs.as_ref().map(|differs| differs.again_at);
             timer(again, Due::Config(pin.project.clone()))
         });
+        let runs = self.runs.iter().map(|run| timer(run.due(), Due::Run(run.number)));
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -164,7 +169,7 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all = records.chain(staff).chain(pins).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = records.chain(staff).chain(pins).chain(runs).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

@@ -31,6 +31,7 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 
 pub use attention::{READ_FORGE, is_wanted, read_lane};
+pub use runs::{NotAStep, may_run, may_say};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use shelving::wanted;
@@ -92,6 +93,7 @@ pub fn next_session(floor: &Floor, project: &ProjectName, issue: IssueNumber, ro
             Some(job) => job.target.clone(),
             None => row.and_then(|issue| floor.policy(project).target_of(&issue.labels).cloned()),
         },
+        task: None,
     }
 }
 
@@ -174,6 +176,7 @@ impl<'a> Turn<'a> {
             Event::ReviewAsked { project, pr, branch, head } => self.review_asked(project, *pr, branch, head),
             Event::RunAsked { project, ask } => self.run_asked(project, ask),
             Event::RunCancelled { project, run } => self.run_cancelled(project, *run),
+            Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

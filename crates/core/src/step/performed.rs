@@ -3,7 +3,7 @@
 
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
-use crate::effect::{Action, CiAbout, CiPurpose, CiReport, Outcome, Telling, Tidy};
+use crate::effect::{Action, CiAbout, CiPurpose, CiReport, Outcome, RunStep, Telling, Tidy, VerifyStep};
 use crate::event::NoteKind;
 use crate::ids::QueueId;
 use crate::texts::reasons;
@@ -23,6 +23,8 @@ impl Turn<'_> {
             (Action::PrepareWorktree { job, .. }, Outcome::SetupFailed(failed)) => {
                 self.setup_failed(*job, failed);
             }
+            (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
+            (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
             (Action::CheckAgents { project }, Outcome::AgentsChecked(seen)) => self.staff_seen(project, seen),
             (Action::StartSession(start), Outcome::SessionStarted(started)) => {
                 self.session_started(start, started);
@@ -138,7 +140,8 @@ impl Turn<'_> {
                 | Action::CommentPr { .. }
                 | Action::MovePr { .. }
                 | Action::CreateIssue { .. }
-                | Action::CancelCi { .. },
+                | Action::CancelCi { .. }
+                | Action::StopStep { .. },
                 Outcome::Done,
             ) => {}
             (Action::Tidy(tidy), Outcome::Tidied(what)) => self.tidied(&tidy.project, Some(what)),
@@ -180,6 +183,10 @@ impl Turn<'_> {
                 }
             }
             Action::StartSession(start) => self.session_impossible(start, &reason),
+            Action::RunStep(RunStep { run, step, attempt, .. })
+            | Action::VerifyStep(VerifyStep { run, step, attempt, .. }) => {
+                self.step_impossible(*run, step, *attempt, &reason);
+            }
             Action::RunCi {
                 project,
                 purpose: CiPurpose::Trial(trial),
@@ -249,6 +256,7 @@ impl Turn<'_> {
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }
             | Action::CancelCi { project, .. }
+            | Action::StopStep { project, .. }
             | Action::VerifyLanded { project, .. }
             | Action::FindMerged { project, .. }
             | Action::RetireBranch { project, .. } => {

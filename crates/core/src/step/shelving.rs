@@ -11,7 +11,7 @@ use super::Turn;
 use crate::effect::{Outcome, Taken};
 use crate::event::{Event, Observation};
 use crate::forge::Subject;
-use crate::ids::{EntryId, IssueNumber, JobId, ProjectName};
+use crate::ids::{Assignment, EntryId, IssueNumber, JobId, ProjectName, RunNumber};
 use crate::state::{Entry, Floor, Issue, Job, Kept, SessionState, Shelf};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +30,13 @@ pub fn wanted(floor: &Floor, event: &Event) -> BTreeSet<Shelf> {
         }
         Event::Taken { project, issue }
         | Event::HandedBack { project, issue }
-        | Event::Answered { project, issue, .. }
+        | Event::Answered { project, issue: Some(issue), .. }
         | Event::Cancelled { project, issue }
         | Event::MergeAsked { project, issue, .. }
         | Event::MergeRefused { project, issue } => wanted.all_of(project, *issue),
+        Event::RunCancelled { project, run } => {
+            wanted.shelves.insert(Shelf::Run(project.clone(), *run));
+        }
         Event::ReviewAsked { project, pr, branch, .. } => {
             wanted.all_of(project, IssueNumber(pr.0));
             wanted.branch(project, branch);
@@ -113,30 +116,36 @@ impl Turn<'_> {
         let needed = Needed::of(floor);
         let among = |project: &ProjectName| projects.contains(project);
         let jobs = floor.jobs.iter().filter(|job| among(&job.project) && needed.is_over(job));
-        let jobs: BTreeMap<JobId, Number> = jobs.map(|job| (job.id, job.place())).collect();
+        let jobs: BTreeMap<JobId, (ProjectName, Assignment)> =
+            jobs.map(|job| (job.id, (job.project.clone(), job.assignment))).collect();
         let gone = |entry: &&Entry| match entry.job {
             Some(job) => jobs.contains_key(&job),
             None => among(&entry.project) && needed.is_past(entry),
         };
         let entries: Vec<EntryId> = floor.entries.iter().filter(gone).map(|entry| entry.id).collect();
         let staying: BTreeSet<Number> =
-            floor.jobs.iter().filter(|job| !jobs.contains_key(&job.id)).map(Job::place).collect();
-        let places = places.into_iter().chain(jobs.values().cloned());
+            floor.jobs.iter().filter(|job| !jobs.contains_key(&job.id)).filter_map(Job::place).collect();
+        let numbered = |(project, assignment): &(ProjectName, Assignment)| {
+            Some((project.clone(), assignment.number()?))
+        };
+        let places = places.into_iter().chain(jobs.values().filter_map(numbered));
         let over = |place: &Number| {
             let settled = floor.issues.get(place).is_none_or(is_settled);
             settled && !staying.contains(place) && !needed.numbers.contains(place)
         };
         let places: BTreeSet<Number> = places.filter(over).collect();
+        let runs: Vec<RunNumber> = runs_over(floor, &projects, &jobs);
         entries.into_iter().for_each(|entry| self.shelve_entry(entry));
         for job in jobs.into_keys() {
             self.shelve_sessions(job);
             self.shelve_job(job);
         }
         for (project, number) in places {
-            self.shelve_agents(&project, number);
-            self.shelve_record(&project, number);
+            self.shelve_agents(&project, Assignment::Issue(number));
+            self.shelve_records(&project, Assignment::Issue(number));
             self.shelve_issue(&project, number);
         }
+        runs.into_iter().for_each(|run| self.shelve_run(run));
     }
 }
 
@@ -161,8 +170,9 @@ fn touched(floor: &Floor) -> Candidates {
     let jobs = floor.jobs.touched().filter_map(|id| floor.jobs.get(id)).filter(|job| !job.is_live());
     let entries = floor.entries.touched().filter_map(|id| floor.entries.get(id));
     let entries = entries.filter(|entry| entry.job.is_none() && !entry.state.is_live());
+    let runs = floor.runs.touched().filter_map(|run| floor.runs.get(run)).filter(|run| !run.is_live());
     let projects = jobs.map(|job| job.project.clone()).chain(entries.map(|entry| entry.project.clone()));
-    (places.collect(), projects.collect())
+    (places.collect(), projects.chain(runs.map(|run| run.project.clone())).collect())
 }
 
 fn is_settled(issue: &Issue) -> bool {
@@ -219,13 +229,33 @@ impl<'a> Needed<'a> {
             || self.jobs.contains(&job.id)
             || self.newest.contains(&job.id)
             || self.branches.contains(&(&job.project, &*job.branch))
-            || (job.is_review() && self.numbers.contains(&job.place()));
-        !needed && self.floor.issues.get(&job.place()).is_none_or(|issue| issue.open || is_settled(issue))
+            || (job.is_review() && job.place().is_some_and(|place| self.numbers.contains(&place)));
+        let issue = job.place().and_then(|place| self.floor.issues.get(&place));
+        !needed && issue.is_none_or(|issue| issue.open || is_settled(issue))
     }
 }
 
 fn at_hand(floor: &Floor, project: &ProjectName) -> usize {
     floor.projects.get(project).map_or(0, |p| p.policy.jobs_at_hand)
+}
+
+/// Runs that have ended and are not among their project's newest; `jobs` go to the shelf now. A run goes with its job.
+fn runs_over(
+    floor: &Floor,
+    projects: &BTreeSet<ProjectName>,
+    jobs: &BTreeMap<JobId, (ProjectName, Assignment)>,
+) -> Vec<RunNumber> {
+    let mut of_project: BTreeMap<&ProjectName, usize> = BTreeMap::new();
+    let ended = floor.runs.iter().rev().filter(|run| !run.is_live() && projects.contains(&run.project));
+    let over = ended.filter(|run| {
+        let seen = of_project.entry(&run.project).or_default();
+        *seen += 1;
+        match run.job() {
+            Some(job) => jobs.contains_key(&job) || floor.jobs.get(&job).is_none(),
+            None => *seen > at_hand(floor, &run.project),
+        }
+    });
+    over.map(|run| run.number).collect()
 }
 
 fn newest_entries(floor: &Floor) -> BTreeSet<EntryId> {
@@ -246,10 +276,13 @@ fn newest(floor: &Floor) -> BTreeSet<JobId> {
     for job in floor.jobs.iter().rev().filter(|job| !job.is_live()) {
         let seen = of_project.entry((&job.project, job.is_review())).or_default();
         *seen += 1;
-        let open = floor.issues.get(&job.place()).is_some_and(|issue| issue.open);
-        let tries = of_issue.entry(job.place()).or_default();
-        *tries += 1;
-        if *seen <= at_hand(floor, &job.project) || (open && *tries <= OF_AN_ISSUE) {
+        let open = job.place().filter(|place| floor.issues.get(place).is_some_and(|issue| issue.open));
+        let again = open.is_some_and(|place| {
+            let tries = of_issue.entry(place).or_default();
+            *tries += 1;
+            *tries <= OF_AN_ISSUE
+        });
+        if *seen <= at_hand(floor, &job.project) || again {
             newest.insert(job.id);
         }
     }

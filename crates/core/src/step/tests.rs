@@ -24,6 +24,7 @@ mod queue;
 mod records;
 mod reviewers;
 mod reviews;
+mod runs;
 mod sessions;
 mod shelving;
 mod signing;

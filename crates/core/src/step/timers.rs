@@ -37,6 +37,7 @@ impl Turn<'_> {
             Due::Job(job) => self.job_due(job),
             Due::Trouble(project) => self.troubles_due(&project),
             Due::Config(project) => self.config_due(&project),
+            Due::Run(run) => self.run_due(run),
             Due::Staff(project) => self.staff_due(&project),
             Due::Dependencies(project) => self.dependencies_due(&project),
             Due::Queue(queue) => self.plan(&queue, &PlanEvent::Tick),

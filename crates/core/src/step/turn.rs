@@ -6,6 +6,7 @@ use crate::event::{Note, NoteKind};
 use crate::ids::{EntryId, IssueNumber, JobId, ProjectName};
 use crate::policy::Policy;
 use crate::state::{Counters, Job};
+use std::time::Duration;
 
 /// The token required to change the counters.
 pub struct Numbers(());
@@ -23,8 +24,10 @@ impl Turn<'_> {
 
     pub(super) fn note_job(&mut self, kind: NoteKind, job: JobId, text: impl Into<String>) {
         if let Some(job) = self.floor.jobs.get(&job) {
-            let (project, issue) = (job.project.clone(), job.number());
-            self.note(kind, &project, Some(issue), text);
+            let (project, issue, text) = (job.project.clone(), job.number(), text.into());
+            // A number says what it is about.
+            let text = if issue.is_some() { text } else { format!("{}: {text}", job.assignment) };
+            self.note(kind, &project, issue, text);
         }
     }
 
@@ -46,9 +49,9 @@ impl Turn<'_> {
     pub(super) fn escalate_on_record(&mut self, id: JobId, trigger: &str, about: &str, text: &str) {
         self.escalate_job(id, text);
         let Some(job) = self.job(id) else { return };
-        let (project, issue) = (job.project.clone(), job.number());
+        let (project, assignment) = (job.project.clone(), job.assignment);
         let (trigger, about, context) = (trigger.to_owned(), about.to_owned(), text.to_owned());
-        self.act(Action::Escalate { job: id, project, issue, trigger, context, about, at: self.now });
+        self.act(Action::Escalate { job: id, project, assignment, trigger, context, about, at: self.now });
     }
 
     pub(super) fn act(&mut self, action: Action) {
@@ -94,6 +97,12 @@ impl Turn<'_> {
 
     pub(super) fn policy_of(&self, job: JobId) -> Policy {
         self.job(job).map(|j| self.policy(&j.project)).unwrap_or_default()
+    }
+
+    /// How long the job's agent may be silent.
+    pub(super) fn idle_limit(&self, job: JobId) -> Duration {
+        let of_run = self.floor.run_of(job).and_then(|run| run.recipe.idle);
+        of_run.unwrap_or_else(|| self.policy_of(job).idle_timeout)
     }
 
     pub(super) fn stale(&mut self, job: JobId, what: impl Into<String>) {

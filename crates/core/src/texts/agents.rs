@@ -4,7 +4,8 @@ use super::checks::describe;
 use super::{FirstLine, span};
 use crate::effect::{CiReport, CiVerdict, Verdict};
 use crate::guard::{Ask, Rule};
-use crate::ids::{IssueNumber, PrNumber, Sha};
+use crate::ids::{IssueNumber, PrNumber, Sha, StepId};
+use crate::state::Run;
 use crate::text::fence;
 use std::time::Duration;
 
@@ -330,4 +331,36 @@ pub fn command_refused(rule: Rule, ask: &Ask<'_>) -> String {
         }
     };
     format!("{text}. (shopfloor: {})", rule.as_str())
+}
+
+// ---- runs of formulas ----------------------------------------------------------------------------
+
+fn open_steps(run: &Run) -> String {
+    run.open_steps().map(|step| format!("`{}`", step.id)).collect::<Vec<_>>().join(", ")
+}
+
+/// A command that the agent waited for has ended well.
+pub fn step_ran(step: &StepId, run: &Run) -> String {
+    let output = run.step(step).map(|(_, _, record)| record.output.as_str()).unwrap_or_default();
+    let text = format!("Step `{step}` is done. Next: {}.{}", open_steps(run), quoted(output));
+    message(FirstLine::StepsReady, &text)
+}
+
+pub fn steps_are_open(run: &Run) -> String {
+    let open = match open_steps(run) {
+        open if open.is_empty() => "a command of the factory's is under way".to_owned(),
+        open => format!("{open} can be done now"),
+    };
+    let text = format!(
+        "Not every step of the run is over: {open}. Say `shopfloor step done ID` of each that is done, or `shopfloor step skip ID --reason …`; `shopfloor step list` shows them. If you cannot go on, signal failed and say why."
+    );
+    message(FirstLine::StepsOpen, &text)
+}
+
+pub fn step_not_verified(step: &StepId, why: &str) -> String {
+    let text = format!(
+        "You said that step `{step}` is done, but what it was to bring about is not there. Do what is missing and say `shopfloor step done {step}` again.{}",
+        quoted(why)
+    );
+    message(FirstLine::StepNotVerified, &text)
 }

@@ -25,6 +25,10 @@ pub enum FirstLine {
     BranchMoved,
     /// With what a person said.
     Answer(String),
+    /// A command of a run has ended, and something that waited for it can be done.
+    StepsReady,
+    StepsOpen,
+    StepNotVerified,
     ReviewAgain,
     ResultMissing,
     ResultUnusable,
@@ -56,6 +60,8 @@ const TO_DEVELOPERS: [FirstLine; 16] = [
     FirstLine::BranchMoved,
     FirstLine::PhaseNotUnderstood,
 ];
+/// What agents that carry out a run of a formula get besides.
+const TO_RUNS: [FirstLine; 3] = [FirstLine::StepsReady, FirstLine::StepsOpen, FirstLine::StepNotVerified];
 const TO_REVIEWERS: [FirstLine; 3] =
     [FirstLine::ReviewAgain, FirstLine::ResultMissing, FirstLine::ResultUnusable];
 
@@ -66,8 +72,9 @@ impl FirstLine {
     }
 
     /// Every line that an implementing agent may get, in a list for its prompt.
-    pub fn to_developers() -> String {
-        let lines = TO_DEVELOPERS.iter().map(|line| format!("`{line}`"));
+    pub fn to_developers(of_run: bool) -> String {
+        let of_runs: &[FirstLine] = if of_run { &TO_RUNS } else { &[] };
+        let lines = TO_DEVELOPERS.iter().chain(of_runs).map(|line| format!("`{line}`"));
         lines.chain([format!("`{ANSWER}…`")]).collect::<Vec<_>>().join(", ")
     }
 
@@ -95,6 +102,9 @@ impl fmt::Display for FirstLine {
             FirstLine::IssueEdited => "ISSUE edited",
             FirstLine::BranchMoved => "BRANCH moved",
             FirstLine::Answer(text) => return write!(f, "{ANSWER}{text}"),
+            FirstLine::StepsReady => "STEPS ready",
+            FirstLine::StepsOpen => "STEPS open",
+            FirstLine::StepNotVerified => "STEP not verified",
             FirstLine::ReviewAgain => "Review again",
             FirstLine::ResultMissing => "RESULT missing",
             FirstLine::ResultUnusable => "RESULT unusable",
@@ -109,7 +119,7 @@ impl FromStr for FirstLine {
         if let Some(text) = line.strip_prefix(ANSWER) {
             return Ok(FirstLine::Answer(text.to_owned()));
         }
-        let known = TO_DEVELOPERS.into_iter().chain(TO_REVIEWERS).find(|known| known.to_string() == line);
+        let known = TO_DEVELOPERS.into_iter().chain(TO_RUNS).chain(TO_REVIEWERS).find(|known| known.to_string() == line);
         known.ok_or_else(|| NoFirstLine(line.to_owned()))
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{reasons, span};
 use crate::effect::Verdict;
-use crate::ids::{Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, Sha, Target};
+use crate::ids::{Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, Sha, StepId, Target};
 use crate::liveness::State;
 use crate::phase::Phase;
 use crate::recipe::Flaw;
-use crate::state::{RunResult, SeenReview, Try, TryState};
+use crate::state::{RunResult, SeenReview, StepRecord, Try, TryState};
 use crate::text::one_line;
 use std::time::Duration;
 
@@ -119,6 +119,20 @@ pub fn cannot_try(branch: &str, why: &str) -> String {
 
 pub fn run_asked(run: RunNumber, formula: &FormulaName, by: &str) -> String {
     format!("run {run} of {formula} was asked for by {by}")
+}
+
+pub fn run_begun(run: RunNumber, formula: &FormulaName, job: JobId) -> String {
+    format!("run {run} of {formula} began, as job {job}")
+}
+
+pub fn step_is(run: RunNumber, step: &StepId, record: &StepRecord) -> String {
+    let note = one_line(&record.note, 200);
+    let note = if note.is_empty() { note } else { format!(": {note}") };
+    format!("run {run}: step {step} is {}{note}", record.state.name())
+}
+
+pub fn step_not_waited_for(step: &StepId) -> String {
+    format!("the command of step {step} ended, but is no longer waited for")
 }
 
 pub fn run_goes_on(formula: &FormulaName, run: RunNumber) -> String {

@@ -3,7 +3,7 @@
 use super::{checks, files_in_words, reasons, span};
 use crate::effect::CiReport;
 use crate::event::BranchAsk;
-use crate::ids::{EntryId, IssueNumber, Sha, Target};
+use crate::ids::{Assignment, EntryId, Sha, Target};
 use crate::planner::TrialId;
 use crate::state::{LostPrimary, Parked};
 use crate::step::{Hindrance, NotReviewed};
@@ -56,7 +56,7 @@ pub fn flaky(trial: TrialId) -> String {
 pub fn hindrance(hindrance: &Hindrance) -> String {
     match hindrance {
         Hindrance::Primary => "work lands on it: it is not merged itself".to_owned(),
-        Hindrance::Job(issue) => carried_by(*issue),
+        Hindrance::Job(assignment) => carried_by(*assignment),
         Hindrance::Landing => "an earlier head of it is being published".to_owned(),
         Hindrance::NoChecks => no_checks().to_owned(),
         Hindrance::NotApproved(head) => not_approved(head),
@@ -73,8 +73,8 @@ pub fn persons_word_missing(head: &Sha, files: &[String]) -> String {
     format!("no person has approved its head {}, and {what}", head.short())
 }
 
-fn carried_by(issue: IssueNumber) -> String {
-    format!("the job of issue #{issue} carries it")
+fn carried_by(assignment: Assignment) -> String {
+    format!("the job of {assignment} carries it")
 }
 
 pub fn no_checks() -> &'static str {
@@ -89,7 +89,7 @@ pub fn not_reviewed(why: &NotReviewed) -> String {
     match why {
         NotReviewed::Never => "the project wants no agents' reviews of people's changes".to_owned(),
         NotReviewed::NoReviewer => "the project has no reviewing agent".to_owned(),
-        NotReviewed::Job(issue) => format!("{}, and sees to its review", carried_by(*issue)),
+        NotReviewed::Job(assignment) => format!("{}, and sees to its review", carried_by(*assignment)),
     }
 }
 
@@ -224,9 +224,9 @@ pub fn waits_long(since: Duration) -> String {
     format!("it has waited in the merge queue for {} min", since.as_secs() / 60)
 }
 
-pub fn waits_long_for(waited: Duration, branch: &str, job: Option<IssueNumber>) -> String {
+pub fn waits_long_for(waited: Duration, branch: &str, job: Option<Assignment>) -> String {
     let who = match job {
-        Some(issue) => format!("which the job of issue #{issue} works on"),
+        Some(assignment) => format!("which the job of {assignment} works on"),
         None => "which is queued".to_owned(),
     };
     format!("it has waited for {} until {branch} lands, {who}", span(waited))

@@ -3,10 +3,11 @@
 
 use super::{checks, count, issues, span};
 use crate::effect::{Action, CiReport, Outcome};
-use crate::ids::{IssueNumber, Sha};
+use crate::ids::{IssueNumber, Sha, StepId};
 use crate::label::Label;
 use crate::runtime::ErrorKind;
 use crate::state::StoodOn;
+use crate::step::NotAStep;
 use crate::text::one_line;
 use std::time::Duration;
 
@@ -325,4 +326,46 @@ pub fn keeps_failing() -> &'static str {
 
 pub fn conflicts(files: &[String]) -> String {
     format!("conflicts in {}", files.join(", "))
+}
+
+// ---- runs of formulas ----------------------------------------------------------------------------
+
+pub fn run_took_too_long(lifetime: Duration) -> String {
+    format!("it was not through within {}", span(lifetime))
+}
+
+pub fn run_is_stuck() -> &'static str {
+    "a bug in shopfloor: its steps wait for what is never over"
+}
+
+pub fn nothing_to_do() -> &'static str {
+    "nothing to do"
+}
+
+pub fn step_found_nothing(step: &StepId) -> String {
+    format!("step {step} found nothing to do")
+}
+
+pub fn step_failed(step: &StepId, how: &str) -> String {
+    format!("step {step} failed: {}", one_line(how, 300))
+}
+
+pub fn step_never_verified(step: &StepId, times: u32, why: &str) -> String {
+    format!("step {step} was said to be done {times} times, and is not: {}", one_line(why, 300))
+}
+
+pub fn steps_are_open() -> &'static str {
+    "the agent stopped although steps are open"
+}
+
+pub fn not_a_step(why: &NotAStep) -> String {
+    let list = |ids: &[StepId]| ids.iter().map(StepId::as_str).collect::<Vec<_>>().join(", ");
+    match why {
+        NotAStep::NoRun => "this session carries out no run".to_owned(),
+        NotAStep::Unknown(step) => format!("there is no step `{step}` in this run"),
+        NotAStep::Ours(step) => format!("step `{step}` is a command, which the factory runs itself"),
+        NotAStep::Over(step, how) => format!("step `{step}` is {how} already"),
+        NotAStep::Needs(step, missing) => format!("step `{step}` needs {} first", list(missing)),
+        NotAStep::BeingVerified(step) => format!("step `{step}` is being verified"),
+    }
 }

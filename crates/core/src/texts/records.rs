@@ -1,16 +1,16 @@
 //! What a work record says, and what a successor reads there.
 
-use crate::ids::{IssueNumber, Sha};
+use crate::ids::{Assignment, Sha};
 use crate::phase::Phase;
 use crate::state::{SeenReview, WorkPhase, WorkRecord};
 use crate::text::one_line;
 
-pub fn begun(issue: IssueNumber, title: &str) -> String {
-    format!("issue #{issue}: {}", one_line(title, 120))
+pub fn begun(assignment: Assignment, title: &str) -> String {
+    format!("{assignment}: {}", one_line(title, 120))
 }
 
-pub fn signalled(issue: IssueNumber, phase: Phase, detail: &str) -> String {
-    format!("issue #{issue}, {phase}: {detail}")
+pub fn signalled(assignment: Assignment, phase: Phase, detail: &str) -> String {
+    format!("{assignment}, {phase}: {detail}")
 }
 
 pub fn tests_not_run() -> &'static str {

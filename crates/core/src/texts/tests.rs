@@ -12,7 +12,8 @@ use crate::phase::Phase;
 use crate::planner::TrialId;
 use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::*;
-use crate::step::{Hindrance, NotReviewed};
+use crate::recipe::{Context, Flaw, Recipe, Step};
+use crate::step::{Hindrance, NotAStep, NotReviewed};
 use crate::time::Time;
 use serde_json::json;
 use std::fmt::Write;
@@ -55,6 +56,54 @@ fn is_complete(module: &str, page: &str) {
     let missing: Vec<&str> =
         names.map(|(name, _)| name).filter(|name| !page.contains(&format!("[{name}]\n"))).collect();
     assert!(missing.is_empty(), "add to the page of {module}: {missing:?}");
+}
+
+fn formula() -> FormulaName {
+    "tidy".parse().expect("a name")
+}
+
+fn step(name: &str) -> StepId {
+    name.parse().expect("an id")
+}
+
+/// A command has ended, and its agent's step is next.
+fn a_run() -> Run {
+    let part = |name: &str, run: Option<Vec<String>>| Step {
+        id: step(name),
+        title: String::new(),
+        needs: vec![],
+        description: String::new(),
+        skipped: false,
+        run,
+        timeout: None,
+        verify: None,
+    };
+    let (state, output) = (StepState::Done, "3 files".to_owned());
+    Run {
+        number: RunNumber(4),
+        project: "app".parse().expect("a name"),
+        recipe: Recipe {
+            formula: formula(),
+            version: String::new(),
+            description: String::new(),
+            role: Role::DEV,
+            model: None,
+            vars: Default::default(),
+            lifetime: hour(),
+            idle: None,
+            context: Context::default(),
+            steps: vec![part("look", Some(vec!["true".into()])), part("write", None)],
+        },
+        by: "ann".into(),
+        schedule: None,
+        asked_at: Time(0),
+        started_at: None,
+        state: RunState::Waiting,
+        steps: vec![
+            StepRecord { state, output, note: "well".into(), ..StepRecord::default() },
+            StepRecord::default(),
+        ],
+    }
 }
 
 fn sha(digit: char) -> Sha {
@@ -221,7 +270,7 @@ fn release() -> Target {
 
 #[test]
 fn first_lines_are_read_as_they_are_written() {
-    let lines = FirstLine::to_developers();
+    let lines = FirstLine::to_developers(true);
     for line in lines.split(", `").map(|line| line.trim_matches('`')) {
         let read = FirstLine::of(&format!("{line}\nmore")).expect(line);
         assert_eq!(read.to_string(), line);
@@ -236,6 +285,9 @@ fn first_lines_are_read_as_they_are_written() {
 #[test]
 fn to_agents() {
     page!(agents:
+        step_ran(&step("look"), &a_run()),
+        steps_are_open(&a_run()),
+        step_not_verified(&step("write"), "files docs/*.md: 0 files match"),
         ci_passed(&a()),
         ci_left_to_the_merge(&a()),
         ci_left_to_the_merge_on(&a(), "the primary branch", &b()),
@@ -331,6 +383,19 @@ fn on_issues_and_pull_requests() {
 #[test]
 fn reasons_why_something_ended() {
     page!(reasons:
+        run_took_too_long(hour()),
+        run_is_stuck(),
+        nothing_to_do(),
+        step_found_nothing(&step("look")),
+        step_failed(&step("look"), "exit code 3"),
+        step_never_verified(&step("write"), 5, "no docs"),
+        steps_are_open(),
+        not_a_step(&NotAStep::NoRun),
+        not_a_step(&NotAStep::Unknown(step("what"))),
+        not_a_step(&NotAStep::Ours(step("look"))),
+        not_a_step(&NotAStep::Over(step("write"), "done")),
+        not_a_step(&NotAStep::Needs(step("tell"), vec![step("look"), step("write")])),
+        not_a_step(&NotAStep::BeingVerified(step("write"))),
         cancelled(),
         issue_closed(),
         pull_closed(),
@@ -446,6 +511,14 @@ fn notes_on_jobs_and_sessions() {
         cannot_merge("it has no commits yet"),
         cannot_merge_branch("main", &Hindrance::Primary.to_string()),
         cannot_try("ada/greet", queue::no_checks()),
+        run_asked(RunNumber(4), &formula(), "ann"),
+        run_begun(RunNumber(4), &formula(), JobId(2)),
+        run_goes_on(&formula(), RunNumber(4)),
+        no_recipe(&formula(), &Flaw::NoSteps),
+        run_ended(RunNumber(4), &formula(), RunResult::Done, ""),
+        run_ended(RunNumber(4), &formula(), RunResult::Failed, "step look failed: exit code 3"),
+        step_is(RunNumber(4), &step("look"), &a_run().steps[0]),
+        step_not_waited_for(&step("look")),
         cannot_review(PrNumber(9), &NotReviewed::NoReviewer.to_string()),
         first_prompt(),
         undelivered("CI failed", "a dialog is up"),
@@ -500,8 +573,8 @@ fn notes_on_jobs_and_sessions() {
     let rework =
         Rework { after: "MERGE_FAILED".into(), next: records::fix_on_primary("step \"test\" failed") };
     page!(records:
-        begun(IssueNumber(3), "Greet"),
-        signalled(IssueNumber(3), Phase::NeedsHuman, "A or B?"),
+        begun(Assignment::Issue(IssueNumber(3)), "Greet"),
+        signalled(Assignment::Issue(IssueNumber(3)), Phase::NeedsHuman, "A or B?"),
         tests_not_run(),
         tests_failed_in_queue("step \"test\" failed"),
         instructions(&record(WorkPhase::Investigation, None)),
@@ -592,13 +665,13 @@ fn about_the_merge_queue() {
         lands_after("ada/base"),
         flaky(TrialId(8)),
         hindrance(&Hindrance::Primary),
-        hindrance(&Hindrance::Job(IssueNumber(3))),
+        hindrance(&Hindrance::Job(Assignment::Issue(IssueNumber(3)))),
         hindrance(&Hindrance::Landing),
         no_checks(),
         not_approved(&a()),
         not_reviewed(&NotReviewed::Never),
         not_reviewed(&NotReviewed::NoReviewer),
-        not_reviewed(&NotReviewed::Job(IssueNumber(3))),
+        not_reviewed(&NotReviewed::Job(Assignment::Issue(IssueNumber(3)))),
         no_commits(),
         no_pull(),
         not_passed(&a()),
@@ -626,7 +699,7 @@ fn about_the_merge_queue() {
         too_late_to_take_out(Some(reasons::changes_requested())),
         not_queued(&a()),
         waits_long(hour()),
-        waits_long_for(hour(), "ada/base", Some(IssueNumber(3))),
+        waits_long_for(hour(), "ada/base", Some(Assignment::Issue(IssueNumber(3)))),
         waits_long_for(hour(), "ada/base", None),
         nobody_works_on("ada/base, which nobody has queued", true, "shopfloor merge-queue add ada/greet"),
         nobody_works_on("ada/base, which nobody has queued", false, "shopfloor merge-queue add 3 --now"),

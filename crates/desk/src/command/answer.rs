@@ -37,7 +37,8 @@ impl FromStr for Meant {
 /// An open question.
 struct Open {
     project: ProjectName,
-    issue: IssueNumber,
+    /// `None`: the question says whose it is.
+    issue: Option<IssueNumber>,
     question: QuestionId,
     /// Set if a session's client asks, not the agent.
     ask: Option<(Epoch, SessionAsk, String)>,
@@ -46,7 +47,7 @@ struct Open {
 /// What became of an answer.
 pub enum Answered {
     /// The agent has it, or will. For a dialog: whether it was typed; not yet, if no daemon runs.
-    Given { issue: IssueNumber, typed: Option<bool> },
+    Given { issue: Option<IssueNumber>, typed: Option<bool> },
     /// It was about a project's agents, which are tried again.
     TriedAgain { project: ProjectName },
 }
@@ -109,9 +110,9 @@ impl Desk {
 }
 
 fn find(floor: &Floor, meant: Meant, project: Option<&ProjectName>) -> Option<Open> {
-    let fits = |p: &ProjectName, issue: IssueNumber, id: QuestionId| match meant {
+    let fits = |p: &ProjectName, issue: Option<IssueNumber>, id: QuestionId| match meant {
         Meant::Question(question) => question == id,
-        Meant::Issue(number) => number == issue && project == Some(p),
+        Meant::Issue(number) => Some(number) == issue && project == Some(p),
     };
     let of_jobs = floor.jobs.iter().find_map(|job| match &job.state {
         JobState::NeedsHuman { asked, .. } if fits(&job.project, job.number(), asked.id) => {

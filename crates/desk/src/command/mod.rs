@@ -9,6 +9,7 @@ mod escalate;
 mod job;
 mod pull;
 mod queue;
+mod run;
 mod tries;
 mod work;
 

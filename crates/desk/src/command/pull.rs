@@ -3,7 +3,7 @@
 
 use super::Asking;
 use crate::view::pull::found;
-use crate::{Desk, Error, Result, answer};
+use crate::{Desk, Error, Result, answer, texts};
 use shopfloor_adapters::git::branches::OriginBranch;
 use shopfloor_core::effect::Verdict;
 use shopfloor_core::event::Event;
@@ -20,8 +20,8 @@ impl Desk {
         let branch = asking.look(name, None)?;
         let project = &asking.project.name;
         if let Some(job) = self.engine()?.floor().live_jobs(project).find(|job| job.branch == name) {
-            return Err(Error::failed(format!("the job of issue #{} carries {name}", job.number()))
-                .hint(format!("`shopfloor explain {}` says how far along it is", job.number())));
+            return Err(Error::failed(format!("the job of {} carries {name}", job.assignment))
+                .hint(texts::how_far(job.assignment)));
         }
         if let Some(pr) = open(&*self.forge(project)?, name)? {
             return Err(Error::failed(format!("{name} has a pull request already: #{}", pr.number))
@@ -98,9 +98,7 @@ impl Desk {
                     error.hint("`people = \"ask\"` in [review] of shopfloor.toml allows it")
                 }
                 NotReviewed::NoReviewer => error.hint("[agents.review] in shopfloor.toml says who reviews"),
-                NotReviewed::Job(issue) => {
-                    error.hint(format!("`shopfloor explain {issue}` says how far along it is"))
-                }
+                NotReviewed::Job(assignment) => error.hint(texts::how_far(assignment)),
             }
         })?;
         let (branch, head) = (pr.branch.clone(), pr.head.clone());

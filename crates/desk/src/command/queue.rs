@@ -2,10 +2,10 @@
 
 use super::asking::queues_meant;
 use super::{Asking, Change, Wish};
-use crate::{Desk, Error, Exit, Result};
+use crate::{Desk, Error, Exit, Result, texts};
 use serde::Serialize;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{ProjectName, QueueId, Sha};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QueueId, Sha};
 use shopfloor_core::planner::Priority;
 use shopfloor_core::state::{End, Entry, Job, JobState, Project};
 use shopfloor_core::step::may_merge;
@@ -50,7 +50,7 @@ impl Desk {
             }
         }
         let job = change.job(&floor, project)?;
-        let issue = job.number();
+        let issue = of_issue(job)?;
         if wish.approve.is_given() || wish.pr.is_some() || wish.target.is_some() {
             let pr = job.pr.map_or_else(|| "PR".to_owned(), |pr| pr.to_string());
             let error = Error::usage(format!("the job of issue #{issue} carries that change"));
@@ -97,7 +97,7 @@ impl Desk {
             return self.unqueue_branch(project, name);
         }
         let job = change.job(engine.floor(), project)?;
-        let issue = job.number();
+        let issue = of_issue(job)?;
         if !matches!(job.state, JobState::InQueue { .. }) {
             return Err(Error::no_such(format!("issue #{issue} is not in the merge queue"))
                 .hint(format!("its job is {}", job.state.name())));
@@ -176,4 +176,12 @@ impl Desk {
             pause: queues.iter().find_map(|id| engine.floor().queues.get(id)?.pause()),
         })
     }
+}
+
+/// What a run made gets into the queue, and out of it, with the run alone.
+fn of_issue(job: &Job) -> Result<IssueNumber> {
+    job.number().ok_or_else(|| {
+        Error::failed(format!("the job of {} carries that change", job.assignment))
+            .hint(texts::how_far(job.assignment))
+    })
 }

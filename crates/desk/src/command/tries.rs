@@ -74,7 +74,7 @@ fn ask(asking: &Asking<'_>, floor: &Floor, name: &str, on: Option<&str>, of_agen
         title: found.subject,
         on,
         base,
-        issue: job.map(|job| job.number()),
+        issue: job.and_then(|job| job.number()),
         pr: pull.map(|pull| pull.number).or(job.and_then(|job| job.pr)),
         of_agent,
         by: asking.by.clone(),

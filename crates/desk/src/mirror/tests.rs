@@ -8,7 +8,7 @@ use serde_json::Value;
 use shopfloor_core::effect::outcome;
 use shopfloor_core::effect::{Action, Outcome};
 use shopfloor_core::event::{Event, Observation, Page};
-use shopfloor_core::ids::{IssueNumber, JobId, ProjectName, Sha};
+use shopfloor_core::ids::{Assignment, IssueNumber, JobId, ProjectName, Role, Sha};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::state::WorkRecord;
 use shopfloor_engine::Engine;
@@ -77,7 +77,8 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         target: None,
         job: JobId(1),
         project: project.clone(),
-        issue: IssueNumber(1),
+        assignment: Assignment::Issue(IssueNumber(1)),
+        role: Role::DEV,
         branch: "fix/issue-1".into(),
     };
     let ready = Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head, notes: vec![] });
@@ -112,7 +113,8 @@ fn child() {
             target: None,
             job: JobId(1),
             project: project(),
-            issue: IssueNumber(1),
+            assignment: Assignment::Issue(IssueNumber(1)),
+            role: Role::DEV,
             branch: "fix/issue-1".into(),
         };
         // Longer and shorter ones, so that a part of one is no whole of another.

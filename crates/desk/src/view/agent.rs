@@ -110,7 +110,7 @@ impl Identity {
             pid_start: session.and_then(|s| s.process).map(|p| p.start),
             tmux_session: session.map(|s| s.tmux.clone()),
             node_id: Some(agent.project.clone()),
-            bead_id: Some(agent.assignment.number().to_string()),
+            bead_id: Some(agent.assignment.tag()),
             worktree_path: worktree.exists().then(|| worktree.display().to_string()),
             hook_path: record.map(|_| layout.work_record(&key).display().to_string()),
             created_at: moment(agent.created_at),
@@ -203,7 +203,7 @@ impl From<&WorkRecord> for RecordView {
     fn from(record: &WorkRecord) -> Self {
         RecordView {
             identity_name: record.agent.clone(),
-            current_bead: record.issue.to_string(),
+            current_bead: record.assignment().tag(),
             current_node: record.project.clone(),
             session_id: id(record.session),
             work_phase: record.work_phase,

@@ -66,7 +66,7 @@ pub fn jobs(floor: &Floor) -> Vec<Awaiting> {
             Some(known) => known.since = known.since.min(since),
             None => all.push(Awaiting {
                 project: Some(job.project.clone()),
-                issue: Some(job.number()),
+                issue: job.number(),
                 session: Some(session.tmux.clone()),
                 why,
                 since,
@@ -85,7 +85,7 @@ fn asks(floor: &Floor, job: &Job) -> Option<Awaiting> {
     let JobState::NeedsHuman { question, .. } = &job.state else { return None };
     Some(Awaiting {
         project: Some(job.project.clone()),
-        issue: Some(job.number()),
+        issue: job.number(),
         session: live(floor, job).next().map(|session| session.tmux.clone()),
         why: format!("it asks: {question}"),
         since: job::since(job),

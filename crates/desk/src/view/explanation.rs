@@ -99,7 +99,7 @@ impl<'f> Explained<'f> {
     /// The form that programs get.
     pub fn view(self, floor: &Floor) -> Explanation {
         let stage = |s: &Stage| StageView { state: s.state.clone(), at: moment(s.at) };
-        let questions = self.job.map(|job| question::of_issue(floor, job)).unwrap_or_default();
+        let questions = self.job.map(|job| question::about(floor, job)).unwrap_or_default();
         Explanation {
             project: self.project,
             issue: self.issue,
@@ -163,6 +163,8 @@ fn concerns(
         | Action::PostReview { job, .. }
         | Action::Escalate { job, .. }
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
+        Action::RunStep(step) => my_job(step.job),
+        Action::VerifyStep(claim) => my_job(claim.job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
@@ -192,6 +194,7 @@ fn concerns(
         | Action::FindPrimary { .. }
         | Action::CreateIssue { .. }
         | Action::CancelCi { .. }
+        | Action::StopStep { .. }
         | Action::Tidy(_) => false,
     }
 }

@@ -11,16 +11,17 @@ pub fn told(floor: &Floor, job: &Job) -> Option<String> {
         (JobState::Reviewing { .. }, None) => (reviewer()?, "its reviewer"),
         (_, held) => (held?, "it"),
     };
-    let issue = job.number();
+    // A run is held with its project, or by whoever types.
+    let resume = job.number().map_or_else(|| job.project.to_string(), |issue| issue.to_string());
     Some(match held {
         Held::Person(hold) => {
             let (since, until) = (clock(hold.since), clock(hold.until));
             format!(
-                "you have had {whose} since {since}: it continues when you detach, at {until} if you stop typing, or with `shopfloor resume {issue}`"
+                "you have had {whose} since {since}: it continues when you detach, at {until} if you stop typing, or with `shopfloor resume {resume}`"
             )
         }
         Held::Taken { since } => {
-            format!("you have had it since {}: `shopfloor resume {issue}` hands it back", clock(since))
+            format!("you have had it since {}: `shopfloor resume {resume}` hands it back", clock(since))
         }
         Held::Paused(pause) => format!(
             "paused since {} ({}): `shopfloor resume {}`",

@@ -110,6 +110,7 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
     let text = match &job.state {
         JobState::Preparing => "branch and worktree are being made".into(),
         JobState::Starting => "a session is being started".into(),
+        JobState::RunningStep => "a command of its run to end".into(),
         JobState::Respawning { .. } => "the session died; its successor is about to start".into(),
         JobState::Working => asks(floor, job.session)
             .or_else(|| parked(floor, job))

@@ -8,6 +8,7 @@ pub mod beside;
 pub mod branch;
 pub mod entry;
 pub mod explanation;
+pub mod formula_run;
 pub mod held;
 pub mod issue;
 pub mod job;

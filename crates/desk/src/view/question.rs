@@ -4,7 +4,7 @@ use super::job;
 use crate::texts;
 use crate::time::moment;
 use serde::Serialize;
-use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, role_names};
+use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, RunNumber, role_names};
 use shopfloor_core::state::{About, Differs, Floor, Job, JobState, Outage, Pin, Session, Staff};
 use shopfloor_core::texts::people;
 use shopfloor_core::time::Time;
@@ -13,8 +13,9 @@ use shopfloor_core::time::Time;
 pub struct Question {
     pub id: QuestionId,
     pub project: ProjectName,
-    /// `None`: it is about the project's agents, or its configuration.
+    /// `None`: it is about a run, the project's agents, or its configuration.
     pub issue: Option<IssueNumber>,
+    pub run: Option<RunNumber>,
     pub title: String,
     pub kind: String,
     pub text: String,
@@ -38,8 +39,10 @@ pub struct ChoiceView {
 pub struct QuestionView {
     id: String,
     pub project: ProjectName,
-    /// `None`: it is about the project's agents, or its configuration.
+    /// `None`: it is about a run, the project's agents, or its configuration.
     pub issue: Option<IssueNumber>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunNumber>,
     kind: String,
     question: String,
     options: Vec<String>,
@@ -66,9 +69,10 @@ pub fn all(floor: &Floor) -> Vec<Question> {
     open
 }
 
-/// The questions about an issue's job.
-pub fn of_issue(floor: &Floor, job: &Job) -> Vec<Question> {
-    all(floor).into_iter().filter(|q| q.project == job.project && q.issue == Some(job.number())).collect()
+/// The questions about a job.
+pub fn about(floor: &Floor, job: &Job) -> Vec<Question> {
+    let (issue, run) = (job.number(), job.assignment.run());
+    all(floor).into_iter().filter(|q| q.project == job.project && (q.issue, q.run) == (issue, run)).collect()
 }
 
 fn numbered(labels: Vec<String>) -> Vec<ChoiceView> {
@@ -81,7 +85,8 @@ fn of_job(job: &Job) -> Option<Question> {
     Some(Question {
         id: asked.id,
         project: job.project.clone(),
-        issue: Some(job.number()),
+        issue: job.number(),
+        run: job.assignment.run(),
         title: job.title.clone(),
         kind: "question".to_owned(),
         text: question.clone(),
@@ -98,6 +103,7 @@ fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question
         id: outage.question,
         project: project.clone(),
         issue: None,
+        run: None,
         title: String::new(),
         kind: "agents".to_owned(),
         text: texts::outage(&role_names(roles), &outage.why),
@@ -114,6 +120,7 @@ fn of_pin(pin: &Pin, differs: &Differs) -> Question {
         id: differs.question,
         project: pin.project.clone(),
         issue: None,
+        run: None,
         title: String::new(),
         kind: "config".to_owned(),
         text: people::config_differs_so(&differs.diff),
@@ -147,7 +154,8 @@ fn of_session(floor: &Floor, session: &Session) -> Option<Question> {
     Some(Question {
         id: ask.id,
         project: session.project.clone(),
-        issue: Some(session.assignment.number()),
+        issue: session.assignment.number(),
+        run: session.assignment.run(),
         title: floor.jobs.get(&session.job).map(|job| job.title.clone()).unwrap_or_default(),
         kind: format!("{} {}", session.role, ask.kind()),
         text,
@@ -165,6 +173,7 @@ impl From<Question> for QuestionView {
             id: format!("q{}", question.id),
             project: question.project,
             issue: question.issue,
+            run: question.run,
             kind: question.kind,
             question: question.text,
             options: question.options.iter().map(|choice| choice.label.clone()).collect(),

@@ -42,7 +42,10 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
     let job = |id: &JobId| {
         let job = floor.jobs.get(id)?;
         let project = if several { job.project.as_str() } else { "" };
-        Some((Some(job.project.clone()), format!("{project}#{}", job.number())))
+        Some((Some(job.project.clone()), match job.number() {
+            Some(number) => format!("{project}#{number}"),
+            None => job.assignment.to_string(),
+        }))
     };
     let session = |epoch: &Epoch| {
         let session = floor.sessions.get(epoch)?;
@@ -63,6 +66,7 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Config(project)
         | Due::Staff(project)
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
+        Due::Run(number) => floor.runs.get(number).map(|run| (Some(run.project.clone()), due.to_string())),
         Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
         }
@@ -87,6 +91,7 @@ fn then(due: &Due) -> &'static str {
         Due::Job(_) => "its state has lasted as long as it may",
         Due::Trouble(_) => "people are asked to look at what still fails",
         Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
+        Due::Run(_) => "it has taken too long, and ends",
         Due::Staff(_) => "agents that cannot work are tried again, or reported again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",
         Due::Queue(_) => "it continues, or somebody is told that it waits",

@@ -55,7 +55,7 @@ fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
     match agent.status {
         AgentStatus::Terminated => false,
         AgentStatus::Crashed => floor
-            .work_of(&agent.project, agent.assignment.number())
+            .newest(&agent.project, agent.assignment)
             .is_none_or(|j| j.end() != Some(End::Merged)),
         _ => true,
     }
@@ -152,7 +152,7 @@ fn row(floor: &Floor, agent: &Agent, now: Time) -> Vec<String> {
     vec![
         format!("{}-{}", agent.role, agent.name),
         agent.role.to_string(),
-        format!("#{}", agent.assignment.number()),
+        agent.assignment.mention(),
         sessions(floor, agent),
         output::span(now.since(seen)),
         output::or_dash(phase.or_else(|| record.map(|r| r.work_phase.to_string()))),

@@ -29,7 +29,7 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
             format!("{project} is tried again: `shopfloor status` shows the result"),
         ),
         Answered::Given { issue, typed } => (
-            serde_json::json!({ "issue": issue.0, "answered": true, "typed": typed }),
+            serde_json::json!({ "issue": issue, "answered": true, "typed": typed }),
             match typed {
                 Some(false) => "answered; it is typed when the daemon runs (`shopfloor up`)".to_owned(),
                 _ => "answered".to_owned(),

@@ -91,7 +91,7 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
             !elsewhere && grant.is_some_and(|grant| grant.may(capability, about))
         }
         Who::Hand(_) => true,
-        Who::Notice => capability == Capability::Look,
+        Who::Notice | Who::Step => capability == Capability::Look,
         Who::Check | Who::Setup | Who::Daemon | Who::Other(_) => false,
     }
 }
@@ -105,6 +105,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::Man(_)
         | Command::DemoAgent(_) => Needed::Nothing,
         Command::Inbox(_) => Needed::Capability(Capability::Inbox),
+        Command::Step(_) => Needed::Capability(Capability::Step),
         Command::Issue(args) => args.needed(),
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Pr(_)
@@ -116,6 +117,8 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::Events(_)
         | Command::Prompt(_)
         | Command::Ci(_)
+        | Command::Run(_)
+        | Command::Runs(_)
         | Command::MergeQueue(_) => Needed::Capability(Capability::Look),
         // The others are for people, or for the programs that people run sessions with.
         _ => Needed::Orchestrating,
@@ -139,6 +142,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Pr(args) => args.persons(),
         Command::MergeQueue(args) => args.persons(),
         Command::Rescue(args) => args.persons(),
+        Command::Run(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
@@ -151,6 +155,8 @@ fn persons(command: &Command) -> Option<&'static str> {
         | Command::Events(_)
         | Command::Prompt(_)
         | Command::Ci(_)
+        | Command::Runs(_)
+        | Command::Step(_)
         | Command::Verify(_)
         | Command::Marker(_)
         | Command::Escalate(_)

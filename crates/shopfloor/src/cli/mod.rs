@@ -27,6 +27,7 @@ mod hook;
 pub mod inbox;
 mod init;
 mod issue;
+mod judge;
 mod marker;
 mod merge_queue;
 mod next;
@@ -38,9 +39,11 @@ mod prompt;
 mod questions;
 mod rescue;
 mod resume;
+mod runs;
 mod session;
 mod status;
 mod statusline;
+mod step;
 mod take;
 mod timers;
 mod troubles;
@@ -99,6 +102,9 @@ enum Command {
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Take(take::TakeArgs),
+    Runs(runs::RunsArgs),
+    Run(runs::RunArgs),
+    Step(step::StepArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
@@ -147,6 +153,9 @@ pub fn main() -> ExitCode {
         return exit;
     }
     if let Some(exit) = confine::at_once(std::env::args_os().skip(1)) {
+        return exit;
+    }
+    if let Some(exit) = judge::at_once(std::env::args_os().skip(1)) {
         return exit;
     }
     let cli = match Cli::try_parse() {
@@ -229,9 +238,12 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Prompt(args) => prompt::run(context, args),
         Command::Questions(args) => questions::run(context, args),
         Command::Rescue(args) => rescue::run(context, args),
+        Command::Run(args) => runs::run(context, &args),
+        Command::Runs(args) => runs::list(context, &args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
+        Command::Step(args) => step::run(context, args),
         Command::Up(args) => up::run(context, &args),
         Command::Verify(args) => verify::run(context, args),
     }

@@ -98,7 +98,7 @@ fn job_row(floor: &Floor, job: &Job, name: &impl Fn(&ProjectName, IssueNumber) -
     let age = output::span(now().since(job::since(job)));
     let ago = if job.is_live() { age } else { format!("{age} ago") };
     vec![
-        name(&job.project, job.number()),
+        job.number().map_or_else(|| job.assignment.to_string(), |number| name(&job.project, number)),
         job::title(job),
         format!("{}, {ago}", shown.state),
         output::or_dash(shown.phase),

@@ -8,6 +8,7 @@
 
 mod agents;
 mod check;
+mod case;
 mod ci;
 mod duration;
 mod error;
@@ -36,6 +37,7 @@ pub mod template;
 pub const FILE_NAME: &str = "shopfloor.toml";
 
 pub use agents::*;
+pub use case::{Case, JUDGE};
 pub use ci::*;
 pub use duration::Span;
 pub use error::{ConfigError, Place};

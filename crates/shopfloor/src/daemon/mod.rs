@@ -35,6 +35,7 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::Commands;
 use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
+use shopfloor_adapters::steps::TreeSteps;
 use shopfloor_adapters::terminal::tmux::Tmux;
 use shopfloor_core::event::Event;
 use shopfloor_core::state::Floor;
@@ -278,6 +279,11 @@ fn ports(
         ci: Arc::new(ci),
         forges: Arc::new(desk.forges()?),
         agents: Arc::new(agents),
+        steps: Arc::new(TreeSteps {
+            layout: layout.clone(),
+            configs: projects.setup_lookup(),
+            verifiers: projects.verifiers(),
+        }),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
             moment: shopfloor_desk::time::moment,

@@ -60,7 +60,8 @@ impl SeedWatch {
     pub fn reconcile(&mut self, floor: &Floor) {
         self.reconcile_files(floor);
         let open = floor.jobs.iter().filter_map(|job| match &job.state {
-            JobState::NeedsHuman { asked, .. } => Some((asked.id, place(job))),
+            // Those tools know of issues alone.
+            JobState::NeedsHuman { asked, .. } => Some((asked.id, job.place()?)),
             _ => None,
         });
         let open: Vec<_> = open.collect();
@@ -76,15 +77,15 @@ impl SeedWatch {
 
     /// Updates the marks of repeated questions, and removes everything of issues that nobody works on.
     fn reconcile_files(&mut self, floor: &Floor) {
-        let live: BTreeSet<Place> = floor.jobs.iter().filter(|j| j.is_live()).map(place).collect();
+        let live: BTreeSet<Place> = floor.jobs.iter().filter(|j| j.is_live()).filter_map(Job::place).collect();
         let seeds = &self.shared.seeds;
         // At the start, also what an earlier daemon may have left.
-        let all = || floor.jobs.iter().map(place).collect();
+        let all = || floor.jobs.iter().filter_map(Job::place).collect();
         for (project, issue) in self.known.take().unwrap_or_else(all).difference(&live) {
             seeds.forget_issue(project, *issue);
         }
         let repeated = |job: &&Job| matches!(job.state, JobState::NeedsHuman { reminded: 1.., .. });
-        let repeated: BTreeSet<Place> = floor.jobs.iter().filter(repeated).map(place).collect();
+        let repeated: BTreeSet<Place> = floor.jobs.iter().filter(repeated).filter_map(Job::place).collect();
         for (project, issue) in live.difference(&repeated) {
             if self.marked.remove(&(project.clone(), *issue)) {
                 seeds.unmark_renotified(project, *issue);
@@ -99,10 +100,6 @@ impl SeedWatch {
         }
         self.known = Some(live);
     }
-}
-
-fn place(job: &Job) -> Place {
-    (job.project.clone(), job.number())
 }
 
 impl Shared {
@@ -168,7 +165,7 @@ impl Shared {
                 return;
             }
         };
-        let (project, text) = (project.clone(), redactor.redact(&text));
+        let (project, issue, text) = (project.clone(), Some(issue), redactor.redact(&text));
         self.handle.send(Input::Event(Event::Answered { project, issue, text, question: Some(id) }));
     }
 }

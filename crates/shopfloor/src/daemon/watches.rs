@@ -330,14 +330,15 @@ impl FloorWatches {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.assignment));
             let head = record.and_then(|record| record.head.clone());
             let job = floor.jobs.get(&session.job);
-            let branch =
-                job.map_or_else(|| branch_for(session.assignment.number()), |job| job.branch.clone());
-            let tree = Tree::of_job(&session.project, session.role, session.assignment);
-            let path = branch_file(&self.layout, &tree, &branch);
-            let key = branch_key(epoch);
-            self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
-            self.watch_file(key, path);
-            keys.push(key);
+            let branch = job.map(|job| job.branch.clone()).or_else(|| session.assignment.issue().map(branch_for));
+            if let Some(branch) = branch {
+                let tree = Tree::of_job(&session.project, session.role, session.assignment);
+                let path = branch_file(&self.layout, &tree, &branch);
+                let key = branch_key(epoch);
+                self.shared.put(key, Key::Branch { epoch, path: path.clone(), head });
+                self.watch_file(key, path);
+                keys.push(key);
+            }
         }
         if session.role.reviews() {
             let key = result_key(epoch);

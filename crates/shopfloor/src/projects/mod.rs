@@ -8,7 +8,7 @@ mod surroundings;
 use crate::attend::Runtimes;
 use crate::config::needs::{named_variables, unset};
 use crate::config::runtimes::Catalogue;
-use crate::config::{self, FloorConfig, McpServers, ProjectConfig, SignWith, pinned, secrets};
+use crate::config::{self, Case, FloorConfig, McpServers, ProjectConfig, SignWith, pinned, secrets};
 use pins::Pins;
 use shopfloor_adapters::agent::templates::embedded_prompts;
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
@@ -21,8 +21,10 @@ use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::jail::{Isolation, Network};
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
+use shopfloor_adapters::steps::Verifiers;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
+use shopfloor_core::effect::VerifyStep;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::policy::Policy;
@@ -441,6 +443,21 @@ impl Projects {
                 isolation: projects.isolation.clone(),
                 network: network(project.config.ci.network),
             })
+        })
+    }
+
+    /// The verifiers that agents' steps are judged by, as they were accepted.
+    pub fn verifiers(&self) -> Verifiers {
+        let projects = self.clone();
+        Arc::new(move |claim| {
+            let VerifyStep { project, verify: verifier, run, .. } = claim;
+            let project = projects.get(project).ok_or("the project is not configured")?;
+            let config = project.config;
+            let verify = config.verify.get(verifier).ok_or_else(|| {
+                format!("shopfloor.toml has no [verify.{verifier}], which a formula's step names")
+            })?;
+            let primary_branch = config.project.primary_branch.clone();
+            Ok(Case { checks: verify.checks.clone(), key: format!("run-{run}"), primary_branch }.words())
         })
     }
 

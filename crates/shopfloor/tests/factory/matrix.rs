@@ -130,7 +130,7 @@ impl Matrix {
             let floor = engine.floor();
             // Whoever ended otherwise is named at once: nothing that is waited for comes after that.
             if let Some(job) = floor.jobs.iter().find(|j| j.end().is_some_and(|end| end != End::Merged)) {
-                panic!("{what}: #{} ended {}: {:?}", job.number(), job.state.name(), job.reason);
+                panic!("{what}: {} ended {}: {:?}", job.assignment, job.state.name(), job.reason);
             }
             let job = |issue: &IssueNumber| floor.job_of(&self.floor.project, *issue);
             issues.iter().all(|issue| job(issue).is_some_and(|job| is(&job.state))).then_some(())

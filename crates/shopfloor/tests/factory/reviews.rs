@@ -10,7 +10,7 @@ use shopfloor_store::forge::{IssueFilter, Pr};
 
 fn reviewers(floor: &Floor, issue: IssueNumber) -> Vec<Session> {
     let engine = floor.engine();
-    let mine = |s: &&Session| s.assignment.number() == issue && s.role.reviews();
+    let mine = |s: &&Session| s.assignment.number() == Some(issue) && s.role.reviews();
     engine.floor().sessions.iter().filter(mine).cloned().collect()
 }
 

@@ -185,7 +185,7 @@ sleep 1000
 
 fn record(floor: &Floor, issue: shopfloor_core::ids::IssueNumber) -> WorkRecord {
     let engine = floor.engine();
-    engine.floor().records.iter().find(|r| r.issue == issue).expect("a record").clone()
+    engine.floor().records.iter().find(|r| r.issue == Some(issue)).expect("a record").clone()
 }
 
 #[test]

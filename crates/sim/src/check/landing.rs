@@ -228,7 +228,7 @@ impl Checker {
             let landed =
                 |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
             let missing = world.git.content(head).iter().find(|(file, version)| {
-                world.git.versions[**version as usize].issue == Some(job.number()) && !landed(file, version)
+                world.git.versions[**version as usize].issue == Some(crate::agents::writer(job.assignment)) && !landed(file, version)
             });
             let left_out = floor.entries.iter().any(|e| e.job == Some(job.id) && e.left_out > 0);
             if missing.is_some() && !left_out {
@@ -243,7 +243,7 @@ impl Checker {
     pub(super) fn what_is_wanted_is_remembered(&mut self, world: &mut World, floor: &Floor) {
         for job in floor.jobs.iter() {
             if let btree_map::Entry::Vacant(place) = self.meant.entry(job.id) {
-                let issue = floor.issues.get(&(job.project.clone(), job.number()));
+                let issue = job.place().and_then(|place| floor.issues.get(&place));
                 let labels = issue.map(|i| i.labels.clone()).unwrap_or_default();
                 place.insert(world.policy.target_of(&labels).cloned());
                 if job.target.is_some() {

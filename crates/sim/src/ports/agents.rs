@@ -60,10 +60,10 @@ impl Agents for FakeAgents {
             }
             let proc = Proc::new(start, tree, &mut world.rng, world.now);
             world.say(format!(
-                "{} session {} of #{}: {:?}",
+                "{} session {} of {}: {:?}",
                 start.role,
                 start.epoch,
-                start.assignment.number(),
+                start.assignment.mention(),
                 proc.persona
             ));
             world.procs.insert(start.epoch, proc);

@@ -5,6 +5,7 @@ mod chain;
 mod ci;
 mod forge;
 mod merger;
+pub mod steps;
 mod workspace;
 
 use crate::world::{Mutation, Shared};
@@ -27,6 +28,7 @@ pub fn ports(world: &Shared) -> Ports {
         ci: Arc::new(ci::FakeCi(world.clone())),
         forges: Arc::new(forge::FakeForge(world.clone())),
         agents: Arc::new(agents::FakeAgents(world.clone())),
+        steps: Arc::new(steps::FakeSteps(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
         archive: Arc::new(FakeArchive(world.clone())),

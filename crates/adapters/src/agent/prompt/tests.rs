@@ -8,6 +8,7 @@ use shopfloor_engine::ports::{IssueText, PullText};
 fn start(resume: Option<Resume>) -> StartSession {
     StartSession {
         target: None,
+        task: None,
         epoch: Epoch(2),
         job: JobId(1),
         role: Role::DEV,

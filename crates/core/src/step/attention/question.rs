@@ -5,7 +5,7 @@ use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, QuestionId};
 use crate::phase::Ask;
-use crate::state::{Asked, JobState};
+use crate::state::{Asked, Job, JobState};
 use crate::step::Turn;
 use crate::text::{head, neutralise};
 use crate::texts::{agents, comments, markers, notes, people, reasons};
@@ -70,21 +70,27 @@ impl Turn<'_> {
     pub(in crate::step) fn answered(
         &mut self,
         project: &ProjectName,
-        issue: IssueNumber,
+        issue: Option<IssueNumber>,
         text: &str,
         meant: Option<QuestionId>,
     ) {
-        let Some(job) = self.floor.all_live_jobs(project).find(|j| j.number() == issue) else { return };
+        let of_job = |job: &&Job| match issue {
+            Some(_) => job.number() == issue,
+            None => meant.is_some_and(|question| self.floor.asks(job, question)),
+        };
+        let Some(job) = self.floor.all_live_jobs(project).find(of_job) else { return };
         let id = job.id;
         let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {
                 let (answer, question) = (chosen(asked, text), asked.id);
-                self.act(Action::Comment {
-                    project: project.clone(),
-                    issue,
-                    marker: markers::answer(question),
-                    body: comments::answered(question, &head(&neutralise(&answer), ANSWER_BYTES_MAX)),
-                });
+                if let Some(issue) = job.issue() {
+                    self.act(Action::Comment {
+                        project: project.clone(),
+                        issue,
+                        marker: markers::answer(question),
+                        body: comments::answered(question, &head(&neutralise(&answer), ANSWER_BYTES_MAX)),
+                    });
+                }
                 Some(answer)
             }
             _ => None,
@@ -130,15 +136,12 @@ impl Turn<'_> {
     }
 
     fn take_default(&mut self, id: JobId, question: QuestionId, default: &str) {
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let project = job.project.clone();
         self.note_job(NoteKind::NeedsHuman, id, people::default_taken(default));
-        self.act(Action::Comment {
-            project,
-            issue,
-            marker: markers::default_answer(question),
-            body: comments::default_taken(default),
-        });
+        if let Some((job, issue)) = self.carrier(id) {
+            let project = job.project.clone();
+            let (marker, body) = (markers::default_answer(question), comments::default_taken(default));
+            self.act(Action::Comment { project, issue, marker, body });
+        }
         self.tell(id, &agents::default_answer(default));
     }
 }

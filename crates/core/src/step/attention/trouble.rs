@@ -3,9 +3,9 @@
 //!
 //! Also here: which actions nobody waits for any more. Those need not be retried until they work.
 
-use crate::effect::{Action, CiPurpose};
+use crate::effect::{Action, CiPurpose, RunStep, VerifyStep};
 use crate::event::NoteKind;
-use crate::ids::{IssueNumber, ProjectName, QueueId, Target};
+use crate::ids::{Assignment, IssueNumber, ProjectName, QueueId, Target};
 use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble, Try, TryState};
 use crate::step::Turn;
 use crate::step::queue::landing_lane;
@@ -47,7 +47,7 @@ impl Floor {
             JobState::InQueue { .. } => vec![format!("queue:{}", job.project), landing_lane(&job.queue())],
             _ => vec![format!("job:{}", job.id)],
         };
-        let mine = |t: &&Trouble| lanes.contains(&t.lane) || t.issue == Some(job.number());
+        let mine = |t: &&Trouble| lanes.contains(&t.lane) || (t.issue.is_some() && t.issue == job.number());
         self.projects.get(&job.project)?.troubles.iter().find(mine)
     }
 }
@@ -78,6 +78,8 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
     match action {
         Action::PrepareWorktree { job, .. }
         | Action::PushBranch { job, .. }
+        | Action::RunStep(RunStep { job, .. })
+        | Action::VerifyStep(VerifyStep { job, .. })
         | Action::OpenPr { job, .. }
         | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => waits_for(floor, *job, action),
         // Another follows in a while, and one at the session's end: nothing has to wait for this one.
@@ -119,6 +121,8 @@ pub(in crate::step) fn waits_for(floor: &Floor, job: crate::ids::JobId, action: 
     match (action, &job.state) {
         (Action::PrepareWorktree { .. }, JobState::Preparing)
         | (Action::PushBranch { .. }, JobState::Pushing { .. }) => true,
+        (Action::RunStep(step), _) => floor.awaits_step(step.run, &step.step, step.attempt),
+        (Action::VerifyStep(claim), _) => floor.awaits_step(claim.run, &claim.step, claim.attempt),
         (Action::OpenPr { head, .. }, JobState::Pushing { .. }) => job.head.as_ref() == Some(head),
         (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,
         _ => false,
@@ -193,10 +197,11 @@ impl Turn<'_> {
             self.note(NoteKind::Escalation, project, trouble.issue, text.clone());
             let job = trouble.issue.and_then(|issue| self.floor.work_of(project, issue)).map(|job| job.id);
             if let (Some(job), Some(issue)) = (job, trouble.issue) {
+                let assignment = Assignment::Issue(issue);
                 self.act(Action::Escalate {
                     job,
                     project: project.clone(),
-                    issue,
+                    assignment,
                     trigger: format!("trouble {}", trouble.what),
                     context: text,
                     about: String::new(),

@@ -6,7 +6,7 @@ use crate::effect::{Action, CiAbout, CiPurpose, CiReport, CiVerdict, CommitSourc
 use crate::event::NoteKind;
 use crate::ids::{JobId, PrNumber, RunId, Sha};
 use crate::policy::Policy;
-use crate::state::{Goal, JobState, ProtectedFiles};
+use crate::state::{End, Goal, JobState, ProtectedFiles};
 use crate::step::Turn;
 use crate::texts::{agents, checks, reasons};
 use crate::verdict::Green;
@@ -35,6 +35,12 @@ impl Turn<'_> {
             self.nothing_to_do(id, *ahead, *dirty);
             return;
         }
+        if goal == Goal::Land {
+            if *ahead == 0 {
+                return self.finish(id, End::Done, "");
+            }
+            job.state = JobState::Pushing { goal: Goal::Review };
+        }
         job.head = Some(head.clone());
         job.known.base.clone_from(base);
         job.known.makes_same_change(head, same_as, each_commit);
@@ -52,9 +58,10 @@ impl Turn<'_> {
             self.remind(id, &agents::nothing_to_check(&branch, *dirty), reasons::branch_empty());
             return;
         }
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let action =
-            Action::OpenPr { job: id, project: job.project.clone(), issue, branch, head: head.clone() };
+        let Some(job) = self.job(id) else { return };
+        let (project, assignment) = (job.project.clone(), job.assignment);
+        let title = assignment.run().map(|_| job.title.clone());
+        let action = Action::OpenPr { job: id, project, assignment, title, branch, head: head.clone() };
         self.act(action);
     }
 
@@ -79,8 +86,8 @@ impl Turn<'_> {
             return;
         }
         let run = RunId(self.number(|c| &mut c.run));
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let project = job.project.clone();
+        let Some(job) = self.job(id) else { return };
+        let (project, issue) = (job.project.clone(), job.issue());
         let (branch, pr, stands_on, queue) =
             (job.branch.clone(), job.pr, job.known.base.clone(), job.queue());
         self.enter(id, JobState::Checking { goal, run, head: head.clone() }, within);
@@ -98,7 +105,7 @@ impl Turn<'_> {
         self.act(Action::RunCi {
             job: Some(id),
             project,
-            issue: Some(issue),
+            issue,
             run,
             commit: head,
             source: CommitSource::Hub,
@@ -188,7 +195,7 @@ impl Turn<'_> {
             Goal::Ci if agent_there => {
                 self.tell(id, message);
             }
-            Goal::Ci | Goal::Review | Goal::Nothing => self.await_review(id, head),
+            Goal::Ci | Goal::Review | Goal::Nothing | Goal::Land => self.await_review(id, head),
         }
     }
 

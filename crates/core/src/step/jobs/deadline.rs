@@ -13,7 +13,6 @@ const LONG_AGAIN: Duration = Duration::from_secs(3600);
 
 impl Turn<'_> {
     pub(in crate::step) fn job_due(&mut self, id: JobId) {
-        let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
         let suspended = matches!(job.state, JobState::Working | JobState::Respawning { .. })
             || matches!(&job.state, JobState::Finishing { .. } if self.waits_for_a_person_to_leave(id));
@@ -42,7 +41,7 @@ impl Turn<'_> {
                 if self.background_over(id) || self.extended(id) {
                     return;
                 }
-                self.silent(id, &reasons::silent(policy.idle_timeout));
+                self.silent(id, &reasons::silent(self.idle_limit(id)));
             }
             JobState::NeedsHuman { .. } => self.question_due(id),
             JobState::Retrying { goal, head } => self.check(id, goal, head),
@@ -52,6 +51,7 @@ impl Turn<'_> {
             // elsewhere; otherwise somebody is told, again and again, that it takes long.
             state @ (JobState::Preparing
             | JobState::Starting
+            | JobState::RunningStep
             | JobState::Pushing { .. }
             | JobState::Checking { .. }
             | JobState::InQueue { .. }
@@ -86,18 +86,16 @@ impl Turn<'_> {
         let told_only = self.job(id).is_some_and(Job::is_review);
         let Some(job) = self.floor.job_mut(id) else { return };
         let told = job.memo.review_late.replace(head.clone()).as_ref() == Some(head);
-        let (project, issue, pr) = (job.project.clone(), job.number(), job.pr.unwrap_or_default());
+        let (project, issue, pr) = (job.project.clone(), job.issue(), job.pr.unwrap_or_default());
         // A person's pull request waits for nothing: the review was only meant as advice.
         if told || told_only {
             self.escalate_job(id, &text);
         } else {
             self.escalate_on_record(id, "review_timeout", head.short(), &text);
-            self.act(Action::Comment {
-                project,
-                issue,
-                marker: markers::no_review(id, head),
-                body: comments::no_review(pr, head, within),
-            });
+            if let Some(issue) = issue {
+                let (marker, body) = (markers::no_review(id, head), comments::no_review(pr, head, within));
+                self.act(Action::Comment { project, issue, marker, body });
+            }
             self.inform(id, &agents::no_review(head, within));
         }
         self.enter(id, JobState::Reviewing { head: head.clone() }, within);

@@ -4,11 +4,12 @@
 use super::Jobs;
 use crate::effect::{Action, Merged};
 use crate::event::NoteKind;
-use crate::ids::{Assignment, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, Sha, agent_name};
+use crate::ids::{Assignment, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Role, Sha};
 use crate::label::Label;
 use crate::policy::OnFailed;
-use crate::state::{End, Job, JobState, Kept, SessionState};
+use crate::state::{End, Job, JobState, Kept, SessionState, WorkRecord};
 use crate::step::{Turn, labels, names};
+use crate::table::Record;
 use crate::text::{neutralise, tail};
 use crate::texts::{
     comments::{self, Ended, Next},
@@ -53,7 +54,7 @@ impl Turn<'_> {
         let label: &[Label] = match end {
             End::Failed if self.is_tried_again(id) => &[Label::Backlog],
             End::Blocked | End::Failed => &[Label::Blocked],
-            End::Cancelled | End::Merged | End::Refused | End::Reviewed => &[],
+            End::Cancelled | End::Merged | End::Refused | End::Reviewed | End::Done => &[],
         };
         self.finish_with(id, end, reason, label);
     }
@@ -72,7 +73,9 @@ impl Turn<'_> {
         if matches!(job.state, JobState::Finishing { .. } | JobState::Ended { .. }) {
             return;
         }
-        let Some(issue) = job.issue() else { return self.finish_review(id, end, reason) };
+        if job.is_review() {
+            return self.finish_review(id, end, reason);
+        }
         if !self.withdraw(id, reason) {
             // An entry that is being published lands first, and the job then ends as merged. If it does not land,
             // the job ends as requested.
@@ -88,23 +91,25 @@ impl Turn<'_> {
         }
         let Some(job) = self.floor.job_mut(id) else { return };
         job.reason = Some(reason.to_owned());
-        let project = job.project.clone();
+        let (project, issue, assignment) = (job.project.clone(), job.issue(), job.assignment);
         let mut actions = self.end_sessions(id);
-        let gone = [Label::InProgress, Label::Backlog].into_iter().filter(|label| !add.contains(label));
-        let edit = Action::EditLabels {
-            project: project.clone(),
-            issue,
-            add: labels(add),
-            remove: gone.map(|label| label.to_string()).collect(),
-        };
-        self.act(edit.clone());
-        actions.push(edit);
+        if let Some(issue) = issue {
+            let gone = [Label::InProgress, Label::Backlog].into_iter().filter(|label| !add.contains(label));
+            let edit = Action::EditLabels {
+                project: project.clone(),
+                issue,
+                add: labels(add),
+                remove: gone.map(|label| label.to_string()).collect(),
+            };
+            self.act(edit.clone());
+            actions.push(edit);
+        }
         if matches!(end, End::Blocked | End::Failed) {
             self.note_job(NoteKind::Escalation, id, reason);
             let escalate = Action::Escalate {
                 job: id,
                 project: project.clone(),
-                issue,
+                assignment,
                 trigger: format!("{ENDED_TRIGGER}{}", end.name()),
                 context: reason.to_owned(),
                 about: String::new(),
@@ -113,20 +118,24 @@ impl Turn<'_> {
             self.act(escalate.clone());
             actions.push(escalate);
         }
-        if end == End::Refused && add.is_empty() {
+        if let Some(issue) = issue.filter(|_| end == End::Refused && add.is_empty()) {
             let close = Action::CloseIssue { project: project.clone(), issue };
             self.act(close.clone());
             actions.push(close);
         }
-        if has_comment(end) {
-            // Posted when the session has ended, with the end of its output.
-            if !actions.iter().any(|a| matches!(a, Action::EndSession { role, .. } if role.develops())) {
-                let comment = self.end_comment(id, end);
-                self.act(comment.clone());
-                actions.push(comment);
-            }
+        // Posted when the session has ended, with the end of its output.
+        let ends = actions.iter().any(|a| matches!(a, Action::EndSession { role, .. } if role.develops()));
+        if let Some(comment) = self.end_comment(id, end).filter(|_| has_comment(end) && !ends) {
+            self.act(comment.clone());
+            actions.push(comment);
+        }
+        if end == End::Done {
+            actions.extend(self.release_now(id, &actions));
         }
         self.enter(id, JobState::Finishing { end, remaining: names(&actions) }, FINISH_WITHIN);
+        if actions.is_empty() {
+            self.has_ended(id, end);
+        }
     }
 
     /// A person ended the job: nobody needs the checks of its head any more.
@@ -144,7 +153,7 @@ impl Turn<'_> {
     pub(in crate::step) fn revive(&mut self, id: JobId) {
         let Some(job) = self.floor.job_mut(id) else { return };
         job.reason = None;
-        let (project, issue) = (job.project.clone(), job.number());
+        let Some((project, issue)) = job.place() else { return };
         let (add, remove) =
             (labels(&[Label::InProgress]), labels(&[Label::Blocked, Label::Backlog, Label::Underspecified]));
         self.act(Action::EditLabels { project, issue, add, remove });
@@ -162,7 +171,7 @@ impl Turn<'_> {
     /// Ends a job whose change has landed.
     fn finish_merged(&mut self, id: JobId) {
         self.stop_its_run(id);
-        let Some((job, issue)) = self.carrier(id).map(|(job, issue)| (job.clone(), issue)) else { return };
+        let Some(job) = self.job(id).filter(|job| !job.is_review()).cloned() else { return };
         let (Some(pr), Some(head), Some(commit)) = (job.pr, job.head.clone(), job.merged.clone()) else {
             return;
         };
@@ -178,22 +187,18 @@ impl Turn<'_> {
         };
         let merged = Merged { pr: Some(pr), head, commit: commit.clone(), target: job.target.clone() };
         // A worktree is removed once its session is proven gone, not before.
-        for action in [release(Role::REVIEW, None), release(Role::DEV, Some(merged))] {
+        for action in [release(Role::REVIEW, None), release(job.role, Some(merged))] {
             if !ends_role(&actions, &action) {
                 self.act(action.clone());
             }
             actions.push(action);
         }
-        let after = [
-            Action::ClosePr { project: project.clone(), pr, merged: Some(commit) },
-            Action::EditLabels {
-                project: project.clone(),
-                issue,
-                add: Vec::new(),
-                remove: labels(&[Label::InProgress, Label::Backlog, Label::Blocked]),
-            },
-            Action::CloseIssue { project: project.clone(), issue },
-        ];
+        let mut after = vec![Action::ClosePr { project: project.clone(), pr, merged: Some(commit) }];
+        if let Some(issue) = job.issue() {
+            let remove = labels(&[Label::InProgress, Label::Backlog, Label::Blocked]);
+            after.push(Action::EditLabels { project: project.clone(), issue, add: Vec::new(), remove });
+            after.push(Action::CloseIssue { project: project.clone(), issue });
+        }
         for action in after {
             self.act(action.clone());
             actions.push(action);
@@ -219,6 +224,26 @@ impl Turn<'_> {
         }
         actions.push(release);
         self.enter(id, JobState::Finishing { end, remaining: names(&actions) }, FINISH_WITHIN);
+    }
+
+    /// Removes the worktree of a job that needs it no more, now or when the session in it (`ends`) has ended.
+    fn release_now(&mut self, id: JobId, ends: &[Action]) -> Option<Action> {
+        let job = self.job(id).filter(|job| job.worktree.is_some())?;
+        let release = Action::ReleaseWorktree {
+            job: id,
+            role: job.role,
+            project: job.project.clone(),
+            assignment: job.assignment,
+            branch: job.branch.clone(),
+            merged: None,
+        };
+        if !ends_role(ends, &release) {
+            self.act(release.clone());
+        }
+        if let Some(job) = self.floor.job_mut(id) {
+            job.worktree = None;
+        }
+        Some(release)
     }
 
     /// Orders the end of every session of the job that is still there.
@@ -289,7 +314,7 @@ impl Turn<'_> {
         // For a review that came to nothing, the pull request says so.
         let job = self.job(id).filter(|job| !job.is_review());
         let Some(JobState::Finishing { end, remaining }) = job.map(|j| j.state.clone()) else { return };
-        let comment = self.end_comment(id, end);
+        let Some(comment) = self.end_comment(id, end) else { return };
         let key = action_key(&comment);
         if !has_comment(end) || remaining.contains(&key) {
             return;
@@ -302,12 +327,12 @@ impl Turn<'_> {
         }
     }
 
-    fn end_comment(&self, id: JobId, end: End) -> Action {
-        let job = self.job(id).expect("a finishing job exists");
+    fn end_comment(&self, id: JobId, end: End) -> Option<Action> {
+        let (job, issue) = self.carrier(id)?;
         let word = end.name();
         let reason = neutralise(job.reason.as_deref().unwrap_or(reasons::none_known()));
         let output = tail(neutralise(&job.last_output).trim_end(), 4096);
-        let labels = self.floor.issues.get(&(job.project.clone(), job.number())).map(|i| &i.labels);
+        let labels = self.floor.issues.get(&(job.project.clone(), issue)).map(|i| &i.labels);
         let has = |label: Label| labels.is_some_and(|labels| labels.contains(label.as_str()));
         let next = match (end, has(Label::Backlog)) {
             (End::Refused, _) => Next::Nothing,
@@ -317,7 +342,7 @@ impl Turn<'_> {
         };
         let body = comments::job_ended(&Ended {
             job: id,
-            issue: job.number(),
+            issue,
             end: word,
             reason: &reason,
             rescue: job.rescue.as_deref(),
@@ -326,12 +351,7 @@ impl Turn<'_> {
             session: job.last_session,
             next,
         });
-        Action::Comment {
-            project: job.project.clone(),
-            issue: job.number(),
-            marker: markers::job_end(id),
-            body,
-        }
+        Some(Action::Comment { project: job.project.clone(), issue, marker: markers::job_end(id), body })
     }
 
     pub(in crate::step) fn finishing_done(&mut self, id: JobId, action: &Action) {
@@ -348,24 +368,32 @@ impl Turn<'_> {
             remaining.remove(&key);
         }
         if left == 0 {
-            self.forget_messages(id);
-            self.enter(id, JobState::Ended { end, kept: Kept::default() }, Duration::ZERO);
-            let reason = self
-                .job(id)
-                .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
-            let name = end.name();
-            self.note_job(NoteKind::JobEnded, id, notes::ended(name, &reason.unwrap_or_default()));
-            self.keep_worktree_for_now(id, end);
+            self.has_ended(id, end);
         }
+    }
+
+    fn has_ended(&mut self, id: JobId, end: End) {
+        self.forget_messages(id);
+        self.enter(id, JobState::Ended { end, kept: Kept::default() }, Duration::ZERO);
+        let reason = self
+            .job(id)
+            .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
+        let name = end.name();
+        self.note_job(NoteKind::JobEnded, id, notes::ended(name, &reason.unwrap_or_default()));
+        self.keep_worktree_for_now(id, end);
+        self.run_is_over(id);
     }
 
     pub(in crate::step) fn shelve_job(&mut self, id: JobId) {
         self.floor.jobs.shelve(Jobs(()), &id);
     }
 
-    pub(in crate::step) fn shelve_record(&mut self, project: &ProjectName, issue: IssueNumber) {
-        let agent = agent_name(Role::DEV, project, Assignment::Issue(issue));
-        self.floor.records.shelve(Jobs(()), &agent);
+    pub(in crate::step) fn shelve_records(&mut self, project: &ProjectName, assignment: Assignment) {
+        let mine = |r: &&WorkRecord| r.project == *project && r.assignment() == assignment;
+        let mine: Vec<String> = self.floor.records.iter().filter(mine).map(Record::key).collect();
+        for agent in mine {
+            self.floor.records.shelve(Jobs(()), &agent);
+        }
     }
 
     pub(in crate::step) fn finishing_done_by_issue(

@@ -20,6 +20,7 @@ mod record;
 mod recovery;
 mod refusal;
 mod review;
+mod run;
 mod scheduler;
 mod staffing;
 mod states;

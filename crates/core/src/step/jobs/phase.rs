@@ -25,6 +25,10 @@ impl Turn<'_> {
             }
             _ => {}
         }
+        let run = job.assignment.run().filter(|_| !matches!(report.phase, Phase::NeedsHuman));
+        if run.is_some_and(|run| self.run_signalled(run, report)) {
+            return;
+        }
         match report.phase {
             Phase::AwaitingCi => self.push(id, Goal::Ci),
             Phase::AwaitingReview => self.push(id, Goal::Review),
@@ -42,11 +46,12 @@ impl Turn<'_> {
 
     /// Has the branch pushed and looked at.
     pub(in crate::step) fn push(&mut self, id: JobId, goal: Goal) {
-        let Some((job, issue)) = self.carrier(id) else { return };
+        let Some(job) = self.job(id) else { return };
         let action = Action::PushBranch {
             job: id,
             project: job.project.clone(),
-            issue,
+            assignment: job.assignment,
+            role: job.role,
             branch: job.branch.clone(),
             reviewed: self.floor.heads_to_compare(job),
             each_commit: self.floor.policy(&job.project).lands_each_commit(),
@@ -63,7 +68,7 @@ impl Turn<'_> {
         let policy = self.policy_of(id);
         let Some(job) = self.job(id) else { return };
         if self.reminder_is_due(id) {
-            self.enter(id, JobState::Working, policy.idle_timeout);
+            self.enter(id, JobState::Working, self.idle_limit(id));
             self.respawn_if_needed(id);
         } else if job.rounds.reminders >= policy.reminders_max {
             self.block(id, &reasons::after_reminders(verdict, job.rounds.reminders));

@@ -26,8 +26,8 @@ pub enum NotReviewed {
     /// The project does not want it.
     Never,
     NoReviewer,
-    /// The job of that issue carries it, and has its own reviewer.
-    Job(IssueNumber),
+    /// The job of that assignment carries it, and has its own reviewer.
+    Job(Assignment),
 }
 
 impl fmt::Display for NotReviewed {
@@ -51,7 +51,7 @@ pub fn may_ask_for_review(
         return Err(NotReviewed::NoReviewer);
     }
     match floor.live_jobs(project).find(|job| job.pr == Some(pr) || job.branch == branch) {
-        Some(job) => Err(NotReviewed::Job(job.number())),
+        Some(job) => Err(NotReviewed::Job(job.assignment)),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use super::Jobs;
 use crate::effect::outcome;
 use crate::effect::{Action, CiReport, CiVerdict};
 use crate::event::NoteKind;
-use crate::ids::{Epoch, JobId, Role, Sha, agent_name};
+use crate::ids::{Epoch, JobId, Sha, agent_name};
 use crate::phase::Phase;
 use crate::state::{JobState, Rework, WorkPhase, WorkRecord};
 use crate::step::Turn;
@@ -24,16 +24,17 @@ const TICK: Duration = Duration::from_millis(1);
 impl Turn<'_> {
     /// For a session that is about to start: a new record, or its predecessor's.
     pub(super) fn record_session(&mut self, id: JobId, epoch: Epoch) {
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let key = agent_name(Role::DEV, &job.project, job.assignment);
+        let Some(job) = self.job(id) else { return };
+        let key = agent_name(job.role, &job.project, job.assignment);
         let now = self.now;
         let fresh = WorkRecord {
             agent: key.clone(),
-            issue,
+            issue: job.issue(),
+            run: job.assignment.run(),
             project: job.project.clone(),
             session: epoch,
             work_phase: WorkPhase::Investigation,
-            work_summary: records::begun(issue, &job.title),
+            work_summary: records::begun(job.assignment, &job.title),
             last_checkpoint_at: None,
             files_modified: Vec::new(),
             tests_status: records::tests_not_run().into(),
@@ -117,7 +118,7 @@ impl Turn<'_> {
                 record.rework = None;
             }
             if let Some(detail) = detail {
-                record.work_summary = records::signalled(record.issue, phase, &detail);
+                record.work_summary = records::signalled(record.assignment(), phase, &detail);
             }
         });
     }
@@ -168,10 +169,9 @@ impl Turn<'_> {
         let at = self.now + every;
         let Some(job) = self.floor.job_mut(id) else { return };
         job.checkpoint_at = Some(at);
-        let Some(issue) = job.issue() else { return };
-        let (project, branch) = (job.project.clone(), job.branch.clone());
-        let target = job.target.clone();
-        self.act(Action::Checkpoint { job: id, project, issue, branch, target });
+        let (project, assignment, role) = (job.project.clone(), job.assignment, job.role);
+        let (branch, target) = (job.branch.clone(), job.target.clone());
+        self.act(Action::Checkpoint { job: id, project, assignment, role, branch, target });
     }
 
     pub(in crate::step) fn checkpoint_at(&mut self, id: JobId, at: Time) {
@@ -224,7 +224,7 @@ impl Turn<'_> {
 
     fn change_record(&mut self, id: JobId, change: impl FnOnce(&mut WorkRecord)) {
         let Some(job) = self.job(id) else { return };
-        let key = agent_name(Role::DEV, &job.project, job.assignment);
+        let key = agent_name(job.role, &job.project, job.assignment);
         let Some(mut record) = self.floor.records.get(&key).cloned() else { return };
         let before = record.clone();
         change(&mut record);

@@ -80,8 +80,8 @@ impl<'a> Obstacles<'a> {
                 .sessions
                 .iter()
                 .filter(unended)
-                .map(|s| s.assignment.number())
-                .chain(jobs().filter(|j| j.kept().releasing > 0).map(Job::number))
+                .filter_map(|s| s.assignment.number())
+                .chain(jobs().filter(|j| j.kept().releasing > 0).filter_map(Job::number))
                 .collect(),
             pulls: OpenPulls::of(floor, project),
             circles: OnceCell::new(),
@@ -207,7 +207,10 @@ impl Turn<'_> {
             if projects.len() > 1 {
                 projects.sort_by_cached_key(|project| turn_of(self.floor, project));
             }
-            if !projects.iter().any(|project| self.claim_next(project) || self.begin_next_review(project)) {
+            let begun = |project| {
+                self.begin_next_run(project) || self.claim_next(project) || self.begin_next_review(project)
+            };
+            if !projects.iter().any(begun) {
                 return;
             }
         }
@@ -228,7 +231,7 @@ impl Turn<'_> {
         }
         let policy = self.policy(project);
         let on_floor = || self.floor.jobs.iter().filter(|j| j.is_live()).count();
-        let room = self.floor.live_jobs(project).count() < policy.max_jobs.max(1)
+        let room = self.floor.live_jobs(project).filter(|job| job.issue().is_some()).count() < policy.max_jobs.max(1)
             && policy.floor_max_jobs.is_none_or(|max| on_floor() < max.max(1));
         let Some(issue) = room.then(|| self.next_ready(project)).flatten() else { return false };
         self.claim(project, issue);
@@ -267,9 +270,8 @@ impl Turn<'_> {
             false => branch_for(issue),
         };
         let branch = pull.map_or(own, |pull| pull.branch.clone());
-        let preparing = JobState::Preparing;
-        let new =
-            Job::new(id, Assignment::Issue(issue), project.clone(), branch.clone(), preparing, self.now);
+        let assignment = Assignment::Issue(issue);
+        let new = Job::new(id, assignment, project.clone(), branch.clone(), JobState::Preparing, self.now);
         self.floor.jobs.put(
             Jobs(()),
             Job {
@@ -290,6 +292,7 @@ impl Turn<'_> {
             add: labels(&[Label::InProgress]),
             remove: labels(&[Label::Backlog]),
         });
-        self.act(Action::PrepareWorktree { job: id, project: project.clone(), issue, branch, target });
+        let (project, role) = (project.clone(), Role::DEV);
+        self.act(Action::PrepareWorktree { job: id, project, assignment, role, branch, target });
     }
 }

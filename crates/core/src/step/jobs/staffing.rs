@@ -19,12 +19,13 @@ const RESPAWNING: JobState = JobState::Respawning { unstaffed: false, successor_
 impl Turn<'_> {
     /// Starts the job's dev session, as a successor if there was one before.
     pub(super) fn start_dev(&mut self, id: JobId) {
-        if self.lacks_staff(id, Role::DEV) {
+        let Some(role) = self.job(id).map(|job| job.role) else { return };
+        if self.lacks_staff(id, role) {
             self.wait_for_staff(id);
             return;
         }
         let resume = self.resume_of(id);
-        let epoch = self.start(id, Role::DEV, resume);
+        let epoch = self.start(id, role, resume);
         self.record_session(id, epoch);
         let Some(job) = self.floor.job_mut(id) else { return };
         job.session = Some(epoch);
@@ -55,6 +56,9 @@ impl Turn<'_> {
         if self.may_not_start(id) {
             return self.put_start_off(id);
         }
+        if self.waits_for_command(id) {
+            return;
+        }
         let left = |s: &Session| s.job == id && s.role.develops() && s.state != SessionState::Ended;
         if self.floor.sessions.iter().any(left) {
             self.enter(id, JobState::Respawning { unstaffed: false, successor_due: true }, START_WITHIN);
@@ -74,11 +78,11 @@ impl Turn<'_> {
                 Some(State::Dialog { .. } | State::LimitedUntil { .. } | State::Background { .. })
             )
         };
-        let Some(epoch) = session.filter(|s| !waits(s)).map(|s| s.epoch) else {
+        let Some((role, epoch)) = session.filter(|s| !waits(s)).map(|s| (s.role, s.epoch)) else {
             self.block(id, why);
             return;
         };
-        self.note_job(NoteKind::AgentCrashed, id, notes::session_stopped(Role::DEV, epoch, why));
+        self.note_job(NoteKind::AgentCrashed, id, notes::session_stopped(role, epoch, why));
         self.escalate_job(id, why);
         self.replace(id, epoch);
         self.respawn(id, why);
@@ -159,9 +163,10 @@ impl Turn<'_> {
             return;
         }
         job.memo.review_asked = head.clone();
-        let (project, issue, pr) = (job.project.clone(), job.number(), job.pr.unwrap_or_default());
+        let (project, issue, pr) = (job.project.clone(), job.issue(), job.pr.unwrap_or_default());
         let about = head.as_ref().map_or("", Sha::short);
         self.escalate_on_record(id, "no_review", about, &escalations::person_has_to_review(why));
+        let Some(issue) = issue else { return };
         let marker = markers::review_failed(id, epoch);
         let body = comments::no_usable_review(pr, why);
         self.act(Action::Comment { project, issue, marker, body });

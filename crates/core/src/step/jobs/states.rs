@@ -59,7 +59,7 @@ impl Turn<'_> {
         let jobs: Vec<JobId> =
             self.floor.jobs.iter().filter(|j| j.state == JobState::Working).map(|j| j.id).collect();
         for id in jobs {
-            let at = self.now + self.policy_of(id).idle_timeout;
+            let at = self.now + self.idle_limit(id);
             if let Some(job) = self.floor.job_mut(id) {
                 job.deadline = job.deadline.max(Some(at));
             }

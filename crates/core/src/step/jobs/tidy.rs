@@ -37,12 +37,13 @@ impl Turn<'_> {
 
     /// A kept worktree has been kept long enough.
     pub(in crate::step) fn release_due(&mut self, id: JobId) {
-        let Some((job, issue)) = self.carrier(id) else { return };
+        let Some(job) = self.job(id).filter(|job| !job.is_review()) else { return };
+        let own = job.role;
         let (project, assignment, branch) = (job.project.clone(), job.assignment, job.branch.clone());
         // A later job of the issue works in the same worktree; its own end decides.
-        let mine = self.floor.job_of(&project, issue).is_some_and(|newest| newest.id == id);
+        let mine = self.floor.newest(&project, assignment).is_some_and(|newest| newest.id == id);
         let owns = |s: &Session| {
-            s.project == project && s.assignment.number() == issue && s.state != SessionState::Ended
+            s.project == project && s.assignment.tag() == assignment.tag() && s.state != SessionState::Ended
         };
         let owned = self.floor.sessions.iter().any(owns);
         let again = self.now + DAY;
@@ -52,7 +53,7 @@ impl Turn<'_> {
             return;
         }
         kept.releasing = 2;
-        for role in [Role::REVIEW, Role::DEV] {
+        for role in [Role::REVIEW, own] {
             let (project, branch) = (project.clone(), branch.clone());
             self.act(Action::ReleaseWorktree { job: id, role, project, assignment, branch, merged: None });
         }
@@ -139,7 +140,7 @@ pub fn tidy_order(floor: &Floor, project: &ProjectName, now: Time) -> Tidy {
     let live = || floor.jobs.iter().filter(|j| j.is_live());
     let of_project = || live().filter(|j| j.project == *project);
     let records = of_project()
-        .filter_map(|j| floor.records.get(&agent_name(Role::DEV, project, j.assignment)))
+        .filter_map(|j| floor.records.get(&agent_name(j.role, project, j.assignment)))
         .filter_map(|r| r.rescue.clone());
     let named: BTreeSet<String> = of_project().filter_map(|j| j.rescue.clone()).chain(records).collect();
     // Their folders are beside one another, so the project that keeps them longest decides for all.

@@ -25,10 +25,18 @@ impl Turn<'_> {
         }
         job.worktree = Some(path.clone());
         job.head = Some(head.clone());
-        if self.may_not_start(id) {
-            return self.put_start_off(id);
+        match self.floor.run_of(id) {
+            Some(run) => self.advance(run.number),
+            None => self.start_or_put_off(id),
         }
-        self.start_dev(id);
+    }
+
+    /// The job's first agent starts, unless a person holds it.
+    pub(in crate::step) fn start_or_put_off(&mut self, id: JobId) {
+        match self.may_not_start(id) {
+            true => self.put_start_off(id),
+            false => self.start_dev(id),
+        }
     }
 
     /// The project's own commands failed: they are run once more, in case it was an accident; then a person looks.
@@ -39,14 +47,14 @@ impl Turn<'_> {
         if job.state != JobState::Preparing {
             return;
         }
-        let Some(issue) = job.issue() else { return };
         job.worktree = Some(path.clone());
         job.last_output = excerpt.clone();
         job.rounds.setups_failed += 1;
         let again = Action::PrepareWorktree {
             job: id,
             project: job.project.clone(),
-            issue,
+            assignment: job.assignment,
+            role: job.role,
             branch: job.branch.clone(),
             target: job.target.clone(),
         };

@@ -51,7 +51,9 @@ pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
         JobState::Working | JobState::Reviewing { .. } | JobState::NeedsHuman { .. } => Ok(head),
         JobState::Ended { end: End::Merged, .. } => Err(texts::is_merged().into()),
         JobState::Ended { .. } => {
-            let open = floor.issues.get(&(job.project.clone(), job.number())).is_some_and(|i| i.open);
+            // What a run made is as wanted as the run was.
+            let open =
+                job.place().is_none_or(|place| floor.issues.get(&place).is_some_and(|i| i.open));
             if open { Ok(head) } else { Err(texts::issue_closed().into()) }
         }
         other => Err(texts::is_in(other.name())),

@@ -6,7 +6,7 @@ use super::Queues;
 use super::trials::says_nothing;
 use crate::effect::{Action, CiPurpose, CiReport, CiVerdict, CommitSource, Merged, StatusState, Verdict};
 use crate::event::{BranchAsk, NoteKind};
-use crate::ids::{EntryId, IssueNumber, PrNumber, ProjectName, QueueId, RunId, Sha};
+use crate::ids::{Assignment, EntryId, PrNumber, ProjectName, QueueId, RunId, Sha};
 use crate::planner::Priority;
 use crate::state::{Entry, EntryState, Floor, PersonsBranch, Who};
 use crate::step::Turn;
@@ -20,7 +20,7 @@ use std::fmt;
 pub enum Hindrance {
     Primary,
     /// A job carries it.
-    Job(IssueNumber),
+    Job(Assignment),
     /// Another head of it is being published.
     Landing,
     NoChecks,
@@ -42,7 +42,7 @@ pub fn may_queue(floor: &Floor, project: &ProjectName, ask: &BranchAsk) -> Resul
         return Err(Hindrance::Primary);
     }
     if let Some(job) = floor.live_jobs(project).find(|j| j.branch == ask.branch) {
-        return Err(Hindrance::Job(job.number()));
+        return Err(Hindrance::Job(job.assignment));
     }
     match floor.queued_by_person(project, &ask.branch) {
         Some(entry) if entry.head == ask.head && entry.target == ask.target => return Ok(()),

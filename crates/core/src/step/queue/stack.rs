@@ -75,7 +75,7 @@ impl Turn<'_> {
         let Some(entry) = self.floor.entries.get(&id) else { return };
         let Some(branch) = self.floor.waits_for_branch(entry) else { return };
         let job = match self.floor.is_at_it(entry) {
-            (None, Some(job)) => Some(job.number()),
+            (None, Some(job)) => Some(job.assignment),
             _ => None,
         };
         let text = texts::waits_long_for(self.now.since(entry.requested_at), branch, job);

@@ -6,7 +6,7 @@
 
 use crate::effect::{Action, CiReport, CommandEnd, EntryEnd, Telling};
 use crate::event::NoteKind;
-use crate::ids::{Assignment, EntryId, Role, RunId, Sha, agent_name};
+use crate::ids::{EntryId, RunId, Sha, agent_name};
 use crate::policy::Policy;
 use crate::state::{Entry, EntryState, StoodOn};
 use crate::step::Turn;
@@ -72,8 +72,8 @@ impl Turn<'_> {
             _ => (String::new(), None),
         };
         let stood_on = entry.stood_on.clone().unwrap_or_default();
-        let agent =
-            || agent_name(Role::DEV, &entry.project, Assignment::Issue(entry.issue.unwrap_or_default()));
+        let job = entry.job.and_then(|job| self.floor.jobs.get(&job));
+        let agent = || job.map_or_else(String::new, |j| agent_name(j.role, &j.project, j.assignment));
         Telling {
             project: entry.project.clone(),
             entry: entry.id,

@@ -1,11 +1,11 @@
-//! Runs that somebody asks for, and those that somebody wants ended.
+//! Runs that somebody asks for.
 
 use super::Runs;
 use crate::event::{NoteKind, RunAsk};
-use crate::ids::{FormulaName, ProjectName, RunNumber};
-use crate::state::{End, Floor, Run, RunResult, RunState, StepRecord, StepState};
+use crate::ids::{FormulaName, JobId, ProjectName, RunNumber};
+use crate::state::{Floor, Run, RunState, StepRecord, StepState};
 use crate::step::Turn;
-use crate::texts::{notes, reasons};
+use crate::texts::notes;
 
 /// Why a formula is not carried out now.
 pub fn may_run(floor: &Floor, project: &ProjectName, formula: &FormulaName) -> Result<(), RunNumber> {
@@ -45,23 +45,13 @@ impl Turn<'_> {
         self.note(NoteKind::RunState, project, None, notes::run_asked(number, formula, &ask.by));
     }
 
-    pub(in crate::step) fn run_cancelled(&mut self, project: &ProjectName, number: RunNumber) {
-        let mine = |run: &&Run| run.project == *project;
-        match self.floor.runs.get(&number).filter(mine).map(|run| run.state.clone()) {
-            Some(RunState::Waiting) => self.end_run(number, RunResult::Cancelled, ""),
-            Some(RunState::Live { job }) => self.finish(job, End::Cancelled, reasons::cancelled()),
-            Some(RunState::Ended { .. }) | None => {}
-        }
-    }
-
-    /// It is over. Its job, if it has one, has ended.
-    pub(in crate::step) fn end_run(&mut self, number: RunNumber, result: RunResult, reason: &str) {
+    /// The job carries it out from now on.
+    pub(in crate::step) fn run_begins(&mut self, number: RunNumber, job: JobId) {
         let now = self.now;
         let Some(run) = self.floor.run_mut(number) else { return };
-        let job = run.job();
-        run.state = RunState::Ended { result, reason: reason.to_owned(), at: now, job };
-        let (project, text) =
-            (run.project.clone(), notes::run_ended(number, &run.recipe.formula, result, reason));
+        run.state = RunState::Live { job, ending: None };
+        run.started_at = Some(now);
+        let (project, text) = (run.project.clone(), notes::run_begun(number, &run.recipe.formula, job));
         self.note(NoteKind::RunState, &project, None, text);
     }
 }

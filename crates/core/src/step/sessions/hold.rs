@@ -192,7 +192,7 @@ impl Turn<'_> {
             return;
         }
         let policy = self.policy_of(id);
-        let (idle, delivery) = (self.now + policy.idle_timeout, self.now + policy.delivery_timeout);
+        let (idle, delivery) = (self.now + self.idle_limit(id), self.now + policy.delivery_timeout);
         self.works_until(id, epoch, idle);
         self.put_off_messages(epoch, delivery);
         if owes {

@@ -51,7 +51,7 @@ impl Turn<'_> {
     /// Tells the job's agent something it has to act upon, and makes it the agent's turn. Without
     /// a live session a successor is started with the message in its prompt.
     pub(in crate::step) fn tell(&mut self, id: JobId, text: &str) {
-        let idle = self.policy_of(id).idle_timeout;
+        let idle = self.idle_limit(id);
         self.queue_message(id, text);
         self.enter(id, JobState::Working, idle);
         self.respawn_if_needed(id);
@@ -284,7 +284,7 @@ impl Turn<'_> {
         self.take(message);
         self.seen(epoch);
         self.note_job(NoteKind::MessageTaken, id, first_line);
-        let idle = self.policy_of(id).idle_timeout;
+        let idle = self.idle_limit(id);
         self.works_until(id, epoch, self.now + idle);
     }
 

@@ -157,7 +157,7 @@ impl Turn<'_> {
     /// For a job's change, any first review is enough; for a person's pull request, the agent itself was asked.
     fn is_owed(&self, job: &Job, head: &Sha) -> bool {
         match job.assignment {
-            Assignment::Issue(_) => self.floor.review_standing(job, head) == ReviewStanding::NotReviewed,
+            Assignment::Issue(_) | Assignment::Run(_) => self.floor.review_standing(job, head) == ReviewStanding::NotReviewed,
             Assignment::Pull(_) => true,
         }
     }
@@ -317,10 +317,10 @@ impl Turn<'_> {
     pub(in crate::step) fn review_posted(&mut self, id: JobId, epoch: Epoch, head: &Sha, verdict: Verdict) {
         let Some(job) = self.job(id) else { return };
         match job.assignment {
-            Assignment::Issue(_) if job.reviewer.session == Some(epoch) => self.rest_or_dismiss(id, epoch),
-            Assignment::Issue(_) => {}
             // Whoever wrote it may have ended already.
             Assignment::Pull(_) => self.pull_reviewed(id, head, verdict),
+            _ if job.reviewer.session == Some(epoch) => self.rest_or_dismiss(id, epoch),
+            _ => {}
         }
     }
 

@@ -45,7 +45,7 @@ impl Turn<'_> {
 
     fn work_summary(&self, id: JobId) -> Option<Box<WorkSummary>> {
         let job = self.job(id)?;
-        let record = self.floor.records.get(&agent_name(Role::DEV, &job.project, job.assignment))?;
+        let record = self.floor.records.get(&agent_name(job.role, &job.project, job.assignment))?;
         Some(Box::new(WorkSummary {
             phase: record.work_phase.to_string(),
             summary: record.work_summary.clone(),
@@ -127,6 +127,7 @@ impl Turn<'_> {
             trouble: job.memo.review_trouble.filter(|_| role.reviews()),
             resume,
             target: job.target,
+            task: self.floor.run_of(id).filter(|_| role.develops()).map(|run| Box::new(run.task())),
         }));
         epoch
     }
@@ -154,7 +155,7 @@ impl Turn<'_> {
         if start.role.develops() {
             self.checkpoint_at(start.job, checkpoint);
         }
-        let idle = self.policy(&start.project).idle_timeout;
+        let idle = self.idle_limit(start.job);
         let Some(job) = self.job(start.job) else { return };
         if start.role.develops() && job.session == Some(start.epoch) && job.state == JobState::Starting {
             self.enter(start.job, JobState::Working, idle);
@@ -215,7 +216,7 @@ impl Turn<'_> {
     }
 
     /// Notes a sign of life.
-    pub(super) fn seen(&mut self, epoch: Epoch) {
+    pub(in crate::step) fn seen(&mut self, epoch: Epoch) {
         let now = self.now;
         self.take_prompt(epoch);
         let Some(session) = self.floor.session_mut(epoch) else { return };

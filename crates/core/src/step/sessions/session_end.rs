@@ -7,7 +7,7 @@ use super::staff::how_it_ended;
 use crate::effect::Action;
 use crate::effect::outcome;
 use crate::event::NoteKind;
-use crate::ids::{Epoch, IssueNumber, JobId, ProjectName, Role, agent_name};
+use crate::ids::{Assignment, Epoch, JobId, ProjectName, Role, agent_name};
 use crate::state::{Agent, AgentStatus, Job, JobState, Message, MessageState, Session, SessionState};
 use crate::step::Turn;
 use crate::table::Record;
@@ -109,8 +109,8 @@ impl Turn<'_> {
         }
     }
 
-    pub(in crate::step) fn shelve_agents(&mut self, project: &ProjectName, number: IssueNumber) {
-        let mine = |a: &&Agent| a.project == *project && a.assignment.number() == number;
+    pub(in crate::step) fn shelve_agents(&mut self, project: &ProjectName, assignment: Assignment) {
+        let mine = |a: &&Agent| a.project == *project && a.assignment.tag() == assignment.tag();
         let mine: Vec<String> = self.floor.agents.iter().filter(mine).map(Record::key).collect();
         for agent in mine {
             self.floor.agents.shelve(Sessions(()), &agent);
@@ -155,7 +155,7 @@ impl Turn<'_> {
         if let Some(session) = self.floor.sessions.get(&epoch).cloned() {
             self.last_words(&session, last_output);
         }
-        if role == Role::DEV {
+        if role.develops() {
             self.dev_ended(id, last_output, rescue.as_deref());
         }
         self.release_after(id, role);

@@ -126,7 +126,7 @@ impl Turn<'_> {
         if let Some(session) = self.floor.session_mut(epoch) {
             session.stops.resume_at = None;
         }
-        let at = self.now + self.policy_of(id).idle_timeout;
+        let at = self.now + self.idle_limit(id);
         if its_turn {
             self.extend(id, 0, at);
         }
@@ -145,7 +145,7 @@ impl Turn<'_> {
         let State::Background { what } = status.state.clone() else { return false };
         let policy = self.policy_of(id);
         self.escalate_job(id, &escalations::background_work(policy.background_timeout, &what));
-        self.wait_until(id, self.now + policy.idle_timeout);
+        self.wait_until(id, self.now + self.idle_limit(id));
         self.idle_without_phase(id, epoch);
         true
     }
@@ -164,7 +164,7 @@ impl Turn<'_> {
         let in_time = |given: Duration| self.now + given + given / 4;
         match role.duty() {
             Duty::Develop => {
-                let at = in_time(policy.idle_timeout);
+                let at = in_time(self.idle_limit(id));
                 let known = self.job(id).and_then(|job| job.deadline);
                 self.works_until(id, epoch, known.map_or(at, |known| known.max(at)));
             }
@@ -348,7 +348,7 @@ impl Turn<'_> {
 
     /// The time given to a working agent is over. Returns whether it gets more.
     pub(in crate::step) fn extended(&mut self, id: JobId) -> bool {
-        let idle = self.policy_of(id).idle_timeout;
+        let idle = self.idle_limit(id);
         let Some(job) = self.job(id) else { return false };
         let Some(status) = self.status_of(job) else { return false };
         let (alive, gets_on) = match status.state {

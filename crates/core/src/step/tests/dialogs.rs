@@ -53,7 +53,7 @@ impl Scene {
 
     fn answer_question(&mut self, question: u64, text: &str) -> &mut Self {
         let (project, question) = (project(), Some(QuestionId(question)));
-        self.event(Event::Answered { project, issue: IssueNumber(1), text: text.into(), question })
+        self.event(Event::Answered { project, issue: Some(IssueNumber(1)), text: text.into(), question })
     }
 }
 

@@ -56,9 +56,9 @@ fn named(pr: u64) -> Hints {
 fn order(scene: &mut Scene, count: usize) -> Vec<u64> {
     (0..count)
         .map(|_| {
-            let issue = scene.newest().number();
+            let issue = scene.newest().number().expect("an issue");
             scene.event(Event::Cancelled { project: project(), issue }).settle();
-            scene.newest().number().0
+            scene.newest().number().expect("an issue").0
         })
         .collect()
 }
@@ -90,7 +90,7 @@ fn nothing_is_begun_before_all_that_was_read_is_taken_in() {
         };
         scene.event(Event::Observed { project: project(), page: Page { more, ..Page::of(observation) } });
         scene.event(Event::Tick);
-        scene.floor.jobs.iter().map(|j| j.number().0).collect::<Vec<_>>()
+        scene.floor.jobs.iter().map(|j| j.number().expect("an issue").0).collect::<Vec<_>>()
     };
     assert_eq!(see(1, &["backlog"], true), [0; 0]);
     assert_eq!(see(2, &["backlog", "priority"], true), [0; 0]);
@@ -153,7 +153,7 @@ fn crowd(two: &[&str], two_labels: &[&str]) -> u64 {
     scene.hinted(2, two_labels, paths(two)).hinted(3, &["backlog"], paths(&["src/b.rs"]));
     scene.hinted(4, &["backlog"], Hints::default());
     scene.event(Event::Cancelled { project: project(), issue: IssueNumber(9) }).settle();
-    scene.newest().number().0
+    scene.newest().number().expect("an issue").0
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn projects_take_turns_where_the_floor_has_a_limit() {
         scene.settle();
         let job = scene.newest();
         begun.push(job.project.clone());
-        let (project, issue) = (job.project.clone(), job.number());
+        let (project, issue) = (job.project.clone(), job.number().expect("an issue"));
         scene.event(Event::Cancelled { project, issue });
     }
     assert_eq!(

@@ -5,7 +5,7 @@ use super::*;
 use crate::effect::outcome;
 use crate::effect::{CiPurpose, Conflict, MovedBranch};
 use crate::event::BranchAsk;
-use crate::ids::EntryId;
+use crate::ids::{Assignment, EntryId};
 use crate::state::EntryState;
 use crate::step::{Hindrance, may_queue};
 
@@ -120,7 +120,7 @@ fn what_may_not_be_queued() {
     // A job's branch is the job's.
     let mut scene = Scene::working(Policy::default());
     let ask = BranchAsk { branch: "fix/issue-1".into(), ..ask() };
-    assert_eq!(may_queue(&scene.floor, &project(), &ask), Err(Hindrance::Job(IssueNumber(1))));
+    assert_eq!(may_queue(&scene.floor, &project(), &ask), Err(Hindrance::Job(Assignment::Issue(IssueNumber(1)))));
     scene.event(Event::BranchAsked { project: project(), ask });
     assert_eq!(scene.floor.entries.len(), 0);
 }

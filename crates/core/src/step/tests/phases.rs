@@ -126,7 +126,7 @@ fn a_question_is_asked_once_and_answered_once() {
     scene.signal(DEV, Phase::NeedsHuman);
     assert_eq!(scene.pending.iter().filter(|a| a.name() == "comment").count(), 1);
     let answer =
-        Event::Answered { project: project(), issue: IssueNumber(1), text: "B".into(), question: None };
+        Event::Answered { project: project(), issue: Some(IssueNumber(1)), text: "B".into(), question: None };
     scene.event(answer.clone());
     assert_eq!((scene.state(), scene.unread()), ("working", vec!["Answer: B"]));
     scene.event(answer);
@@ -240,7 +240,7 @@ fn asking(default: Option<&str>) -> Scene {
 
 fn answer(text: &str, question: Option<u64>) -> Event {
     let question = question.map(QuestionId);
-    Event::Answered { project: project(), issue: IssueNumber(1), text: text.into(), question }
+    Event::Answered { project: project(), issue: Some(IssueNumber(1)), text: text.into(), question }
 }
 
 #[test]

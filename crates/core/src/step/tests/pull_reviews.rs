@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::effect::outcome;
-use crate::ids::Role;
+use crate::ids::{Assignment, Role};
 use crate::policy::ReviewPeople;
 use crate::state::{End, JobState};
 use crate::step::{NotReviewed, may_ask_for_review};
@@ -101,7 +101,7 @@ fn who_is_asked_and_when() {
     // A job sees to its own.
     let mut scene = Scene::reviewing(Policy::default(), 1);
     let job = may_ask_for_review(&scene.floor, &project(), PR, "fix/issue-1");
-    assert_eq!(job, Err(NotReviewed::Job(IssueNumber(1))));
+    assert_eq!(job, Err(NotReviewed::Job(Assignment::Issue(IssueNumber(1)))));
     scene.event(asks(1));
     assert_eq!(scene.floor.jobs.len(), 1);
 }
@@ -233,7 +233,7 @@ fn what_its_reviewer_asks_can_be_answered() {
     let mut scene = under_review(ReviewPeople::Always);
     scene.asks_to("May I?");
     let question = scene.ask().expect("it asks").id;
-    let (issue, text) = (IssueNumber(PR.0), "1".to_owned());
+    let (issue, text) = (Some(IssueNumber(PR.0)), "1".to_owned());
     scene.event(Event::Answered { project: project(), issue, text, question: Some(question) });
     assert_eq!(scene.ask().expect("still up").answer.as_deref(), Some("1"));
 }

@@ -53,7 +53,7 @@ fn a_question_outlives_the_session_that_asked_it() {
     assert!(!scene.has("start_session"), "nobody has anything to do before the answer");
     scene.event(Event::Answered {
         project: project(),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         text: "B".into(),
         question: None,
     });

@@ -110,7 +110,7 @@ fn ended(count: u64) -> Scene {
 #[test]
 fn only_the_newest_ended_jobs_are_at_hand_and_their_issues_with_them() {
     let mut scene = ended(5);
-    let at_hand: Vec<u64> = scene.floor.jobs.iter().map(|job| job.number().0).collect();
+    let at_hand: Vec<u64> = scene.floor.jobs.iter().map(|job| job.number().expect("an issue").0).collect();
     assert_eq!(at_hand, [4, 5]);
     assert!(!scene.is_at_hand(3) && scene.is_at_hand(4) && scene.is_at_hand(5));
     let shelved = scene.shelved();

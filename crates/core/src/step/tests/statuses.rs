@@ -111,7 +111,7 @@ fn who_never_got_its_first_prompt_is_told_nothing_else() {
     scene.end_session();
     scene.event(Event::Answered {
         project: project(),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         text: "done".into(),
         question: None,
     });
@@ -270,7 +270,7 @@ fn a_refused_request_is_a_persons_to_mend_and_nothing_burns() {
     assert_eq!(scene.state(), "needs_human");
     scene.event(Event::Answered {
         project: project(),
-        issue: IssueNumber(1),
+        issue: Some(IssueNumber(1)),
         text: "done".into(),
         question: None,
     });

@@ -89,7 +89,7 @@ fn print_job(floor: &Floor, job: &Job) {
     if let Some(pr) = job.pr {
         output::line(format!("  pull request #{pr}, branch {}", job.branch));
     }
-    for question in question::of_issue(floor, job) {
+    for question in question::about(floor, job) {
         output::line(format!(
             "  {} q{}: `shopfloor answer q{} \"…\"`",
             question.kind, question.id, question.id

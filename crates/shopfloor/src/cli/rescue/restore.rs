@@ -136,7 +136,7 @@ fn refuse_if_at_work(context: &Context, site: &Site, issue: IssueNumber, elsewhe
         return busy(format!("job {} is at work on issue #{issue} ({})", job.id, job.state.name()));
     }
     let owns = |s: &&shopfloor_core::state::Session| {
-        s.project == site.project && s.assignment.number() == issue && s.state != SessionState::Ended
+        s.project == site.project && s.assignment.number() == Some(issue) && s.state != SessionState::Ended
     };
     if let Some(session) = floor.sessions.iter().find(owns) {
         return busy(format!("session {} of issue #{issue} has not ended", session.tmux));

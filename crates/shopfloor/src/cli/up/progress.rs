@@ -65,7 +65,7 @@ impl Progress {
 
     fn draw(&mut self, floor: &Floor, notes: &[Note], colour: bool) {
         let touched =
-            |job: &Job| notes.iter().any(|n| n.project == job.project && n.issue == Some(job.number()));
+            |job: &Job| notes.iter().any(|n| n.project == job.project && n.issue.is_some() && n.issue == job.number());
         let mut changed = false;
         for job in floor.jobs.iter() {
             if !job.is_live() && !self.drawn.contains_key(&job.id) && !touched(job) {
@@ -167,8 +167,8 @@ fn job_line(job: &Job, colour: bool) -> String {
         _ => job.history.iter().map(|s| s.state.as_str()).rev().take(4).collect::<Vec<_>>().join(" < "),
     };
     format!(
-        "#{:<4} {shown} {:>6}  {:<32}  {detail}",
-        job.number(),
+        "{:<5} {shown} {:>6}  {:<32}  {detail}",
+        job.assignment.mention(),
         output::span(took),
         one_line(&job.title, 32)
     )

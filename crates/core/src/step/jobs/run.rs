@@ -1,0 +1,66 @@
+//! The job that carries out a run: it begins when there is room for it, and has a branch and a worktree.
+
+use super::{Jobs, START_WITHIN};
+use crate::effect::Action;
+use crate::ids::{Assignment, JobId, ProjectName, RunNumber};
+use crate::recipe::Step;
+use crate::state::{Job, JobState, Run, RunState, StepRecord, StepState};
+use crate::step::Turn;
+use crate::text::one_line;
+
+const TITLE_CHARS_MAX: usize = 200;
+
+impl Turn<'_> {
+    /// Begins a run that waits, if there is room: as many at once as the project may have jobs, in addition to those,
+    /// so that whoever looks after the floor is not kept waiting by its work. Returns whether it did.
+    pub(in crate::step) fn begin_next_run(&mut self, project: &ProjectName) -> bool {
+        let Some(row) = self.floor.projects.get(project) else { return false };
+        let (max, floor_max) = (row.policy.max_jobs.max(1), row.policy.floor_max_jobs);
+        if row.paused.is_some() || row.pause.is_some() {
+            return false;
+        }
+        let live = || self.floor.jobs.iter().filter(|job| job.is_live());
+        let runs = live().filter(|job| job.project == *project && job.assignment.run().is_some()).count();
+        if runs >= max || floor_max.is_some_and(|max| live().count() >= max.max(1)) {
+            return false;
+        }
+        let staff = self.floor.staff.get(project);
+        // A run that may need its agent waits until that can work; what needs none does not.
+        let unstaffed = |run: &Run| {
+            run.has_agent_steps()
+                && staff.is_some_and(|staff| staff.looking || staff.outage(run.recipe.role).is_some())
+        };
+        let waits = |run: &&Run| run.project == *project && run.state == RunState::Waiting && !unstaffed(run);
+        let Some(number) = self.floor.runs.iter().find(waits).map(|run| run.number) else { return false };
+        self.begin_run(number);
+        true
+    }
+
+    /// A command of the job's run is under way: whoever follows its agent starts when that has ended. Returns whether
+    /// it is.
+    pub(super) fn waits_for_command(&mut self, id: JobId) -> bool {
+        let running = |(_, record): &(&Step, &StepRecord)| matches!(record.state, StepState::Running { .. });
+        let step = self.floor.run_of(id).and_then(|run| run.steps().find(running)).map(|(step, _)| step);
+        let Some(within) = step.map(Step::within) else { return false };
+        self.enter(id, JobState::RunningStep, within);
+        true
+    }
+
+    fn begin_run(&mut self, number: RunNumber) {
+        let id = JobId(self.number(|c| &mut c.job));
+        let now = self.now;
+        let Some(run) = self.floor.runs.get(&number) else { return };
+        let (project, recipe) = (run.project.clone(), &run.recipe);
+        let (role, branch) = (recipe.role, format!("run/{}-{number}", recipe.formula));
+        let title = match recipe.description.trim() {
+            "" => recipe.formula.to_string(),
+            text => one_line(text, TITLE_CHARS_MAX),
+        };
+        let assignment = Assignment::Run(number);
+        let within = self.policy(&project).setup_timeout + START_WITHIN;
+        let new = Job::new(id, assignment, project.clone(), branch.clone(), JobState::Preparing, now);
+        self.floor.jobs.put(Jobs(()), Job { title, role, deadline: Some(now + within), ..new });
+        self.run_begins(number, id);
+        self.act(Action::PrepareWorktree { job: id, project, assignment, role, branch, target: None });
+    }
+}

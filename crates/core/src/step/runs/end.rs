@@ -1,0 +1,85 @@
+//! How runs end.
+
+use super::Runs;
+use crate::effect::Action;
+use crate::event::NoteKind;
+use crate::ids::{JobId, ProjectName, RunNumber};
+use crate::state::{End, JobState, RunResult, RunState};
+use crate::step::Turn;
+use crate::texts::{notes, reasons};
+
+impl Turn<'_> {
+    pub(in crate::step) fn run_cancelled(&mut self, project: &ProjectName, number: RunNumber) {
+        if self.floor.runs.get(&number).is_some_and(|run| run.project == *project) {
+            self.end_run(number, RunResult::Cancelled, reasons::cancelled());
+        }
+    }
+
+    /// It was not through in time.
+    pub(in crate::step) fn run_due(&mut self, number: RunNumber) {
+        let Some(lifetime) = self.floor.runs.get(&number).map(|run| run.recipe.lifetime) else { return };
+        self.end_run(number, RunResult::TimedOut, &reasons::run_took_too_long(lifetime));
+    }
+
+    /// Ends a run, now or when its job has ended.
+    pub(super) fn end_run(&mut self, number: RunNumber, result: RunResult, reason: &str) {
+        let Some(run) = self.floor.run_mut(number) else { return };
+        match &mut run.state {
+            RunState::Waiting => self.run_ended(number, result, reason),
+            RunState::Live { ending: Some(_), .. } | RunState::Ended { .. } => {}
+            RunState::Live { job, ending } => {
+                let id = *job;
+                *ending = Some((result, reason.to_owned()));
+                self.stop_step(number);
+                let end = match result {
+                    RunResult::Done | RunResult::NothingToDo => End::Done,
+                    RunResult::Cancelled => End::Cancelled,
+                    RunResult::Failed | RunResult::TimedOut => End::Failed,
+                };
+                if end == End::Cancelled {
+                    self.end_is_wanted(id);
+                }
+                self.finish(id, end, reason);
+            }
+        }
+    }
+
+    /// The answer of a command that is under way is not waited for any longer.
+    fn stop_step(&mut self, number: RunNumber) {
+        let Some(run) = self.floor.runs.get(&number).filter(|run| run.under_way().is_some()) else { return };
+        let (project, role) = (run.project.clone(), run.recipe.role);
+        self.act(Action::StopStep { project, role, run: number });
+    }
+
+    /// The job that carried it out has ended.
+    pub(in crate::step) fn run_is_over(&mut self, job: JobId) {
+        let Some((number, state)) = self.floor.run_of(job).map(|run| (run.number, run.state.clone())) else {
+            return;
+        };
+        let RunState::Live { ending, .. } = state else { return };
+        let Some(JobState::Ended { end, .. }) = self.job(job).map(|job| job.state.clone()) else { return };
+        let reason = self.job(job).and_then(|job| job.reason.clone()).unwrap_or_default();
+        let by_job = match end {
+            End::Merged | End::Done | End::Reviewed => (RunResult::Done, String::new()),
+            End::Cancelled => (RunResult::Cancelled, reason),
+            End::Blocked | End::Failed | End::Refused => (RunResult::Failed, reason),
+        };
+        // It may have landed before what was wanted of it.
+        let (result, reason) = ending.filter(|_| end != End::Merged).unwrap_or(by_job);
+        self.run_ended(number, result, &reason);
+    }
+
+    fn run_ended(&mut self, number: RunNumber, result: RunResult, reason: &str) {
+        let now = self.now;
+        let Some(run) = self.floor.run_mut(number) else { return };
+        let job = run.job();
+        run.state = RunState::Ended { result, reason: reason.to_owned(), at: now, job };
+        let text = notes::run_ended(number, &run.recipe.formula, result, reason);
+        let project = run.project.clone();
+        self.note(NoteKind::RunState, &project, None, text);
+    }
+
+    pub(in crate::step) fn shelve_run(&mut self, number: RunNumber) {
+        self.floor.runs.shelve(Runs(()), &number);
+    }
+}

@@ -1,0 +1,263 @@
+//! The steps of a run: what is done next, what agents say of theirs, and what became of commands and verifiers.
+
+use crate::effect::{Action, RunStep, VerifyStep, outcome};
+use crate::event::{NoteKind, StepSaid};
+use crate::ids::{Epoch, JobId, RunNumber, StepId};
+use crate::phase::{Phase, PhaseReport};
+use crate::recipe::NOTHING_TO_DO;
+use crate::state::{Floor, Goal, JobState, Run, RunResult, StepRecord, StepState};
+use crate::step::Turn;
+use crate::text::{head, neutralise, tail};
+use crate::texts::{agents, notes, reasons};
+use std::fmt;
+
+const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+const NOTE_BYTES_MAX: usize = 4 * 1024;
+/// How often an agent may say of one step that it is done, and be wrong.
+const CLAIMS_MAX: u32 = 5;
+
+/// Why what a session says of a step is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAStep {
+    /// The session carries out no run, or another has taken over.
+    NoRun,
+    Unknown(StepId),
+    /// A command of ours.
+    Ours(StepId),
+    Over(StepId, &'static str),
+    /// These come before it.
+    Needs(StepId, Vec<StepId>),
+    BeingVerified(StepId),
+}
+
+impl fmt::Display for NotAStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&reasons::not_a_step(self))
+    }
+}
+
+/// Whether a session may say of a step that it is done, or that it passes it over. Returns its run.
+pub fn may_say(floor: &Floor, epoch: Epoch, step: &StepId) -> Result<RunNumber, NotAStep> {
+    let session = floor.sessions.get(&epoch).ok_or(NotAStep::NoRun)?;
+    let current = floor.jobs.get(&session.job).is_some_and(|job| job.session == Some(epoch));
+    let run = floor.run_of(session.job).filter(|run| run.is_live() && current).ok_or(NotAStep::NoRun)?;
+    let (_, known, record) = run.step(step).ok_or_else(|| NotAStep::Unknown(step.clone()))?;
+    match &record.state {
+        _ if known.run.is_some() => return Err(NotAStep::Ours(step.clone())),
+        StepState::Claimed { .. } => return Err(NotAStep::BeingVerified(step.clone())),
+        state if state.is_over() => return Err(NotAStep::Over(step.clone(), state.name())),
+        _ => {}
+    }
+    match run.missing(known) {
+        missing if missing.is_empty() => Ok(run.number),
+        missing => Err(NotAStep::Needs(step.clone(), missing)),
+    }
+}
+
+impl Floor {
+    /// Whether this answer about a step is still waited for.
+    pub(in crate::step) fn awaits_step(&self, run: RunNumber, step: &StepId, attempt: u32) -> bool {
+        let state = self.runs.get(&run).filter(|run| !run.is_ending()).and_then(|run| run.step(step));
+        let this = [StepState::Running { attempt }, StepState::Claimed { attempt }];
+        state.is_some_and(|(_, _, record)| this.contains(&record.state))
+    }
+}
+
+impl Turn<'_> {
+    /// Does what is next: a command, the agent, or the end.
+    pub(in crate::step) fn advance(&mut self, number: RunNumber) {
+        let Some(run) = self.floor.runs.get(&number).filter(|run| !run.is_ending()) else { return };
+        let Some(id) = run.job() else { return };
+        if run.under_way().is_some() {
+            return;
+        }
+        let there = self.job(id).is_some_and(|job| job.session.is_some());
+        if let Some(at) = run.next_command() {
+            self.run_command(id, number, at);
+        } else if run.awaits_agent() {
+            if !there {
+                self.start_or_put_off(id);
+            }
+        } else if run.is_through() {
+            self.push(id, Goal::Land);
+        } else {
+            // Cannot be with a recipe that has no flaw: something waits for what is never over.
+            self.end_run(number, RunResult::Failed, reasons::run_is_stuck());
+        }
+    }
+
+    fn run_command(&mut self, id: JobId, number: RunNumber, at: usize) {
+        let now = self.now;
+        let Some(job) = self.job(id) else { return };
+        let (role, there) = (job.role, job.session.is_some());
+        let Some(run) = self.floor.run_mut(number) else { return };
+        let (Some(step), Some(record)) = (run.recipe.steps.get(at), run.steps.get_mut(at)) else { return };
+        record.attempts += 1;
+        let attempt = record.attempts;
+        (record.state, record.at) = (StepState::Running { attempt }, now);
+        let (timeout, within) = (step.command_timeout(), step.within());
+        let action = Action::RunStep(RunStep {
+            job: id,
+            project: run.project.clone(),
+            run: number,
+            step: step.id.clone(),
+            attempt,
+            role,
+            command: step.run.clone().unwrap_or_default(),
+            timeout,
+        });
+        self.act(action);
+        match there {
+            // Its agent waits for it, and is given the time.
+            true => self.wait_until(id, now + within + self.idle_limit(id)),
+            false => self.enter(id, JobState::RunningStep, within),
+        }
+    }
+
+    pub(in crate::step) fn step_ran(&mut self, action: &RunStep, ran: &outcome::StepRan) {
+        let RunStep { run: number, step, attempt, job, .. } = action;
+        if !self.floor.awaits_step(*number, step, *attempt) {
+            return self.stale(*job, notes::step_not_waited_for(step));
+        }
+        let outcome::StepRan { code, how, output } = ran;
+        let output = tail(neutralise(output).trim_end(), OUTPUT_BYTES_MAX);
+        let (state, note) = match code {
+            Some(0) => (StepState::Done, String::new()),
+            Some(NOTHING_TO_DO) => (StepState::Done, reasons::nothing_to_do().to_owned()),
+            _ => (StepState::Failed, how.clone()),
+        };
+        self.set_step(*number, step, |record| {
+            record.state = state;
+            (record.note, record.output) = (note, output);
+        });
+        match code {
+            Some(0) => self.command_is_done(*number, *job, step),
+            Some(NOTHING_TO_DO) => {
+                self.end_run(*number, RunResult::NothingToDo, &reasons::step_found_nothing(step));
+            }
+            _ => self.end_run(*number, RunResult::Failed, &reasons::step_failed(step, how)),
+        }
+    }
+
+    /// The next may begin; an agent that waits for it is told.
+    fn command_is_done(&mut self, number: RunNumber, id: JobId, step: &StepId) {
+        let there = self.job(id).is_some_and(|job| job.session.is_some());
+        self.advance(number);
+        let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
+        if run.under_way().is_none() && run.awaits_agent() {
+            let text = agents::step_ran(step, run);
+            self.inform(id, &text);
+        }
+    }
+
+    /// What the session says of a step of its own.
+    pub(in crate::step) fn step_said(&mut self, epoch: Epoch, said: &StepSaid) {
+        let StepSaid { step, skip, note } = said;
+        let number = match may_say(self.floor, epoch, step) {
+            Ok(number) => number,
+            Err(why) => {
+                let Some(job) = self.floor.sessions.get(&epoch).map(|session| session.job) else { return };
+                return self.stale(job, why.to_string());
+            }
+        };
+        self.seen(epoch);
+        let note = head(&neutralise(note), NOTE_BYTES_MAX);
+        let Some((id, role, verify)) = self.floor.runs.get(&number).and_then(|run| {
+            let job = self.job(run.job()?)?;
+            Some((job.id, job.role, run.step(step)?.1.verify.clone()))
+        }) else {
+            return;
+        };
+        let verify = verify.filter(|_| !skip);
+        let mut attempt = 0;
+        self.set_step(number, step, |record| {
+            record.attempts += 1;
+            attempt = record.attempts;
+            record.note = note;
+            record.state = match (skip, &verify) {
+                (true, _) => StepState::Skipped,
+                (false, None) => StepState::Done,
+                (false, Some(_)) => StepState::Claimed { attempt },
+            };
+        });
+        match verify {
+            Some(verify) => {
+                let project = self.floor.runs.get(&number).map(|run| run.project.clone());
+                let Some(project) = project else { return };
+                let (run, step) = (number, step.clone());
+                self.act(Action::VerifyStep(VerifyStep { job: id, project, run, step, attempt, role, verify }));
+            }
+            None => self.advance(number),
+        }
+    }
+
+    pub(in crate::step) fn step_verified(&mut self, claim: &VerifyStep, seen: &outcome::StepVerified) {
+        let VerifyStep { run: number, step, attempt, .. } = claim;
+        let (number, attempt) = (*number, *attempt);
+        if !self.floor.awaits_step(number, step, attempt) {
+            return;
+        }
+        let Some(id) = self.floor.runs.get(&number).and_then(Run::job) else { return };
+        let outcome::StepVerified { there, why } = seen;
+        let state = if *there { StepState::Done } else { StepState::Open };
+        self.set_step(number, step, |record| record.state = state);
+        if *there {
+            return self.advance(number);
+        }
+        match attempt < CLAIMS_MAX {
+            true => self.tell(id, &agents::step_not_verified(step, why)),
+            false => {
+                self.end_run(number, RunResult::Failed, &reasons::step_never_verified(step, attempt, why));
+            }
+        }
+    }
+
+    /// Its command or its verifier can never be run.
+    pub(in crate::step) fn step_impossible(
+        &mut self,
+        number: RunNumber,
+        step: &StepId,
+        attempt: u32,
+        why: &str,
+    ) {
+        if self.floor.awaits_step(number, step, attempt) {
+            self.set_step(number, step, |record| {
+                record.state = StepState::Failed;
+                why.clone_into(&mut record.note);
+            });
+            self.end_run(number, RunResult::Failed, &reasons::step_failed(step, why));
+        }
+    }
+
+    /// What a phase of its agent means for a run. Returns whether that is all: else it is taken as any developer's.
+    pub(in crate::step) fn run_signalled(&mut self, number: RunNumber, report: &PhaseReport) -> bool {
+        let Some(run) = self.floor.runs.get(&number) else { return true };
+        let Some(id) = run.job() else { return true };
+        let why = || report.detail.clone().unwrap_or_else(|| reasons::none_given().into());
+        match report.phase {
+            Phase::Failed => self.end_run(number, RunResult::Failed, &reasons::gave_up(&why())),
+            _ if !run.is_through() => {
+                let text = agents::steps_are_open(run);
+                self.remind(id, &text, reasons::steps_are_open());
+            }
+            Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
+                self.push(id, Goal::Land);
+            }
+            // What it left is on its way.
+            Phase::Done => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn set_step(&mut self, number: RunNumber, step: &StepId, change: impl FnOnce(&mut StepRecord)) {
+        let now = self.now;
+        let Some(run) = self.floor.run_mut(number) else { return };
+        let Some(at) = run.recipe.steps.iter().position(|known| known.id == *step) else { return };
+        let Some(record) = run.steps.get_mut(at) else { return };
+        change(record);
+        record.at = now;
+        let (project, text) = (run.project.clone(), notes::step_is(number, step, &run.steps[at]));
+        self.note(NoteKind::RunState, &project, None, text);
+    }
+}

@@ -1,0 +1,269 @@
+//! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
+
+use super::*;
+use crate::effect::RunStep;
+use crate::event::{RunAsk, StepSaid};
+use crate::ids::{Assignment, Role, RunNumber, StepId};
+use crate::recipe::{Context, Recipe, Step as Part};
+use crate::state::{End, JobState, Run, RunResult, StepState};
+use crate::step::{NotAStep, may_run, may_say};
+
+const RUN: RunNumber = RunNumber(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn id(name: &str) -> StepId {
+    name.parse().expect("an id")
+}
+
+fn part(name: &str, needs: &[&str]) -> Part {
+    Part {
+        id: id(name),
+        title: String::new(),
+        needs: needs.iter().map(|needed| id(needed)).collect(),
+        description: "do it".into(),
+        skipped: false,
+        run: None,
+        timeout: None,
+        verify: None,
+    }
+}
+
+fn command(name: &str, needs: &[&str]) -> Part {
+    Part { run: Some(vec!["true".into()]), ..part(name, needs) }
+}
+
+fn recipe(steps: Vec<Part>) -> Recipe {
+    Recipe {
+        formula: "tidy".parse().expect("a name"),
+        version: "1".into(),
+        description: "Tidy up".into(),
+        role: Role::DEV,
+        model: None,
+        vars: Default::default(),
+        lifetime: 4 * HOUR,
+        idle: None,
+        context: Context::default(),
+        steps,
+    }
+}
+
+fn ask(steps: Vec<Part>) -> Event {
+    let ask = RunAsk { recipe: recipe(steps), by: "ann".into(), schedule: None };
+    Event::RunAsked { project: project(), ask }
+}
+
+impl Scene {
+    /// A run whose worktree is ready.
+    fn run(steps: Vec<Part>) -> Scene {
+        let mut scene = Scene::new(Policy::default());
+        scene.event(ask(steps));
+        scene.answer(
+            "prepare_worktree",
+            Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
+        );
+        scene
+    }
+
+    fn the_run(&self) -> &Run {
+        self.floor.runs.get(&RUN).expect("there is a run")
+    }
+
+    fn step_is(&self, name: &str) -> &StepState {
+        &self.the_run().step(&id(name)).expect("there is such a step").2.state
+    }
+
+    /// The oldest command ends.
+    fn ran(&mut self, code: i32) -> &mut Self {
+        let (how, output) = (format!("exit code {code}"), "said".to_owned());
+        self.answer("run_step", Outcome::StepRan(outcome::StepRan { code: Some(code), how, output }))
+    }
+
+    fn said(&mut self, epoch: Epoch, name: &str) -> &mut Self {
+        let said = StepSaid { step: id(name), skip: false, note: "so it is".into() };
+        self.event(Event::StepSaid { epoch, said })
+    }
+
+    fn next_command(&self) -> &RunStep {
+        let found = self.pending.iter().find_map(|action| match action {
+            Action::RunStep(step) => Some(step),
+            _ => None,
+        });
+        found.expect("a command is ordered")
+    }
+}
+
+#[test]
+fn commands_alone_start_no_agent_and_end_the_run() {
+    let mut scene = Scene::run(vec![command("look", &[]), command("tell", &["look"])]);
+    assert_eq!((scene.state(), scene.next_command().step.as_str()), ("running_step", "look"));
+    scene.ran(0);
+    assert_eq!(scene.next_command().step, id("tell"));
+    scene.ran(0).branch(0);
+    assert!(!scene.has("start_session") && !scene.has("open_pr"), "{:?}", scene.names());
+    assert_eq!(scene.state(), "finishing");
+    scene.settle();
+    assert_eq!(scene.job().end(), Some(End::Done));
+    assert_eq!(scene.the_run().result(), Some(RunResult::Done));
+    assert_eq!(scene.the_run().steps[0].output, "said");
+}
+
+#[test]
+fn a_command_that_finds_nothing_to_do_ends_the_run_before_its_agent() {
+    let mut scene = Scene::run(vec![command("look", &[]), part("write", &["look"])]);
+    scene.ran(78).settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::NothingToDo));
+    assert_eq!(scene.floor.sessions.iter().count(), 0);
+    assert_eq!(scene.noted(NoteKind::Escalation), 0);
+}
+
+#[test]
+fn a_command_that_fails_ends_the_run_and_somebody_is_told() {
+    let mut scene = Scene::run(vec![command("look", &[]), part("write", &["look"])]);
+    scene.ran(3);
+    assert!(scene.has("escalate"), "{:?}", scene.names());
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Failed));
+    assert_eq!(scene.reason(), "step look failed: exit code 3");
+}
+
+#[test]
+fn an_agent_does_its_steps_in_order_and_what_it_leaves_is_landed() {
+    let mut scene = Scene::run(vec![command("look", &[]), part("write", &["look"]), part("check", &["write"])]);
+    scene.ran(0);
+    let Action::StartSession(start) = scene.take("start_session") else { unreachable!() };
+    let task = start.task.as_deref().expect("it is told what to do");
+    assert_eq!((task.run, task.steps[0].1.output.as_str()), (RUN, "said"));
+    assert_eq!(start.assignment, Assignment::Run(RUN));
+    scene.pending.push(Action::StartSession(start));
+    scene.start_session();
+    let may = |scene: &Scene, name: &str| may_say(&scene.floor, DEV, &id(name));
+    assert_eq!(may(&scene, "check"), Err(NotAStep::Needs(id("check"), vec![id("write")])));
+    assert_eq!(may(&scene, "look"), Err(NotAStep::Ours(id("look"))));
+    assert_eq!(may(&scene, "what"), Err(NotAStep::Unknown(id("what"))));
+    // Said all the same, it changes nothing.
+    scene.said(DEV, "check");
+    assert_eq!(scene.step_is("check"), &StepState::Open);
+    scene.said(DEV, "write");
+    assert_eq!(may(&scene, "write"), Err(NotAStep::Over(id("write"), "done")));
+    // It is not through.
+    scene.signal(DEV, Phase::Done);
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["STEPS open"]));
+    scene.said(DEV, "check").signal(DEV, Phase::Done);
+    // All of its steps are over: what is on its branch goes the way of any change.
+    scene.branch(7);
+    let Action::OpenPr { assignment, title, .. } = scene.take("open_pr") else { unreachable!() };
+    assert_eq!((assignment, title.as_deref()), (Assignment::Run(RUN), Some("Tidy up")));
+    let action = Action::OpenPr {
+        job: JOB,
+        project: project(),
+        assignment,
+        title,
+        branch: "run/tidy-1".into(),
+        head: sha(7),
+    };
+    scene.event(Event::Performed { action, outcome: Outcome::PrOpen(outcome::PrOpen { pr: PR }) });
+    scene.ci(CiVerdict::Green);
+    assert_eq!(scene.state(), "reviewing");
+    scene.start_session().review(1, 7, Verdict::Approve).end_session();
+    assert_eq!(scene.state(), "merging");
+}
+
+#[test]
+fn what_is_verified_is_not_done_because_somebody_says_so() {
+    let write = Part { verify: Some("docs".into()), ..part("write", &[]) };
+    let mut scene = Scene::run(vec![write]);
+    scene.start_session();
+    let seen = |there| Outcome::StepVerified(outcome::StepVerified { there, why: "no docs".into() });
+    for _ in 0..2 {
+        scene.said(DEV, "write");
+        assert_eq!(may_say(&scene.floor, DEV, &id("write")), Err(NotAStep::BeingVerified(id("write"))));
+        scene.answer("verify_step", seen(false));
+        assert_eq!(scene.step_is("write"), &StepState::Open);
+    }
+    assert_eq!(scene.unread(), ["STEP not verified", "STEP not verified"]);
+    scene.said(DEV, "write").answer("verify_step", seen(true));
+    assert_eq!(scene.step_is("write"), &StepState::Done);
+    assert!(scene.has("publish_branch"), "{:?}", scene.names());
+}
+
+#[test]
+fn an_agent_that_is_never_right_about_a_step_ends_the_run() {
+    let write = Part { verify: Some("docs".into()), ..part("write", &[]) };
+    let mut scene = Scene::run(vec![write]);
+    scene.start_session();
+    for _ in 0..5 {
+        scene.said(DEV, "write");
+        let seen = outcome::StepVerified { there: false, why: "no docs".into() };
+        scene.answer("verify_step", Outcome::StepVerified(seen));
+    }
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Failed));
+}
+
+#[test]
+fn a_successor_continues_at_the_next_step() {
+    let mut scene = Scene::run(vec![part("one", &[]), part("two", &["one"])]);
+    scene.start_session().said(DEV, "one").exited(DEV, Some(1));
+    scene.end_session().wait(Duration::from_secs(120));
+    let Action::StartSession(start) = scene.take("start_session") else { unreachable!() };
+    let task = start.task.expect("it is told what to do");
+    let known: Vec<_> = task.steps.iter().map(|(_, record)| (record.state.name(), record.note.as_str())).collect();
+    assert_eq!(known, [("done", "so it is"), ("open", "")]);
+    // What its predecessor says now changes nothing.
+    scene.said(DEV, "two");
+    assert_eq!(scene.step_is("two"), &StepState::Open);
+}
+
+#[test]
+fn a_formula_is_carried_out_once_at_a_time() {
+    let mut scene = Scene::run(vec![part("one", &[])]);
+    scene.event(ask(vec![part("one", &[])]));
+    assert_eq!(may_run(&scene.floor, &project(), &"tidy".parse().expect("a name")), Err(RUN));
+    assert_eq!(scene.floor.runs.iter().count(), 1);
+}
+
+#[test]
+fn a_run_that_takes_too_long_ends() {
+    let mut scene = Scene::run(vec![part("one", &[])]);
+    scene.start_session();
+    let status_is_over = |scene: &mut Scene| {
+        scene.wait(HOUR);
+        scene.the_run().is_ending()
+    };
+    while !status_is_over(&mut scene) {
+        assert!(scene.now.since(Time(1_000)) < 5 * HOUR, "{:?}", scene.the_run().state);
+        scene.settle();
+    }
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::TimedOut));
+    assert!(!scene.job().is_live());
+}
+
+#[test]
+fn a_cancelled_run_stops_its_command() {
+    let mut scene = Scene::run(vec![command("look", &[])]);
+    scene.event(Event::RunCancelled { project: project(), run: RUN });
+    assert!(scene.has("stop_step"), "{:?}", scene.names());
+    let job = JOB;
+    assert!(matches!(scene.job().state, JobState::Finishing { .. }));
+    // Its answer is not waited for.
+    scene.ran(0).settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Cancelled));
+    assert_eq!(scene.floor.jobs.get(&job).and_then(Job::end), Some(End::Cancelled));
+}
+
+#[test]
+fn an_agent_that_waits_for_a_command_is_told_when_it_has_ended() {
+    let mut scene = Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
+    scene.start_session().said(DEV, "write");
+    assert_eq!(scene.state(), "working");
+    scene.ran(0);
+    assert_eq!(scene.unread(), ["STEPS ready"]);
+    // It died meanwhile: its successor comes after the command.
+    let mut scene = Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
+    scene.start_session().said(DEV, "write").exited(DEV, Some(1)).end_session();
+    scene.wait(Duration::from_secs(120));
+    assert!(!scene.has("start_session"), "{:?}", scene.names());
+    scene.ran(0);
+    assert!(scene.has("start_session"), "{:?}", scene.names());
+}

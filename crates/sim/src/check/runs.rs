@@ -1,0 +1,69 @@
+//! Runs of formulas: each once, in order, and nothing done twice.
+
+use super::Checker;
+use crate::world::World;
+use shopfloor_core::ids::{RunNumber, StepId};
+use shopfloor_core::state::{Floor, RunState, StepState};
+use std::collections::BTreeSet;
+
+/// What is remembered of them.
+#[derive(Default)]
+pub struct Seen {
+    /// Steps that were over.
+    over: BTreeSet<(RunNumber, StepId)>,
+}
+
+const ORDER: &str = "4 a run's steps are carried out once and in order";
+
+impl Checker {
+    pub(super) fn runs_are_carried_out_once(&mut self, world: &mut World, floor: &Floor) {
+        let mut broken = Vec::new();
+        let mut live = BTreeSet::new();
+        for run in floor.runs.iter() {
+            if run.is_live() && !live.insert((&run.project, &run.recipe.formula)) {
+                broken.push(format!("a second run of {} goes on, {}", run.recipe.formula, run.number));
+            }
+            for (step, record) in run.steps() {
+                let key = (run.number, step.id.clone());
+                if record.state.is_over() {
+                    self.runs.over.insert(key);
+                } else if self.runs.over.contains(&key) {
+                    broken.push(format!("step {} of run {} was over, and is not", step.id, run.number));
+                }
+                let begun = !matches!(record.state, StepState::Open) && !step.skipped;
+                if begun && !run.missing(step).is_empty() {
+                    broken.push(format!("step {} of run {} did not wait", step.id, run.number));
+                }
+            }
+            let job = run.job().and_then(|job| floor.jobs.get(&job));
+            match &run.state {
+                RunState::Live { .. } if job.is_none_or(|job| !job.is_live()) => {
+                    broken.push(format!("run {} goes on without a job", run.number));
+                }
+                RunState::Ended { .. } if job.is_some_and(|job| job.is_live()) => {
+                    broken.push(format!("run {} has ended and its job has not", run.number));
+                }
+                _ => {}
+            }
+        }
+        for session in floor.sessions.iter().filter(|session| session.role.develops()) {
+            let run = session.assignment.run().and_then(|run| floor.runs.get(&run));
+            if let Some(run) = run.filter(|run| !run.has_agent_steps() && !run.is_through()) {
+                broken.push(format!("run {} has an agent and no step for it", run.number));
+            }
+        }
+        for text in broken {
+            world.broken(ORDER, text);
+        }
+    }
+
+    /// Whether people know of a run's job.
+    pub(super) fn no_run_is_left(&self, world: &mut World, floor: &Floor, room: bool) {
+        let waits = |run: &&shopfloor_core::state::Run| run.state == RunState::Waiting;
+        let staffed = floor.outages().next().is_none();
+        let free = floor.jobs.iter().all(|job| !job.is_live());
+        if let Some(run) = floor.runs.iter().find(waits).filter(|_| room && staffed && free) {
+            world.broken("7 every wait has a deadline", format!("run {} was never begun", run.number));
+        }
+    }
+}

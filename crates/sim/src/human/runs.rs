@@ -1,0 +1,68 @@
+//! People and runs of formulas: they ask for some, and change their mind.
+
+use crate::world::World;
+use shopfloor_core::event::{Event, RunAsk};
+use shopfloor_core::ids::{FormulaName, ProjectName, Role, StepId};
+use shopfloor_core::recipe::{Context, Recipe, Step};
+use shopfloor_core::state::{Floor, Run};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+impl World {
+    pub(super) fn ask_for_run(&mut self, project: &ProjectName) -> Event {
+        let recipe = self.some_recipe();
+        self.saw("run asked for");
+        self.say(format!("person wants {} carried out", recipe.formula));
+        let ask = RunAsk { recipe, by: "person".to_owned(), schedule: None };
+        Event::RunAsked { project: project.clone(), ask }
+    }
+
+    pub(super) fn cancel_run(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let live: Vec<_> = floor.runs.iter().filter(|run| run.is_live()).map(|run| run.number).collect();
+        let run = *self.rng.pick(&live)?;
+        self.saw("run cancelled");
+        self.say(format!("person cancels run {run}"));
+        Some(Event::RunCancelled { project: project.clone(), run })
+    }
+
+    /// Up to five steps, each of which may need the ones before it.
+    fn some_recipe(&mut self) -> Recipe {
+        let formula = ["tidy", "report"][self.rng.below(2) as usize];
+        let formula: FormulaName = formula.parse().expect("a name");
+        let count = self.rng.range(1, 5);
+        let steps: Vec<Step> = (0..count).map(|number| self.some_step(number)).collect();
+        Recipe {
+            formula,
+            version: "1".into(),
+            description: "what has to be done".into(),
+            role: Role::DEV,
+            model: None,
+            vars: BTreeMap::new(),
+            lifetime: Duration::from_secs(3600 * self.rng.range(1, 12)),
+            idle: self.rng.permille(300).then(|| Duration::from_secs(4 * 3600)),
+            context: Context::default(),
+            steps,
+        }
+    }
+
+    fn some_step(&mut self, number: u64) -> Step {
+        let id = |number: u64| -> StepId { format!("s{number}").parse().expect("an id") };
+        let needs = (0..number).filter(|_| self.rng.permille(500)).map(id).collect();
+        let is_command = self.rng.permille(450);
+        Step {
+            id: id(number),
+            title: String::new(),
+            needs,
+            description: "do it".into(),
+            skipped: self.rng.permille(80),
+            run: is_command.then(|| vec!["true".to_owned()]),
+            timeout: None,
+            verify: (!is_command && self.rng.permille(300)).then(|| "there".to_owned()),
+        }
+    }
+}
+
+/// What its agent says next, if anything can be said.
+pub(crate) fn next_step(run: &Run) -> Option<StepId> {
+    run.open_steps().map(|step| step.id.clone()).next()
+}
