@@ -51,8 +51,13 @@ pub fn measure(floor: &BenchFloor, scale: &Scale, report: &mut Report) -> Result
         let begin = Instant::now();
         std::fs::write(gates.join(format!("issue-{number}")), "")?;
         floor.await_state("it is a question", |state| {
-            let asks =
-                state.sessions.iter().find(|s| s.assignment.number().is_some_and(|n| n.0 == number))?.asks.open.as_ref()?;
+            let asks = state
+                .sessions
+                .iter()
+                .find(|s| s.assignment.number().is_some_and(|n| n.0 == number))?
+                .asks
+                .open
+                .as_ref()?;
             matches!(asks, SessionAsk { about: About::Dialog { view: Some(_), .. }, .. }).then_some(())
         })?;
         times.push(begin.elapsed());

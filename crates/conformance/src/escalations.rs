@@ -16,7 +16,8 @@ pub fn each_is_recorded_once_for_its_job_trigger_and_what_it_is_about(world: &im
     let project = world.project();
     let record = |job: u64, trigger: &str, about: &str| {
         let (job, assignment, at) = (JobId(job), Assignment::Issue(IssueNumber(7)), Time(5));
-        let escalation = Escalation { job, project: &project, assignment, trigger, context: "why", about, at };
+        let escalation =
+            Escalation { job, project: &project, assignment, trigger, context: "why", about, at };
         world.escalations().record(&escalation).expect("recorded");
         world.recorded()
     };

@@ -22,16 +22,16 @@ pub use tidy::Tidy;
 pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
-    Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, Sha,
-    Target, TryId, RunNumber, StepId,
+    Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
+    Sha, StepId, Target, TryId,
 };
 use crate::planner::{Link, TreeId, TrialId};
 use crate::policy::MergeMethod;
 use crate::state::Rework;
-use crate::time::Time;
 use crate::state::Task;
-use std::time::Duration;
+use crate::time::Time;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Where a commit to be checked is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

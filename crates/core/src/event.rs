@@ -5,8 +5,8 @@ use crate::effect::{Action, Outcome, Verdict};
 use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
 use crate::ids::{
-    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha, StepId,
-    Target,
+    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha,
+    StepId, Target,
 };
 use crate::phase::PhaseReport;
 use crate::planner::{Priority, TreeId};

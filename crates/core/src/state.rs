@@ -289,7 +289,8 @@ impl Floor {
 
     /// Whether the job, or one of its sessions, asks that question.
     pub fn asks(&self, job: &Job, question: QuestionId) -> bool {
-        let of_session = |s: &Session| s.job == job.id && s.asks.open.as_ref().is_some_and(|ask| ask.id == question);
+        let of_session =
+            |s: &Session| s.job == job.id && s.asks.open.as_ref().is_some_and(|ask| ask.id == question);
         matches!(&job.state, JobState::NeedsHuman { asked, .. } if asked.id == question)
             || self.sessions.iter().any(of_session)
     }

@@ -85,7 +85,15 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::PushBranch {
-            project, assignment, role, branch, reviewed, each_commit, protected, target, ..
+            project,
+            assignment,
+            role,
+            branch,
+            reviewed,
+            each_commit,
+            protected,
+            target,
+            ..
         } => {
             let tree = Tree::of_job(project, *role, *assignment).onto(target.as_ref());
             push_branch(ports, &tree, branch, (reviewed, *each_commit), protected)

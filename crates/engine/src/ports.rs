@@ -13,16 +13,16 @@ use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, RunStep, StartSession, Taken, Telling,
-    Tidy, VerifyStep,
+    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, RunStep, StartSession, Taken,
+    Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
     Sha, Target,
 };
-use shopfloor_core::recipe::Context;
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::policy::MergeMethod;
+use shopfloor_core::recipe::Context;
 use shopfloor_core::time::Time;
 use std::any::Any;
 use std::sync::Arc;

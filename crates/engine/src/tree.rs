@@ -1,9 +1,9 @@
 //! Worktrees by name: whose each one is, and what its folder, its agent and its sessions are called.
 
-use shopfloor_core::ids::{HandName, RunNumber};
 use shopfloor_core::ids::{
     Assignment, Checkout, Epoch, IssueNumber, ProjectName, Role, Target, agent_name, tmux_name,
 };
+use shopfloor_core::ids::{HandName, RunNumber};
 
 /// Which worktree, together with its own repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -404,7 +404,8 @@ impl World {
         let wrong: Vec<u64> =
             content.iter().filter(|(_, v)| mine(&self.git.versions[**v as usize])).map(|(f, _)| *f).collect();
         for file in wrong {
-            let written = Written { issue: Some(issue_of(tree)), at_attempt: self.attempt, ..Written::default() };
+            let written =
+                Written { issue: Some(issue_of(tree)), at_attempt: self.attempt, ..Written::default() };
             let version = self.git.write(written);
             if let Some(worktree) = self.git.trees.get_mut(tree) {
                 worktree.dirty.insert(file, version);

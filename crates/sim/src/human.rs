@@ -302,7 +302,8 @@ impl World {
         for job in floor.live_jobs(project) {
             match &job.state {
                 JobState::NeedsHuman { .. }
-                    if job.issue().is_some() && may_merge(floor, job).is_ok() && self.rng.permille(500) => {
+                    if job.issue().is_some() && may_merge(floor, job).is_ok() && self.rng.permille(500) =>
+                {
                     self.saw("person asked to merge");
                     let (project, issue) = (project.clone(), job.number()?);
                     return Some(Event::MergeAsked { project, issue, urgent: false, alone: false });

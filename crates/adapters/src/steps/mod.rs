@@ -174,8 +174,7 @@ impl Steps for TreeSteps {
     }
 
     fn verify(&self, tree: &Tree, claim: &VerifyStep) -> PortResult<StepVerified> {
-        let judge = (self.verifiers)(claim)
-            .map_err(|why| PortError::permanent(Final::Config, why))?;
+        let judge = (self.verifiers)(claim).map_err(|why| PortError::permanent(Final::Config, why))?;
         let own = self.layout.bin().join(OURS).display().to_string();
         let argv: Vec<String> = [own].into_iter().chain(judge).collect();
         let folder = self.folders(tree).join(format!("{}-claim-{}", claim.step, claim.attempt));

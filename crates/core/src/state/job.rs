@@ -2,8 +2,8 @@
 
 use super::{Memo, SeenReview};
 use crate::ids::{
-    Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, Role, RunId,
-    Sha, Target,
+    Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, Role,
+    RunId, Sha, Target,
 };
 use crate::policy::Policy;
 use crate::table::Record;

@@ -1,7 +1,7 @@
 //! The work record: what an agent is doing, and how to continue should it die. There is one for each dev agent; a
 //! successor continues its predecessor's.
 
-use crate::ids::{Assignment, RunNumber, Epoch, IssueNumber, ProjectName, Sha};
+use crate::ids::{Assignment, Epoch, IssueNumber, ProjectName, RunNumber, Sha};
 use crate::table::Record;
 use crate::texts::FirstLine;
 use crate::time::Time;

@@ -170,7 +170,8 @@ impl Run {
     /// The step whose command, or whose verifier, is under way.
     pub fn under_way(&self) -> Option<&Step> {
         let mut steps = self.steps();
-        let is_at_it = |state: &StepState| matches!(state, StepState::Running { .. } | StepState::Claimed { .. });
+        let is_at_it =
+            |state: &StepState| matches!(state, StepState::Running { .. } | StepState::Claimed { .. });
         steps.find(|(_, record)| is_at_it(&record.state)).map(|(step, _)| step)
     }
 

@@ -169,7 +169,8 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all = records.chain(staff).chain(pins).chain(runs).chain(doubts).chain(queues).chain(entries).flatten();
+        let all =
+            records.chain(staff).chain(pins).chain(runs).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

@@ -31,9 +31,9 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 
 pub use attention::{READ_FORGE, is_wanted, read_lane};
-pub use runs::{NotAStep, may_run, may_say};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
+pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;
 
 use crate::effect::{Action, StartSession};

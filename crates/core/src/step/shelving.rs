@@ -125,9 +125,8 @@ impl Turn<'_> {
         let entries: Vec<EntryId> = floor.entries.iter().filter(gone).map(|entry| entry.id).collect();
         let staying: BTreeSet<Number> =
             floor.jobs.iter().filter(|job| !jobs.contains_key(&job.id)).filter_map(Job::place).collect();
-        let numbered = |(project, assignment): &(ProjectName, Assignment)| {
-            Some((project.clone(), assignment.number()?))
-        };
+        let numbered =
+            |(project, assignment): &(ProjectName, Assignment)| Some((project.clone(), assignment.number()?));
         let places = places.into_iter().chain(jobs.values().filter_map(numbered));
         let over = |place: &Number| {
             let settled = floor.issues.get(place).is_none_or(is_settled);

@@ -119,7 +119,11 @@ impl FromStr for FirstLine {
         if let Some(text) = line.strip_prefix(ANSWER) {
             return Ok(FirstLine::Answer(text.to_owned()));
         }
-        let known = TO_DEVELOPERS.into_iter().chain(TO_RUNS).chain(TO_REVIEWERS).find(|known| known.to_string() == line);
+        let known = TO_DEVELOPERS
+            .into_iter()
+            .chain(TO_RUNS)
+            .chain(TO_REVIEWERS)
+            .find(|known| known.to_string() == line);
         known.ok_or_else(|| NoFirstLine(line.to_owned()))
     }
 }

@@ -49,15 +49,17 @@ impl Desk {
         let floor = engine.floor();
         let run = floor.sessions.get(&epoch).and_then(|session| floor.run_of(session.job));
         run.cloned().ok_or_else(|| {
-            Error::no_such("this session carries out no run")
-                .hint("steps are those of a formula's run; `shopfloor phase` signals how far along an issue is")
+            Error::no_such("this session carries out no run").hint(
+                "steps are those of a formula's run; `shopfloor phase` signals how far along an issue is",
+            )
         })
     }
 
     /// Takes what a session says of a step; returns its run afterwards.
     pub fn say_of_step(&self, epoch: Epoch, said: StepSaid) -> Result<Run> {
         may_say(self.engine()?.floor(), epoch, &said.step).map_err(|why| {
-            Error::failed(why.to_string()).hint("`shopfloor step list` shows the steps, and what can be done now")
+            Error::failed(why.to_string())
+                .hint("`shopfloor step list` shows the steps, and what can be done now")
         })?;
         self.submit(&Event::StepSaid { epoch, said })?;
         self.run_of_session(epoch)

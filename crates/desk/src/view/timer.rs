@@ -42,10 +42,13 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
     let job = |id: &JobId| {
         let job = floor.jobs.get(id)?;
         let project = if several { job.project.as_str() } else { "" };
-        Some((Some(job.project.clone()), match job.number() {
-            Some(number) => format!("{project}#{number}"),
-            None => job.assignment.to_string(),
-        }))
+        Some((
+            Some(job.project.clone()),
+            match job.number() {
+                Some(number) => format!("{project}#{number}"),
+                None => job.assignment.to_string(),
+            },
+        ))
     };
     let session = |epoch: &Epoch| {
         let session = floor.sessions.get(epoch)?;

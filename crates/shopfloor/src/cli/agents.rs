@@ -54,9 +54,9 @@ pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
 fn is_of_interest(floor: &Floor, agent: &Agent) -> bool {
     match agent.status {
         AgentStatus::Terminated => false,
-        AgentStatus::Crashed => floor
-            .newest(&agent.project, agent.assignment)
-            .is_none_or(|j| j.end() != Some(End::Merged)),
+        AgentStatus::Crashed => {
+            floor.newest(&agent.project, agent.assignment).is_none_or(|j| j.end() != Some(End::Merged))
+        }
         _ => true,
     }
 }

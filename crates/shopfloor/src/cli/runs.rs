@@ -67,7 +67,9 @@ fn table(context: &Context, floor: &Floor, only: Option<&ProjectName>) {
     let runs: Vec<&Run> = floor.runs.iter().filter(mine).collect();
     let runs = &runs[runs.len().saturating_sub(SHOWN)..];
     if context.json {
-        return output::json_line(&runs.iter().map(|run| FormulaRunView::new(floor, run)).collect::<Vec<_>>());
+        return output::json_line(
+            &runs.iter().map(|run| FormulaRunView::new(floor, run)).collect::<Vec<_>>(),
+        );
     }
     if runs.is_empty() {
         return output::line("no runs: `shopfloor formula list` shows what there is to run");
@@ -102,7 +104,13 @@ pub fn run(context: &Context, args: &RunArgs) -> CliResult<Exit> {
         output::json(&shown);
         return Ok(Exit::Fine);
     }
-    output::line(format!("run {} of {}, asked for by {}: {}", shown.run, shown.formula, one_line(&shown.by, 80), shown.state));
+    output::line(format!(
+        "run {} of {}, asked for by {}: {}",
+        shown.run,
+        shown.formula,
+        one_line(&shown.by, 80),
+        shown.state
+    ));
     if let Some(why) = &shown.why {
         output::line(format!("  {}", one_line(why, 300)));
     }
@@ -117,8 +125,11 @@ pub fn run(context: &Context, args: &RunArgs) -> CliResult<Exit> {
         output::line(format!("  session {session}: `shopfloor attach {session}` shows it"));
     }
     for step in &shown.steps {
-        let command = step.run.as_ref().map(|argv| format!(" `{}`", one_line(&argv.join(" "), 80))).unwrap_or_default();
-        output::line(format!("  {:<9} {}{command}  {}", step.state, step.id, one_line(&step.title, 60)).trim_end());
+        let command =
+            step.run.as_ref().map(|argv| format!(" `{}`", one_line(&argv.join(" "), 80))).unwrap_or_default();
+        output::line(
+            format!("  {:<9} {}{command}  {}", step.state, step.id, one_line(&step.title, 60)).trim_end(),
+        );
         for text in [&step.note, &step.output].into_iter().flatten() {
             output::quoted(text);
         }

@@ -73,7 +73,10 @@ fn show(context: &Context, run: &Run, said: Option<&StepId>) -> CliResult<()> {
                 one_line(&step.title, 60),
             ]
         };
-        output::table(&["STEP", "STATE", "NEEDS", "WHOSE", "TITLE"], &shown.steps.iter().map(row).collect::<Vec<_>>());
+        output::table(
+            &["STEP", "STATE", "NEEDS", "WHOSE", "TITLE"],
+            &shown.steps.iter().map(row).collect::<Vec<_>>(),
+        );
     }
     output::line(next(run));
     Ok(())

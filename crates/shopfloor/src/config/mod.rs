@@ -7,8 +7,8 @@
 //! The keys are an interface: add, never rename.
 
 mod agents;
-mod check;
 mod case;
+mod check;
 mod ci;
 mod duration;
 mod error;

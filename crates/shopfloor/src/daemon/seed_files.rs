@@ -77,7 +77,8 @@ impl SeedWatch {
 
     /// Updates the marks of repeated questions, and removes everything of issues that nobody works on.
     fn reconcile_files(&mut self, floor: &Floor) {
-        let live: BTreeSet<Place> = floor.jobs.iter().filter(|j| j.is_live()).filter_map(Job::place).collect();
+        let live: BTreeSet<Place> =
+            floor.jobs.iter().filter(|j| j.is_live()).filter_map(Job::place).collect();
         let seeds = &self.shared.seeds;
         // At the start, also what an earlier daemon may have left.
         let all = || floor.jobs.iter().filter_map(Job::place).collect();

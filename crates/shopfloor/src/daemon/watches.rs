@@ -330,7 +330,8 @@ impl FloorWatches {
             let record = floor.records.get(&agent_name(session.role, &session.project, session.assignment));
             let head = record.and_then(|record| record.head.clone());
             let job = floor.jobs.get(&session.job);
-            let branch = job.map(|job| job.branch.clone()).or_else(|| session.assignment.issue().map(branch_for));
+            let branch =
+                job.map(|job| job.branch.clone()).or_else(|| session.assignment.issue().map(branch_for));
             if let Some(branch) = branch {
                 let tree = Tree::of_job(&session.project, session.role, session.assignment);
                 let path = branch_file(&self.layout, &tree, &branch);

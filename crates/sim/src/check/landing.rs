@@ -228,7 +228,8 @@ impl Checker {
             let landed =
                 |file, version| line.iter().any(|c| world.git.content(*c).get(file) == Some(version));
             let missing = world.git.content(head).iter().find(|(file, version)| {
-                world.git.versions[**version as usize].issue == Some(crate::agents::writer(job.assignment)) && !landed(file, version)
+                world.git.versions[**version as usize].issue == Some(crate::agents::writer(job.assignment))
+                    && !landed(file, version)
             });
             let left_out = floor.entries.iter().any(|e| e.job == Some(job.id) && e.left_out > 0);
             if missing.is_some() && !left_out {

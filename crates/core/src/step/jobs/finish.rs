@@ -375,9 +375,8 @@ impl Turn<'_> {
     fn has_ended(&mut self, id: JobId, end: End) {
         self.forget_messages(id);
         self.enter(id, JobState::Ended { end, kept: Kept::default() }, Duration::ZERO);
-        let reason = self
-            .job(id)
-            .and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
+        let reason =
+            self.job(id).and_then(|j| j.reason.clone().or_else(|| j.merged.as_ref().map(|m| m.to_string())));
         let name = end.name();
         self.note_job(NoteKind::JobEnded, id, notes::ended(name, &reason.unwrap_or_default()));
         self.keep_worktree_for_now(id, end);

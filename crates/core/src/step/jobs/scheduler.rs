@@ -231,7 +231,8 @@ impl Turn<'_> {
         }
         let policy = self.policy(project);
         let on_floor = || self.floor.jobs.iter().filter(|j| j.is_live()).count();
-        let room = self.floor.live_jobs(project).filter(|job| job.issue().is_some()).count() < policy.max_jobs.max(1)
+        let room = self.floor.live_jobs(project).filter(|job| job.issue().is_some()).count()
+            < policy.max_jobs.max(1)
             && policy.floor_max_jobs.is_none_or(|max| on_floor() < max.max(1));
         let Some(issue) = room.then(|| self.next_ready(project)).flatten() else { return false };
         self.claim(project, issue);

@@ -52,8 +52,7 @@ pub fn may_merge(floor: &Floor, job: &Job) -> Result<Sha, String> {
         JobState::Ended { end: End::Merged, .. } => Err(texts::is_merged().into()),
         JobState::Ended { .. } => {
             // What a run made is as wanted as the run was.
-            let open =
-                job.place().is_none_or(|place| floor.issues.get(&place).is_some_and(|i| i.open));
+            let open = job.place().is_none_or(|place| floor.issues.get(&place).is_some_and(|i| i.open));
             if open { Ok(head) } else { Err(texts::issue_closed().into()) }
         }
         other => Err(texts::is_in(other.name())),

@@ -185,7 +185,15 @@ impl Turn<'_> {
                 let project = self.floor.runs.get(&number).map(|run| run.project.clone());
                 let Some(project) = project else { return };
                 let (run, step) = (number, step.clone());
-                self.act(Action::VerifyStep(VerifyStep { job: id, project, run, step, attempt, role, verify }));
+                self.act(Action::VerifyStep(VerifyStep {
+                    job: id,
+                    project,
+                    run,
+                    step,
+                    attempt,
+                    role,
+                    verify,
+                }));
             }
             None => self.advance(number),
         }

@@ -157,7 +157,9 @@ impl Turn<'_> {
     /// For a job's change, any first review is enough; for a person's pull request, the agent itself was asked.
     fn is_owed(&self, job: &Job, head: &Sha) -> bool {
         match job.assignment {
-            Assignment::Issue(_) | Assignment::Run(_) => self.floor.review_standing(job, head) == ReviewStanding::NotReviewed,
+            Assignment::Issue(_) | Assignment::Run(_) => {
+                self.floor.review_standing(job, head) == ReviewStanding::NotReviewed
+            }
             Assignment::Pull(_) => true,
         }
     }

@@ -120,7 +120,10 @@ fn what_may_not_be_queued() {
     // A job's branch is the job's.
     let mut scene = Scene::working(Policy::default());
     let ask = BranchAsk { branch: "fix/issue-1".into(), ..ask() };
-    assert_eq!(may_queue(&scene.floor, &project(), &ask), Err(Hindrance::Job(Assignment::Issue(IssueNumber(1)))));
+    assert_eq!(
+        may_queue(&scene.floor, &project(), &ask),
+        Err(Hindrance::Job(Assignment::Issue(IssueNumber(1))))
+    );
     scene.event(Event::BranchAsked { project: project(), ask });
     assert_eq!(scene.floor.entries.len(), 0);
 }

@@ -128,7 +128,8 @@ fn a_command_that_fails_ends_the_run_and_somebody_is_told() {
 
 #[test]
 fn an_agent_does_its_steps_in_order_and_what_it_leaves_is_landed() {
-    let mut scene = Scene::run(vec![command("look", &[]), part("write", &["look"]), part("check", &["write"])]);
+    let mut scene =
+        Scene::run(vec![command("look", &[]), part("write", &["look"]), part("check", &["write"])]);
     scene.ran(0);
     let Action::StartSession(start) = scene.take("start_session") else { unreachable!() };
     let task = start.task.as_deref().expect("it is told what to do");
@@ -207,7 +208,8 @@ fn a_successor_continues_at_the_next_step() {
     scene.end_session().wait(Duration::from_secs(120));
     let Action::StartSession(start) = scene.take("start_session") else { unreachable!() };
     let task = start.task.expect("it is told what to do");
-    let known: Vec<_> = task.steps.iter().map(|(_, record)| (record.state.name(), record.note.as_str())).collect();
+    let known: Vec<_> =
+        task.steps.iter().map(|(_, record)| (record.state.name(), record.note.as_str())).collect();
     assert_eq!(known, [("done", "so it is"), ("open", "")]);
     // What its predecessor says now changes nothing.
     scene.said(DEV, "two");
@@ -254,13 +256,15 @@ fn a_cancelled_run_stops_its_command() {
 
 #[test]
 fn an_agent_that_waits_for_a_command_is_told_when_it_has_ended() {
-    let mut scene = Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
+    let mut scene =
+        Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
     scene.start_session().said(DEV, "write");
     assert_eq!(scene.state(), "working");
     scene.ran(0);
     assert_eq!(scene.unread(), ["STEPS ready"]);
     // It died meanwhile: its successor comes after the command.
-    let mut scene = Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
+    let mut scene =
+        Scene::run(vec![part("write", &[]), command("build", &["write"]), part("tell", &["build"])]);
     scene.start_session().said(DEV, "write").exited(DEV, Some(1)).end_session();
     scene.wait(Duration::from_secs(120));
     assert!(!scene.has("start_session"), "{:?}", scene.names());

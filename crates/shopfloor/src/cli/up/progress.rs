@@ -64,8 +64,9 @@ impl Progress {
     }
 
     fn draw(&mut self, floor: &Floor, notes: &[Note], colour: bool) {
-        let touched =
-            |job: &Job| notes.iter().any(|n| n.project == job.project && n.issue.is_some() && n.issue == job.number());
+        let touched = |job: &Job| {
+            notes.iter().any(|n| n.project == job.project && n.issue.is_some() && n.issue == job.number())
+        };
         let mut changed = false;
         for job in floor.jobs.iter() {
             if !job.is_live() && !self.drawn.contains_key(&job.id) && !touched(job) {
