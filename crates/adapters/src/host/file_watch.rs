@@ -10,6 +10,7 @@
 //!   called sooner if something happens.
 //! - A file that is replaced by a rename, or deleted and made again, is followed to its new inode.
 //!   While there is none, the nearest existing folder above it is watched for it to appear.
+//! - A folder that is watched is reported when something in it appears, goes or is written.
 //! - Symbolic links are not followed.
 //! - The callback runs on the watcher's thread, with no lock held.
 
@@ -228,12 +229,15 @@ impl State {
 /// Arms a watch on the file or, while it does not exist, on the nearest folder above it. `tried` gets the
 /// folders that were watched on the way, for the caller to release.
 fn arm(inotify: &OwnedFd, path: &Path, tried: &mut Vec<i32>) -> io::Result<Armed> {
+    // The last two say something of folders only: what is in them.
     let on_file = WatchFlags::CLOSE_WRITE
         | WatchFlags::MODIFY
         | WatchFlags::ATTRIB
         | WatchFlags::DELETE_SELF
         | WatchFlags::MOVE_SELF
-        | WatchFlags::DONT_FOLLOW;
+        | WatchFlags::DONT_FOLLOW
+        | WatchFlags::CREATE
+        | WatchFlags::MOVE;
     let on_folder = WatchFlags::CREATE
         | WatchFlags::MOVED_TO
         | WatchFlags::DELETE_SELF

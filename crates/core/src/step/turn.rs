@@ -91,6 +91,17 @@ impl Turn<'_> {
         Some((job, job.issue()?))
     }
 
+    /// Says something where people follow the job: on its issue, or on the pull request of a run, if it has one.
+    pub(super) fn comment_on(&mut self, id: JobId, marker: String, body: String) {
+        let Some(job) = self.job(id) else { return };
+        let (project, issue, pr) = (job.project.clone(), job.issue(), job.pr);
+        match (issue, pr) {
+            (Some(issue), _) => self.act(Action::Comment { project, issue, marker, body }),
+            (None, Some(pr)) => self.act(Action::CommentPr { project, pr, marker, body }),
+            (None, None) => {}
+        }
+    }
+
     pub(super) fn policy(&self, project: &ProjectName) -> Policy {
         self.floor.policy(project)
     }

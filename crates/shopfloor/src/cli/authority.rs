@@ -117,6 +117,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::Events(_)
         | Command::Prompt(_)
         | Command::Ci(_)
+        | Command::Formula(_)
         | Command::Run(_)
         | Command::Runs(_)
         | Command::MergeQueue(_) => Needed::Capability(Capability::Look),
@@ -142,6 +143,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Pr(args) => args.persons(),
         Command::MergeQueue(args) => args.persons(),
         Command::Rescue(args) => args.persons(),
+        Command::Formula(args) => args.persons(),
         Command::Run(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),

@@ -22,6 +22,7 @@ mod escalate;
 mod events;
 mod explain;
 mod foreground;
+mod formula;
 mod gc;
 mod hook;
 pub mod inbox;
@@ -102,6 +103,7 @@ enum Command {
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Take(take::TakeArgs),
+    Formula(formula::FormulaArgs),
     Runs(runs::RunsArgs),
     Run(runs::RunArgs),
     Step(step::StepArgs),
@@ -224,6 +226,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Escalate(args) => escalate::run(context, args),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, &args),
+        Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),

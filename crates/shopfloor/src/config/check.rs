@@ -484,7 +484,7 @@ fn count(source: &Source<'_>, path: &[&str; 2], value: u32, range: std::ops::Ran
 }
 
 /// A deadline of zero has always passed.
-fn deadline(source: &Source<'_>, path: &[&str], span: Span) -> Checked {
+pub(super) fn deadline(source: &Source<'_>, path: &[&str], span: Span) -> Checked {
     match path {
         [.., key] if span.0.is_zero() => {
             Err(source.at_key(path, format!("`{key}` must be longer than nothing")))

@@ -36,6 +36,10 @@ impl ConfigError {
         ConfigError { file: file.to_owned(), place: None, message: message.into(), hint: None }
     }
 
+    pub fn unreadable(file: &Path, why: &std::io::Error) -> Self {
+        Self::whole_file(file, format!("cannot be read: {why}"))
+    }
+
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

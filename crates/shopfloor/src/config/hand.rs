@@ -13,6 +13,7 @@ use shopfloor_core::paths::{self, PathGlob};
 use shopfloor_core::runtime::{EMBEDDED, TemplateError};
 use shopfloor_hand::step::{COMMAND_PLACEHOLDERS, PROMPT_PLACEHOLDERS};
 use shopfloor_hand::verify::{Check, GitCheck, KEY, STATE_FILE};
+use std::fmt;
 use std::path::{Component, Path};
 use toml::de::DeValue;
 
@@ -235,6 +236,16 @@ impl GitWord {
             GitWord::CommitsAhead => &["of", "min"],
             GitWord::Pushed => &["remote", "branch"],
             GitWord::BranchExists => &["branch"],
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Truth(truth) => truth.fmt(f),
+            Scalar::Number(number) => number.fmt(f),
+            Scalar::Text(text) => f.write_str(text),
         }
     }
 }

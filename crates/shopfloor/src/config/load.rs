@@ -136,7 +136,7 @@ fn read(file: &Path) -> Result<Vec<u8>, ReadError> {
 }
 
 /// The text without the byte-order mark some editors put in front.
-fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
+pub(super) fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(e) => {
@@ -149,7 +149,7 @@ fn text<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError> {
     }
 }
 
-fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigError> {
+pub(super) fn deserialize<T: DeserializeOwned>(source: &Source<'_>) -> Result<T, ConfigError> {
     check::shapes(source)?;
     let mut tree = source.tree().clone();
     agents::inherit(source, tree.get_mut())?;

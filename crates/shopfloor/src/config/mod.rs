@@ -13,6 +13,7 @@ mod ci;
 mod duration;
 mod error;
 mod floor;
+pub mod formula;
 pub mod grants;
 mod hand;
 mod isolation;

@@ -5,6 +5,7 @@
 //! Invariant: what is in force of that part comes from the accepted text alone; what the file in the checkout says
 //! adds only the rest.
 
+use super::formula::FORMULAS;
 use super::load::{project_from, unfilled, unfilled_from};
 use super::{
     Agent, Agents, ConfigError, FILE_NAME, FloorConfig, McpServers, Merge, ProjectConfig, Rescue, show,
@@ -23,9 +24,9 @@ pub const INCLUDE: &str = ".worktreeinclude";
 /// The servers that agents' clients may be told to start.
 pub const SERVERS: [&str; 2] = [".mcp.json", ".codex/config.toml"];
 
-/// As for one prompt; there are not many.
+/// As for one prompt or formula.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-const FILES_MAX: usize = 64;
+const FILES_MAX: usize = 256;
 
 /// The key under which the text has the files.
 const FILES: &str = "files";
@@ -118,7 +119,7 @@ pub fn proposal(
     let mut agents = defaults.clone();
     agents.extend(own.agents.clone());
     let later = files(checkout, &agents)
-        .map_err(|(path, e)| ConfigError::whole_file(&checkout.join(path), format!("cannot be read: {e}")))?;
+        .map_err(|(path, e)| ConfigError::unreadable(&checkout.join(path), &e))?;
     let mut files = later.clone();
     for path in reviewers_programs(&agents) {
         let named = Path::new(branch).join(&path);
@@ -163,12 +164,8 @@ pub fn files(checkout: &Path, agents: &Agents) -> Result<Files, (String, io::Err
         paths.extend(SERVERS.map(str::to_owned));
     }
     paths.extend(reviewers_programs(agents));
-    let entries = std::fs::read_dir(checkout.join(PROMPTS)).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut prompts: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
-    prompts.sort_unstable();
-    prompts.truncate(FILES_MAX);
-    paths.extend(prompts.into_iter().map(|name| format!("{PROMPTS}/{name}")));
+    paths.extend(in_folder(checkout, PROMPTS, ".md"));
+    paths.extend(in_folder(checkout, FORMULAS, ".toml"));
     let mut files = Files::new();
     for path in paths {
         match read(&checkout.join(&path)) {
@@ -178,6 +175,16 @@ pub fn files(checkout: &Path, agents: &Agents) -> Result<Files, (String, io::Err
         }
     }
     Ok(files)
+}
+
+/// The files of a folder that have that ending.
+fn in_folder(checkout: &Path, folder: &str, ending: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(checkout.join(folder)).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut found: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
+    found.sort_unstable();
+    found.truncate(FILES_MAX);
+    found.into_iter().map(|name| format!("{folder}/{name}")).collect()
 }
 
 fn read(path: &Path) -> io::Result<String> {

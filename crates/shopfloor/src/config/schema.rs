@@ -1,5 +1,6 @@
 //! JSON schemas of the configuration files, for editors and for `shopfloor config schema`.
 
+use super::formula::Formula;
 use super::{FloorConfig, ProjectConfig};
 
 /// The schema of `shopfloor.toml`.
@@ -10,6 +11,11 @@ pub fn project() -> String {
 /// The schema of `floor.toml`.
 pub fn floor() -> String {
     pretty(&schemars::schema_for!(FloorConfig))
+}
+
+/// The schema of a formula.
+pub fn formula() -> String {
+    pretty(&schemars::schema_for!(Formula))
 }
 
 fn pretty(schema: &schemars::Schema) -> String {

@@ -44,26 +44,39 @@ impl<'a> Source<'a> {
     /// An error at the key of that path (at the value, for an element of an array). What is not in
     /// the file is shown at the nearest thing around it that is.
     pub fn at_key(&self, path: &[&str], message: impl AsRef<str>) -> ConfigError {
-        let [first, rest @ ..] = path else { return self.whole(message) };
-        let Some((mut range, mut value)) = child_of_table(self.tree.get_ref(), first) else {
-            return self.whole(message);
-        };
+        match self.nearest(path) {
+            Some((range, ..)) => self.at(range, message),
+            None => self.whole(message),
+        }
+    }
+
+    /// Where a part of the string at that path stands, if the file has the string letter for letter.
+    pub fn within(&self, path: &[&str], string: &str, part: Range<usize>) -> Option<Range<usize>> {
+        let (_, value, whole) = self.nearest(path)?;
+        let span = value.span();
+        let at = span.start + self.text.get(span)?.find(string).filter(|_| whole && !part.is_empty())?;
+        Some(at + part.start..at + part.end)
+    }
+
+    /// The place and the value of that path, or of the nearest thing around it that there is; and which of the two.
+    fn nearest<'s>(&'s self, path: &[&str]) -> Option<(Range<usize>, &'s Spanned<DeValue<'a>>, bool)> {
+        let [first, rest @ ..] = path else { return None };
+        let (mut range, mut value) = child_of_table(self.tree.get_ref(), first)?;
         for name in rest {
-            let next = match value {
+            let next = match value.get_ref() {
                 DeValue::Table(table) => child_of_table(table, name),
-                DeValue::Array(items) => name
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|index| items.get(index))
-                    .map(|item| (item.span(), item.get_ref())),
+                DeValue::Array(items) => {
+                    let item = name.parse::<usize>().ok().and_then(|index| items.get(index));
+                    item.map(|item| (item.span(), item))
+                }
                 _ => None,
             };
             match next {
                 Some(next) => (range, value) = next,
-                None => break,
+                None => return Some((range, value, false)),
             }
         }
-        self.at(range, message)
+        Some((range, value, true))
     }
 
     pub fn whole(&self, message: impl AsRef<str>) -> ConfigError {
@@ -86,9 +99,12 @@ pub(super) fn title(path: &[String]) -> String {
     }
 }
 
-fn child_of_table<'s>(table: &'s DeTable<'s>, name: &str) -> Option<(Range<usize>, &'s DeValue<'s>)> {
+fn child_of_table<'s, 'a>(
+    table: &'s DeTable<'a>,
+    name: &str,
+) -> Option<(Range<usize>, &'s Spanned<DeValue<'a>>)> {
     let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
-    Some((key.span(), value.get_ref()))
+    Some((key.span(), value))
 }
 
 fn find_in_table<'s>(

@@ -10,6 +10,7 @@ use super::people::People;
 use super::seed_files::SeedWatch;
 use super::signs::Signs;
 use crate::attend::{Attendants, Brief, Due, News, ToAnswer};
+use crate::config::formula::FORMULAS;
 use crate::config::{FILE_NAME, pinned};
 use crate::projects::Projects;
 use shopfloor_adapters::agent::{result_file, seal, spool};
@@ -143,7 +144,7 @@ fn config_files(layout: &Layout, git: &Git, project: &Project, prompts: &[String
         [FILE_NAME, pinned::INCLUDE].into_iter().chain(pinned::SERVERS).map(|file| checkout.join(file));
     let prompts = prompts.iter().map(|name| checkout.join(pinned::PROMPTS).join(format!("{name}.md")));
     let branch = origin::of(git, layout, &project.name).signs(&project.policy.primary_branch);
-    files.chain(prompts).chain(branch).chain([layout.config()]).collect()
+    files.chain(prompts).chain(branch).chain([checkout.join(FORMULAS), layout.config()]).collect()
 }
 
 /// Each kind of watch has its own keys, so none is ever mistaken for another.

@@ -232,9 +232,19 @@ impl Projects {
         floor: &Floor,
         checkout: &Path,
     ) -> Result<ProjectConfig, Error> {
+        Projects::files_in_force(floor_config, floor.pins.iter(), checkout).map(|(config, _)| config)
+    }
+
+    /// The same, with the files beside it.
+    pub fn files_in_force<'a>(
+        floor_config: &FloorConfig,
+        pins: impl IntoIterator<Item = &'a Pin>,
+        checkout: &Path,
+    ) -> Result<(ProjectConfig, pinned::Files), Error> {
         let projects = Projects { floor: Arc::new(floor_config.clone()), ..Projects::default() };
-        projects.pins.follow(floor.pins.iter());
-        Ok(projects.settled(checkout)?.0)
+        projects.pins.follow(pins);
+        let (config, files, _) = projects.settled(checkout)?;
+        Ok((config, files))
     }
 
     /// What hides a project's secrets. An error if they are not known here: then nothing can be hidden.

@@ -11,6 +11,8 @@ use shopfloor_core::state::{End, Floor, JobState, Pull};
 use shopfloor_store::OutboxEffect;
 use std::collections::BTreeMap;
 
+/// What the branches of runs begin with.
+const RUNS: &str = "run/";
 const OWNER: &str = "3 one owner";
 const ONCE: &str = "4 effects are idempotent";
 const WAITS: &str = "7 every wait has a deadline";
@@ -65,7 +67,11 @@ impl Checker {
         for review in world.forge.reviews.iter().filter(|r| r.author == REVIEWER) {
             *said.entry((review.pr, &review.head)).or_default() += 1;
         }
-        let own = |pr: &PrNumber| world.forge.prs.get(pr).is_some_and(|pr| pr.issue.is_none());
+        // For no issue, and not a run's: a person's.
+        let own = |pr: &PrNumber| {
+            let pull = world.forge.prs.get(pr);
+            pull.is_some_and(|pr| pr.issue.is_none() && !pr.branch.starts_with(RUNS))
+        };
         for ((pr, head), times) in said.iter().filter(|((pr, _), _)| own(pr)) {
             let asked = world.reviews_asked.get(pr).copied().unwrap_or(0);
             let always = u32::from(world.policy.review_people == ReviewPeople::Always);

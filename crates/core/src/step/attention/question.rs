@@ -1,7 +1,6 @@
 //! Questions to people: asked once and answered once, by whoever comes first: a person, or the clock with the
 //! default that the agent named.
 
-use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, QuestionId};
 use crate::phase::Ask;
@@ -49,9 +48,7 @@ impl Turn<'_> {
         let within = self.policy_of(id).renotify_after;
         self.wait_for_answer(id, question.clone(), 0, asked, within);
         self.note_job(NoteKind::NeedsHuman, id, question);
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let project = job.project.clone();
-        self.act(Action::Comment { project, issue, marker, body });
+        self.comment_on(id, marker, body);
     }
 
     /// Waits for an answer, the agent's own deadline, or the next reminder.
@@ -83,14 +80,8 @@ impl Turn<'_> {
         let answer = match &job.state {
             JobState::NeedsHuman { asked, .. } if meant.is_none_or(|q| q == asked.id) => {
                 let (answer, question) = (chosen(asked, text), asked.id);
-                if let Some(issue) = job.issue() {
-                    self.act(Action::Comment {
-                        project: project.clone(),
-                        issue,
-                        marker: markers::answer(question),
-                        body: comments::answered(question, &head(&neutralise(&answer), ANSWER_BYTES_MAX)),
-                    });
-                }
+                let body = comments::answered(question, &head(&neutralise(&answer), ANSWER_BYTES_MAX));
+                self.comment_on(id, markers::answer(question), body);
                 Some(answer)
             }
             _ => None,
@@ -137,11 +128,7 @@ impl Turn<'_> {
 
     fn take_default(&mut self, id: JobId, question: QuestionId, default: &str) {
         self.note_job(NoteKind::NeedsHuman, id, people::default_taken(default));
-        if let Some((job, issue)) = self.carrier(id) {
-            let project = job.project.clone();
-            let (marker, body) = (markers::default_answer(question), comments::default_taken(default));
-            self.act(Action::Comment { project, issue, marker, body });
-        }
+        self.comment_on(id, markers::default_answer(question), comments::default_taken(default));
         self.tell(id, &agents::default_answer(default));
     }
 }

@@ -1,6 +1,5 @@
 //! A job that has been in its state for too long, or for as long as it was meant to be.
 
-use crate::effect::Action;
 use crate::ids::{JobId, Sha};
 use crate::liveness::State;
 use crate::state::{Job, JobState, PersonsWord, Session};
@@ -86,16 +85,13 @@ impl Turn<'_> {
         let told_only = self.job(id).is_some_and(Job::is_review);
         let Some(job) = self.floor.job_mut(id) else { return };
         let told = job.memo.review_late.replace(head.clone()).as_ref() == Some(head);
-        let (project, issue, pr) = (job.project.clone(), job.issue(), job.pr.unwrap_or_default());
+        let pr = job.pr.unwrap_or_default();
         // A person's pull request waits for nothing: the review was only meant as advice.
         if told || told_only {
             self.escalate_job(id, &text);
         } else {
             self.escalate_on_record(id, "review_timeout", head.short(), &text);
-            if let Some(issue) = issue {
-                let (marker, body) = (markers::no_review(id, head), comments::no_review(pr, head, within));
-                self.act(Action::Comment { project, issue, marker, body });
-            }
+            self.comment_on(id, markers::no_review(id, head), comments::no_review(pr, head, within));
             self.inform(id, &agents::no_review(head, within));
         }
         self.enter(id, JobState::Reviewing { head: head.clone() }, within);

@@ -216,10 +216,8 @@ impl Turn<'_> {
     fn ask_objector(&mut self, id: JobId, head: &Sha, objection: &SeenReview) {
         let who = &objection.author;
         self.escalate_job(id, &escalations::objection_stands(head, who));
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let (project, pr) = (job.project.clone(), job.pr.unwrap_or_default());
+        let pr = self.job(id).and_then(|job| job.pr).unwrap_or_default();
         let marker = markers::objection(id, objection.id, head);
-        let body = comments::objection_stands(pr, head, who, &objection.head);
-        self.act(Action::Comment { project, issue, marker, body });
+        self.comment_on(id, marker, comments::objection_stands(pr, head, who, &objection.head));
     }
 }

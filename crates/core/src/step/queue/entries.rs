@@ -67,8 +67,8 @@ impl Turn<'_> {
 
     fn enqueue_with(&mut self, id: JobId, head: Sha, priority: Priority, alone: bool) {
         let entry = EntryId(self.number(|c| &mut c.entry));
-        let Some((job, issue)) = self.carrier(id) else { return };
-        let Some(pr) = job.pr else { return };
+        let Some((job, pr)) = self.job(id).and_then(|job| Some((job, job.pr?))) else { return };
+        let issue = job.issue();
         let approved_by = match self.floor.review_standing(job, &head) {
             ReviewStanding::Approved(review) => Some(one_line(&review.author, 80)),
             _ => None,
@@ -82,15 +82,16 @@ impl Turn<'_> {
             return;
         }
         let (project, queue) = (job.project.clone(), job.queue());
-        let priority = priority.max(self.labelled_priority(&project, issue));
-        let row = self.floor.issues.get(&(project.clone(), issue));
+        let labelled = issue.map(|issue| self.labelled_priority(&project, issue)).unwrap_or_default();
+        let priority = priority.max(labelled);
+        let row = issue.and_then(|issue| self.floor.issues.get(&(project.clone(), issue)));
         self.floor.entries.put(
             Queues(()),
             Entry {
                 id: entry,
                 project: project.clone(),
                 job: Some(id),
-                issue: Some(issue),
+                issue,
                 pr: Some(pr),
                 person: None,
                 branch: job.branch.clone(),

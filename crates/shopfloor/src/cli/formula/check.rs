@@ -1,0 +1,100 @@
+//! `shopfloor formula check`.
+
+use super::super::{CliError, CliResult, Context, Exit, output};
+use super::{Shelf, settings};
+use crate::config::formula::{FORMULAS, Formula, Library};
+use crate::config::{ConfigError, ProjectConfig};
+use clap::Args;
+use shopfloor_core::ids::FormulaName;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Check a formula's file, or all that the project's checkout has
+///
+/// Says what is wrong with line and column: unknown keys, steps that wait for one another, variables that there are
+/// not. Also whether the project has the role and the verifiers that are named.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// A formula's file; default: all of .shopfloor/formulas, and the built-in ones
+    file: Option<PathBuf>,
+}
+
+pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
+    let errors = match &args.file {
+        Some(file) => {
+            let bytes = std::fs::read(file).map_err(|e| ConfigError::unreadable(file, &e))?;
+            let formula = Formula::parse(file, &bytes);
+            // A file may be checked where there is no floor.
+            let config = Shelf::of(context).ok().map(|shelf| shelf.config);
+            let errors = wrong(&formula, config.as_ref(), file);
+            BTreeMap::from([(file.display().to_string(), errors)])
+        }
+        None => in_the_project(context)?,
+    };
+    let bad = errors.values().flatten().count();
+    if context.json {
+        output::json(&serde_json::json!({ "fine": bad == 0, "formulas": errors }));
+    } else {
+        for (name, wrong) in &errors {
+            if wrong.is_empty() {
+                output::line(format!("{name}: fine"));
+            }
+            wrong.iter().for_each(output::line);
+        }
+    }
+    Ok(if bad == 0 { Exit::Fine } else { Exit::Usage })
+}
+
+fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>> {
+    let shelf = Shelf::of(context)?;
+    let file = settings(&shelf.project);
+    let library = Library::new(&shelf.now);
+    let found = library.iter().map(|(name, found)| {
+        let shown = found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
+        // A project need not have what a built-in one asks for, until it is run.
+        let config = found.file.as_ref().map(|_| &shelf.config);
+        (shown, wrong(&found.formula, config, &file))
+    });
+    let misnamed = shelf.now.keys().filter_map(|path| {
+        let stem = path.strip_prefix(FORMULAS)?.strip_prefix('/')?.strip_suffix(".toml")?;
+        let why = stem.parse::<FormulaName>().err()?;
+        Some((path.clone(), vec![format!("{path}: {why}")]))
+    });
+    Ok(found.chain(misnamed).collect())
+}
+
+/// What is wrong with a formula in a project.
+fn wrong(
+    formula: &Result<Formula, ConfigError>,
+    config: Option<&ProjectConfig>,
+    file: &Path,
+) -> Vec<String> {
+    match formula {
+        Err(e) => vec![e.to_string()],
+        Ok(formula) => {
+            config.map(|config| lacks(formula, config, file)).unwrap_or_default()
+        }
+    }
+}
+
+/// What the project's configuration lacks of what the formula names.
+pub(super) fn lacks(formula: &Formula, config: &ProjectConfig, file: &Path) -> Vec<String> {
+    let file = file.display();
+    let mut lacks = Vec::new();
+    if formula.has_agent_steps() && config.agent(formula.role).is_none() {
+        lacks.push(format!("{file}: there is no [agents.{}], which carries out its steps", formula.role));
+    }
+    for step in &formula.steps {
+        if let Some(verifier) = step.verify.as_ref().filter(|name| !config.verify.contains_key(*name)) {
+            lacks.push(format!("{file}: there is no [verify.{verifier}], which step `{}` names", step.id));
+        }
+    }
+    lacks
+}
+
+pub(super) fn usable(formula: &Formula, config: &ProjectConfig, file: &Path) -> CliResult<()> {
+    match lacks(formula, config, file).into_iter().next() {
+        Some(why) => Err(CliError::usage(why).hint("add it, and accept it with `shopfloor config accept`")),
+        None => Ok(()),
+    }
+}
