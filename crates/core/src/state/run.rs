@@ -122,6 +122,9 @@ pub struct Run {
     pub asked_at: Time,
     #[serde(default)]
     pub started_at: Option<Time>,
+    /// It has until then at least: a person had its agent, or its project was paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spared_until: Option<Time>,
     pub state: RunState,
     /// One for each step of the recipe, in its order.
     pub steps: Vec<StepRecord>,
@@ -159,12 +162,21 @@ impl Run {
         }
     }
 
+    /// Whether it has not been through in time.
+    pub fn has_timed_out(&self) -> bool {
+        matches!(
+            self.state,
+            RunState::Live { ending: Some((RunResult::TimedOut, _)), .. }
+                | RunState::Ended { result: RunResult::TimedOut, .. }
+        )
+    }
+
     /// When it has to be through with its steps. What has become a change waits for reviews and the merge queue as
     /// long as any other.
     pub fn due(&self) -> Option<Time> {
         let ends = matches!(self.state, RunState::Live { ending: Some(_), .. });
         let at = self.started_at.filter(|_| self.is_live() && !ends && !self.is_through())?;
-        Some(at + self.recipe.lifetime)
+        Some((at + self.recipe.lifetime).max(self.spared_until.unwrap_or_default()))
     }
 
     /// The step whose command, or whose verifier, is under way.

@@ -98,6 +98,7 @@ fn a_run() -> Run {
         schedule: None,
         asked_at: Time(0),
         started_at: None,
+        spared_until: None,
         state: RunState::Waiting,
         steps: vec![
             StepRecord { state, output, note: "well".into(), ..StepRecord::default() },

@@ -10,7 +10,7 @@ use shopfloor_core::delivery::Stage;
 use shopfloor_core::ids::{Epoch, JobId, MessageId};
 use shopfloor_core::liveness::State;
 use shopfloor_core::runtime::ErrorKind;
-use shopfloor_core::state::{Floor, Job, JobState, Message, MessageState, SessionState};
+use shopfloor_core::state::{Floor, Job, JobState, Message, MessageState, Run, SessionState};
 use shopfloor_core::texts::FirstLine;
 use shopfloor_store::JournalEntry;
 use std::collections::BTreeMap;
@@ -120,7 +120,9 @@ impl Checker {
                 State::Background { .. } => age < world.policy.background_timeout,
                 _ => false,
             };
-            if too_soon {
+            // A run has only so much time, whatever its agent waits for.
+            let run = session.assignment.run().and_then(|run| floor.runs.get(&run));
+            if too_soon && !run.is_some_and(Run::has_timed_out) {
                 let text = format!("session {} was ended while it waited ({})", session.epoch, status.state);
                 world.broken(WAITS, text);
             }

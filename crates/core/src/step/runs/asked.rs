@@ -39,6 +39,7 @@ impl Turn<'_> {
             schedule: ask.schedule.clone(),
             asked_at: now,
             started_at: None,
+            spared_until: None,
             state: RunState::Waiting,
         };
         self.floor.runs.put(Runs(()), run);

@@ -15,9 +15,19 @@ impl Turn<'_> {
         }
     }
 
-    /// It was not through in time.
+    /// It was not through in time. The time that a person has its agent, or its project is paused, does not count.
     pub(in crate::step) fn run_due(&mut self, number: RunNumber) {
-        let Some(lifetime) = self.floor.runs.get(&number).map(|run| run.recipe.lifetime) else { return };
+        let Some((lifetime, job)) =
+            self.floor.runs.get(&number).map(|run| (run.recipe.lifetime, run.job()))
+        else {
+            return;
+        };
+        if let Some(until) = job.and_then(|job| self.job_held_until(job)) {
+            if let Some(run) = self.floor.run_mut(number) {
+                run.spared_until = Some(until);
+            }
+            return;
+        }
         self.end_run(number, RunResult::TimedOut, &reasons::run_took_too_long(lifetime));
     }
 

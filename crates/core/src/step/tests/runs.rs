@@ -242,6 +242,17 @@ fn a_run_that_takes_too_long_ends() {
 }
 
 #[test]
+fn the_time_in_which_its_project_is_paused_does_not_count() {
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session();
+    let paused = Event::WorkPaused { project: Some(project()), why: "a release".into() };
+    scene.event(paused).wait(5 * HOUR);
+    assert!(scene.the_run().is_live() && scene.the_run().due() > Some(scene.now));
+    scene.event(Event::WorkResumed { project: Some(project()) }).wait(2 * HOUR);
+    assert!(scene.the_run().has_timed_out());
+}
+
+#[test]
 fn a_cancelled_run_stops_its_command() {
     let mut scene = Scene::run(vec![command("look", &[])]);
     scene.event(Event::RunCancelled { project: project(), run: RUN });
