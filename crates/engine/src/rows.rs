@@ -76,6 +76,7 @@ fn take_shelved(floor: &mut Floor) -> Vec<ShelvedRow> {
     shelved(&mut floor.agents, &mut rows);
     shelved(&mut floor.entries, &mut rows);
     shelved(&mut floor.records, &mut rows);
+    shelved(&mut floor.runs, &mut rows);
     rows
 }
 

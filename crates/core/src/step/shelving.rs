@@ -133,7 +133,7 @@ impl Turn<'_> {
             settled && !staying.contains(place) && !needed.numbers.contains(place)
         };
         let places: BTreeSet<Number> = places.filter(over).collect();
-        let runs: Vec<RunNumber> = runs_over(floor, &projects, &jobs);
+        let runs = runs_over(floor, &projects, &jobs);
         entries.into_iter().for_each(|entry| self.shelve_entry(entry));
         for job in jobs.into_keys() {
             self.shelve_sessions(job);
@@ -144,7 +144,11 @@ impl Turn<'_> {
             self.shelve_records(&project, Assignment::Issue(number));
             self.shelve_issue(&project, number);
         }
-        runs.into_iter().for_each(|run| self.shelve_run(run));
+        for (project, run) in runs {
+            self.shelve_agents(&project, Assignment::Run(run));
+            self.shelve_records(&project, Assignment::Run(run));
+            self.shelve_run(run);
+        }
     }
 }
 
@@ -243,7 +247,7 @@ fn runs_over(
     floor: &Floor,
     projects: &BTreeSet<ProjectName>,
     jobs: &BTreeMap<JobId, (ProjectName, Assignment)>,
-) -> Vec<RunNumber> {
+) -> Vec<(ProjectName, RunNumber)> {
     let mut of_project: BTreeMap<&ProjectName, usize> = BTreeMap::new();
     let ended = floor.runs.iter().rev().filter(|run| !run.is_live() && projects.contains(&run.project));
     let over = ended.filter(|run| {
@@ -254,7 +258,7 @@ fn runs_over(
             None => *seen > at_hand(floor, &run.project),
         }
     });
-    over.map(|run| run.number).collect()
+    over.map(|run| (run.project.clone(), run.number)).collect()
 }
 
 fn newest_entries(floor: &Floor) -> BTreeSet<EntryId> {
