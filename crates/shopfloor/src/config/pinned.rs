@@ -118,8 +118,8 @@ pub fn proposal(
     let own = unfilled(&checkout.join(FILE_NAME))?;
     let mut agents = defaults.clone();
     agents.extend(own.agents.clone());
-    let later = files(checkout, &agents)
-        .map_err(|(path, e)| ConfigError::unreadable(&checkout.join(path), &e))?;
+    let later =
+        files(checkout, &agents).map_err(|(path, e)| ConfigError::unreadable(&checkout.join(path), &e))?;
     let mut files = later.clone();
     for path in reviewers_programs(&agents) {
         let named = Path::new(branch).join(&path);

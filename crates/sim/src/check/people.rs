@@ -16,8 +16,9 @@ const BOSS: &str = "12 the person is the boss";
 
 /// What may end a session that a person has: they say so, here or on the forge, or leave; or the session is
 /// over.
-const MAY_END: [&str; 8] = [
+const MAY_END: [&str; 9] = [
     "cancelled",
+    "run_cancelled",
     "observed",
     "handed_back",
     "person_left",

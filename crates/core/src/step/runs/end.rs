@@ -17,8 +17,7 @@ impl Turn<'_> {
 
     /// It was not through in time. The time that a person has its agent, or its project is paused, does not count.
     pub(in crate::step) fn run_due(&mut self, number: RunNumber) {
-        let Some((lifetime, job)) =
-            self.floor.runs.get(&number).map(|run| (run.recipe.lifetime, run.job()))
+        let Some((lifetime, job)) = self.floor.runs.get(&number).map(|run| (run.recipe.lifetime, run.job()))
         else {
             return;
         };

@@ -50,7 +50,8 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
     let file = settings(&shelf.project);
     let library = Library::new(&shelf.now);
     let found = library.iter().map(|(name, found)| {
-        let shown = found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
+        let shown =
+            found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
         // A project need not have what a built-in one asks for, until it is run.
         let config = found.file.as_ref().map(|_| &shelf.config);
         (shown, wrong(&found.formula, config, &file))
@@ -64,16 +65,10 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
 }
 
 /// What is wrong with a formula in a project.
-fn wrong(
-    formula: &Result<Formula, ConfigError>,
-    config: Option<&ProjectConfig>,
-    file: &Path,
-) -> Vec<String> {
+fn wrong(formula: &Result<Formula, ConfigError>, config: Option<&ProjectConfig>, file: &Path) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
-        Ok(formula) => {
-            config.map(|config| lacks(formula, config, file)).unwrap_or_default()
-        }
+        Ok(formula) => config.map(|config| lacks(formula, config, file)).unwrap_or_default(),
     }
 }
 

@@ -74,9 +74,8 @@ impl Shelf {
         let checkout = PathBuf::from(&project.checkout);
         let (config, accepted) =
             Projects::files_in_force(&context.floor_config()?, &context.pins()?, &checkout)?;
-        let now = pinned::files(&checkout, &config.agents).map_err(|(path, e)| {
-            ConfigError::unreadable(&checkout.join(path), &e)
-        })?;
+        let now = pinned::files(&checkout, &config.agents)
+            .map_err(|(path, e)| ConfigError::unreadable(&checkout.join(path), &e))?;
         Ok(Shelf { project, config, accepted, now })
     }
 
@@ -105,7 +104,9 @@ impl Shelf {
         library.get(name).ok_or_else(|| {
             let missing = super::CliError::no_such(format!("there is no formula {name}"));
             match self.pending(name) {
-                Some(why) => missing.hint(format!("{why}: `shopfloor config accept` shows it, and puts it in force")),
+                Some(why) => {
+                    missing.hint(format!("{why}: `shopfloor config accept` shows it, and puts it in force"))
+                }
                 None => missing.hint(library.instead(name)),
             }
         })

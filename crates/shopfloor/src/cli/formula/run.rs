@@ -32,10 +32,13 @@ pub fn run(context: &Context, args: FormulaRunArgs) -> CliResult<Exit> {
     let found = shelf.formula(&library, &args.formula)?;
     let formula = found.formula.as_ref().map_err(|e| CliError::usage(e.to_string()))?;
     check::usable(formula, &shelf.config, &settings(&shelf.project))?;
-    let recipe = fill(&args.formula, formula, &args.vars.map(), &Place::of(&shelf.config)).map_err(|why| {
-        CliError::usage(format!("{}: {why}", args.formula))
-            .hint(format!("`shopfloor formula show {}` shows its variables: --var NAME=VALUE", args.formula))
-    })?;
+    let recipe =
+        fill(&args.formula, formula, &args.vars.map(), &Place::of(&shelf.config)).map_err(|why| {
+            CliError::usage(format!("{}: {why}", args.formula)).hint(format!(
+                "`shopfloor formula show {}` shows its variables: --var NAME=VALUE",
+                args.formula
+            ))
+        })?;
     if args.dry_run {
         show::recipe_of(context, &recipe);
         return Ok(Exit::Fine);

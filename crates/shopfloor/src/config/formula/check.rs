@@ -15,14 +15,14 @@ use toml::de::DeValue;
 type Checked = Result<(), ConfigError>;
 
 /// Programs that run the text after `-c` or `-e`: nothing that is filled in may become a part of it.
-const INTERPRETERS: [&str; 14] =
-    ["sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "python", "perl", "ruby", "node", "php", "lua", "pwsh"];
+const INTERPRETERS: [&str; 14] = [
+    "sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "python", "perl", "ruby", "node", "php", "lua", "pwsh",
+];
 
 /// Values that could be of several types are looked at before they are read: serde would say nothing of use.
 pub(super) fn shapes(source: &Source<'_>) -> Checked {
-    let plain = |value: &DeValue<'_>| {
-        matches!(value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Boolean(_))
-    };
+    let plain =
+        |value: &DeValue<'_>| matches!(value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Boolean(_));
     let table = source.tree().get_ref();
     if let Some(version) = table.get("version")
         && !plain(version.get_ref())
@@ -114,11 +114,9 @@ fn variable(source: &Source<'_>, name: &str, var: &Var) -> Checked {
             &["vars", name, "default"],
             format!("the default of `{name}` is not {}, which its type asks for", var.kind.in_words()),
         )),
-        None if !var.required && var.kind != VarKind::String => {
-            Err(source.at_key(&path, format!("`{name}` has no value if a run is given none")).hint(
-                "add a `default`, or `required = true`; only a text may be left out, and is empty then",
-            ))
-        }
+        None if !var.required && var.kind != VarKind::String => Err(source
+            .at_key(&path, format!("`{name}` has no value if a run is given none"))
+            .hint("add a `default`, or `required = true`; only a text may be left out, and is empty then")),
         _ => Ok(()),
     }
 }
@@ -138,7 +136,11 @@ fn steps(source: &Source<'_>, formula: &Formula) -> Checked {
             Some(argv) => {
                 command(source, formula, &here("run"), argv)?;
                 if step.verify.is_some() {
-                    return wrong("verify", "a command says by its exit code whether it is done", "remove the line");
+                    return wrong(
+                        "verify",
+                        "a command says by its exit code whether it is done",
+                        "remove the line",
+                    );
                 }
             }
             None if step.timeout.is_some() => {
@@ -200,7 +202,11 @@ fn command(source: &Source<'_>, formula: &Formula, path: &[&str], argv: &[String
             .hint("write a program and its arguments: [\"make\", \"check\"]"));
     };
     if fill::is_template(program) {
-        return wrong(0, "which program is run cannot be filled in", "write its name; only arguments may have variables");
+        return wrong(
+            0,
+            "which program is run cannot be filled in",
+            "write its name; only arguments may have variables",
+        );
     }
     let code = argv.iter().enumerate().skip(1).find(|(index, word)| {
         let interprets = argv[..*index].iter().any(|before| is_interpreter(before));
@@ -208,12 +214,14 @@ fn command(source: &Source<'_>, formula: &Formula, path: &[&str], argv: &[String
         interprets && follows && fill::is_template(word)
     });
     if let Some((index, _)) = code {
-            let name = formula.vars.keys().next().map_or("name", String::as_str);
-            return wrong(
-                index,
-                "a variable would become a part of what an interpreter runs",
-                &format!("pass it as an argument: [\"sh\", \"-c\", \"echo \\\"$1\\\"\", \"sh\", \"{{{{ {name} }}}}\"]"),
-            );
+        let name = formula.vars.keys().next().map_or("name", String::as_str);
+        return wrong(
+            index,
+            "a variable would become a part of what an interpreter runs",
+            &format!(
+                "pass it as an argument: [\"sh\", \"-c\", \"echo \\\"$1\\\"\", \"sh\", \"{{{{ {name} }}}}\"]"
+            ),
+        );
     }
     Ok(())
 }

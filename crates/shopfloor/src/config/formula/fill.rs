@@ -2,7 +2,7 @@
 //! is an error, never nothing.
 
 use super::Formula;
-use super::vars::{Var, Values, values};
+use super::vars::{Values, Var, values};
 use crate::config::ProjectConfig;
 use crate::config::hand::Scalar;
 use crate::config::load::choose;
@@ -106,11 +106,8 @@ pub(super) fn check(template: &Template<'_>, vars: &BTreeMap<String, Var>) -> Re
         true => environment.compile_expression(text).map(|found| found.undeclared_variables(false)),
         false => environment.template_from_str(text).map(|found| found.undeclared_variables(false)),
     };
-    let used = used.map_err(|e| Wrong {
-        message: in_words(&e),
-        at: e.range().unwrap_or(0..0),
-        hint: None,
-    })?;
+    let used =
+        used.map_err(|e| Wrong { message: in_words(&e), at: e.range().unwrap_or(0..0), hint: None })?;
     let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
     let known = |name: &str| vars.contains_key(name) || KNOWN.contains(&name) || globals.contains(&name);
     let Some(unknown) = used.iter().filter(|name| !known(name)).min() else { return Ok(()) };

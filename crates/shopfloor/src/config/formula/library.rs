@@ -24,10 +24,12 @@ pub struct Library(BTreeMap<FormulaName, Found>);
 impl Library {
     /// `files`: the project's files that are in force, or those that are to be looked at.
     pub fn new(files: &Files) -> Library {
-        let built_in = BUILT_IN.iter().map(|(name, text)| (None, PathBuf::from(format!("{name}.toml")), *text));
+        let built_in =
+            BUILT_IN.iter().map(|(name, text)| (None, PathBuf::from(format!("{name}.toml")), *text));
         let own = files.iter().filter_map(|(path, text)| {
             let file = Path::new(path);
-            (file.parent() == Some(Path::new(FORMULAS))).then(|| (Some(file.to_owned()), file.to_owned(), text.as_str()))
+            (file.parent() == Some(Path::new(FORMULAS)))
+                .then(|| (Some(file.to_owned()), file.to_owned(), text.as_str()))
         });
         // What is read later wins.
         let all = built_in.chain(own).filter_map(|(file, path, text)| {

@@ -119,7 +119,8 @@ fn nothing_that_is_filled_in_is_code_or_a_program() {
 
 #[test]
 fn a_value_is_one_argument_and_no_option() {
-    let text = "[vars.x]\n[[steps]]\nid = \"do\"\nrun = [\"git\", \"log\", \"{{ x }}\", \"--since={{ x }}\"]\n";
+    let text =
+        "[vars.x]\n[[steps]]\nid = \"do\"\nrun = [\"git\", \"log\", \"{{ x }}\", \"--since={{ x }}\"]\n";
     let recipe = filled(text, &[("x", "a b; rm -rf \"$HOME\"")]).expect("filled in");
     let argv = recipe.steps[0].run.clone().expect("a command");
     assert_eq!(argv, ["git", "log", "a b; rm -rf \"$HOME\"", "--since=a b; rm -rf \"$HOME\""]);
@@ -179,9 +180,15 @@ description = \"all\"
 
 #[test]
 fn a_template_comes_to_an_end_and_does_not_grow() {
-    let endless = format!("description = \"{{% for a in range(9999) %}}{{% for b in range(9999) %}}x{{% endfor %}}{{% endfor %}}\"\n{STEP}");
-    assert_eq!(filled(&endless, &[]).expect_err("refused"), "the description cannot be filled in: it does not come to an end");
-    let growing = format!("description = \"{{% for a in range(4000) %}}{{{{ x }}}}{{% endfor %}}\"\n[vars.x]\n{STEP}");
+    let endless = format!(
+        "description = \"{{% for a in range(9999) %}}{{% for b in range(9999) %}}x{{% endfor %}}{{% endfor %}}\"\n{STEP}"
+    );
+    assert_eq!(
+        filled(&endless, &[]).expect_err("refused"),
+        "the description cannot be filled in: it does not come to an end"
+    );
+    let growing =
+        format!("description = \"{{% for a in range(4000) %}}{{{{ x }}}}{{% endfor %}}\"\n[vars.x]\n{STEP}");
     let why = filled(&growing, &[("x", &"x".repeat(100))]).expect_err("refused");
     assert!(why.contains("it gets longer than 65536 bytes"), "{why}");
 }
