@@ -90,6 +90,8 @@ mod respawns;
 mod reverts;
 #[path = "factory/reviews.rs"]
 mod reviews;
+#[path = "factory/runs.rs"]
+mod runs;
 #[path = "factory/signals.rs"]
 mod signals;
 #[path = "factory/signing.rs"]

@@ -179,6 +179,9 @@ impl TmuxAgents {
         if let Some(issue) = start.assignment.issue() {
             set("ISSUE", issue.to_string().into());
         }
+        if let Some(run) = start.assignment.run() {
+            set("SHOPFLOOR_RUN", run.to_string().into());
+        }
         set("PHASE_FILE", phase_file.into());
         if let Some(port) = briefing.port {
             set("SHOPFLOOR_PORT", port.to_string().into());

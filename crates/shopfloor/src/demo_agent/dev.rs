@@ -9,12 +9,13 @@ use shopfloor_core::effect::Verdict;
 use shopfloor_core::phase::Phase;
 use shopfloor_core::texts::FirstLine;
 
-struct Dev<'a> {
-    client: &'a dyn Client,
-    script: &'a Script,
+pub(super) struct Dev<'a> {
+    pub(super) client: &'a dyn Client,
+    pub(super) script: &'a Script,
     branch: String,
     primary: String,
-    issue: String,
+    /// The issue; `None`: it carries out a run.
+    issue: Option<String>,
     answer: Option<String>,
 }
 
@@ -35,7 +36,7 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         script,
         branch: variable("SHOPFLOOR_BRANCH")?,
         primary: variable("SHOPFLOOR_PRIMARY_BRANCH")?,
-        issue: variable("ISSUE")?,
+        issue: variable("ISSUE").ok(),
         answer: None,
     };
     let prompt = client.first_prompt()?;
@@ -59,6 +60,11 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         && once(client, "question")?
     {
         dev.signal(Phase::NeedsHuman, Some(question))?;
+    } else if dev.issue.is_none() && dev.steps()? {
+        dev.signal(Phase::Done, None)?;
+    }
+    if dev.issue.is_none() {
+        return dev.follow();
     }
     if commits_ahead(client, &dev.primary)? == 0 && script.question.is_none() {
         dev.implement(Quality::First)?;
@@ -74,16 +80,21 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         None if script.question.is_some() && commits_ahead(client, &dev.primary)? == 0 => {}
         None => dev.signal(Phase::AwaitingCi, None)?,
     }
-    loop {
-        let message = dev.next_message()?;
-        match FirstLine::of(&message) {
-            Some(first) => dev.react(first)?,
-            None => client.say("nothing to do for that"),
-        }
-    }
+    dev.follow()
 }
 
 impl Dev<'_> {
+    /// Does what it is told, until it is ended.
+    fn follow(&mut self) -> CliResult<()> {
+        loop {
+            let message = self.next_message()?;
+            match FirstLine::of(&message) {
+                Some(first) => self.react(first)?,
+                None => self.client.say("nothing to do for that"),
+            }
+        }
+    }
+
     fn next_message(&self) -> CliResult<String> {
         let message = self.client.next_message()?;
         self.client.say(&format!("<- {}", message.lines().next().unwrap_or("")));
@@ -102,8 +113,12 @@ impl Dev<'_> {
                 self.catch_up()?;
                 self.rework(Quality::Final, Phase::AwaitingCi)
             }
+            FirstLine::StepsReady | FirstLine::StepsOpen | FirstLine::StepNotVerified => self.go_on(),
             FirstLine::Answer(answer) => {
                 self.answer = Some(answer);
+                if self.issue.is_none() {
+                    return self.go_on();
+                }
                 self.implement(Quality::First)?;
                 self.signal(Phase::AwaitingCi, None)
             }
@@ -112,6 +127,11 @@ impl Dev<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The steps that can be done; the end, if that is all.
+    fn go_on(&self) -> CliResult<()> {
+        if self.steps()? { self.signal(Phase::Done, None) } else { Ok(()) }
     }
 
     fn signal(&self, phase: Phase, detail: Option<&str>) -> CliResult<()> {
@@ -146,27 +166,33 @@ impl Dev<'_> {
         Ok(asks)
     }
 
+    pub(super) fn edit(&self) -> CliResult<()> {
+        self.implement(Quality::First)
+    }
+
     /// Makes the edits, commits and pushes.
     fn implement(&self, quality: Quality) -> CliResult<()> {
         if self.script.has("empty") {
             return Ok(());
         }
-        let default = [Edit {
-            path: format!("demo/issue-{}.md", self.issue),
-            text: format!("Done for issue {}.", self.issue),
+        let default = self.issue.as_ref().map(|issue| Edit {
+            path: format!("demo/issue-{issue}.md"),
+            text: format!("Done for issue {issue}."),
             append: false,
             broken_first: false,
             rough_first: false,
-        }];
-        let edits = if self.script.edits.is_empty() { &default[..] } else { &self.script.edits };
+        });
+        let edits = if self.script.edits.is_empty() { default.as_slice() } else { &self.script.edits };
         for edit in edits {
             self.apply(edit, quality)?;
         }
         hold::at(self.script, if quality == Quality::Final { "fixed" } else { "edited" })?;
         let _ = std::fs::remove_file("half-done.tmp");
-        if commit_all(self.client, &format!("Implement issue #{}\n\nFixes #{}", self.issue, self.issue))?
-            && !self.script.has("no-push")
-        {
+        let message = match &self.issue {
+            Some(issue) => format!("Implement issue #{issue}\n\nFixes #{issue}"),
+            None => format!("Carry out run {}", variable("SHOPFLOOR_RUN")?),
+        };
+        if commit_all(self.client, &message)? && !self.script.has("no-push") {
             hold::at(self.script, "committed")?;
             // In a jail it cannot: then the factory takes the commits from here.
             let _ =

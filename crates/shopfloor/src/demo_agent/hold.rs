@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 
 /// Before it looks at anything; with its prompt read; with its edits made; with them committed and not
 /// pushed; with a review's objections dealt with and not committed; as a reviewer, before it looks.
-pub const POINTS: [&str; 6] = ["start", "read", "edited", "committed", "fixed", "review"];
+pub const POINTS: [&str; 7] = ["start", "read", "edited", "committed", "fixed", "step", "review"];
 
 pub fn at(script: &Script, point: &str) -> CliResult<()> {
     debug_assert!(POINTS.contains(&point), "{point}");

@@ -2,7 +2,7 @@
 //! edits, commits, pushes and signals through the same doors, and does what `demo:` lines in the
 //! issue's text tell it, misbehaviour included.
 //!
-//! [`script`] is what it is told, [`dev`] and [`review`] are what it does, [`repo`] is its git,
+//! [`script`] is what it is told, [`dev`], [`run`] and [`review`] are what it does, [`repo`] is its git,
 //! [`trouble`] what it does wrong, [`hold`] where it stops until it is let go. It is played through a [`client`]: plain lines and the inbox, or
 //! (`--terminal`) a [`terminal`] client that is typed to, as Claude Code is.
 
@@ -11,6 +11,7 @@ mod dev;
 mod hold;
 mod repo;
 mod review;
+mod run;
 mod script;
 mod terminal;
 mod trouble;

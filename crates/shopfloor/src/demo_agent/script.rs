@@ -28,6 +28,7 @@
 //! | `demo: grandchildren` | starts processes that leave its session and outlive it |
 //! | `demo: no-phase` | ends its turns without a phase |
 //! | `demo: slow-start 2s` | takes that long before it is ready |
+//! | `demo: skip STEP` | passes that step of its run over |
 //!
 //! Only a client in a terminal can do these:
 //!
@@ -65,6 +66,7 @@ pub struct Script {
     pub draft: Option<String>,
     pub holds: Vec<String>,
     pub follow_ups: Vec<String>,
+    pub skips: Vec<String>,
     flags: Vec<String>,
 }
 
@@ -133,6 +135,7 @@ impl Script {
             ("swallow-enter", Some(times), None) => self.swallow_enter = times.parse().unwrap_or(1),
             ("hold", Some(point), None) if hold::POINTS.contains(&point) => self.holds.push(point.to_owned()),
             ("draft", None, Some(text)) => self.draft = Some(text),
+            ("skip", Some(step), None) => self.skips.push(step.to_owned()),
             ("follow-up", None, Some(title)) => self.follow_ups.push(title),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
             _ => return false,

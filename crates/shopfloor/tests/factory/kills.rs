@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 /// Runs the factory, killing the daemon after it printed `lines` lines, as often as asked.
-fn up_killed_after(floor: &Floor, lines: usize) -> bool {
+pub fn up_killed_after(floor: &Floor, lines: usize) -> bool {
     let mut child = floor
         .command(&["up", "--until-idle", "--json"])
         .stdout(Stdio::piped())
